@@ -18,7 +18,12 @@ from __future__ import annotations
 
 
 class MsmigrateError(Exception):
-    """Anything msmigrate can explain in one line; the message says what, where, and what to do next."""
+    """Anything msmigrate can explain in one line; the message says what, where, and what to do next.
+
+    command: the words of the command that met it; empty where a program called.
+    """
+
+    command = ""
 
 
 class BadInput(MsmigrateError):

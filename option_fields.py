@@ -16,6 +16,8 @@ from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hi
 
 from .errors import BadInput
 
+STDOUT = Path("-")  # as the file of --json
+
 
 @dataclass(frozen=True)
 class Option:
@@ -23,7 +25,8 @@ class Option:
 
     flag: its name there, where that is not the field's. choices: the values it may have. least, most: of a number.
     reads: the kind of thing that it names, where that is read; what names a file to be written has none. any_case:
-    whether a choice may be written in small letters.
+    whether a choice may be written in letters of any size. stdout: of a file of JSON, which - or no name at all puts
+    on stdout in place of the text.
     """
 
     help: str
@@ -34,6 +37,7 @@ class Option:
     most: float | None = None
     reads: str | None = None
     any_case: bool = False
+    stdout: bool = False
 
     def check(self, name: str, value: Any) -> None:
         """Raise BadInput for a value that is none of the choices, or out of range."""
@@ -44,6 +48,9 @@ class Option:
         if self.least is not None and not self.least <= value <= (self.most or value):
             upto = "or more" if self.most is None else f"to {self.most:,}"
             raise BadInput(f"{name} is {value!r}: expected {self.least:,} {upto}")
+
+
+SHAPES = Option("An input, 1x3x224x224 or 1x16:int64; once for each.", flag="input", metavar="SHAPE")
 
 
 class Declared(NamedTuple):

@@ -10,6 +10,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -67,8 +68,38 @@ def printable_values(value: Any) -> Any:
 
 def json_line(content: Any) -> str:
     """JSON on one line, as it stands in UTF-8, but for what cannot be printed, which JSON can escape."""
-    text = json.dumps(content, ensure_ascii=False)
-    return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    return _escaped(json.dumps(content, ensure_ascii=False))
+
+
+def json_text(content: Any) -> str:
+    """The same on many lines, for a file."""
+    return "\n".join(map(_escaped, json.dumps(content, indent=2, ensure_ascii=False).split("\n")))
+
+
+def _escaped(line: str) -> str:
+    return line if line.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
+
+
+@dataclass
+class Manner:
+    """How this process talks, as the options say that every command has.
+
+    quiet: only results and errors. verbose: every step on a line, and where an error was raised. color: auto (where
+    the output is a terminal, and NO_COLOR is not set), always or never.
+    """
+
+    quiet: bool = False
+    verbose: bool = False
+    color: str = "auto"
+
+
+MANNER = Manner()
+
+
+def note(text: str) -> None:
+    """Print on stderr what is neither result nor error, unless --quiet."""
+    if not MANNER.quiet:
+        echo(text, err=True)
 
 
 def echo(text: str, *, err: bool = False) -> None:

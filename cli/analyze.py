@@ -1,4 +1,4 @@
-"""The command analyze: a model, an ONNX file, a script, or the coverage of many models."""
+"""The commands that look before anything is moved: analyze, at a model or a script, and doctor, at the machine."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from .options import mappings_option, mindspore_version_option
+from .options import command, input_option, json_option, mappings_option, mindspore_version_option, target_option
 
 FILE = click.Path(path_type=Path)
 
 
-@click.command("analyze")
+@command("analyze")
 @click.argument("targets", metavar="TARGET…", nargs=-1, required=True)
 @click.option(
     "--mode",
@@ -22,23 +22,11 @@ FILE = click.Path(path_type=Path)
     show_default=True,
     help="Of MindSpore, whose statuses to show.",
 )
-@click.option(
-    "--target",
-    type=click.Choice(["CPU", "Ascend", "GPU"]),
-    default="CPU",
-    show_default=True,
-    help="What it is to run on: CPU is measured, Ascend is from documentation.",
-)
-@click.option(
-    "--input",
-    "inputs",
-    metavar="SHAPE",
-    multiple=True,
-    help="An input of the model, 1x3x224x224 or 1x16:int64; once for each.",
-)
+@target_option("What it is to run on: CPU is measured, Ascend is from documentation.", default="CPU")
+@input_option("inputs")
 @click.option("--coverage", is_flag=True, help="A table of many models: which move, and what the others lack.")
 @click.option("--all", "whole", is_flag=True, help="Print the call to write for every operator, too.")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON, with every path and every argument.")
+@json_option("Every path and every argument")
 @click.option("--html", "page", metavar="FILE", type=FILE, help="Write a page, too.")
 @click.option("--write-recipe", "recipe", metavar="FILE", type=FILE, help="Of a script: write a draft of its recipe.")
 @click.option("--force", is_flag=True, help="Replace FILE of --write-recipe when it exists.")
@@ -65,3 +53,37 @@ def analyze(targets: tuple[str, ...], **options: Any) -> None:
     from ..workflows.analyze import run
 
     sys.exit(run(targets, **options))
+
+
+@command("doctor")
+@target_option("Where you want to train: it is a problem if MindSpore cannot use it.  [default: any that it can use]")
+@click.option("--quick", is_flag=True, help="Start no framework: a second, and nothing is said of targets.")
+@json_option("The findings")
+def doctor(target: str | None, quick: bool, json_file: Path | None) -> None:
+    """Look at this machine and this environment, and say what to change, with the command.
+
+    Versions are read from the packages' metadata, against each other and against this Python. MindSpore and torch are
+    then started, each in a process of its own, and MindSpore is asked for its targets. Then come the instruction set,
+    memory, disk, MindSpore's launcher and its cache server. It works where a framework is missing or broken.
+
+    ok: nothing to do. warning: an option cannot be used, or something is slower than it need be. problem: commands
+    fail until it is changed.
+
+    Exit code: 0 nothing has to be changed (warnings do not count), 1 something has to be, 2 wrong usage.
+    """
+    if quick and target is not None:
+        raise click.UsageError("--quick asks for no target: leave out --quick or --target.")
+
+    from ..doctor import examine
+    from ..doctor.machine import blocks, here
+    from ..doctor.packages import Packages
+    from ..reports import environment
+    from ..reports.progress import doing
+    from ..reports.terminal import Console
+    from ..workflows.results import only_json
+
+    with doing("looking" if quick else "starting MindSpore and torch"):
+        findings = examine(here(), Packages(), target=target, start=not quick)
+    if not only_json(lambda: environment.as_json(findings), json_file):
+        environment.show(findings, Console())
+    sys.exit(1 if blocks(findings) else 0)

@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from .inputs import MINDSPORE_MODEL, NAME_MAP, OPTIMIZER, TORCH_MODEL
-from .options import Size, mappings_option
+from .options import Size, command, json_option, mappings_option
 
 FILE = click.Path(path_type=Path)
 
 
-@click.command("convert-ckpt")
+@command("convert-ckpt")
 @click.argument("source", metavar="SRC")
 @click.argument("destination", metavar="DST", required=False)
 @click.option("--to", type=click.Choice(["torch", "mindspore"]), help="Whose names DST gets.  [default: the other's]")
@@ -42,7 +42,7 @@ FILE = click.Path(path_type=Path)
 )
 @click.option("--max-shard-size", metavar="SIZE", type=Size(), help="Of each file in a folder.  [default: 5GB]")
 @click.option("--dry-run", is_flag=True, help="Print what would happen to every tensor, and write nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print the plan (and the result) as JSON.")
+@json_option("The plan, or the result")
 @click.option("--force", is_flag=True, help="Replace DST when it exists.")
 @click.option("--no-crc", "crc", is_flag=True, default=True, flag_value=False, help="Do not compare SRC's checksums.")
 def convert_ckpt(source: str, destination: str | None, **options: Any) -> None:
@@ -77,13 +77,13 @@ def convert_ckpt(source: str, destination: str | None, **options: Any) -> None:
     gc.freeze()  # nor on the way out
 
 
-@click.command("inspect")
+@command("inspect")
 @click.argument("path", metavar="FILE")
 @click.option("--key", metavar="NAME", help="Where the state_dict is in the file, when that is ambiguous.")
 @mappings_option
 @click.option("--crc", is_flag=True, help="Read all of FILE and compare its checksums.")
 @click.option("--all", "whole", is_flag=True, help="List all tensors, not the first twenty.")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON, with all tensors.")
+@json_option("All tensors")
 def inspect(path: str, **options: Any) -> None:
     """Show what a checkpoint holds: its tensors, their layers, and all else in it, none of it loaded or run.
 

@@ -9,15 +9,16 @@ from typing import Any
 import click
 
 from ..parity.options import StepOptions
-from .inputs import CHECKPOINT, READABLE, TORCH_MODEL
-from .options import mappings_option, mindspore_version_option, options_of
+from .inputs import CHECKPOINT, RECIPE, TORCH_MODEL
+from .options import command, input_option, json_option, mappings_option, mindspore_version_option, options_of
 
 FILE = click.Path(path_type=Path)
 
 
-@click.command("convert-model")
+@command("convert-model")
 @click.argument("model", metavar="MODEL", type=TORCH_MODEL)
 @click.argument("shapes", metavar="[SHAPE]…", nargs=-1)
+@input_option("inputs")
 @click.option("-o", "--out", metavar="FILE.py", type=FILE, required=True, help="The new file of MindSpore source.")
 @click.option(
     "--weights", metavar="FILE", type=CHECKPOINT, help="Trained torch weights.  [default: MODEL as it is made]"
@@ -26,7 +27,7 @@ FILE = click.Path(path_type=Path)
     "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Under which MODEL is made."
 )
 @click.option("--no-proof", is_flag=True, help="Do not run parity-step on the pair.")
-@click.option("--recipe", metavar="FILE", type=READABLE, help="The loss and the optimizer of the step that is proven.")
+@click.option("--recipe", metavar="RECIPE", type=RECIPE, help="The loss and the optimizer of the step that is proven.")
 @click.option("--batch", type=click.IntRange(1), default=4, show_default=True, help="Examples of a proven step.")
 @options_of(
     StepOptions,
@@ -36,16 +37,16 @@ FILE = click.Path(path_type=Path)
     timeout="End a framework that is silent so long.",
 )
 @click.option("--html", metavar="FILE", type=FILE, help="Write parity-step's page, too.")
-@click.option("--report", metavar="FILE", type=FILE, help="Write parity-step's findings as JSON.")
+@click.option("--parity-report", metavar="FILE", type=FILE, help="Write parity-step's findings as JSON, as its --json.")
 @mappings_option
 @mindspore_version_option
-@click.option("--json", "as_json", is_flag=True, help="Print what was written and the verdict as JSON.")
+@json_option("What was written, and the verdict")
 @click.option("--force", is_flag=True, help="Replace FILE.py and FILE.ckpt when they exist.")
-def convert_model(**options: Any) -> None:
+def convert_model(shapes: tuple[str, ...], inputs: tuple[str, ...], **options: Any) -> None:
     """Write a torch model as MindSpore source, convert its weights, and prove that both are the same model.
 
-    MODEL is one of these; SHAPE is an input of it, 1x3x224x224 or 1x16:int64, once for each, where MODEL does not
-    bring its inputs or they are not of the usual size:
+    MODEL is one of these; SHAPE is an input of it, as after --input, where MODEL does not bring its inputs or they are
+    not of the usual size:
 
     \b
       torchvision:convnext_tiny, timm:vit_tiny_patch16_224    built without trained weights
@@ -64,4 +65,4 @@ def convert_model(**options: Any) -> None:
     """
     from ..workflows.convert_model import ConvertModelOptions, run
 
-    sys.exit(run(ConvertModelOptions(**options)))
+    sys.exit(run(ConvertModelOptions(shapes=(*shapes, *inputs), **options)))

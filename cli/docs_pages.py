@@ -1,7 +1,7 @@
 """The pages of docs/ that are made from the code: commands/NAME.md and their list, and api.md.
 
 `python -m msmigrate.cli.docs_pages docs` writes them anew. A command's page is made from the command itself and from
-docs/commands/examples.yaml, that of the API from the functions' signatures and docstrings. It imports no framework.
+cli/examples.yaml, that of the API from the functions' signatures and docstrings. It imports no framework.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any
 import click
 
 from .group import cli, commands_of
+from .options import examples
 
-EXAMPLES = "examples.yaml"
 INDEX = "README.md"
 WIDTH = 110  # of the usage line, as -h is printed at most
 FROM = "Generated from the command by `python -m msmigrate.cli.docs_pages docs`; do not edit."
@@ -45,9 +45,9 @@ def commands(command: click.Command = cli, words: tuple[str, ...] = ()) -> Itera
         yield words, command
 
 
-def pages(examples: dict[str, list[dict[str, str]]]) -> dict[str, str]:
-    """The file name and the text of every page. examples: by the words of a command, each with run, out, and says."""
-    written = {f"{'-'.join(words)}.md": _page(words, command, examples) for words, command in commands()}
+def pages(shown: dict[str, list[dict[str, str]]]) -> dict[str, str]:
+    """The file name and the text of every page. shown: by the words of a command, each with run, out, and says."""
+    written = {f"{'-'.join(words)}.md": _page(words, command, shown) for words, command in commands()}
     return {INDEX: _index(), **written}
 
 
@@ -63,7 +63,7 @@ def _index() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _page(words: tuple[str, ...], command: click.Command, examples: dict[str, list[dict[str, str]]]) -> str:
+def _page(words: tuple[str, ...], command: click.Command, shown: dict[str, list[dict[str, str]]]) -> str:
     name = " ".join(words)
     context = _context(words, command)
     first, *others = _paragraphs(command)
@@ -71,7 +71,7 @@ def _page(words: tuple[str, ...], command: click.Command, examples: dict[str, li
     parts = [f"# msmigrate {name}", FROM, _escaped(first), _code(" ".join(_usage(context)), "")]
     parts += [text if text.startswith("```") else _escaped(text) for text in described]
     parts += ["## Options", _options(command, context), "## Exit codes", _exit_codes(others)]
-    parts += [part for number, example in enumerate(examples.get(name, [])) for part in _example(number, example)]
+    parts += [part for number, example in enumerate(shown.get(name, [])) for part in _example(number, example)]
     parts.append(f"All commands: [{INDEX}]({INDEX}).")
     return "\n\n".join(parts) + "\n"
 
@@ -191,14 +191,6 @@ def _arguments(text: str) -> str:
     return "\n\n".join(part for part in paragraphs if part) + "\n"
 
 
-def read(folder: Path) -> dict[str, list[dict[str, str]]]:
-    """The examples of a folder of pages."""
-    import yaml
-
-    found: dict[str, list[dict[str, str]]] = yaml.safe_load((folder / EXAMPLES).read_text(encoding="utf-8"))
-    return found
-
-
 def called(text: str) -> Iterator[list[str]]:
     """The words of every call of msmigrate in shell lines, without its own name, up to a pipe or a redirection.
 
@@ -237,6 +229,6 @@ if __name__ == "__main__":
     from ..atomic_files import write_whole
 
     place = Path(sys.argv[1])
-    for name, text in pages(read(place / "commands")).items():
+    for name, text in pages(examples()).items():
         write_whole(text, place / "commands" / name)
     write_whole(api_page(), place / "api.md")

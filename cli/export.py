@@ -10,12 +10,12 @@ import click
 
 from ..deploy.options import ExportOptions, ServeOptions
 from .inputs import NET
-from .options import mappings_option, options_of
+from .options import command, mappings_option, options_of
 
 FILE = click.Path(path_type=Path)
 
 
-@click.command("export")
+@command("export")
 @click.argument("checkpoint", metavar="CKPT", type=NET)
 @click.option("-o", "--out", metavar="FILE", type=FILE, required=True, help="The new file; of serving the new folder.")
 @options_of(
@@ -25,7 +25,7 @@ FILE = click.Path(path_type=Path)
     classes="Class names for serving.  [default: what CKPT knows]",
 )
 @mappings_option
-@options_of(ExportOptions, "as_json", "force")
+@options_of(ExportOptions, "json_file", "force")
 def export(**options: Any) -> None:
     """Write CKPT as MindIR, as ONNX, for MindSpore Lite or MindSpore Serving, and run what was written.
 
@@ -52,7 +52,7 @@ def export(**options: Any) -> None:
     sys.exit(run(**options))
 
 
-@click.command("serve")
+@command("serve")
 @click.argument("model_file", metavar="MODEL", type=NET)
 @options_of(
     ServeOptions,

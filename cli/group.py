@@ -6,41 +6,49 @@ framework, and nothing heavy, is imported at start, so that every `-h` answers a
 
 from __future__ import annotations
 
+import difflib
 import shlex
 import sys
 from importlib import import_module
 from signal import Signals
+from typing import Any
 
 import click
 
 from .. import __version__
 from ..errors import MsmigrateError, NotTrusted
-from ..printable import echo, printable, printable_lines
+from ..printable import echo, printable
 from ..processes import INTERRUPTED, exit_code, signals_raised
+from .options import manner_options
 
-SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
-# command: the module of cli/ that has it, and its name there; imported when it is asked for, as its options are made of
-# classes that no other command needs
-COMMANDS = {
-    "analyze": ("analyze", "analyze"),
-    "compare": ("parity", "compare"),
-    "convert-ckpt": ("convert_ckpt", "convert_ckpt"),
-    "convert-model": ("convert_model", "convert_model"),
-    "data": ("image_folders", "data"),
-    "doctor": ("doctor", "doctor"),
-    "eval": ("train", "evaluate"),
-    "explain": ("mappings", "explain"),
-    "export": ("export", "export"),
-    "inspect": ("convert_ckpt", "inspect"),
-    "mappings": ("mappings", "mappings"),
-    "parity-step": ("parity", "parity_step"),
-    "predict": ("train", "predict"),
-    "record": ("parity", "record"),
-    "serve": ("export", "serve"),
-    "train": ("train", "train"),
+# what a command is for, and of each the module of cli/ that has it, and its name there; imported when it is asked for,
+# as its options are made of classes that no other command needs
+TASKS = {
+    "Begin": {"demo": ("parity", "demo"), "doctor": ("analyze", "doctor")},
+    "Look before moving": {
+        "analyze": ("analyze", "analyze"),
+        "mappings": ("mappings", "mappings"),
+        "inspect": ("convert_ckpt", "inspect"),
+    },
+    "Move": {"convert-model": ("convert_model", "convert_model"), "convert-ckpt": ("convert_ckpt", "convert_ckpt")},
+    "Prove": {
+        "parity-step": ("parity", "parity_step"),
+        "explain": ("mappings", "explain"),
+        "record": ("parity", "record"),
+        "compare": ("parity", "compare"),
+    },
+    "Train": {"data": ("image_folders", "data"), "train": ("train", "train")},
+    "Use": {
+        "eval": ("train", "evaluate"),
+        "predict": ("train", "predict"),
+        "export": ("export", "export"),
+        "serve": ("export", "serve"),
+    },
 }
+COMMANDS = {name: place for commands in TASKS.values() for name, place in commands.items()}
 
 
 class Commands(click.Group):
@@ -58,6 +66,23 @@ class Commands(click.Group):
         command: click.Command = getattr(import_module(f".{module}", __package__), name)
         return command
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """The command of the first word. Raises UsageError for a word that is none, with the nearest."""
+        near = difflib.get_close_matches(args[0], COMMANDS, n=1, cutoff=0.5)
+        if near and args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(f"No such command {args[0]!r}; did you mean {near[0]}?", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands by what they are for, the first sentence of each."""
+        width = max(map(len, COMMANDS))
+        for task, names in TASKS.items():
+            with formatter.section(task):
+                found = {name: self.get_command(ctx, name) for name in names}
+                room = formatter.width - width - 4
+                rows = [(name, command.get_short_help_str(room)) for name, command in found.items() if command]
+                formatter.write_dl([(f"{name:{width}}", said) for name, said in rows])
+
 
 def commands_of(group: click.Group) -> dict[str, click.Command]:
     """The commands of a group by name."""
@@ -69,7 +94,27 @@ def commands_of(group: click.Group) -> dict[str, click.Command]:
 @click.command(cls=Commands, context_settings=SETTINGS)
 @click.version_option(__version__, "-V", "--version", prog_name="msmigrate")
 def cli() -> None:
-    """Move a PyTorch model to MindSpore and prove that it is still the same model."""
+    """Move a PyTorch model to MindSpore and prove that it is still the same model.
+
+    Where a command takes a RECIPE, a name such as digits means one that comes along; a file of that name in the working
+    directory comes first. Tab completion: eval "$(_MSMIGRATE_COMPLETE=bash_source msmigrate)", zsh_source or
+    fish_source.
+    """
+
+
+cli.params += manner_options()
+
+
+# a group without a word behind it, whose help click gives; before 8.2 it did so itself
+NO_WORDS = (click.exceptions.NoArgsIsHelpError,) if hasattr(click.exceptions, "NoArgsIsHelpError") else ()
+
+
+def _in_one_line(error: click.ClickException) -> str:
+    """What click says of wrong words, and where the right ones are explained."""
+    said = " ".join(error.format_message().split()).rstrip(".")
+    context = getattr(error, "ctx", None)
+    path = "msmigrate" if context is None else context.command_path
+    return f"{path}: {said} (try '{path} -h')"
 
 
 def _again(error: MsmigrateError) -> str:
@@ -84,13 +129,16 @@ def main() -> None:
     number for Ctrl-C, SIGTERM and SIGHUP."""
     try:
         with signals_raised():
-            cli(prog_name="msmigrate", standalone_mode=False)
+            wide: dict[str, Any] = {} if sys.stdout.isatty() else {"terminal_width": SETTINGS["max_content_width"]}
+            cli(prog_name="msmigrate", standalone_mode=False, **wide)
     except MsmigrateError as error:
-        echo(f"msmigrate: {printable(f'{error}{_again(error)}')}", err=True)
+        echo(printable(f"{error.command or 'msmigrate'}: {error}{_again(error)}"), err=True)
         sys.exit(2)
     except click.ClickException as error:
-        error.message = printable_lines(error.message)  # type: ignore[misc]  # final, and a file's name may be in it
-        error.show()
+        if isinstance(error, NO_WORDS):
+            error.show()  # the help
+        else:
+            echo(printable(_in_one_line(error)), err=True)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt) as error:
         code = exit_code(error)

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from .options import Command, json_option
+
 FOLDER = click.Path(path_type=Path)
 
 
@@ -16,7 +18,7 @@ def data() -> None:
     """Look after folders of images: statistics, and a split into training and validation."""
 
 
-@data.command("stats")
+@data.command("stats", cls=Command)
 @click.argument("folder", metavar="DIR", type=FOLDER)
 @click.option("--resize", type=click.IntRange(1), help="Resize the shorter side first, as training will.")
 @click.option(
@@ -26,7 +28,7 @@ def data() -> None:
     show_default=True,
     help="A corrupt image ends the command, is passed over, or all are listed and nothing else is done.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the statistics as JSON.")
+@json_option("The statistics")
 def stats(**options: Any) -> None:
     """Print mean and standard deviation of each channel over all images below DIR, in one pass and exactly.
 
@@ -39,7 +41,7 @@ def stats(**options: Any) -> None:
     sys.exit(run(**options))
 
 
-@data.command("split")
+@data.command("split", cls=Command)
 @click.argument("folder", metavar="DIR", type=FOLDER)
 @click.option("--into", metavar="DIR", type=FOLDER, help="Where train/ and val/ are made.  [default: DIR-split]")
 @click.option(
@@ -59,7 +61,7 @@ def stats(**options: Any) -> None:
     help="Copy the files, hard-link them, or point at them.",
 )
 @click.option("--dry-run", is_flag=True, help="Print what would go where, and write nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@json_option("What went where")
 def split(**options: Any) -> None:
     """Split a tree with a folder for each class into train/ and val/, each class in the same share.
 

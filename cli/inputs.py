@@ -6,22 +6,37 @@ What a command writes has the plain type click.Path; a test holds every command 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from ..errors import BadInput, MsmigrateError
+
+
+def completed(known: Callable[[], Iterable[str]], incomplete: str) -> list[CompletionItem]:
+    """The names that go on as the word does, for a shell; none where they cannot be read."""
+    try:
+        return [CompletionItem(name) for name in known() if name.startswith(incomplete)]
+    except (OSError, MsmigrateError):  # a shell that completes says nothing
+        return []
 
 
 class Input(click.ParamType):
     """A word that `check` accepts, or refuses by raising one of msmigrate's errors; what it raises then names the
     option."""
 
-    def __init__(self, name: str, check: Callable[[str], object], kind: type = Path) -> None:
-        self.name, self.check, self.kind = name, check, kind
+    def __init__(
+        self,
+        name: str,
+        check: Callable[[str], object],
+        kind: type = Path,
+        known: Callable[[], Iterable[str]] | None = None,
+    ) -> None:
+        self.name, self.check, self.kind, self.known = name, check, kind, known
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not self._used(ctx):
@@ -33,6 +48,11 @@ class Input(click.ParamType):
             raise type(error)(f"{option}{error}") from None
         return self.kind(value)
 
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """The known names that go on as the word does, else files."""
+        found = completed(self.known, incomplete) if self.known is not None else []
+        return [*found, CompletionItem(incomplete, type="file")]
+
     def _used(self, ctx: click.Context | None) -> bool:
         """Whether this word is for the side that runs here."""
         return True
@@ -41,8 +61,15 @@ class Input(click.ParamType):
 class OfSide(Input):
     """One that a recording of the other framework alone does not use, and that need not be on its machine."""
 
-    def __init__(self, framework: str, name: str, check: Callable[[str], object], kind: type = Path) -> None:
-        super().__init__(name, check, kind)
+    def __init__(
+        self,
+        framework: str,
+        name: str,
+        check: Callable[[str], object],
+        kind: type = Path,
+        known: Callable[[], Iterable[str]] | None = None,
+    ) -> None:
+        super().__init__(name, check, kind, known)
         self.framework = framework
 
     def _used(self, ctx: click.Context | None) -> bool:
@@ -91,7 +118,14 @@ def _map(word: str) -> None:
 def _recipe_or_model(word: str) -> None:
     from ..migrate.model_spec import names_a_model
 
-    _model("torch")(word) if names_a_model(Path(word)) else _file(word)
+    _model("torch")(word) if names_a_model(Path(word)) else _recipe(word)
+
+
+def _recipe(word: str) -> None:
+    """A file, or the name of a recipe that msmigrate brings."""
+    from ..training.recipe.reader import find
+
+    _file(str(find(Path(word))))
 
 
 def _exported(word: str) -> None:
@@ -134,17 +168,41 @@ def _file_or_folder(word: str) -> None:
         _file(word)
 
 
-TORCH_MODEL = OfSide("torch", "model", _model("torch"), str)
-MINDSPORE_MODEL = OfSide("mindspore", "model", _model("mindspore"), str)
-EXPORTED_MODEL = Input("model", _exported, str)
-RECIPE_OR_MODEL = Input("recipe", _recipe_or_model)
+def _recipes() -> Iterable[str]:
+    from ..training.recipe.reader import installed
+
+    return installed()
+
+
+def _torch_models() -> Iterable[str]:
+    from ..migrate.model_spec import zoo_names
+
+    return [f"{zoo}:{name}" for zoo in ("torchvision", "timm") for name in sorted(zoo_names(zoo))]
+
+
+def _own_models() -> Iterable[str]:
+    from ..training.models.model_names import NAMES
+
+    return [f"msmigrate:{name}" for name in NAMES]
+
+
+def _exported_models() -> Iterable[str]:
+    from ..training.models.model_names import NAMES
+
+    return [*NAMES, *_torch_models()]
+
+
+TORCH_MODEL = OfSide("torch", "model", _model("torch"), str, _torch_models)
+MINDSPORE_MODEL = OfSide("mindspore", "model", _model("mindspore"), str, _own_models)
+EXPORTED_MODEL = Input("model", _exported, str, _exported_models)
+RECIPE_OR_MODEL = Input("recipe", _recipe_or_model, known=lambda: [*_recipes(), *_torch_models()])
 OPTIMIZER = Input("optimizer", _optimizer, str)
 CHECKPOINT = Input("checkpoint", _checkpoint)
 TORCH_WEIGHTS = OfSide("torch", "checkpoint", partial(_checkpoint, for_torch=True))
 NET = Input("checkpoint", _net)
 BATCH_FILE = OfSide("torch", "batch", _batch)
 NAME_MAP = Input("map", _map)
-READABLE = Input("file", _file)
+RECIPE = Input("recipe", _recipe, known=_recipes)
 PARITY_REPORT = Input("report", _report)
 FILE_OR_FOLDER = Input("path", _file_or_folder)
 IMAGES = Input("images", _images, str)
@@ -158,7 +216,7 @@ READS: dict[str, click.ParamType] = {  # by what an option says that it reads (o
     "batches": BATCH_FILE,
     "name map": NAME_MAP,
     "exported model": EXPORTED_MODEL,
-    "file": READABLE,
+    "recipe": RECIPE,
     "file or folder": FILE_OR_FOLDER,
     "key": READ_FIRST,
     "parity report": PARITY_REPORT,

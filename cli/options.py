@@ -1,19 +1,162 @@
-"""Options that several commands have."""
+"""What several commands have: the class of all, options, and types of options."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+import textwrap
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..option_fields import Declared, Option, options_in
+from ..errors import BadInput, MsmigrateError
+from ..option_fields import SHAPES, STDOUT, Declared, Option, options_in
+from ..printable import MANNER, Manner
+from ..training.options import TARGETS
 from .inputs import READS
 
 Decorator = Callable[[Any], Any]
+EXAMPLES = Path(__file__).with_name("examples.yaml")  # by the words of a command, each with run, out, and says
+
+
+@cache
+def examples() -> dict[str, list[dict[str, str]]]:
+    """The worked examples of every command, which -h and the pages of docs/commands show."""
+    import yaml  # not above: only help wants it
+
+    found: dict[str, list[dict[str, str]]] = yaml.load(EXAMPLES.read_bytes(), Loader=yaml.CSafeLoader)
+    return found
+
+
+def _comment(says: str, width: int) -> list[str]:
+    """What an example shows, as lines of comment; pages say it in Markdown."""
+    parts = re.split(r"```\w*\n", re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", says.strip().rstrip(":")))
+    lines = [textwrap.wrap(part.strip(), width - 2) for part in parts]
+    lines[1::2] = [part.splitlines() for part in parts[1::2]]  # what was fenced
+    return [f"# {line}".rstrip() for part in lines for line in part]
+
+
+def manner_options() -> list[click.Parameter]:
+    """The options of the group and of every command that say how it talks."""
+
+    def option(*names: str, **more: Any) -> click.Option:
+        return click.Option(names, expose_value=False, is_eager=True, callback=_talk, **more)
+
+    return [
+        option("-q", "--quiet", is_flag=True, help="Only the result and errors: no notes, no progress."),
+        option("-v", "--verbose", is_flag=True, help="Every step on a line, and where an error was raised."),
+        option(
+            "--color",
+            metavar="WHEN",
+            type=click.Choice(("auto", "always", "never"), case_sensitive=False),
+            help="auto, always or never.  [default: auto, in a terminal and without NO_COLOR]",
+        ),
+    ]
+
+
+def _talk(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    if not value:
+        return
+    setattr(MANNER, str(parameter.name), value)
+    if parameter.name == "color":
+        context.color = {"always": True, "never": False}.get(value)
+    context.find_root().call_on_close(lambda: vars(MANNER).update(vars(Manner())))
+
+
+@contextmanager
+def _met(context: click.Context) -> Iterator[None]:
+    """An error that msmigrate explains says which command met it, and with --verbose where it was raised."""
+    try:
+        yield
+    except MsmigrateError as error:
+        error.command = context.command_path
+        if MANNER.verbose:
+            traceback.print_exc()
+        raise
+
+
+class Command(click.Command):
+    """A command of msmigrate: one of any, with the options that say how it talks, and its examples under -h."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.params += manner_options()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read its words."""
+        with _met(ctx):
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it."""
+        if MANNER.quiet and MANNER.verbose:
+            raise click.UsageError("--quiet or --verbose, not both.", ctx)
+        with _met(ctx):
+            return super().invoke(ctx)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The examples, to be pasted."""
+        shown = examples().get(" ".join(ctx.command_path.split()[1:]), [])
+        if not shown:
+            return
+        with formatter.section("Examples"):
+            for number, example in enumerate(shown):
+                lines = [*_comment(example["says"], formatter.width - 2), *example["run"].strip().splitlines()]
+                formatter.write("\n" * bool(number) + textwrap.indent("\n".join(lines), "  ") + "\n")
+
+
+def command(name: str) -> Callable[[Callable[..., None]], click.Command]:
+    """Make a function a command of that name."""
+    return click.command(name, cls=Command)
+
+
+class JsonFile(click.Path):
+    """The file of --json: - for stdout, or a name that ends in .json. It is refused at once where it cannot be written.
+
+    --json alone stands for -, so that a word behind it may be meant for the command: without the ending it is refused.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        from ..atomic_files import refuse_unwritable
+
+        file = Path(value)
+        if file == STDOUT:
+            return file
+        if file.suffix.lower() != ".json":
+            raise BadInput(
+                f"--json {value}: the file's name has to end in .json; write --json - for stdout where another word "
+                "follows"
+            )
+        refuse_unwritable(file)
+        return file
+
+
+def json_option(what: str) -> Decorator:
+    """Add --json to a command; what: that it gives."""
+    return click.option("--json", "json_file", **_json(what))
+
+
+def _json(what: str) -> dict[str, Any]:
+    said = f"{what} as JSON, to FILE; alone or as - to stdout, in place of the text."
+    return {"help": said, "metavar": "[FILE]", "type": JsonFile(), "is_flag": False, "flag_value": "-"}
+
+
+def target_option(help: str, default: str | None = None) -> Decorator:
+    """Add --target to a command, in letters of any size."""
+    return _made("target", Declared(Option(help, choices=TARGETS, any_case=True), str, default), help)
+
+
+def input_option(name: str) -> Decorator:
+    """Add --input SHAPE to a command; name: of the function's argument."""
+    return _made(name, Declared(SHAPES, tuple, ()), SHAPES.help)
 
 
 def options_of(kind: type[Any], *names: str, **helps: str) -> Decorator:
@@ -32,12 +175,15 @@ def options_of(kind: type[Any], *names: str, **helps: str) -> Decorator:
 def _made(name: str, declared: Declared, help: str) -> Decorator:
     option, kind, default = declared
     more: dict[str, Any] = {"help": help, "metavar": option.metavar}
-    if kind is bool:
+    if option.stdout:
+        more = _json(help)
+    elif kind is bool:
         more["is_flag"] = True
     elif option.reads is not None:
         more["type"] = READS[option.reads]
     elif option.choices:
         more["type"] = click.Choice(option.choices, case_sensitive=not option.any_case)
+        more["metavar"] = f"[{'|'.join(option.choices)}]"  # click writes those of any case in small letters
     elif kind is Path:
         more["type"] = click.Path(path_type=Path)
     elif kind in (int, float):

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from ..parity.options import ParityOptions
-from .inputs import READ_FIRST, READABLE, RECIPE_OR_MODEL
-from .options import mappings_option, options_of
+from .inputs import READ_FIRST, RECIPE, RECIPE_OR_MODEL
+from .options import command, mappings_option, options_of
 
 FILE = click.Path(path_type=Path)
 PAIR = ("torch", "mindspore", "ckpt", "batch_file", "map_file")
@@ -21,7 +21,7 @@ STEPS = (
 FILES = ("html", "json_file", "junit", "markdown", "worst")
 
 
-@click.command("parity-step")
+@command("parity-step")
 @click.argument("recipe", metavar="[RECIPE|MODEL]", required=False, type=RECIPE_OR_MODEL)
 @options_of(ParityOptions, *PAIR, "write_map")
 @mappings_option
@@ -54,8 +54,24 @@ def parity_step(recipe: Path | None, **options: Any) -> None:
     sys.exit(run(recipe, **options))
 
 
-@click.command("record")
-@click.argument("recipe", required=False, type=READABLE)
+@command("demo")
+@click.option("--keep", metavar="DIR", type=FILE, help="Leave the two files in this folder.")
+def demo(keep: Path | None) -> None:
+    """See parity-step at work: a small pair with one wrong line, red; the line put right, green. Half a minute.
+
+    A net in torch, and the same moved to MindSpore by hand, with a mistake that people make. Both files are shown by
+    name, and the commands that are printed are those that run, so that with --keep you can change any line and run
+    them again: nothing is recorded.
+
+    Exit code: 0 the pair failed and then passed, 1 it did not, 2 bad input or a framework that stopped.
+    """
+    from ..workflows.demo import run
+
+    sys.exit(run(keep))
+
+
+@command("record")
+@click.argument("recipe", required=False, type=RECIPE)
 @click.option(
     "--framework",
     type=click.Choice(["torch", "mindspore"]),
@@ -97,7 +113,7 @@ def record(recipe: Path | None, framework: str, out: Path, other: Path | None, *
     sys.exit(run(framework, recipe, out, other, ParityOptions(**options)))
 
 
-@click.command("compare")
+@command("compare")
 @click.argument("one", metavar="TRACE", type=READ_FIRST)
 @click.argument("other", metavar="[TRACE]", required=False, type=READ_FIRST)
 @click.option(

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from ..training.options import EvalOptions, PredictOptions, TrainOptions
-from .inputs import IMAGES, NET, READ_FIRST, READABLE
-from .options import mappings_option, options_of
+from .inputs import IMAGES, NET, READ_FIRST, RECIPE
+from .options import command, mappings_option, options_of
 
 OF_NET = {  # in the words of eval and predict
     "recipe": "Model and transforms.  [default: what CKPT was trained with]",
@@ -17,15 +17,15 @@ OF_NET = {  # in the words of eval and predict
 }
 
 
-@click.command("train")
-@click.argument("recipe", required=False, type=READABLE)
+@command("train")
+@click.argument("recipe", required=False, type=RECIPE)
 @options_of(
     TrainOptions,
     *("out", "target", "mode", "device_id", "seed", "amp", "amp_dtype", "epochs", "max_steps", "resume"),
     *("continue_from", "parity_report", "skip_parity", "nproc", "nnodes", "node_rank", "master_addr", "master_port"),
 )
 @mappings_option
-@options_of(TrainOptions, "dry_run", "as_json")
+@options_of(TrainOptions, "dry_run", "json_file")
 def train(**options: Any) -> None:
     """Train what RECIPE says, once its step is proven equal to PyTorch's.
 
@@ -39,12 +39,12 @@ def train(**options: Any) -> None:
     sys.exit(run(**options))
 
 
-@click.command("eval")
+@command("eval")
 @click.argument("checkpoint", metavar="CKPT", type=NET)
 @click.argument("data", metavar="DATA", required=False, type=IMAGES)
 @options_of(EvalOptions, "recipe", "model", "trust_source", "ema", "batch", "target", **OF_NET)
 @mappings_option
-@options_of(EvalOptions, "out", "as_json")
+@options_of(EvalOptions, "out", "json_file")
 def evaluate(**options: Any) -> None:
     """Measure CKPT on labelled images: top-1, top-5, loss, a report per class and a confusion matrix.
 
@@ -63,12 +63,12 @@ def evaluate(**options: Any) -> None:
     sys.exit(run(**options))
 
 
-@click.command("predict")
+@command("predict")
 @click.argument("checkpoint", metavar="CKPT", type=NET)
 @click.argument("images", metavar="IMAGE|DIR", nargs=-1, required=True, type=READ_FIRST)
 @options_of(PredictOptions, "recipe", "model", "trust_source", "classes", "ema", **OF_NET)
 @mappings_option
-@options_of(PredictOptions, "top", "batch", "target", "as_json")
+@options_of(PredictOptions, "top", "batch", "target", "json_file")
 def predict(**options: Any) -> None:
     """Print the classes that CKPT sees in images, with their probabilities.
 

@@ -156,7 +156,7 @@ def only_on_ascend(options: ExportOptions) -> Unsupported:
 
 def _model(options: ExportOptions) -> tuple[str, dict[str, object]]:
     if options.recipe is not None:
-        model = recipes.load(options.recipe).model
+        model = recipes.load(recipes.find(options.recipe)).model
         return model.name, model.args
     if options.model is None:
         return "resnet50", {}

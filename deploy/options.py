@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ..errors import BadInput
-from ..option_fields import Option
+from ..option_fields import SHAPES, Option
 from ..training.options import NetOptions
 
 FORMS = ("mindir", "onnx", "lite", "serving", "air")
@@ -22,9 +22,7 @@ class NetChoice(NetOptions):
         str | None,
         Option("The torch model of a FILE.py:FUNCTION, to compare with.", metavar="SPEC", reads="torch model"),
     ] = None
-    shapes: Annotated[
-        tuple[str, ...], Option("1x3x224x224 or 1x16:int64, for each input.", flag="input", metavar="SHAPE")
-    ] = ()
+    shapes: Annotated[tuple[str, ...], SHAPES] = ()
     classes: Annotated[
         Path | None,
         Option("Class names: one a line, or a tree of class folders.", metavar="FILE|DIR", reads="file or folder"),
@@ -53,7 +51,7 @@ class ExportOptions(NetChoice):
         Option("Compare on these images.  [default: drawn numbers]", metavar="DIR|FILE", reads="file or folder"),
     ] = None
     from_onnx: Annotated[bool, Option("Make the lite model from ONNX instead of MindIR.")] = False
-    as_json: Annotated[bool, Option("Print what was found as JSON.", flag="json")] = False
+    json_file: Annotated[Path | None, Option("What was found", flag="json", stdout=True)] = None
     force: Annotated[bool, Option("Replace FILE when it exists.")] = False
 
     def __post_init__(self) -> None:

@@ -96,15 +96,23 @@ def _check_zoo(spec: Spec) -> None:
     found = importlib.util.find_spec(spec.place)
     if found is None:
         raise BadInput(f"{spec.place} is not installed here: pip install {spec.place}")
-    known: set[str] = set()
+    if any(re.search(rf"def {spec.name}\(|(['\"]){spec.name}\1", source) for source in _zoo_sources(found)):
+        return
+    if known := zoo_names(spec.place):
+        raise BadInput(f"{spec.place} has no model {spec.name}{_near(spec.name, known, listed=False)}")
+
+
+def zoo_names(zoo: str) -> set[str]:
+    """The functions that look like models in the source of torchvision or timm; none where that is not installed."""
+    found = importlib.util.find_spec(zoo)
+    sources = () if found is None else _zoo_sources(found)
+    return {name for source in sources for name in re.findall(r"^def ([a-z]\w*)\(", source, re.MULTILINE)}
+
+
+def _zoo_sources(found: importlib.machinery.ModuleSpec) -> Iterator[str]:
     for folder in found.submodule_search_locations or ():
         for file in Path(folder, "models").rglob("*.py"):
-            source = file.read_text(encoding="utf-8", errors="replace")
-            if re.search(rf"def {spec.name}\(|(['\"]){spec.name}\1", source):
-                return
-            known.update(re.findall(r"^def ([a-z]\w*)\(", source, re.MULTILINE))
-    if known:
-        raise BadInput(f"{spec.place} has no model {spec.name}{_near(spec.name, known, listed=False)}")
+            yield file.read_text(encoding="utf-8", errors="replace")
 
 
 def _file_of(place: str) -> Path | None:

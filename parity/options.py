@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 from ..errors import BadInput
-from ..option_fields import Option, check
+from ..option_fields import STDOUT, Option, check
 from ..training.options import TARGETS
 
 MODES = ("pynative", "graph")
@@ -220,7 +220,7 @@ class ParityOptions(StepOptions):
     outputs: bool = False
     write_map: Annotated[Path | None, Option("Write the alignment that was found, for editing.", metavar="FILE")] = None
     html: Annotated[Path | None, Option("Write one page to look at, without a network.", metavar="FILE")] = None
-    json_file: Annotated[Path | None, Option("Write all findings as JSON.", flag="json", metavar="FILE")] = None
+    json_file: Annotated[Path | None, Option("All findings", flag="json", stdout=True)] = None
     junit: Annotated[Path | None, Option("Write JUnit XML, for a CI server.", metavar="FILE")] = None
     markdown: Annotated[Path | None, Option("Write a summary for a pull request.", metavar="FILE")] = None
     keep: Annotated[Path | None, Option("Keep the traces in this (new) folder.", metavar="DIR")] = None
@@ -241,4 +241,4 @@ class ParityOptions(StepOptions):
     def files(self) -> list[Path]:
         """The files that are to be written."""
         wanted = (self.html, self.json_file, self.junit, self.markdown, self.write_map)
-        return [file for file in wanted if file is not None]
+        return [file for file in wanted if file not in (None, STDOUT)]

@@ -21,7 +21,7 @@ from ..errors import MsmigrateError, WorkerFailed
 from ..input_files import read_json, typed
 from ..migrate.checkpoint.convert import convert
 from ..printable import quoted
-from ..workers.messages import OnMessage, Progress, Ready, State, ignore
+from ..workers.messages import BEGUN, DIVERGED, Event, OnMessage, Progress, Ready, State, ignore
 from ..workers.parent import Workers
 from . import run_folder
 from .align import model_structure
@@ -154,6 +154,8 @@ def parity_step(
     for framework in LAST_TRACE:
         on_message(framework, Progress("comparing"))
     found = report(recipe_file, job)
+    if found.first_divergence is not None:
+        on_message("torch", Event(DIVERGED, {"at": found.first_divergence.place}))
     if not job.no_diagnosis and not found.parity:
         found = _explained(job, found, on_message)
     return replace(found, seconds=time.monotonic() - began)
@@ -166,6 +168,7 @@ def run_workers(job: ParityJob, commands: Mapping[str, Sequence[str]], on_messag
         with _written(job) as file, Workers(job.timeout) as workers:
             for name, command in commands.items():
                 workers.start(name, [*command, str(file)], log_file(job.folder, name), KEEP_MEMORY)
+                on_message(name, Event(BEGUN))
             _attend(workers, job, on_message)
     except BaseException:
         drop_half_traces(job.folder)

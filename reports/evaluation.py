@@ -8,11 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import matplotlib
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import LinearSegmentedColormap, PowerNorm
-from matplotlib.figure import Figure
 from rich import box
 from rich.table import Table
 from rich.text import Text
@@ -36,6 +32,11 @@ def picture(matrix: np.ndarray, names: Sequence[str], title: str) -> bytes:
 
     Up to 30 classes have their counts written in. Where there is no room for every name, every n-th one is written.
     """
+    import matplotlib  # not above: what is printed needs no picture
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.colors import LinearSegmentedColormap, PowerNorm
+    from matplotlib.figure import Figure
+
     count = len(names)
     cell = next((pixels for limit, pixels in CELLS.items() if count <= limit), max(1, LARGEST // count))
     cell = max(cell, SMALLEST // count)

@@ -10,24 +10,21 @@ from rich.text import Text
 
 from ..printable import echo
 from ..training.data.image_folder import TRAINING, VALIDATION, Split, Way
-from ..training.data.image_statistics import LARGEST, Corrupt, Statistics, corrupt_images
+from ..training.data.image_statistics import LARGEST, Corrupt, Statistics
 from .formatting import count_text
-from .progress import counted
 from .terminal import Console
 
 CHANNELS = ("red", "green", "blue")
 
 
-def list_corrupt(folder: Path, as_json: bool) -> int:
-    with counted("decoding") as on_progress:
-        images, corrupt = corrupt_images(folder, on_progress)
-    if as_json:
-        print_json({"folder": str(folder), "images": images, "corrupt": _corrupt_json(corrupt)})
-    else:
-        _list(corrupt)
-        cannot = f"{len(corrupt):,} of {images:,} images below {_plain(folder)} cannot be decoded."
-        echo(cannot if corrupt else f"All {images:,} images below {_plain(folder)} can be decoded.")
-    return 1 if corrupt else 0
+def corrupt_json(folder: Path, images: int, corrupt: list[Corrupt]) -> dict[str, Any]:
+    return {"folder": str(folder), "images": images, "corrupt": _corrupt_json(corrupt)}
+
+
+def show_corrupt(folder: Path, images: int, corrupt: list[Corrupt]) -> None:
+    _list(corrupt)
+    cannot = f"{len(corrupt):,} of {images:,} images below {_plain(folder)} cannot be decoded."
+    echo(cannot if corrupt else f"All {images:,} images below {_plain(folder)} can be decoded.")
 
 
 def show_statistics(folder: Path, resize: int | None, found: Statistics) -> None:
@@ -144,7 +141,3 @@ def _range(low: int, high: int) -> str:
 def _plain(name: object) -> str:
     """A name that any terminal can print: bytes of it that are not UTF-8 become question marks."""
     return str(name).encode("utf-8", "replace").decode("utf-8")
-
-
-def print_json(content: Any) -> None:
-    echo(_plain(json.dumps(content, ensure_ascii=False)))

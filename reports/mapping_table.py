@@ -74,10 +74,12 @@ def show_fault(fault: Fault, console: Console) -> None:
 
 
 def show_all(console: Console) -> None:
-    """Print every fault, where it shows, and its symptom."""
+    """Print a line for every fault: where it shows, and its symptom; a terminal cuts what is longer than its line."""
+    longest = max(map(len, table.faults()))
     for fault in table.faults().values():
-        console.print(Text.assemble((fault.id, "bold"), (f"  {', '.join(fault.shows_in)}", "dim")))
-        console.print(Padding(Text(fault.symptom), (0, 0, 0, 4)))
+        shows = Text(f"{', '.join(fault.shows_in)}: ", "dim")
+        line = Text.assemble((f"{fault.id:{longest}}  ", "bold"), shows, " ".join(fault.symptom.split()))
+        console.print(line, no_wrap=True, overflow="ellipsis")
 
 
 def fault_json(faults: list[Fault]) -> list[dict[str, Any]]:
@@ -149,15 +151,12 @@ def _state(state: State) -> Cells:
 
 def show(rows: Iterable[Row], *, whole: bool) -> None:
     """Print a line for every row, or the whole of each."""
-    # Elsewhere than in a terminal nothing is cut to its width.
-    console = Console(width=None if sys.stdout.isatty() else 200)
-    with console.capture() as captured:
-        if whole:
-            for row in rows:
-                show_row(row, console)
-        else:
-            console.print(overview(rows))
-    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    console = Console()
+    if whole:
+        for row in rows:
+            show_row(row, console)
+    else:
+        console.print(overview(rows))
 
 
 def show_row(row: Row, console: Console) -> None:
@@ -166,19 +165,19 @@ def show_row(row: Row, console: Console) -> None:
     console.print(names)
     if row.origin:
         instead = f", in place of msmigrate's own → {row.replaces}" if row.replaces else ""
-        console.print(f"from {row.origin}{instead}", soft_wrap=True, highlight=False)
+        console.print(f"from {row.origin}{instead}", soft_wrap=True)
     if row.aliases:
-        console.print(f"also {', '.join(row.aliases)}", highlight=False)
+        console.print(f"also {', '.join(row.aliases)}")
     if row.instead_of:
-        console.print(f"in place of {', '.join(row.instead_of)}", highlight=False)
+        console.print(f"in place of {', '.join(row.instead_of)}")
     if row.why:
-        console.print(_why(row), highlight=False)
+        console.print(_why(row))
     if row.rewrite:
         console.print(Text("\nWritten in MindSpore", "bold"))
-        console.print(Padding(row.rewrite, (0, 0, 0, 2)), highlight=False)
+        console.print(Padding(row.rewrite, (0, 0, 0, 2)))
     if row.recipe:
         console.print(Text("\nIn a recipe", "bold"))
-        console.print(f"  {_recipe(row)}", highlight=False)
+        console.print(f"  {_recipe(row)}")
     sections = (("Arguments", "MindSpore (its default)", argument_cells(row)), ("State", "MindSpore", state_cells(row)))
     for title, heading, cells in sections:
         if cells:
@@ -189,7 +188,7 @@ def show_row(row: Row, console: Console) -> None:
             console.print(Padding(shown, (0, 0, 0, 2)))
     console.print(Text("\nStatus", "bold"))
     for mode, status in row.status.items():
-        console.print(f"  {mode:9} {status}", highlight=False)
+        console.print(f"  {mode:9} {status}")
     if row.pitfalls:
         console.print(Text("\nPitfalls", "bold"))
     for name in row.pitfalls:
@@ -197,12 +196,12 @@ def show_row(row: Row, console: Console) -> None:
         console.print(Text.assemble("  ", (name, "bold"), f" (shows in {', '.join(fault.shows_in)})"))
         lines = (f"torch: {fault.torch}", f"MindSpore: {fault.mindspore}", f"symptom: {fault.symptom}")
         for text in (*lines, f"fix: {fault.fix}"):
-            console.print(Padding(text, (0, 0, 0, 4)), highlight=False)
+            console.print(Padding(text, (0, 0, 0, 4)))
     pages = [page for page in row.docs.values() if page]
     if pages:
         console.print(Text("\nPages", "bold"))
     for page in pages:
-        console.print(f"  {page}", soft_wrap=True, highlight=False)
+        console.print(f"  {page}", soft_wrap=True)
 
 
 def as_json(rows: Iterable[Row]) -> list[dict[str, Any]]:

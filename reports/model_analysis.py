@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
@@ -229,7 +228,7 @@ def _line(name: str, entries: list[Covered]) -> tuple[str, ...]:
 
 def show_coverage(found: Coverage, *, whole: bool = False) -> None:
     """Print the table, the operators that are lacking, and with `whole` a line for every model."""
-    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+    console = Console()
     if whole:
         shown = Table("model", "operators", "", box=None, pad_edge=False, header_style="dim")
         for entry in found.models:

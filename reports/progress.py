@@ -5,26 +5,59 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TaskID, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
 
+from ..printable import MANNER, note
 from ..training.run.run_log import number, whole
 from ..workers import messages
 from .formatting import clock_text, percent
-from .terminal import Console, TextColumn
+from .terminal import Console, TextColumn, one_line
+
+EVERY = 10.0  # seconds between two plain lines
 
 
-def doing(text: str) -> AbstractContextManager[object]:
-    """Show on stderr, where that is a terminal, what takes a while."""
+@contextmanager
+def told(now: Callable[[], str]) -> Iterator[None]:
+    """While the block runs, a line on stderr every ten seconds, where that is no terminal and nothing moves on it.
+
+    now: what is going on, in words; nothing is printed where it says nothing.
+    """
+    if sys.stderr.isatty() or MANNER.quiet:
+        yield
+        return
+    began, over = time.monotonic(), threading.Event()
+
+    def tell() -> None:
+        while not over.wait(EVERY):
+            if text := now():
+                note(f"{clock_text(time.monotonic() - began)}: {text}")
+
+    thread = threading.Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@contextmanager
+def doing(text: str) -> Iterator[None]:
+    """Show on stderr what takes a while."""
     console = Console(stderr=True)
-    return console.status(Text(text)) if console.is_terminal else nullcontext()
+    if MANNER.verbose:
+        note(text)
+    with console.status(Text(text)) if console.is_terminal else told(lambda: text):
+        yield
 
 
 class Progress:
@@ -34,12 +67,15 @@ class Progress:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         self.bar = Bar(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
         self.task = self.bar.add_task("", total=None)
+        self.told = told(lambda: _counted(self.bar, self.task))
 
     def __enter__(self) -> Progress:
         self.bar.start()
+        self.told.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.told.__exit__(None, None, None)
         self.bar.stop()
 
     def start(self, total: int) -> None:
@@ -67,32 +103,83 @@ def images_counted() -> Iterator[messages.OnMessage]:
 
         def show(name: str, message: messages.Message) -> None:
             if isinstance(message, messages.Progress):
+                if MANNER.verbose and message.done is None:
+                    note(message.what)
                 progress.update(task, description=message.what, completed=message.done, total=message.total)
 
-        yield show
+        with told(lambda: _counted(progress, task)):
+            yield show
+
+
+def _counted(progress: Bar, task: TaskID) -> str:
+    found = next(each for each in progress.tasks if each.id == task)
+    return found.description + (f", {found.completed:,.0f} of {found.total:,.0f}" if found.total else "")
 
 
 @contextmanager
-def progressing(who: Sequence[str]) -> Iterator[messages.OnMessage]:
-    """Show on stderr what each framework is doing; on a terminal the lines stay in place."""
+def progressing(who: Sequence[str], begin: str) -> Iterator[messages.OnMessage]:
+    """Show on stderr what each framework is doing; on a terminal the lines stay in place.
+
+    begin: what is said once all that can be refused is, and the processes are started.
+    """
     console = Console(stderr=True)
     columns = (
         SpinnerColumn(),
         TextColumn("{task.fields[who]:9}"),
         TextColumn("{task.description}"),
         TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
     )
     with Bar(*columns, console=console, disable=not console.is_terminal) as progress:
-        tasks = {name: progress.add_task("starting", who=name, total=None) for name in who}
+        tasks = {name: progress.add_task("starting", who=name, total=None, left="") for name in who}
+        works = {name: Work() for name in who}
+        said: set[str] = set()
+
+        def say(text: str) -> None:
+            if text not in said:
+                said.add(text)
+                console.print(one_line(text), soft_wrap=True)
 
         def show(who: str, message: messages.Message) -> None:
             if isinstance(message, messages.Progress):
-                progress.update(tasks[who], description=message.what.removeprefix(f"{who}: "))
+                works[who].at(message)
+                if MANNER.verbose:
+                    console.print(one_line(f"{who}: {works[who].what}"), soft_wrap=True)
+                progress.update(tasks[who], description=works[who].what, left=works[who].left())
+            elif isinstance(message, messages.Event) and message.name == messages.BEGUN:
+                say(begin)
+            elif isinstance(message, messages.Event) and message.name == messages.DIVERGED:
+                say(f"no parity: {message.facts['at']} fails first; what else does, and why, follows")
 
-        yield show
+        with told(lambda: "; ".join(f"{name}: {work}" for name, work in works.items())):
+            yield show
 
 
-EVERY = 15.0  # seconds between two plain lines
+class Work:
+    """What a process is at, and how long its countable work still takes."""
+
+    def __init__(self) -> None:
+        self.what, self._began, self._first, self._left = "starting", 0.0, 0, 0.0
+
+    def at(self, message: messages.Progress) -> None:
+        """Note what begins; of work that is counted, what is done says how long the rest takes."""
+        self.what = message.what.partition(": ")[2] or message.what
+        now, self._left = time.monotonic(), 0.0
+        if message.done is None or message.total is None:
+            return
+        if message.done <= self._first or not self._began:
+            self._began, self._first = now, message.done
+        elif now > self._began:
+            self._left = (message.total - message.done) * (now - self._began) / (message.done - self._first)
+
+    def left(self) -> str:
+        """How long the rest takes, in words; empty where that is not known."""
+        return f"{clock_text(self._left)} left" if self._left >= 1 else ""
+
+    def __str__(self) -> str:
+        return ", ".join(filter(None, (self.what, self.left())))
+
+
 WAITING = 0.05  # share of the time spent waiting for data from which on a short line tells it
 
 
@@ -121,14 +208,18 @@ class TrainingProgress:
             transient=True,  # the summary comes in its place
         )
         self._task = self._bar.add_task("starting", total=None, facts="")
+        # of a run that takes no step yet, or slow ones, that it is there
+        self._told = told(lambda: "" if self.clock() - self._last < self.every else self._bar.tasks[0].description)
 
     def __enter__(self) -> TrainingProgress:
         self._bar.start()
+        self._told.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._told.__exit__(None, None, None)
         self._bar.stop()
 
     def show(self, rank: int, event: dict[str, Any]) -> None:
@@ -182,7 +273,7 @@ class TrainingProgress:
         self._bar.console.print(mark.append(f"{who}: {' '.join(text.split())}", "default"), soft_wrap=True)
 
     def _line(self, text: str) -> None:
-        self._bar.console.print(text, soft_wrap=True, highlight=False)
+        self._bar.console.print(text, soft_wrap=True)
 
 
 def epoch_text(event: dict[str, Any], epochs: Any) -> str:
@@ -233,4 +324,5 @@ def counted(doing: str) -> Iterator[OnProgress]:
     columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Bar(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task(doing, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
+        with told(lambda: _counted(progress, task)):
+            yield lambda done, total: progress.update(task, completed=done, total=total)

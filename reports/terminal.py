@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,7 +12,10 @@ import rich.progress
 from rich.segment import Segment
 from rich.text import Text
 
-from ..printable import printable, printable_lines
+from ..printable import MANNER, printable, printable_lines
+
+WIDE = 10_000  # columns of what is no terminal: whoever reads it breaks its lines
+BLANKS = re.compile(r" +(?=(\x1b\[[\d;]*m)*$)", re.MULTILINE)
 
 
 def one_line(text: str, style: str = "") -> Text:
@@ -19,15 +24,31 @@ def one_line(text: str, style: str = "") -> Text:
 
 
 class Console(rich.console.Console):
-    """Rich's console without markup in texts ("[red]" may be a name), and with what cannot be printed escaped."""
+    """Rich's console without markup in texts ("[red]" may be a name), without colours that rich thinks up, and with
+    what cannot be printed escaped; it talks in the MANNER of this process.
+
+    A pipe or a file gets whole lines, however long, without blanks at their ends; COLUMNS says another width.
+    """
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**{"markup": False, "emoji": False, **options})
+        given: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
+        given["quiet"] = MANNER.quiet and bool(options.get("stderr"))
+        if MANNER.color == "never" or (MANNER.color == "auto" and os.environ.get("NO_COLOR")):
+            given["color_system"] = None
+        elif MANNER.color == "always":
+            given["color_system"] = "256"
+        super().__init__(**{**given, **options})
+        if options.get("width") is None and not self.is_terminal and not os.environ.get("COLUMNS"):
+            self.width = WIDE
 
     def render(self, *given: Any, **options: Any) -> Iterable[Segment]:
         """Rich's own, which everything that is shown goes through; its controls, as of a progress bar, stay."""
         for segment in super().render(*given, **options):
             yield segment if segment.control else segment._replace(text=printable_lines(segment.text))
+
+    def _render_buffer(self, buffer: Iterable[Segment]) -> str:
+        text = super()._render_buffer(buffer)
+        return text if self.is_terminal else BLANKS.sub("", text)
 
 
 class TextColumn(rich.progress.TextColumn):

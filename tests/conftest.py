@@ -19,7 +19,10 @@ ISA_BEFORE = os.environ.get(ISA)
 
 
 def pytest_collection_finish() -> None:
-    """Undo what importing a process's module has set here: torch's noise, started from a test, would be another."""
+    """Undo what importing modules has set here: torch's noise, started from a test, would be another, and what is
+    piped would be wrapped."""
+    for name in ("COLUMNS", "LINES"):
+        os.unsetenv(name)  # readline's, which os.environ does not know of
     if ISA_BEFORE is None:
         os.environ.pop(ISA, None)
 

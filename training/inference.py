@@ -314,7 +314,7 @@ def subject(
         inside = checkpoint / "checkpoints" / "best.ckpt"
         file = inside if inside.exists() else "a file in it"
         raise BadCheckpoint(f"{checkpoint} is a folder; a checkpoint is a file: name {file}")
-    given = recipes.load(options.recipe) if options.recipe is not None else None
+    given = recipes.load(recipes.find(options.recipe)) if options.recipe is not None else None
     torch = checkpoint.is_dir() or is_foreign(checkpoint)
     if torch:
         if options.ema:

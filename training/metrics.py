@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import classification_report, confusion_matrix
 
 from ..errors import BadInput
 
@@ -84,6 +83,8 @@ def evaluate(results: Results, names: Sequence[str]) -> Evaluation:
     A class that was never predicted has precision 0, and one without images recall 0, as scikit-learn's
     zero_division=0 has it.
     """
+    from sklearn.metrics import classification_report, confusion_matrix  # not above: predict needs no report
+
     labels, predicted = results.labels, results.classes[:, 0]
     hits = results.classes[:, :5] == labels[:, None]
     present = np.union1d(labels, predicted)

@@ -105,7 +105,7 @@ class TrainOptions(Spread):
     ] = None
     skip_parity: Annotated[bool, Option("Train on an unproven step; the run's log will say so.")] = False
     dry_run: Annotated[bool, Option("Print the whole plan and start nothing.")] = False
-    as_json: Annotated[bool, Option("Print the plan or the summary as JSON.", flag="json")] = False
+    json_file: Annotated[Path | None, Option("The plan or the summary", flag="json", stdout=True)] = None
 
     def __post_init__(self) -> None:
         if self.parity_report is not None and self.skip_parity:
@@ -136,7 +136,9 @@ class NetOptions:
         str | None,
         Option("Which net CKPT is of, see below.  [default: what CKPT says]", metavar="MODEL", reads="exported model"),
     ] = None
-    recipe: Annotated[Path | None, Option("Model and transforms, instead of --model.", reads="file")] = None
+    recipe: Annotated[
+        Path | None, Option("Model and transforms, instead of --model.", metavar="RECIPE", reads="recipe")
+    ] = None
     trust_source: Annotated[
         str | None, Option("Import the source that CKPT names; inspect shows it.", metavar="FILE@sha256:…")
     ] = None
@@ -167,7 +169,7 @@ class EvalOptions(InferenceOptions):
     out: Annotated[Path | None, Option("Write report.json, predictions.json, confusion.png here.", metavar="DIR")] = (
         None
     )
-    as_json: Annotated[bool, Option("Print the report as JSON.", flag="json")] = False
+    json_file: Annotated[Path | None, Option("The report", flag="json", stdout=True)] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,4 +182,4 @@ class PredictOptions(InferenceOptions):
         Option("Class names: one a line, or a tree of class folders.", metavar="FILE|DIR", reads="file or folder"),
     ] = None
     top: Annotated[int, Option("How many classes to list.", least=1)] = 5
-    as_json: Annotated[bool, Option("Print the predictions as JSON.", flag="json")] = False
+    json_file: Annotated[Path | None, Option("The predictions", flag="json", stdout=True)] = None

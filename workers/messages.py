@@ -70,6 +70,7 @@ class Event:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
+BEGUN, DIVERGED = "begun", "diverged"  # events: its process is started; the first failure is known, facts["at"]
 Message = Progress | Ready | Result | Failure | Event
 OnMessage = Callable[[str, Message], None]  # called with (the worker's name, what it says)
 

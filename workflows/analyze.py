@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +13,9 @@ from ..errors import BadDestination, BadInput
 from ..migrate.analyze.model_analysis import analyze as analyze_model
 from ..migrate.analyze.model_analysis import cover
 from ..option_fields import as_path, model_name
-from ..printable import echo, json_line
 from ..reports import model_analysis
 from ..reports.terminal import Console
-from .results import Result, console_text
+from .results import Result, console_text, only_json
 
 WIDTH = 200  # elsewhere than in a terminal, whose width nothing is cut to
 
@@ -93,7 +91,7 @@ def run(
     inputs: tuple[str, ...] = (),
     coverage: bool = False,
     whole: bool = False,
-    as_json: bool = False,
+    json_file: Path | None = None,
     page: Path | None = None,
     recipe: Path | None = None,
     force: bool = False,
@@ -107,17 +105,14 @@ def run(
     if coverage:
         if inputs or recipe is not None or page is not None:
             raise BadInput("--coverage goes with --mode, --target, --all and --json alone.")
-        return _coverage(targets, mode, target, whole=whole, as_json=as_json)
+        return _coverage(targets, mode, target, whole=whole, json_file=json_file)
     if len(targets) != 1:
         raise BadInput("One TARGET, or several with --coverage.")
     found = _analysis(targets[0], mode, target, inputs, recipe, force=force)
     if page is not None:
         write_whole(found.page(), page)
-    if as_json:
-        echo(json_line(found.as_dict()))
-    else:
-        console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
-        found.report.show(found.analysis, console, whole=whole)
+    if not only_json(found.as_dict, json_file):
+        found.report.show(found.analysis, Console(), whole=whole)
     return 0 if found else 1
 
 
@@ -138,13 +133,11 @@ def _script(
     return script_analysis, analysis
 
 
-def _coverage(targets: Sequence[str], mode: str, target: str, *, whole: bool, as_json: bool) -> int:
+def _coverage(targets: Sequence[str], mode: str, target: str, *, whole: bool, json_file: Path | None) -> int:
     from ..reports.progress import Progress
 
     with Progress() as progress:
         found = cover(targets, mode=mode, target=target, progress=progress)
-    if as_json:
-        echo(json_line(model_analysis.coverage_json(found)))
-    else:
+    if not only_json(lambda: model_analysis.coverage_json(found), json_file):
         model_analysis.show_coverage(found, whole=whole)
     return 0 if all(entry.moves for entry in found.models) else 1

@@ -46,10 +46,8 @@ from ..parity.run_folder import (
 )
 from ..parity.trace import SIDES_STAGE, Entry, Key, Trace, write_entries
 from ..printable import shortened
-from ..reports.parity_terminal import show
-from ..reports.terminal import Console
 from ..temporary import temporary_folder
-from .parity_step import ParityResult, options_of, write
+from .parity_step import ParityResult, options_of, print_verdict, write
 
 START_FILES = (INPUTS, CHECKPOINT, START, "structure-torch.json", REPLAY)
 COARSE = (
@@ -280,5 +278,5 @@ def _compared(one: Path, other: Path | None, start: Path | None, options: Parity
 def run_compare(one: Path, other: Path | None, start: Path | None, options: ParityOptions) -> int:
     """Judge two halves, or a run that was kept, and print the verdict; returns 0 for parity and 1 for a mismatch."""
     result = _compared(one, other, start, options)
-    show(result.report, Console(), result.worst)
+    print_verdict(result, options)
     return 0 if result else 1

@@ -17,7 +17,7 @@ from ..migrate.checkpoint.inspect_file import Facts, inspect_file
 from ..migrate.checkpoint.name_map import write_rules
 from ..migrate.checkpoint.plan import Plan
 from ..option_fields import as_path, check_type, model_name
-from ..printable import echo, json_line
+from ..printable import echo
 from ..reports.checkpoint import (
     LateProgress,
     inspect_json,
@@ -28,7 +28,7 @@ from ..reports.checkpoint import (
     result_text,
 )
 from ..temporary import temporary_folder
-from .results import Result
+from .results import Result, only_json
 
 WRITING = ("force", "crc", "max_shard_size")  # what a plan knows nothing of
 LISTED = 5  # paths without a counterpart
@@ -252,7 +252,7 @@ def run_convert(
     *,
     write_map: Path | None = None,
     dry_run: bool = False,
-    as_json: bool = False,
+    json_file: Path | None = None,
     **options: Any,
 ) -> None:
     """Convert a checkpoint and print the result; or print the plan alone, or write a map of names.
@@ -267,23 +267,26 @@ def run_convert(
         return
     if dry_run:
         found = plan(source, destination, **{key: each for key, each in options.items() if key not in WRITING})
-        echo(json_line(found.as_dict()) if as_json else found.text())
+        if not only_json(found.as_dict, json_file):
+            echo(found.text())
         found.plan.check()
         return
     if destination is None:
         raise BadInput("nothing says where the converted checkpoint goes: name it (only --dry-run goes without)")
     with LateProgress() as progress:
         result = convert(source, destination, progress=progress, **options)
-    echo(json_line(result.as_dict()) if as_json else result.text())
+    if not only_json(result.as_dict, json_file):
+        echo(result.text())
 
 
 def run_inspect(
-    path: str, *, key: str | None = None, crc: bool = False, whole: bool = False, as_json: bool = False
+    path: str, *, key: str | None = None, crc: bool = False, whole: bool = False, json_file: Path | None = None
 ) -> None:
     """Print what a checkpoint holds. Raises what inspect_file raises."""
     found = inspect(path, key=key, crc=crc)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    echo(json_line(found.as_dict()) if as_json else inspection_text(found.facts, whole=whole, width=width))
+    if not only_json(found.as_dict, json_file):
+        echo(inspection_text(found.facts, whole=whole, width=width))
 
 
 def _write_map(source: str, file: Path, options: dict[str, Any]) -> None:

@@ -17,11 +17,11 @@ from ..migrate import model_spec
 from ..migrate.checkpoint.convert import Result as Conversion
 from ..migrate.checkpoint.convert import convert, make_plan
 from ..migrate.source.convert_model import ConvertedModel, ProofInputs, start, write_source
-from ..option_fields import as_path, model_name, values_of
+from ..option_fields import STDOUT, as_path, model_name, values_of
 from ..parity.job import Pair, ParityJob
 from ..parity.options import StepOptions
 from ..parity.result import Report
-from ..printable import echo, json_line
+from ..printable import echo
 from ..reports.converted_model import Converted, as_json, ckpt_line, source_lines
 from ..reports.html.parity_page import write_html
 from ..reports.parity_json import write_json
@@ -31,7 +31,7 @@ from ..reports.terminal import Console
 from ..temporary import temporary_folder
 from ..training.recipe import reader as recipes
 from .parity_step import UNPROVEN, ParityResult, with_progress
-from .results import Result
+from .results import Result, only_json
 
 HIDING = ("mindspore", "numpy", "torch", "torchvision", "timm", "msmigrate")  # as the file's name hides these
 
@@ -49,8 +49,8 @@ class ConvertModelOptions(StepOptions):
     recipe: Path | None = None
     batch: int = field(default=4, kw_only=True)
     html: Path | None = None
-    report: Path | None = None
-    as_json: bool = False
+    parity_report: Path | None = None
+    json_file: Path | None = None
     force: bool = False
 
     @property
@@ -94,12 +94,12 @@ def convert_model(model: Any, out: str | Path, *, shapes: Sequence[str] = (), **
     out: the new file of source, which ends in .py; the weights go beside it, into a .ckpt.
     shapes: of the model's inputs, such as "1x3x224x224"; found by trying where none are given.
     options: those of the command, with underscores: weights, seed, no_proof, recipe, batch, steps, mode, no_replay,
-        timeout, html, report, force.
+        timeout, html, parity_report, force.
 
     Raises BadInput, BadDestination, BadCheckpoint and WorkerFailed before anything is written. What stops later is part
     of the result, which is false then; the files that are whole by then stay.
     """
-    values = values_of(ConvertModelOptions, options, "convert_model", ("model", "out", "shapes", "as_json"))
+    values = values_of(ConvertModelOptions, options, "convert_model", ("model", "out", "shapes", "json_file"))
     values |= {"model": model_name(model, "model"), "out": as_path(out, "out"), "shapes": shapes}
     chosen = ConvertModelOptions(**values)
     return _converted(chosen, lambda text: None, lambda report: None)
@@ -108,10 +108,10 @@ def convert_model(model: Any, out: str | Path, *, shapes: Sequence[str] = (), **
 def run(options: ConvertModelOptions) -> int:
     """Convert a model and print what came of it; returns the exit code, 0 for parity, 1 where something is missing or
     not the same. Raises what `convert_model` raises."""
-    say: Callable[[str], None] = (lambda text: None) if options.as_json else click.echo
-    found = _converted(options, say, lambda report: None if options.as_json else show(report, Console()))
-    if options.as_json:
-        echo(json_line(found.as_dict()))
+    quiet = options.json_file == STDOUT
+    say: Callable[[str], None] = (lambda text: None) if quiet else click.echo
+    found = _converted(options, say, lambda report: None if quiet else show(report, Console()))
+    only_json(found.as_dict, options.json_file)
     for line in found.converted.stopped:
         echo(f"msmigrate: {line}", err=True)
     return 0 if found else 1
@@ -127,7 +127,7 @@ def _converted(
         lines.append(text)
         say(text)
 
-    recipe_file = options.recipe or recipes.DEFAULT
+    recipe_file = recipes.find(options.recipe)
     recipes.load(recipe_file)  # what is wrong with it is said before minutes of work, not after
     target = _target(options)
     with temporary_folder("convert") as folder:
@@ -162,7 +162,7 @@ def _target(options: ConvertModelOptions) -> Path:
         raise BadDestination(f"{out}: who imports {out.stem} would get this file instead; give it another name")
     place = model_spec.parse(options.model).place
     check_destination(options.ckpt, options.weights or Path(place), force=options.force)
-    for file in (options.html, options.report):
+    for file in (options.html, options.parity_report):
         if file is not None:
             refuse_unwritable(file)
     return check_destination(out, Path(place), force=options.force)
@@ -203,8 +203,8 @@ def _with_proof(
         report: Report = with_progress(recipe_file, ParityJob(recipes.load(recipe_file), folder, pair, **steps))
     except MsmigrateError as error:
         return replace(found, stopped=[f"not proven: {error}"])
-    if options.report is not None:
-        write_json(report, options.report)
+    if options.parity_report is not None:
+        write_json(report, options.parity_report)
     if options.html is not None:
         write_html(report, folder, options.html)
     return replace(found, report=report)

@@ -12,7 +12,7 @@ from typing import Any
 from ..atomic_files import atomic_file
 from ..errors import BadDestination
 from ..option_fields import as_path, values_of, with_model
-from ..printable import echo, json_line
+from ..printable import echo
 from ..reports.evaluation import About, evaluation_json, picture, show
 from ..reports.progress import images_counted
 from ..reports.terminal import Console
@@ -22,7 +22,7 @@ from ..training.inference import WORKER, Request, Subject, infer
 from ..training.metrics import Evaluation, Results, predictions
 from ..training.options import EvalOptions
 from ..training.recipe.schema import FOLDER
-from .results import Result, console_text
+from .results import Result, console_text, only_json
 
 REPORT, PREDICTIONS, CONFUSION = FILES = ("report.json", "predictions.json", "confusion.png")
 TOP = 5
@@ -66,7 +66,7 @@ def evaluate(
 
     Raises BadCheckpoint, BadInput, BadDestination and WorkerFailed.
     """
-    values = values_of(EvalOptions, options, "evaluate", ("checkpoint", "data", "as_json"))
+    values = values_of(EvalOptions, options, "evaluate", ("checkpoint", "data", "json_file"))
     chosen = EvalOptions(**with_model(values), checkpoint=as_path(checkpoint, "checkpoint"), data=data)
     return _evaluated(chosen, worker)
 
@@ -78,9 +78,7 @@ def run(checkpoint: Path, *, worker: Sequence[str] = WORKER, **options: Any) -> 
     """
     chosen = EvalOptions(checkpoint=checkpoint, **options)
     found = _evaluated(chosen, worker)
-    if chosen.as_json:
-        echo(json_line(found.as_dict()))
-    else:
+    if not only_json(found.as_dict, chosen.json_file):
         show(found.about, found.evaluation, Console())
         if chosen.out is not None:
             echo(f"Written to {chosen.out}: {', '.join(FILES)}")

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.text import Text
 
 from ..deploy import export as exporting
 from ..deploy import lite
@@ -19,14 +18,12 @@ from ..deploy.options import FORMS, ExportOptions
 from ..deploy.output_files import beside, check, place, total
 from ..deploy.serving import servable
 from ..errors import BadInput
-from ..option_fields import as_path, values_of, with_model
-from ..printable import echo, json_line
+from ..option_fields import STDOUT, as_path, values_of, with_model
 from ..reports.export import as_json
 from ..reports.export import lines as compared_lines
-from ..reports.terminal import Console
+from ..reports.progress import images_counted
 from ..temporary import temporary_folder
-from ..workers.messages import Message, Progress
-from .results import Result
+from .results import Result, only_json
 
 MISMATCH = 1
 Said = Callable[[str], None]
@@ -65,7 +62,7 @@ def export(checkpoint: str | Path, out: str | Path, form: str = FORMS[0], **opti
     Raises BadInput, BadDestination, BadCheckpoint, Unsupported and WorkerFailed, and leaves nothing then. A file that
     does not compute the same is not written, and the result is false.
     """
-    values = values_of(ExportOptions, options, "export", ("checkpoint", "out", "form", "as_json"))
+    values = values_of(ExportOptions, options, "export", ("checkpoint", "out", "form", "json_file"))
     values |= {"checkpoint": as_path(checkpoint, "checkpoint"), "out": as_path(out, "out"), "form": form}
     return _exported(ExportOptions(**with_model(values)))
 
@@ -77,9 +74,8 @@ def run(checkpoint: Path, out: Path, form: str = FORMS[0], worker: Worker = modu
     others, in which case nothing is left.
     """
     chosen = ExportOptions(checkpoint=checkpoint, out=out, form=form, **options)
-    found = _exported(chosen, worker, (lambda text: None) if chosen.as_json else click.echo)
-    if chosen.as_json:
-        echo(json_line(found.as_dict()))
+    found = _exported(chosen, worker, (lambda text: None) if chosen.json_file == STDOUT else click.echo)
+    only_json(found.as_dict, chosen.json_file)
     return 0 if found else MISMATCH
 
 
@@ -108,7 +104,8 @@ def _exported(options: ExportOptions, worker: Worker = module, say: Said = lambd
             target = servable.check(out, force=force)
         else:
             target = _target(out, form, checkpoint, force)
-        exported = _with_progress(options, folder, worker)
+        with images_counted() as on_message:
+            exported = run_export(options, folder, on_message, worker)
         for line in compared_lines(exported, shown=str(checkpoint)):
             said(line)
         if not exported.sound:
@@ -135,16 +132,3 @@ def _target(out: Path, form: str, checkpoint: Path, force: bool) -> Path:
 def _together(file: Path, target: Path) -> str:
     """What has to be known of a large net, whose numbers lie beside its file."""
     return f", its numbers in {beside(target).name} beside it: keep the two together" if beside(file).exists() else ""
-
-
-def _with_progress(options: ExportOptions, folder: Path, worker: Worker) -> Exported:
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        return run_export(options, folder, worker=worker)
-    with console.status("starting MindSpore") as status:
-
-        def show(worker: str, message: Message) -> None:
-            if isinstance(message, Progress):
-                status.update(Text(message.what))
-
-        return run_export(options, folder, show, worker)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from ..reports.image_folders import (
-    list_corrupt,
-    print_json,
+    corrupt_json,
+    show_corrupt,
     show_split,
     show_statistics,
     split_json,
@@ -17,35 +17,38 @@ from ..reports.image_folders import (
 from ..reports.progress import counted
 from ..training.data import image_folder
 from ..training.data.image_folder import Way
-from ..training.data.image_statistics import measure
+from ..training.data.image_statistics import corrupt_images, measure
+from .results import only_json
 
 
-def stats(folder: Path, resize: int | None, on_corrupt: Literal["fail", "skip", "list"], as_json: bool) -> int:
+def stats(folder: Path, resize: int | None, on_corrupt: Literal["fail", "skip", "list"], json_file: Path | None) -> int:
     """Print mean and standard deviation of all images below `folder`; returns the exit code.
 
     on_corrupt: 'list' prints the corrupt images and nothing else, and returns 1 if there are any.
     """
     warnings.filterwarnings("ignore", module="PIL")  # of images that it does decode, as training will
     if on_corrupt == "list":
-        return list_corrupt(folder, as_json)
+        with counted("decoding") as on_progress:
+            images, corrupt = corrupt_images(folder, on_progress)
+        if not only_json(lambda: corrupt_json(folder, images, corrupt), json_file):
+            show_corrupt(folder, images, corrupt)
+        return 1 if corrupt else 0
     with counted("decoding") as on_progress:
         found = measure(folder, resize=resize, on_corrupt=on_corrupt, on_progress=on_progress)
-    if as_json:
-        print_json(statistics_json(folder, resize, found))
-    else:
+    if not only_json(lambda: statistics_json(folder, resize, found), json_file):
         show_statistics(folder, resize, found)
     return 0
 
 
-def split(folder: Path, into: Path | None, share: float, seed: int, how: Way, dry_run: bool, as_json: bool) -> int:
+def split(
+    folder: Path, into: Path | None, share: float, seed: int, how: Way, dry_run: bool, json_file: Path | None
+) -> int:
     """Split the tree `folder` into train/ and val/ below `into` and print what went where; returns the exit code."""
     target = image_folder.destination(folder, into)
     found = image_folder.plan(folder, share, seed)
     if not dry_run:
         with counted({"copy": "copying"}.get(how, "linking")) as on_progress:
             image_folder.carry_out(found, target, how, on_progress)
-    if as_json:
-        print_json(split_json(found, target, seed, how, dry_run))
-    else:
+    if not only_json(lambda: split_json(found, target, seed, how, dry_run), json_file):
         show_split(found, target, how, dry_run)
     return 0

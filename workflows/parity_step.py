@@ -12,13 +12,14 @@ from ..errors import BadInput
 from ..migrate import model_spec
 from ..migrate.model_spec import names_a_model
 from ..migrate.source.convert_model import start
-from ..option_fields import as_path, model_name, values_of
+from ..option_fields import STDOUT, as_path, model_name, values_of
 from ..parity.align.alignment import write_map
 from ..parity.job import SIDES, Pair, ParityJob, check_inputs
 from ..parity.options import Narrowing, ParityOptions, StepOptions
 from ..parity.result import Report
 from ..parity.run import MINDSPORE_WORKER
 from ..parity.run import parity_step as compare_steps
+from ..printable import echo, json_line
 from ..reports.html import parity_page
 from ..reports.html.parity_page import write_html
 from ..reports.parity_json import write_json
@@ -139,7 +140,7 @@ def _compared(
 
     model: the torch model that stands for a recipe. progress: say on stderr what each framework is doing.
     """
-    path = recipes.DEFAULT if recipe_file is None else recipe_file
+    path = recipes.find(recipe_file)
     recipe = recipes.load(path)
     for file in options.files:  # before minutes of work, not after
         refuse_unwritable(file)
@@ -228,7 +229,12 @@ def job_of(options: ParityOptions, recipe: Recipe, folder: Path, sides: Sequence
 
 
 def run(recipe_file: Path | None, mindspore_worker: Sequence[str] = MINDSPORE_WORKER, **options: Any) -> int:
-    """Run parity-step and print its verdict; returns the exit code, 0 for parity and 1 for a mismatch.
+    """Run parity-step and print its verdict; returns the exit code, 0 for parity and 1 for a mismatch."""
+    return 0 if shown(recipe_file, mindspore_worker, **options) else 1
+
+
+def shown(recipe_file: Path | None, mindspore_worker: Sequence[str] = MINDSPORE_WORKER, **options: Any) -> ParityResult:
+    """Run parity-step and print its verdict, which is returned.
 
     recipe_file: a torch model by name stands for the default recipe with that model. mindspore_worker: the command that
     records MindSpore's side. options: those of ParityOptions.
@@ -236,8 +242,16 @@ def run(recipe_file: Path | None, mindspore_worker: Sequence[str] = MINDSPORE_WO
     model = _torch_model(recipe_file, options)
     given = ParityOptions(**{**options, **({} if model is None else {"torch": model})})
     result = _compared(recipe_file if model is None else None, given, model, mindspore_worker)
-    show(result.report, Console(), result.worst)
-    return 0 if result else 1
+    print_verdict(result, given)
+    return result
+
+
+def print_verdict(result: ParityResult, options: ParityOptions) -> None:
+    """The verdict on stdout; as JSON where the options say so."""
+    if options.json_file == STDOUT:
+        echo(json_line(result.as_dict()))
+    else:
+        show(result.report, Console(), result.worst)
 
 
 def write(report: Report, options: ParityOptions, folder: Path | None, recipe: Path | None = None) -> None:
@@ -245,7 +259,7 @@ def write(report: Report, options: ParityOptions, folder: Path | None, recipe: P
 
     recipe: the copy in a recorded folder.
     """
-    if options.json_file is not None:
+    if options.json_file not in (None, STDOUT):
         write_json(report, options.json_file)
     if options.html is not None:
         write_html(report, folder, options.html, recipe)
@@ -257,7 +271,14 @@ def write(report: Report, options: ParityOptions, folder: Path | None, recipe: P
         write_map(folder, options.write_map)
 
 
+def headline(command: str, path: Path, job: ParityJob) -> str:
+    """What runs, and about how long it takes."""
+    subject = job.recipe.model.name if job.pair is None else f"{job.pair.torch} against {job.pair.mindspore}"
+    steps = f"{job.steps} step{'s' * (job.steps > 1)}, {job.mode} mode"
+    return f"{command}: {subject} on {path.stem}, {steps}; ten seconds for a small net, two minutes for a ResNet50"
+
+
 def with_progress(path: Path, job: ParityJob, mindspore_worker: Sequence[str] = MINDSPORE_WORKER) -> Report:
-    """Run parity_step, and show on stderr what each framework is doing."""
-    with progressing(("torch", "MindSpore")) as on_message:
+    """Run parity_step, and show on stderr what is compared, what each framework is doing, and the first failure."""
+    with progressing(("torch", "MindSpore"), headline("parity-step", path, job)) as on_message:
         return compare_steps(path, job, on_message, mindspore_worker=mindspore_worker)

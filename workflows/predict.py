@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..option_fields import as_path, values_of, with_model
-from ..printable import echo, json_line
+from ..printable import echo
 from ..reports.evaluation import predictions_json, show_predictions
 from ..reports.progress import images_counted
 from ..reports.terminal import Console
@@ -17,7 +17,7 @@ from ..training import inference
 from ..training.inference import WORKER, Request, Subject, image_files, infer, names_in
 from ..training.metrics import Results
 from ..training.options import PredictOptions
-from .results import Result, console_text
+from .results import Result, console_text, only_json
 
 UNREADABLE = 2  # the exit code where an image could not be read, as for any bad input
 
@@ -66,7 +66,7 @@ def predict(
 
     Raises BadCheckpoint, BadInput and WorkerFailed. An image that cannot be read is left out, and the result is false.
     """
-    values = values_of(PredictOptions, options, "predict", ("checkpoint", "images", "as_json"))
+    values = values_of(PredictOptions, options, "predict", ("checkpoint", "images", "json_file"))
     given: Sequence[Any] = images if isinstance(images, (list, tuple)) else [images]
     files = tuple(str(as_path(each, "images")) for each in given)
     return _predicted(
@@ -82,9 +82,7 @@ def run(checkpoint: Path, images: Sequence[Path], *, worker: Sequence[str] = WOR
     """
     chosen = PredictOptions(checkpoint=checkpoint, images=tuple(map(str, images)), **options)
     found = _predicted(chosen, worker)
-    if chosen.as_json:
-        echo(json_line(found.as_dict()))
-    else:
+    if not only_json(found.as_dict, chosen.json_file):
         show_predictions(found.results, found.names, Console())
     for _, reason in found.results.skipped:
         echo(f"msmigrate: {reason}", err=True)

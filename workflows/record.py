@@ -18,12 +18,12 @@ from ..parity.options import ParityOptions
 from ..parity.record.recorder import StepStarts
 from ..parity.run import MINDSPORE_WORKER, TORCH_WORKER, run_workers
 from ..parity.run_folder import INPUTS, MINDSPORE, WEIGHTS, claim
+from ..printable import echo
 from ..reports.progress import progressing
-from ..reports.terminal import Console
 from ..training.recipe import reader as recipes
 from ..workers.messages import OnMessage, ignore
 from .compare import _OTHER, START_FILES
-from .parity_step import job_of, options_of
+from .parity_step import headline, job_of, options_of
 from .results import Result
 
 SIDES_OF_WORKERS = {"torch": ("torch",), "mindspore": ("MindSpore",)}  # as progress calls them
@@ -170,11 +170,12 @@ def _recorded(
 ) -> Recording:
     if framework not in SIDES_OF_WORKERS:
         raise BadInput(f"there is no framework {framework!r}: record 'torch' or 'mindspore'")
-    path = recipe_file or recipes.DEFAULT
+    path = recipes.find(recipe_file)
     if options.torch is not None and options.mindspore is None:
         raise BadInput("--torch goes with --mindspore here: convert the model first, with convert-model.")
     job = job_of(options, recipes.load(path), out, (framework,))
-    with progressing(SIDES_OF_WORKERS[framework]) as on_message:
+    begin = headline(f"record {framework}", path, job)
+    with progressing(SIDES_OF_WORKERS[framework], begin) as on_message:
         record_side(framework, path, job, other, on_message)
     return Recording(framework, out, path, options.steps)
 
@@ -185,5 +186,5 @@ def run_record(framework: str, recipe_file: Path | None, out: Path, other: Path 
     other: the half from the other machine, which MindSpore's needs and torch's is sharper with.
     """
     result = _recorded(framework, out, recipe_file, other, options)
-    Console().print(result.text(), highlight=False, markup=False)
+    echo(result.text())
     return 0

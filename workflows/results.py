@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..atomic_files import write_whole
-from ..printable import printable_lines
+from ..option_fields import STDOUT
+from ..printable import echo, json_line, json_text, printable_lines
 
 if TYPE_CHECKING:
     from ..reports.terminal import Console
@@ -62,6 +63,16 @@ class Result(ABC):
 
     def _repr_html_(self) -> str:
         return self.page()
+
+
+def only_json(content: Callable[[], Any], file: Path | None) -> bool:
+    """What --json asks for: whether stdout has the content as JSON, and no text. file: - for that; any other is written
+    besides. Raises BadDestination."""
+    if file == STDOUT:
+        echo(json_line(content()))
+    elif file is not None:
+        write_whole(json_text(content()) + "\n", file)
+    return file == STDOUT
 
 
 def console_text(show: Callable[[Console], None], width: int = WIDTH) -> str:

@@ -89,7 +89,7 @@ def _job(options: ServeOptions, folder: Path) -> tuple[Job, list[str] | None, bo
             if file.read(1) != VERSION_FIRST:
                 raise BadInput(f"{options.checkpoint} is no MindIR, or an encrypted one, whose key --key-file gives")
         refuse_code(options.checkpoint)
-    recipe = ANY if options.recipe is None else recipes.load(options.recipe)
+    recipe = ANY if options.recipe is None else recipes.load(recipes.find(options.recipe))
     preparation(recipe)  # or refuse it now
     request = Request(
         recipe=recipe, weights=options.checkpoint, shown=str(options.checkpoint), mode=own_mode(recipe), target="CPU"

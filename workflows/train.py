@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadDestination, MsmigrateError
-from ..option_fields import as_path, values_of
+from ..option_fields import STDOUT, as_path, values_of
 from ..parity.job import SIDES, check_inputs
 from ..parity.run import MINDSPORE_WORKER
-from ..printable import echo, json_line
+from ..printable import echo, note
 from ..reports import training_plan, training_summary
 from ..reports.progress import TrainingProgress
 from ..reports.terminal import Console
@@ -28,7 +28,7 @@ from ..training.run.plan import RunData, RunPlan
 from ..training.run.run_log import finite, read
 from ..training.run.train_job import Job
 from . import parity_gate
-from .results import Result, console_text
+from .results import Result, console_text, only_json
 from .train_options import (
     PARITY,
     Options,
@@ -83,11 +83,11 @@ def train(recipe: str | Path | None = None, **options: Any) -> TrainingResult:
 
     recipe: a YAML file; ResNet50 on two photographs without one.
     options: those of the command, with underscores: out, target, mode, epochs, max_steps, resume, continue_from,
-        parity_report, skip_parity, nproc and so on; all but dry_run and as_json, which print.
+        parity_report, skip_parity, nproc and so on; all but dry_run and json_file, which print.
 
     Raises BadInput, BadDestination, BadRecipe, Unsupported, WorkerFailed and what stops a run, in words.
     """
-    values = values_of(Options, options, "train", ("recipe", "dry_run", "as_json"))
+    values = values_of(Options, options, "train", ("recipe", "dry_run", "json_file"))
     chosen = Options(recipe=as_path(recipe, "recipe"), **values)
     return _trained(chosen, _recipe_of(chosen), show=False)
 
@@ -146,7 +146,7 @@ def _trained(
     anew = begins_anew(options)
     with claimed(options) as folder:
         if anew:
-            _tell(f"{folder} holds no checkpoint to go on from, so the run begins anew")
+            note(f"{folder} holds no checkpoint to go on from, so the run begins anew")
         entry = open_gate(options, recipe, holds, mindspore_worker)
         if entry is None:
             if show:
@@ -168,7 +168,7 @@ def open_gate(
     """
     file = options.recipe_file
     if options.skip_parity:
-        _tell("warning: --skip-parity: nobody has proven that this step is PyTorch's; the run's log says so")
+        note("warning: --skip-parity: nobody has proven that this step is PyTorch's; the run's log says so")
         return holds.entry("skipped")
     if options.parity_report is not None:
         return parity_gate.accept(options.parity_report, file, recipe, holds)
@@ -177,13 +177,13 @@ def open_gate(
     if options.resume:
         before = gate_of(options.folder)
         if parity_gate.still_holds(before, holds):
-            _tell("the proof that the run began with still holds: same recipe, code and checkpoint")
+            note("the proof that the run began with still holds: same recipe, code and checkpoint")
             return before
-        _tell(f"the step has to be proven again: {parity_gate.why_not(before, holds)}")
-    _tell(f"proving the step of {file}; --parity-report FILE brings a proof, --skip-parity goes without")
+        note(f"the step has to be proven again: {parity_gate.why_not(before, holds)}")
+    note(f"proving the step of {file}; --parity-report FILE brings a proof, --skip-parity goes without")
     start = start_of(options)
     start = start if start is not None and is_foreign(start) else None  # a converted one has nothing for torch to go on
-    console = Console(stderr=options.as_json)
+    console = Console(stderr=options.json_file == STDOUT)
     return parity_gate.prove(file, recipe, holds, options.folder / PARITY, console, mindspore_worker, start)
 
 
@@ -212,35 +212,28 @@ def _sum_up(options: Options, job: Job, recipe: Recipe, *, show: bool = True) ->
         picture = training_summary.draw(history, job.folder, title)
         content["plot"] = str(picture) if picture else None
         training_summary.write(content, job.folder)
-    if show and options.as_json:
-        echo(json_line(finite(content)))
-    elif show and history.steps:
+    if show and not only_json(lambda: finite(content), options.json_file) and history.steps:
         training_summary.show(content, Console())
     return content
 
 
 def _say_unproven(options: Options, report: Path) -> None:
     text = f"nothing was trained: the step is not proven. Every tensor is in {report}"
-    if options.as_json:
-        echo(json_line({"status": "not proven", "report": str(report)}))
-    _tell(text)
+    only_json(lambda: {"status": "not proven", "report": str(report)}, options.json_file)
+    echo(text, err=True)
 
 
 def _announce(job: Job, recipe: Recipe, data: RunData) -> None:
     epochs = job.epochs or recipe.train.epochs
     processes = f" in {job.processes} processes" if job.processes > 1 else ""
-    _tell(
+    note(
         f"training {recipe.model.name} on {recipe.data.source} ({data.training.images} images) on {job.target}"
         f"{processes}, {job.mode} mode: {epochs} epoch{'s' * (epochs > 1)} of {data.steps_per_epoch} steps; files in "
         f"{job.folder}"
     )
     counted = plan.steps(recipe, job, data.steps_per_epoch)
     for text in (*data.warnings, *plan.warnings(recipe.schedule, counted["steps"], counted["epochs"])):
-        _tell(f"warning: {text}")
-
-
-def _tell(text: str) -> None:
-    echo(text, err=True)
+        note(f"warning: {text}")
 
 
 def dry_run(options: Options, recipe: Recipe, probe: Sequence[str] = device_targets.PROBE) -> int:
@@ -249,9 +242,7 @@ def dry_run(options: Options, recipe: Recipe, probe: Sequence[str] = device_targ
     A target that is not here is said and no failure: the plan is for a machine that has it.
     """
     made = make_plan(options, recipe, probe)
-    if options.as_json:
-        echo(json_line(finite(made.as_json())))
-    else:
+    if not only_json(lambda: finite(made.as_json()), options.json_file):
         training_plan.show(made, Console())
     return 2 if made.problems else 0
 

@@ -44,7 +44,7 @@ class Options(TrainOptions):
     def recipe_file(self) -> Path:
         """The recipe, absolute: the one named, that of the run to resume, or the default."""
         before = previous(self.folder) if self.resume and self.recipe is None and self.out is not None else None
-        return before.recipe if before else recipes.expanded(self.recipe or recipes.DEFAULT).absolute()
+        return before.recipe if before else recipes.expanded(recipes.find(self.recipe)).absolute()
 
 
 def refuse_unsaid(options: Options, recipe: Recipe) -> None:

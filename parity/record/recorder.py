@@ -298,7 +298,7 @@ def record_steps(
     rates: dict[str, list[np.ndarray]] = {}
     taken = False  # whether any step has updated the weights
     for i, (images, labels) in enumerate(zip(inputs.images, inputs.labels, strict=True), 1):
-        progress(f"{label}: training step {i} of {len(inputs.images)}")
+        progress(f"{label}: training step {i} of {len(inputs.images)}", done=i - 1, total=len(inputs.images))
         if starts is not None and begin:
             side.begin(starts.of(i))
         elif starts is not None:

@@ -14,19 +14,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-import torchvision
 from torch import nn
 
 from ...errors import BadCheckpoint, MsmigrateError
 from ...migrate.checkpoint.formats.registry import check_before_torch
 from ...printable import few
 from ...training.checkpoints import new_head
-from ...training.data import torch_pipeline
 from ...training.data.random_draws import Key, Mix
 from ...training.data.sample import Sample
 from ...training.models import torch_models
@@ -146,6 +145,7 @@ LAST_NORM = {"BasicBlock": "bn2", "Bottleneck": "bn3"}
 def main(options: ParityJob) -> None:
     """Record what needs no other trace; then, once MindSpore's trace is there, the steps themselves."""
     device(options.device)  # before minutes of work, not after
+    gc.freeze()  # else release_memory() goes through all that was imported: a third of a second, seven times
     threads = torch.get_num_threads()
     torch.set_num_threads(max(1, threads // 2))  # MindSpore is at work too, and threads that wait for a core spin
     model, inputs, paired = record_start_of(options)
@@ -300,6 +300,8 @@ def record_batches(options: ParityJob, side: TorchSide, inputs: Inputs, writer: 
 
 def data_batches(recipe: Recipe, steps: int) -> list[Batch]:
     """The batch of each step through torchvision, and mixed where the recipe says so; in torch's default dtype."""
+    from ...training.data import torch_pipeline  # not above: a pair that brings its batches needs no torchvision
+
     smoothing, dtype = 0.0 if recipe.mixup is None else recipe.mixup.label_smoothing, torch.get_default_dtype()
 
     def mixed(images: np.ndarray, labels: np.ndarray, mix: Mix) -> tuple[np.ndarray, np.ndarray]:
@@ -323,7 +325,11 @@ def about(recipe: Recipe, dtype: torch.dtype, place: torch.device) -> dict[str, 
     """The head of a trace: who recorded it, on what, from which recipe."""
     return {
         "framework": "torch",
-        "versions": {"torch": torch.__version__, "torchvision": torchvision.__version__, "numpy": np.__version__},
+        "versions": {
+            "torch": torch.__version__,
+            "torchvision": metadata.version("torchvision"),  # without importing it
+            "numpy": np.__version__,
+        },
         "dtype": str(dtype).removeprefix("torch."),
         **described(place),
         "seed": recipe.seed,

@@ -271,7 +271,7 @@ def replay(
         if call.path not in cells:
             outcome.left_out[call.label] = "MindSpore's net has no Cell of this name"
             continue
-        progress(f"MindSpore: module {i} of {len(recording.calls)} alone")
+        progress(f"MindSpore: module {i} of {len(recording.calls)} alone", done=i - 1, total=len(recording.calls))
         kind = recording.modules[call.path].kind
         try:
             with fixed(net, Draws(1), torch_paths) as draws:

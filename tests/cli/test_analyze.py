@@ -78,7 +78,7 @@ def test_a_file_that_is_neither_python_nor_onnx(tmp_path: Path) -> None:
     done = run(tmp_path / "notes.txt")
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
-        f"msmigrate: {tmp_path / 'notes.txt'}: it is no ONNX file, or a damaged one: "
+        f"msmigrate analyze: {tmp_path / 'notes.txt'}: it is no ONNX file, or a damaged one: "
         "its protobuf does not end where it should, or asks for far more memory than its bytes need"
     ]
 

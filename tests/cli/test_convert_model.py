@@ -162,7 +162,7 @@ def net(tmp_path: Path) -> str:
 
 def test_a_model_of_one_s_own_is_written_loaded_and_proven(net: str, tmp_path: Path) -> None:
     out, report = tmp_path / "net_ms.py", tmp_path / "report.json"
-    done = run(f"{net}build", "-o", out, "--json", "--steps", 2, "--no-replay", "--report", report)
+    done = run(f"{net}build", "-o", out, "--json", "--steps", 2, "--no-replay", "--parity-report", report)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert (
@@ -229,7 +229,7 @@ def test_a_model_that_parity_step_cannot_feed_is_written_and_not_proven(net: str
         (("{net}build", "-o", "there.py"), "there.py exists; pass --force to replace it"),
         (("{net}build", "-o", "x.py", "--weights", "gone.pth"), "gone.pth"),
         (("{net}build", "-o", "x.py", "--recipe", "gone.yaml"), "gone.yaml"),
-        (("{net}build", "-o", "x.py", "--report", "none/r.json"), "none/r.json cannot be written"),
+        (("{net}build", "-o", "x.py", "--parity-report", "none/r.json"), "none/r.json cannot be written"),
         (("{net}build",), "Missing option '-o'"),
     ],
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 from msmigrate.cli import docs_pages
+from msmigrate.cli.options import examples
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "commands"
@@ -25,7 +26,7 @@ def calls(text: str) -> list[list[str]]:
 
 
 def test_the_pages_are_fresh() -> None:
-    written = docs_pages.pages(docs_pages.read(FOLDER))
+    written = docs_pages.pages(examples())
     there = {file.name: file.read_text(encoding="utf-8") for file in FOLDER.glob("*.md")}
     assert there.keys() == written.keys(), "stale: run `make docs`, and delete the pages of commands that are gone"
     stale = [name for name, text in written.items() if there[name] != text]
@@ -33,9 +34,8 @@ def test_the_pages_are_fresh() -> None:
 
 
 def test_every_command_has_an_example_that_calls_it() -> None:
-    examples = docs_pages.read(FOLDER)
-    assert examples.keys() == NAMES
-    for name, entries in examples.items():
+    assert examples().keys() == NAMES
+    for name, entries in examples().items():
         for entry in entries:
             assert set(entry) <= {"says", "run", "out"} and entry["says"] and entry["run"], name
             assert any(" ".join(words).startswith(name) for words in docs_pages.called(entry["run"])), name
@@ -84,7 +84,6 @@ def test_markdown_does_not_swallow_what_a_help_text_says() -> None:
 
 def test_writing_them_brings_no_framework(tmp_path: Path) -> None:
     (tmp_path / "commands").mkdir()
-    (tmp_path / "commands" / docs_pages.EXAMPLES).write_text("{}")
     line = [sys.executable, "-X", "importtime", "-m", "msmigrate.cli.docs_pages", str(tmp_path)]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-500:]

@@ -148,7 +148,7 @@ WRONG: dict[Input, Wrong] = {
     inputs.NET: [*CHECKPOINT, ("nowhere.mindir", "there is no file nowhere.mindir")],
     inputs.BATCH_FILE: BATCH,
     inputs.NAME_MAP: MAP,
-    inputs.READABLE: FILE,
+    inputs.RECIPE: [*FILE, ("resnet5", "no recipe of that name; did you mean resnet50")],
     inputs.PARITY_REPORT: [(word, f"{said}") for word, said in FILE],
     inputs.FILE_OR_FOLDER: [
         ("nowhere", "there is no file nowhere"),
@@ -165,7 +165,7 @@ WRONG: dict[Input, Wrong] = {
 }
 BEFORE = {"eval data": ["right.safetensors"]}  # the arguments that stand before one
 # what commands write, and so may not be there
-WRITTEN = {"out", "html", "json_file", "junit", "markdown", "keep", "write_map", "report", "page", "recipe"}
+WRITTEN = {"out", "html", "json_file", "junit", "markdown", "keep", "write_map", "parity_report", "page", "recipe"}
 
 
 def parameters() -> Iterator[tuple[str, click.Parameter]]:
@@ -188,8 +188,9 @@ def refused(words: Sequence[str], monkeypatch: pytest.MonkeyPatch, capsys: pytes
         cli.main()
     done = capsys.readouterr()
     assert ended.value.code == 2 and done.out == "", done
-    assert done.err.startswith("msmigrate: ") and done.err.count("\n") == 1, done.err
-    return done.err
+    path = f"msmigrate {words[0]}: "
+    assert done.err.startswith(path) and done.err.count("\n") == 1, done.err
+    return done.err.removeprefix(path)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +208,7 @@ def test_what_is_wrong_is_one_line_before_a_framework_starts(
     side = {"record": ["--framework", getattr(parameter.type, "framework", "torch")]}.get(command, [])
     if isinstance(parameter, click.Option):
         line = refused([command, f"{parameter.opts[-1]}={word}", *side], monkeypatch, capsys)
-        assert line.startswith(f"msmigrate: {max(parameter.opts, key=len)}: ")
+        assert line.startswith(f"{max(parameter.opts, key=len)}: ")
     else:
         line = refused([command, *side, *BEFORE.get(f"{command} {parameter.name}", []), word], monkeypatch, capsys)
     assert said in line

@@ -21,7 +21,7 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 def refused(done: subprocess.CompletedProcess[str]) -> str:
     """The one line of an error, its exit code checked."""
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("msmigrate: ")
+    assert done.stderr.startswith("msmigrate convert-ckpt: ")
     assert done.stderr.count("\n") == 1
     return done.stderr
 

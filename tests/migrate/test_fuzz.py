@@ -239,7 +239,7 @@ def test_the_command_says_one_line_and_writes_nothing(empty: Path, tmp_path: Pat
         options += [f"--{key}" for key, value in made.options.items() if value is True]
         done = run("convert-ckpt", source, f"{folder}/out/{made.destination}", *options)
         assert (done.returncode, done.stdout) == (2, ""), (made.options, outcome, done)
-        assert done.stderr.startswith("msmigrate: ") and done.stderr.count("\n") == 1, (outcome, done)
+        assert done.stderr.startswith("msmigrate convert-ckpt: ") and done.stderr.count("\n") == 1, (outcome, done)
         assert "Traceback" not in done.stderr
         assert list((folder / "out").iterdir()) == []
         if number % 5 == 0:

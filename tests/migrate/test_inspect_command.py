@@ -204,7 +204,7 @@ def test_what_cannot_be_read_is_one_line(inspect: Inspect, tmp_path: Path, argum
     (tmp_path / "page.pth").write_text("<html>")
     done = inspect(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"msmigrate: {says}")
+    assert done.stderr.startswith(f"msmigrate inspect: {says}")
     assert done.stderr.count("\n") == 1
 
 

@@ -46,18 +46,18 @@ class Done:
 
     @property
     def error(self) -> str:
-        """The one line that bad input gives; nothing else may be printed."""
-        assert self.code == 2 and self.out == "" and self.err.count("\n") == 1, self
-        assert self.err.startswith("msmigrate: ")
-        return self.err.strip()
+        """The one line that bad input gives, behind what says what runs where that is known by then."""
+        *notes, error = self.err.splitlines()
+        assert self.code == 2 and self.out == "" and all(note.startswith("parity-step: ") for note in notes[:1]), self
+        assert error.startswith("msmigrate parity-step: ") and len(notes) <= 1, self
+        return error
 
 
 def run(*arguments: str | Path, command: tuple[str, ...] = COMMAND) -> Done:
-    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "FORCE_COLOR")}
+    environment = {name: value for name, value in os.environ.items() if name != "FORCE_COLOR"}
+    environment |= {"NO_COLOR": "1", "COLUMNS": "80"}
     began = time.monotonic()
-    done = subprocess.run(
-        [*command, *map(str, arguments)], capture_output=True, text=True, env={**environment, "NO_COLOR": "1"}
-    )
+    done = subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, env=environment)
     return Done(done.returncode, done.stdout, done.stderr, time.monotonic() - began)
 
 
@@ -232,12 +232,13 @@ REFUSED: dict[str, tuple[Callable[[Path], list[str | Path]], str]] = {
         "stage data has no tensors",
     ),
     "no such recipe": (lambda tmp: [tmp / "none.yaml"], "none.yaml"),
-    "a folder": (lambda tmp: [tmp], "msmigrate: "),
+    "a folder": (lambda tmp: [tmp], "is a folder, not a file"),
     "an unknown key": (lambda tmp: [_recipe(tmp, "modle: {name: lenet5}")], "model"),
     "an unknown model": (lambda tmp: [_recipe(tmp, "model: {name: lenet6}\noptimizer: {name: SGD}")], "lenet6"),
     "no yaml": (lambda tmp: [_recipe(tmp, "model: [")], "recipe.yaml"),
     "json in no folder": (lambda tmp: [RECIPE, "--json", tmp / "none" / "r.json"], "there is no folder"),
-    "json is a folder": (lambda tmp: [RECIPE, "--json", tmp], "it is a folder"),
+    "json is a folder": (lambda tmp: [RECIPE, "--json", _folder(tmp / "a.json")], "it is a folder"),
+    "json without its ending": (lambda tmp: [RECIPE, "--json", tmp / "r"], "has to end in .json"),
     "keep is a file": (lambda tmp: [RECIPE, "--keep", _recipe(tmp, "")], "traces cannot be kept here"),
     "keep is below a file": (lambda tmp: [RECIPE, "--keep", _recipe(tmp, "") / "x"], "traces cannot be kept here"),
 }
@@ -246,6 +247,11 @@ REFUSED: dict[str, tuple[Callable[[Path], list[str | Path]], str]] = {
 def _recipe(folder: Path, text: str) -> Path:
     path = folder / "recipe.yaml"
     path.write_text(text)
+    return path
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir()
     return path
 
 

@@ -66,7 +66,8 @@ def test_an_unknown_name_is_one_line_and_exit_2() -> None:
     done = command("Conv2")
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr.startswith("msmigrate: the mapping table has no row 'Conv2'; did you mean torch.nn.Conv2d")
+    said = "msmigrate mappings: the mapping table has no row 'Conv2'; did you mean torch.nn.Conv2d"
+    assert done.stderr.startswith(said)
     assert done.stderr.count("\n") == 1
 
 

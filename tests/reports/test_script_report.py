@@ -117,4 +117,4 @@ def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("import torch\ndef f(:\n", encoding="utf-8")
     done = command("bad.py", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "msmigrate: bad.py:2: not Python: invalid syntax\n"
+    assert done.stderr == "msmigrate analyze: bad.py:2: not Python: invalid syntax\n"

@@ -12,9 +12,9 @@ import pytest
 from msmigrate.reports import training_summary
 from msmigrate.reports.formatting import clock_text
 from msmigrate.reports.progress import TrainingProgress, facts
+from msmigrate.reports.terminal import Console
 from msmigrate.training.run.run_log import finite, history, number, read
 from msmigrate.training.run.train_job import Job
-from rich.console import Console
 
 PLAN = {"event": "plan", "steps_per_epoch": 4, "epochs": 3, "steps": 12, "images": 128, "first_step": 0}
 ODD = [{}, {"step": "x"}, {"step": -1}, {"step": 2, "loss": [1], "epoch": "a"}, {"step": 1, "loss": "nan", "lr": {}}]

@@ -98,7 +98,8 @@ def test_a_corrupt_image_ends_is_left_out_or_is_listed(run, tree):
     code, out, err = run("stats", tree)
     assert (code, out) == (2, "")
     assert err == (
-        f"msmigrate: {tree}/rose/bad [x].jpg {reason}; repair or remove it, or pass it over with --on-corrupt skip\n"
+        f"msmigrate data stats: {tree}/rose/bad [x].jpg {reason}; "
+        "repair or remove it, or pass it over with --on-corrupt skip\n"
     )
 
     code, out, err = run("stats", tree, "--on-corrupt", "skip")
@@ -182,7 +183,7 @@ def test_what_cannot_be_done_is_one_line(run, tree, monkeypatch, command, messag
     (tree.parent / "taken" / "mine").touch()
     code, out, err = run(*command)
     assert (code, out) == (2, "")
-    assert err.startswith("msmigrate: ") and err.count("\n") == 1
+    assert err.startswith(f"msmigrate data {command[0]}: ") and err.count("\n") == 1
     assert message in err
     assert sorted(path.name for path in tree.parent.iterdir()) == ["flowers", "taken"]
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from msmigrate.errors import BadCheckpoint, BadDestination, BadInput, BadRecipe, Unsupported, WorkerFailed
+from msmigrate.option_fields import STDOUT
 from msmigrate.training import checkpoints
 from msmigrate.training.run.train_job import Job
 from msmigrate.workflows import evaluate as eval_command
@@ -25,7 +26,7 @@ OWN_FILES = {"report.json", "predictions.json", "confusion.png"}
 
 
 def evaluate(checkpoint: Path, **options: Any) -> int:
-    return eval_command.run(checkpoint, **{"as_json": True, **options})
+    return eval_command.run(checkpoint, **{"json_file": STDOUT, **options})
 
 
 @pytest.fixture(scope="module")

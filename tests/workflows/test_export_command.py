@@ -16,6 +16,7 @@ import onnx
 import pytest
 from msmigrate.deploy import lite
 from msmigrate.errors import BadCheckpoint, BadDestination, BadInput, BadRecipe, Unsupported, WorkerFailed
+from msmigrate.option_fields import STDOUT
 from msmigrate.workflows import export as export_command
 from onnx import TensorProto, helper
 from trained_digits import RECIPE, WORDS, Trained
@@ -63,7 +64,7 @@ def test_a_file_is_there_once_it_is_verified(
     assert "MindIR = torch" in printed and f"Written to {out}" in printed
     with pytest.raises(BadDestination, match="pass --force"):
         export(trained.own, out)
-    assert export(trained.own, out, force=True, as_json=True) == 0
+    assert export(trained.own, out, force=True, json_file=STDOUT) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["same"] and told["files"] == [str(out)] and told["torch"] == "msmigrate:resnet_tiny(num_classes=10)"
     assert {one["verdict"] for one in told["comparisons"]} == {"pass"}
@@ -270,6 +271,6 @@ def test_air_is_refused_with_the_commands_for_ascend(trained: Trained, tmp_path:
 def test_a_key_is_never_told(trained: Trained, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     key = tmp_path / "key"
     key.write_bytes(KEY + b"\n")
-    assert export(trained.own, tmp_path / "net.mindir", key_file=key, as_json=True) == 0
+    assert export(trained.own, tmp_path / "net.mindir", key_file=key, json_file=STDOUT) == 0
     said = "".join(capfd.readouterr())
     assert KEY.decode() not in said and KEY.hex() not in said

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 from msmigrate.errors import BadInput, WorkerFailed
+from msmigrate.option_fields import STDOUT
 from msmigrate.workflows import predict as predict_command
 from scipy.special import softmax
 from trained_digits import RECIPE, WORDS, Trained
 
 
 def predict(checkpoint: Path, *images: Path, **options: Any) -> int:
-    return predict_command.run(checkpoint, images, **{"as_json": True, **options})
+    return predict_command.run(checkpoint, images, **{"json_file": STDOUT, **options})
 
 
 def files(trained: Trained) -> list[Path]:

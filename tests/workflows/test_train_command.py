@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from msmigrate.errors import BadCheckpoint, BadDestination, BadInput, MsmigrateError, Unsupported, WorkerFailed
+from msmigrate.option_fields import STDOUT
 from msmigrate.parity.options import STAGES
 from msmigrate.parity.result import Finding, MadeWith, Report
 from msmigrate.parity.verdict import Verdict
@@ -154,7 +155,7 @@ def test_a_run_leaves_its_summary_and_its_picture(tmp_path: Path, capsys: pytest
 
 
 def test_json_is_all_there_is_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
-    assert train(Pretender(), as_json=True) == 0
+    assert train(Pretender(), json_file=STDOUT) == 0
     content = json.loads(capsys.readouterr().out)
     assert content["gate"]["parity"] == "skipped" and content["steps"] == 4
 
@@ -429,7 +430,7 @@ def test_a_step_that_is_not_pytorchs_is_not_trained(
 def test_a_failing_proof_starts_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(parity_gate, "prove", lambda *given: None)
     launcher = Pretender()
-    assert train(launcher, skip_parity=False, as_json=True) == 1
+    assert train(launcher, skip_parity=False, json_file=STDOUT) == 1
     said = capsys.readouterr()
     assert json.loads(said.out)["status"] == "not proven" and "nothing was trained" in said.err
     assert launcher.jobs == []

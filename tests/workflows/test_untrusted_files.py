@@ -26,6 +26,7 @@ from msmigrate.deploy.hostile_mindir import refuse_code
 from msmigrate.errors import BadCheckpoint, BadInput, BadTrace, MsmigrateError, NotTrusted, Unsupported, WorkerFailed
 from msmigrate.migrate.checkpoint.formats.ckpt import field_of
 from msmigrate.migrate.checkpoint.stored_source import DIGEST, LARGEST, stored_source, trusted
+from msmigrate.option_fields import STDOUT
 from msmigrate.training import checkpoints
 from msmigrate.training.data.sources import open_source
 from msmigrate.training.models import converted_models
@@ -119,9 +120,9 @@ def commands(path: Path, folder: Path, **options: Any) -> Iterator[Any]:
     image = folder / "image.png"
     image.write_bytes(b"")
     plain: dict[str, Any] = dict.fromkeys(("recipe", "batch", "target"), None)
-    predict = {**plain, "classes": None, "ema": False, "top": 5, "as_json": False, "worker": NONE, **options}
+    predict = {**plain, "classes": None, "ema": False, "top": 5, "json_file": None, "worker": NONE, **options}
     yield lambda: predict_command.run(path, [image], **predict)
-    evaluate = {**plain, "data": None, "ema": False, "out": None, "as_json": False, "worker": NONE, **options}
+    evaluate = {**plain, "data": None, "ema": False, "out": None, "json_file": None, "worker": NONE, **options}
     yield lambda: eval_command.run(path, **evaluate)
     yield lambda: export.run(path, folder / "net.mindir", "mindir", worker=lambda name: NONE, **options)
     yield lambda: export.run(path, folder / "net", "serving", worker=lambda name: NONE, **options)
@@ -207,7 +208,7 @@ def test_a_trusted_source_predicts_and_so_does_one_that_the_user_names(
     path = checkpoint(tmp_path, recipe, **{DIGEST: digest(canary)})
     options: dict[str, Any] = dict.fromkeys(("data", "recipe", "batch", "out"), None)
     options |= {"trust_source": f"{canary}@sha256:{digest(canary)}"} if trust else {"model": f"{canary}:resnet18"}
-    assert eval_command.run(path, ema=False, target="CPU", as_json=True, **options) == 0
+    assert eval_command.run(path, ema=False, target="CPU", json_file=STDOUT, **options) == 0
     found = json.loads(capfd.readouterr().out)
     source = open_source("digits:test", 10, training=False)
     images = np.stack([np.asarray(Image.open(io.BytesIO(source[i].data))) for i in range(len(source))]) / 255

@@ -1,15 +1,14 @@
-"""ResNet, LeNet5 and build() in torch."""
+"""ResNet, LeNet5 and build() in torch; torchvision, whose import takes a second, comes with the first ResNet."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torchvision.models import resnet
-from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet
 
 from ...errors import BadRecipe
 from ...migrate import model_spec
@@ -44,50 +43,41 @@ class LeNet5(nn.Module):
         return self.fc3(x)
 
 
-class NarrowResNet(ResNet):
-    """torchvision's ResNet with `width` in place of the 64 channels that it fixes for the first stage.
-
-    `width_per_group` would narrow the inside of a bottleneck only, and its outputs would still be 256 to 2048 wide.
-    """
-
-    def __init__(
-        self,
-        block: type[BasicBlock] | type[Bottleneck],
-        layers: Sequence[int],
-        num_classes: int,
-        zero_init_residual: bool,
-        width: int,
-    ) -> None:
-        self._width = width  # torchvision's constructor, which comes next, makes the stages
-        super().__init__(block, list(layers), num_classes, zero_init_residual)
-        self.fc = nn.Linear(8 * width * block.expansion, num_classes)
-
-    def _make_layer(
-        self,
-        block: type[BasicBlock] | type[Bottleneck],
-        planes: int,
-        blocks: int,
-        stride: int = 1,
-        dilate: bool = False,
-    ) -> nn.Sequential:
-        return super()._make_layer(block, planes // 64 * self._width, blocks, stride, dilate)
-
-
 def resnet_tiny(
     num_classes: int = 10,
     zero_init_residual: bool = False,
     block: str = "bottleneck",
     layers: Sequence[int] = (1, 1, 1, 1),
     width: int = 8,
-) -> NarrowResNet:
+) -> nn.Module:
     """A ResNet small enough for a test; `block` is 'basic' or 'bottleneck', `width` the channels of the first stage."""
+    from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet
+
+    class NarrowResNet(ResNet):
+        """torchvision's ResNet with `width` in place of the 64 channels that it fixes for the first stage.
+
+        `width_per_group` would narrow the inside of a bottleneck only, and its outputs would be 256 to 2048 wide.
+        """
+
+        def _make_layer(self, block: Any, planes: int, blocks: int, stride: int = 1, dilate: bool = False) -> Any:
+            return super()._make_layer(block, planes // 64 * width, blocks, stride, dilate)
+
     kind = BasicBlock if block == "basic" else Bottleneck
-    return NarrowResNet(kind, layers, num_classes, zero_init_residual, width)
+    model = NarrowResNet(kind, list(layers), num_classes, zero_init_residual)
+    model.fc = nn.Linear(8 * width * kind.expansion, num_classes)
+    return model
+
+
+def _torchvisions(name: str, **arguments: Any) -> nn.Module:
+    from torchvision.models import resnet
+
+    model: nn.Module = getattr(resnet, name)(**arguments)
+    return model
 
 
 _MODELS: dict[str, Callable[..., nn.Module]] = {
     "lenet5": LeNet5,
-    **{name: getattr(resnet, name) for name in BLOCKS if name != "resnet_tiny"},
+    **{name: partial(_torchvisions, name) for name in BLOCKS if name != "resnet_tiny"},
     "resnet_tiny": resnet_tiny,
 }
 

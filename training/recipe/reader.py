@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import unicodedata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,11 +11,34 @@ import yaml
 from pydantic import ValidationError
 
 from ... import yaml_reader
-from ...errors import BadRecipe, MsmigrateError
+from ...errors import BadInput, BadRecipe, MsmigrateError
 from ...printable import shortened
 from .schema import ASK, IN_FOLDERS, Recipe, explain, worst
 
 DEFAULT = Path(__file__).parent.parent.parent / "recipes" / "resnet50.yaml"
+
+
+def installed() -> dict[str, Path]:
+    """The recipes that msmigrate brings, by name."""
+    return {file.stem: file for file in sorted(DEFAULT.parent.glob("*.yaml"))}
+
+
+def find(word: Path | None) -> Path:
+    """The file of a recipe: the one that is named, or one that msmigrate brings by its name; the default for None.
+
+    A file of that name in the working directory comes first. Raises BadInput, with the known names, for a bare word
+    that is neither.
+    """
+    if word is None:
+        return DEFAULT
+    brought = installed()
+    if word.suffix or word.name != str(word) or (word.exists() and not (word.is_dir() and word.name in brought)):
+        return word  # whoever opens it says what is wrong with it
+    if word.name in brought:
+        return brought[word.name]
+    near = difflib.get_close_matches(word.name, brought, n=1)
+    meant = f"did you mean {near[0]}? msmigrate" if near else "msmigrate"
+    raise BadInput(f"there is no file {word}, and no recipe of that name; {meant} brings {', '.join(brought)}")
 
 
 class Refusal(NamedTuple):

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from PIL import Image
 
 from ....mappings import table
-from ....training.data import random_draws, torch_pipeline
+from ....training.data import random_draws
 from ....training.data.random_draws import Key, apply_random
 from ....training.data.sample import Sample, decode
 from ....training.recipe.schema import Part
@@ -215,6 +215,8 @@ class Pipeline:
 
     def batch(self, samples: Sequence[Sample], keys: Sequence[Key]) -> np.ndarray:
         """The images (N, C, H, W) of the samples, in torch's default dtype."""
+        from ....training.data import torch_pipeline  # not above: it brings torchvision
+
         steps = list(torch_pipeline.pipeline(self.parts))
         return np.stack([np.asarray(self._one(sample, steps, key)) for sample, key in zip(samples, keys, strict=True)])
 
@@ -232,6 +234,8 @@ class Pipeline:
 
 
 def _applied(change: Change, part: Part, drawn: Drawn, image: Any) -> Any:
+    from ....training.data import torch_pipeline
+
     return torch_pipeline.apply(part, change(dict(drawn)), image)
 
 

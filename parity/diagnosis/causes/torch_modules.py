@@ -68,7 +68,7 @@ def explain(context: Context) -> list[Cause]:
     found_before: dict[str, list[ModuleHypothesis]] = {}
     for i, module in enumerate(faulty, 1):
         assert replay is not None
-        progress(f"causes: {module.name or 'the model'} ({i} of {len(faulty)})")
+        progress(f"causes: {module.name or 'the model'} ({i} of {len(faulty)})", done=i - 1, total=len(faulty))
         reasons, chain = _explained(replay, module, found_before.setdefault(module.kind, []))
         causes += reasons
         known[module.name] = [each.change for each in chain]

@@ -221,6 +221,8 @@ def called(text: str) -> Iterator[list[str]]:
     What stands in brackets, `[--map FILE]`, counts.
     """
     for line in re.sub(r"\[(-[^\]]*)\]", r"\1", text.replace("\\\n", " ")).splitlines():
+        if re.match(r"\s*msmigrate( [a-z-]+)*: ", line):  # an error, which begins with the command
+            continue
         lexer = shlex.shlex(line.strip().removeprefix("$ "), posix=True, punctuation_chars="|&;<>")
         lexer.commenters, lexer.whitespace_split = "#", True
         try:

@@ -71,7 +71,7 @@ def test_a_wrong_call_is_seen(line: str, said: str) -> None:
 
 
 def test_output_is_not_taken_for_a_call() -> None:
-    text = "```text\n$ msmigrate doctor    # here\nit's\nmsmigrate: interrupted\n```\n"
+    text = "```text\n$ msmigrate doctor    # here\nit's\nmsmigrate: interrupted\nmsmigrate data stats: no images\n```\n"
     assert calls(text) == [["doctor"]]
 
 

@@ -21,7 +21,7 @@ from ..errors import MsmigrateError, WorkerFailed
 from ..input_files import read_json, typed
 from ..migrate.checkpoint.convert import convert
 from ..printable import quoted
-from ..workers.messages import BEGUN, DIVERGED, Event, OnMessage, Progress, Ready, State, ignore
+from ..workers.messages import BEGUN, COUNTED, DIVERGED, Event, OnMessage, Progress, Ready, State, ignore
 from ..workers.parent import Workers
 from . import run_folder
 from .align import model_structure
@@ -204,8 +204,12 @@ def _attend(workers: Workers, job: ParityJob, on_message: OnMessage) -> None:
             continue
         if message.artifact == WEIGHTS:
             try:
-                convert(folder / WEIGHTS, folder / CHECKPOINT)
+                plan = convert(folder / WEIGHTS, folder / CHECKPOINT).plan
             except MsmigrateError as error:
                 raise type(error)(f"the starting weights do not convert: {error}") from error
+            on_message(worker.name, Event(COUNTED, {"tensors": len(plan.written)}))
         elif message.artifact in [file.name for file in structures] and all(file.exists() for file in structures):
             settle(job)
+            held = [t for module in model_structure.read(structures[0]).modules for t in module.tensors.values()]
+            counted = sum("int" not in t.dtype for t in held)  # no counters, such as num_batches_tracked
+            on_message(worker.name, Event(COUNTED, {"tensors": counted}))

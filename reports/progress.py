@@ -116,6 +116,12 @@ def _counted(progress: Bar, task: TaskID) -> str:
     return found.description + (f", {found.completed:,.0f} of {found.total:,.0f}" if found.total else "")
 
 
+SAID = {  # of an event
+    messages.COUNTED: "{tensors} tensors of weights, and what is computed with them",
+    messages.DIVERGED: "no parity: {at} fails first; what else does, and why, follows",
+}
+
+
 @contextmanager
 def progressing(who: Sequence[str], begin: str) -> Iterator[messages.OnMessage]:
     """Show on stderr what each framework is doing; on a terminal the lines stay in place.
@@ -148,8 +154,8 @@ def progressing(who: Sequence[str], begin: str) -> Iterator[messages.OnMessage]:
                 progress.update(tasks[who], description=works[who].what, left=works[who].left())
             elif isinstance(message, messages.Event) and message.name == messages.BEGUN:
                 say(begin)
-            elif isinstance(message, messages.Event) and message.name == messages.DIVERGED:
-                say(f"no parity: {message.facts['at']} fails first; what else does, and why, follows")
+            elif isinstance(message, messages.Event) and message.name in SAID:
+                say(SAID[message.name].format(**message.facts))
 
         with told(lambda: "; ".join(f"{name}: {work}" for name, work in works.items())):
             yield show

@@ -70,7 +70,8 @@ class Event:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-BEGUN, DIVERGED = "begun", "diverged"  # events: its process is started; the first failure is known, facts["at"]
+# events: a process is started; facts["tensors"] of weights are compared; the first failure is known, facts["at"]
+BEGUN, COUNTED, DIVERGED = "begun", "counted", "diverged"
 Message = Progress | Ready | Result | Failure | Event
 OnMessage = Callable[[str, Message], None]  # called with (the worker's name, what it says)
 

@@ -9,7 +9,7 @@ import pytest
 from msmigrate.printable import MANNER, Manner
 from msmigrate.reports import progress
 from msmigrate.reports.progress import Work, progressing, told
-from msmigrate.workers.messages import BEGUN, DIVERGED, Event, Progress
+from msmigrate.workers.messages import BEGUN, COUNTED, DIVERGED, Event, Progress
 
 
 @pytest.fixture(autouse=True)
@@ -23,6 +23,7 @@ def steps() -> None:
     with progressing(("torch", "MindSpore"), "what runs") as on_message:
         on_message("torch", Event(BEGUN))
         on_message("MindSpore", Event(BEGUN))
+        on_message("torch", Event(COUNTED, {"tensors": 9}))
         on_message("torch", Progress("torch: training step 1 of 3", done=0, total=3))
         on_message("torch", Event(DIVERGED, {"at": "forward (eval) fc"}))
         time.sleep(0.3)
@@ -33,6 +34,7 @@ def test_what_runs_is_said_once_and_the_first_failure_before_the_report(capsys: 
     said = capsys.readouterr()
     assert said.out == "" and said.err.splitlines() == [
         "what runs",
+        "9 tensors of weights, and what is computed with them",
         "no parity: forward (eval) fc fails first; what else does, and why, follows",
     ]
 
@@ -51,7 +53,7 @@ def test_where_nothing_moves_a_line_comes_now_and_then(
 ) -> None:
     monkeypatch.setattr(progress, "EVERY", 0.1)
     steps()
-    lines = capsys.readouterr().err.splitlines()[2:]
+    lines = capsys.readouterr().err.splitlines()[3:]
     assert len(lines) >= 2 and lines[0].endswith("torch: training step 1 of 3; MindSpore: starting")
     with told(lambda: ""):
         time.sleep(0.25)

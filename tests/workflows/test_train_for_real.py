@@ -106,3 +106,13 @@ def test_two_processes_train_together(folder: Path) -> None:
     assert done.returncode == 0, done
     assert "in 2 processes" in done.stderr and summary(folder)["processes"] == 2
     assert "lower data.batch" in train(folder, "r.yaml", "--skip-parity", "--nproc", "40", "--out", "x").stderr
+
+
+@pytest.mark.full
+def test_what_is_compiled_again_is_a_warning_of_the_run(folder: Path) -> None:
+    text = RECIPE.replace("batch: 64", "batch: 1000\n  drop_last: false").replace("train: {", "train: {mode: graph, ")
+    (folder / "r.yaml").write_text(text)
+    done = train(folder, "r.yaml", "--skip-parity")
+    assert done.returncode == 0, done
+    again = "the step is compiled again: images has shape [437, 1, 32, 32], before [1000, 1, 32, 32]. Write instead: "
+    assert done.stderr.count(f"warning: {again}batches of one size") == 1, done.stderr

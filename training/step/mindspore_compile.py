@@ -33,7 +33,7 @@ from ...temporary import temporary_folder
 try:
     from mindspore.graph import api
     from mindspore.graph._parse import parser
-except ImportError:  # before MindSpore 2.10
+except ImportError:  # before MindSpore 2.9
     from mindspore._extends.parse import parser
     from mindspore.common import api
 
@@ -44,7 +44,7 @@ SYNTAX = "MS_DEV_JIT_SYNTAX_LEVEL"  # "0": nothing is left to Python
 FRAME = re.compile(r"^# ?\d+ In file (.+?):(\d+)(?:~\d+)?, ", re.MULTILINE)
 JOIN = "Type Join Failed: "
 TRACEBACK = "The Traceback of Net Construct Code"
-UNKNOWN_SHAPE = "shape=[-2]"  # of what was left to Python
+UNKNOWN = re.compile(r"shape=\[-2\]|but got 'None'")  # what was left to Python: since MindSpore 2.9, and before
 PARSING = "/parse/"  # in the place of MindSpore's C++ that raised: the parser, which tells no line of its own
 LONGEST = 300  # letters of what MindSpore says
 
@@ -179,7 +179,7 @@ class _Looks:
                 return real()
             except Exception as error:  # whatever a compiler says of a user's code
                 told = _Told.of(error, folder, self.place)
-                if UNKNOWN_SHAPE in told.text and told.joined is None:
+                if UNKNOWN.search(told.text) and told.joined is None:
                     with _environment(SYNTAX, "0"), suppress(_Compiled):
                         try:
                             real()
@@ -224,7 +224,7 @@ class _Told:
         found = self.explained.find(JOIN)
         part = self.explained[found:].partition(TRACEBACK)[2].partition("\n\n")[0]
         frames = FRAME.findall(part)
-        whole = found >= 0 and UNKNOWN_SHAPE in self.text and frames and not frames[-1][0].startswith(MINDSPORE)
+        whole = found >= 0 and UNKNOWN.search(self.text) and frames and not frames[-1][0].startswith(MINDSPORE)
         return self.explained[found : self.explained.index(part, found) + len(part)] if whole else None
 
     def error(self, error: Exception) -> DoesNotCompile:

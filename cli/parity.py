@@ -44,6 +44,9 @@ def parity_step(recipe: Path | None, **options: Any) -> None:
     With --stages and --modules only what these need is run, and only their tensors are judged: good for finding a
     fault, no proof of the step. The verdict says what was left out, and `train --parity-report` does not take it.
 
+    With --mode graph the step is compiled before it is compared. What does not compile is one line, where it stands in
+    your file and what to write instead; what is compiled again, and why, is a note.
+
     SPEC is torchvision:NAME, FILE.py:FUNCTION or MODULE:FUNCTION, with constant arguments if need be. Naming a
     function runs it.
 

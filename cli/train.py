@@ -32,6 +32,9 @@ def train(**options: Any) -> None:
     First parity-step runs on the same recipe, and training stops there if it fails. On a machine without torch, bring
     the report of a machine that has it: `msmigrate parity-step RECIPE --json FILE`, then --parity-report FILE.
 
+    In graph mode --dry-run compiles the step that training runs, on made-up images. What does not compile is one line:
+    where it stands in your file, and what to write instead. What is compiled again, and why, is a warning.
+
     Exit code: 0 trained, 1 the step is not proven or training stopped at a number that is not finite, 2 bad input.
     """
     from ..workflows.train import run

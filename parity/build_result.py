@@ -266,6 +266,12 @@ SHOWN_BY_STEPS: dict[str, Callable[[Entry | Finding], bool]] = {  # what a user'
 def of_both_steps(findings: Sequence[Finding], traces: Traces) -> tuple[list[Finding], list[str]]:
     """The findings without those of what one side's step does not show at all, and notes that say so."""
     kept, notes = list(findings), []
+    if cut := _cut_otherwise(traces):
+        what = "the outputs of layers in the step"
+        kept = [finding for finding in kept if not SHOWN_BY_STEPS[what](finding)]
+        notes.append(
+            f"not judged: {what}, which torch's computes of {cut[0]} images at once and MindSpore's of {cut[1]}"
+        )
     for what, belongs in SHOWN_BY_STEPS.items():
         sides = {
             "torch's": any(belongs(entry) for trace in traces.torch for entry in trace.entries.values()),
@@ -279,6 +285,20 @@ def of_both_steps(findings: Sequence[Finding], traces: Traces) -> tuple[list[Fin
             how = "a step that is compiled whole returns them as `grads`, and the run is unproven until it does"
             notes.append(f"not judged: {what}, which neither step shows: {how} (docs/your_own_pair.md)")
     return kept, notes
+
+
+def _cut_otherwise(traces: Traces) -> tuple[int, int] | None:
+    """How many images the first layer is given at once by torch's and by MindSpore's step, which cut the same images
+    into other micro-batches; None where they do not."""
+    torch, mindspore = (
+        [e for e in trace.select("forward", "train") if e.shape] for trace in (traces.alone[0], traces.mindspore)
+    )
+    name = next((entry.name for entry in torch if any(other.name == entry.name for other in mindspore)), None)
+    ours, theirs = ([entry.shape for entry in side if entry.name == name] for side in (torch, mindspore))
+    if not ours or {shape[1:] for shape in ours} != {shape[1:] for shape in theirs} or ours == theirs:
+        return None
+    alike = sum(shape[0] for shape in ours) == sum(shape[0] for shape in theirs) and ours[0][0] != theirs[0][0]
+    return (ours[0][0], theirs[0][0]) if alike else None
 
 
 def coarser(traces: Traces) -> float | None:

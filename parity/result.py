@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from statistics import median
 from typing import Any
@@ -76,13 +76,14 @@ class CellChange:
 
     cells: attribute paths of the Cells, "" for the net itself; target: dotted name of the class that they are of, empty
     where the class stays; arguments: argument -> its value as Python code; whole: whether these are all arguments, or
-    those at fault.
+    those at fault; now: the same arguments as what is computed shows them, where it does.
     """
 
     cells: tuple[str, ...]
     target: str
     arguments: dict[str, str] = field(hash=False)
     whole: bool = False
+    now: dict[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,13 @@ class Cause:
     ratio: float | None = None
     before: float | None = None
     change: CellChange | None = None
+
+    def same_mistake(self, other: Cause) -> bool:
+        """Whether both are one known fault that writes the same of another Cell."""
+        if self.fault is None or self.change is None or other.change is None:
+            return self is other
+        of_cells = replace(other.change, cells=self.change.cells)
+        return (self.fault, self.stage, self.change) == (other.fault, other.stage, of_cells)
 
 
 @dataclass(frozen=True)
@@ -190,6 +198,18 @@ class Report:
     def parity(self) -> bool:
         """Whether every stage passed; a stage in which something was not judged that should have been has not."""
         return all(stage.verdict is Verdict.PASS for stage in self.stages)
+
+    @property
+    def mistakes(self) -> list[tuple[Cause, list[str]]]:
+        """The causes, each once, with the further places of the same mistake."""
+        found: list[tuple[Cause, list[str]]] = []
+        for cause in self.causes:
+            same = next((places for first, places in found if first.same_mistake(cause)), None)
+            if same is None:
+                found.append((cause, []))
+            else:
+                same.append(cause.place)
+        return found
 
     @property
     def unproven(self) -> list[Finding]:

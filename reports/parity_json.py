@@ -73,6 +73,7 @@ CHANGE = {
     "target": "dotted name of the class that these Cells are to be of; empty where the class stays",
     "arguments": "argument -> its value as Python code, with the names of mindspore and its initializers",
     "whole": "whether these are all arguments of the class, or those at fault",
+    "now": "the same arguments as what MindSpore computes shows them; empty where it does not",
 }
 MODULE = {
     "name": "torch's dotted name; empty for the whole model",

@@ -31,9 +31,9 @@ def markdown(report: Report) -> str:
     page.add(f"## {_headline(report)}")
     page.add(_lead(report))
     page.add(_table(_stages(report.stages), _sentence(report.sides[0])))
-    for number, cause in enumerate(report.causes, 1):
-        if not page.add(_cause(cause, number)):
-            page.add(f"… and {len(report.causes) - number + 1} more causes.", closing=True)
+    for number, (cause, places) in enumerate(report.mistakes, 1):
+        if not page.add(_cause(cause, places, number)):
+            page.add(f"… and {len(report.mistakes) - number + 1} more causes.", closing=True)
             break
     first = report.first_divergence
     if first is not None:
@@ -125,12 +125,13 @@ def _table(rows: list[list[str]], reference: str) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n\n" + caption
 
 
-def _cause(cause: Cause, number: int) -> str:
+def _cause(cause: Cause, places: Sequence[str], number: int) -> str:
     fault = known(cause)
     page = f", known fault {_code(fault)}" if fault else ""
     lines = [
         f"### {number}. {_sentence(cause.text)}",
         f"{_code(cause.place or '(model)')} in {_sentence(cause.stage)}{page}",
+        *([f"The same at {len(places)} more: {', '.join(map(_code, places))}."] if places else []),
     ]
     measured = []
     if cause.before is not None:

@@ -62,19 +62,21 @@ def known(cause: Cause) -> str | None:
     return cause.fault if cause.fault in table.faults() else None
 
 
+def also_at(places: list[str]) -> str:
+    """The further places of one mistake: 2 more: layer1.bn1, layer1.bn2."""
+    return f"{len(places)} more: {', '.join(places)}" if places else ""
+
+
 STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.NONE: "yellow"}
 WORST = 5
 
 
 def show(report: Report, console: Console, worst: int = WORST) -> None:
-    """Print the verdict: a line a stage, where the two first part, the worst tensors, and what they are known for."""
+    """Print the verdict, where the two first part and why; then a line a stage, the worst tensors, and notes."""
     versions = ", ".join(f"{name} {version}" for name, version in sorted(report.versions.items()))
     console.print(one_line(f"{report.recipe} (recipe {report.recipe_digest}); {versions}"))
     if not all(device.is_cpu for device in report.devices):
         console.print(one_line("; ".join(f"{side} on {device}" for side, device in report.computed_on.items())))
-    console.print(_stages(report))
-    for note in report.notes:
-        console.print(one_line(f"Note: {note}."))
     if report.parity:
         undecided = sum(stage.undecided for stage in report.stages)
         have = "1 tensor has" if undecided == 1 else f"{undecided} tensors have"
@@ -85,7 +87,11 @@ def show(report: Report, console: Console, worst: int = WORST) -> None:
         console.print(verdict.append(f": {_count(report)} tensors compared{scope}{unless}{not_judged}."))
     else:
         _explain(report, console, worst)
+    console.print(_stages(report))
+    _worst(report, console, worst)
     _undecided(report, console, worst)
+    for note in report.notes:
+        console.print(one_line(f"Note: {note}."))
     if report.seconds is not None:
         console.print(f"{report.seconds:.0f} s")
 
@@ -131,40 +137,45 @@ def _explain(report: Report, console: Console, worst: int) -> None:
     _causes(report, console, worst)
     for hint in () if report.causes else report.hints:
         console.print(one_line(f"  known here: {hint}"))
-    failed = [f for f in report.findings if f.verdict is Verdict.FAIL]
-    failed.sort(key=lambda f: f.ratio if f.ratio is not None else float("inf"), reverse=True)
-    shown: dict[str | int, Finding] = {}
-    for f in failed:  # a tensor that one side lacks fails wherever it should have been compared, for one reason
-        shown.setdefault(f.order if f.unlike is None else f.why, f)
-    listed = [*shown.values()][:worst]
-    _list(console, "Worst of the failed tensors:", listed)
-    if len(failed) > len(listed):
-        console.print(f"  and {len(failed) - len(listed)} more (--json FILE has all)")
 
 
 def _causes(report: Report, console: Console, most: int) -> None:
     """What explains the failures, best first, and the modules at fault that nothing explains."""
-    if report.causes:
-        found = sum(explains(cause) for cause in report.causes)
-        unexplained = len(report.causes) - found
-        left = f"; {unexplained} without an explanation" if unexplained else ""
+    mistakes = report.mistakes
+    if mistakes:
+        found = [cause for cause, _ in mistakes if explains(cause)]
+        left = len(mistakes) - len(found)
+        unexplained = f"; {left} without an explanation" if left else ""
         read = any(cause.ratio is None for cause in report.causes)  # from the nets or the weights, without a trial
-        title = f"{found} {'cause' if found == 1 else 'causes'}{'' if read else ', tried out in torch'}{left}:"
-        console.print(Text(title, "bold"))
-    for number, cause in enumerate(report.causes[:most], 1):
+        count = f"{len(found)} {'cause' if len(found) == 1 else 'causes'}"
+        console.print(Text(f"{count}{'' if read else ', tried out in torch'}{unexplained}:", "bold"))
+    for number, (cause, places) in enumerate(mistakes[:most], 1):
         page = f" [msmigrate explain {known(cause)}]" if known(cause) else ""
         console.print(Text.assemble(f"{number:>2} ", (cause.place or "(model)", "bold"), f": {cause.text}{page}"))
-        for title, text in (("fix", cause.fix), ("evidence", cause.evidence)):
+        for title, text in (("the same at", also_at(places)), ("fix", cause.fix), ("evidence", cause.evidence)):
             if text:
                 console.print(Padding(Text(f"{title}: {text}"), (0, 0, 0, 6)))
-    if len(report.causes) > most:
-        console.print(f"  and {len(report.causes) - most} more causes (--worst N, --json FILE)")
+    if len(mistakes) > most:
+        console.print(f"  and {len(mistakes) - most} more causes (--worst N, --json FILE)")
     explained = {cause.place for cause in report.causes}
     own = [module for module in report.modules if module.own and module.name not in explained]
     for module in own[:most]:
         console.print(one_line(f"  at fault: {module.name or '(model)'} ({module.kind}): {module.why}"))
     if len(own) > most:
         console.print(f"  and {len(own) - most} more modules at fault")
+
+
+def _worst(report: Report, console: Console, worst: int) -> None:
+    failed = [f for f in report.findings if f.verdict is Verdict.FAIL]
+    failed.sort(key=lambda f: f.ratio if f.ratio is not None else float("inf"), reverse=True)
+    shown: dict[str | int, Finding] = {}
+    for f in failed:  # a tensor that one side lacks fails wherever it should have been compared, for one reason
+        shown.setdefault(f.order if f.unlike is None else f.why, f)
+    listed = [*shown.values()][:worst]
+    if listed:
+        _list(console, "Worst of the failed tensors:", listed)
+    if len(failed) > len(listed):
+        console.print(f"  and {len(failed) - len(listed)} more (--json FILE has all)")
 
 
 def _undecided(report: Report, console: Console, worst: int) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import readmes
 
@@ -51,6 +54,17 @@ def test_what_was_measured_stands_on_a_page_of_figures() -> None:
     for _, result, command, _ in (row.split("|") for row in table.lines[2:]):
         assert set(readmes.NUMBER.findall(result)) <= numbers, result
         assert [span for span in readmes.SPAN.findall(command) if span not in pages] == [], result
+
+
+@pytest.mark.full
+def test_the_sixty_seconds_are_what_the_demo_prints() -> None:
+    (block,) = (block for block in readmes.blocks(ENGLISH) if block.lines[1:2] == ("$ msmigrate demo",))
+    done = subprocess.run([sys.executable, "-m", "msmigrate", "demo"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    rest = done.stdout
+    for line in (line.removesuffix(" …") for line in block.lines[2:-1] if line != "…"):
+        _, found, rest = rest.partition(line)
+        assert found, f"after the lines above it, this is not printed: {line}"
 
 
 def test_the_chinese_one_is_chinese() -> None:

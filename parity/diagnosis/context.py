@@ -204,12 +204,15 @@ def counterpart(cell: str, kind: str, arguments: Mapping[str, Any], changed: Col
 
 
 def written(change: CellChange) -> str:
-    """What one Cell's change reads like."""
-    arguments = ", ".join(f"{name}={value}" for name, value in change.arguments.items())
+    """What one Cell's change reads like: net.bn1: nn.BatchNorm2d(…, momentum=0.9)  # now momentum=0.1."""
+    arguments, now = (
+        ", ".join(f"{name}={value}" for name, value in given.items()) for given in (change.arguments, change.now)
+    )
     (cell,), rest = change.cells, "" if change.whole else "…, "
     if not change.target:
         return f"{in_code(cell)}: {arguments}"
-    return f"{in_code(cell)}: {change.target.replace('mindspore.', '', 1)}({rest}{arguments})"
+    call = f"{in_code(cell)}: {change.target.replace('mindspore.', '', 1)}({rest}{arguments})"
+    return f"{call}  # now {now}" if now else call
 
 
 def in_code(cell: str) -> str:

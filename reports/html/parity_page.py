@@ -23,7 +23,7 @@ from ...parity.verdict import RATIO, Verdict
 from ...training.recipe import reader
 from ...training.recipe import reader as recipes
 from ..formatting import packed, shown, times
-from ..parity_terminal import explains, known, where
+from ..parity_terminal import also_at, explains, known, where
 from .error_histograms import Histograms
 from .page import HERE, pages, policy_of
 
@@ -58,7 +58,9 @@ def page(report: Report, folder: Path | None = None, recipe: Path | None = None)
         first_causes=FIRST_CAUSES,
         explains=explains,
         known=known,
-        found=sum(explains(cause) for cause in report.causes),
+        mistakes=report.mistakes,
+        also_at=also_at,
+        found=sum(explains(cause) for cause, _ in report.mistakes),
         root=root,
         alone=alone,
         environment=_environment(report),

@@ -15,13 +15,16 @@ from msmigrate.cli.options import examples
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "commands"
 CODE = re.compile(r"^```\w*\n(.*?)^```|((?:^    .*\n)+)", re.MULTILINE | re.DOTALL)
+SPAN = re.compile(r"`(msmigrate [^`]+)`")
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NAMES = {" ".join(words) for words, _ in docs_pages.commands()}
 
 
 def calls(text: str) -> list[list[str]]:
-    """What the code of a document calls msmigrate with; a page's line of usage is no call."""
-    blocks = (fenced or indented for fenced, indented in CODE.findall(text))
+    """What the code of a document calls msmigrate with; neither a page's line of usage nor what leaves words out."""
+    blocks = [fenced or indented for fenced, indented in CODE.findall(text)]
+    spans = (" ".join(span.split()) for span in SPAN.findall(CODE.sub("", text)))
+    blocks += [span for span in spans if "…" not in span and not span.startswith("msmigrate NAME")]
     return [words for block in blocks for words in docs_pages.called(block) if "[OPTIONS]" not in words]
 
 

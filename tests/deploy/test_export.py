@@ -16,6 +16,7 @@ import pytest
 from msmigrate.migrate.checkpoint.convert import convert
 from msmigrate.training.data.sources import open_source
 from msmigrate.workflows import export
+from plain_lines import besides_progress
 from safetensors.numpy import save_file
 
 HERE = Path(__file__).parent
@@ -48,7 +49,7 @@ def test_onnx_with_an_open_batch_is_torchs_on_real_images(made: Path, tmp_path: 
     done = run(
         made / "tiny.pth", "--recipe", RECIPE, "--format", "onnx", "--dynamic", "--images", made / "images", "-o", out
     )
-    assert (done.returncode, done.stderr) == (0, ""), done
+    assert (done.returncode, besides_progress(done.stderr)) == (0, ""), done
     for words in ("run on 6 images, in batches of 1 and 3", "maxpool: MaxPool2d", "ONNX = torch, batches of 3"):
         assert words in done.stdout, done.stdout
     model = onnx.load(out)
@@ -108,7 +109,7 @@ def test_onnx_of_a_cell_with_an_open_batch(cell: Path, tmp_path: Path) -> None:
     out, model = tmp_path / "net.onnx", f"{cell / 'pooling.py'}:build"
     words = (cell / "pooling.ckpt", "--model", model, "--input", "1x3x8x8", "--format", "onnx", "--dynamic", "-o", out)
     done = run(*words)
-    assert (done.returncode, done.stderr) == (0, ""), done
+    assert (done.returncode, besides_progress(done.stderr)) == (0, ""), done
     for said in ("pool: MaxPool2d, act: GELU, mean: AdaptiveAvgPool2d", "ONNX = MindSpore, batches of 3"):
         assert said in done.stdout, done.stdout
     operators = [node.op_type for node in onnx.load(out).graph.node]
@@ -175,7 +176,7 @@ def test_an_operator_without_a_converter_is_named_with_its_place(cell: Path, tmp
 def test_every_way_of_batches(made: Path, tmp_path: Path, form: str, options: tuple[str, ...]) -> None:
     out = tmp_path / f"tiny.{form}"
     done = run(made / "tiny.pth", "--recipe", RECIPE, "--format", form, *options, "-o", out)
-    assert (done.returncode, done.stderr) == (0, "") and out.exists(), done
+    assert (done.returncode, besides_progress(done.stderr)) == (0, "") and out.exists(), done
     assert "drawn inputs (3×32×32)" in done.stdout
 
 
@@ -227,7 +228,7 @@ def test_a_servable_prepares_and_names_as_the_net_was_evaluated(made: Path, tmp_
     """The command runs its configuration; a changed one is told apart."""
     out = tmp_path / "digits"
     done = run(made / "tiny.pth", "--recipe", RECIPE, "--format", "serving", "--batch", "2", "-o", out)
-    assert (done.returncode, done.stderr) == (0, ""), done
+    assert (done.returncode, besides_progress(done.stderr)) == (0, ""), done
     assert "its methods agree with the net" in done.stdout
     scope = probe(out, "", made / "images" / "0.png")
     assert scope["agrees"]

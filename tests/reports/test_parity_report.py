@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 from msmigrate.errors import BadDestination
 from msmigrate.parity.options import STAGES, Narrowing
-from msmigrate.parity.result import Finding, Report
+from msmigrate.parity.result import Cause, CellChange, Finding, Report
 from msmigrate.parity.verdict import Unjudged, Verdict
+from msmigrate.reports.html.parity_page import page
 from msmigrate.reports.parity_json import write_json
+from msmigrate.reports.parity_markdown import markdown
 from msmigrate.reports.parity_terminal import show
 from rich.console import Console
 
@@ -159,3 +161,34 @@ def test_json_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(BadDestination, match="cannot write"):
         write_json(report(), tmp_path / "missing" / "report.json")
     assert [p.name for p in tmp_path.iterdir()] == ["taken"]
+
+
+def momentum(place: str, **changed: str) -> Cause:
+    change = CellChange((place,), "mindspore.nn.BatchNorm2d", {"momentum": "0.9", **changed})
+    return Cause("update", place, "bn-momentum-complement", f"{place} has momentum=0.9", "fix it", "", 0.2, 9.0, change)
+
+
+def test_one_mistake_at_many_places_is_one_cause() -> None:
+    causes = [momentum("a"), momentum("b", eps="0.1"), momentum("c"), momentum("d")]
+    causes += [replace(momentum("e"), change=None), replace(momentum("f"), change=None)]
+    found = replace(report(finding("update", 1, Verdict.FAIL)), causes=causes)
+    assert [(cause.place, places) for cause, places in found.mistakes] == [
+        ("a", ["c", "d"]),
+        ("b", []),
+        ("e", []),
+        ("f", []),
+    ]
+    text = printed(found)
+    assert "4 causes, tried out in torch:" in text and "the same at: 2 more: c, d" in text
+    assert "The same at 2 more: `c`, `d`." in markdown(found)
+    assert "2 more: c, d" in page(found)
+
+
+def test_the_verdict_comes_first_then_causes_the_table_and_the_notes() -> None:
+    found = replace(report(finding("update", 1, Verdict.FAIL)), causes=[momentum("a")])
+    text = printed(found)
+    order = ["No parity.", "1 cause", "stage ", "Worst of the failed", "Note: a note."]
+    assert sorted(order, key=text.index) == order
+    text = printed(report())
+    order = ["Parity: 6 tensors", "stage ", "Note: a note."]
+    assert sorted(order, key=text.index) == order

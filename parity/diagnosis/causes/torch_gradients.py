@@ -139,12 +139,15 @@ ALIGNED = 1e-6  # what the angle between two gradients, as 1 - cos, may be where
 
 def _clipped_separately(context: Context) -> list[Cause]:
     """Gradients of micro-batches, or of the calls before an update, that are each clipped before they are added: their
-    sum has the direction of the sum of unit vectors, whatever the norm was."""
+    sum has the direction of the sum of unit vectors, whatever the norm was. In MindSpore's step, or in torch's."""
     step, paired = first_step(context.mindspore), context.paired
     keys = [entry.key for entry in context.mindspore.select("gradients", "parameters") if context.comparable(entry.key)]
     if paired is None or not keys or step < 1:
         return []
-    mindspore = np.concatenate([context.mindspore_values(key).astype(np.float64) for key in keys])
+    sides = {
+        side: np.concatenate([values(key).astype(np.float64) for key in keys])
+        for side, values in (("MindSpore", context.mindspore_values), ("torch", context.torch_values))
+    }
     inputs, loss = context.inputs, replay_loss(context.recipe, paired.given)
     calls = [(inputs.images[i], inputs.labels[i]) for i in range(step)]
     last = [torch.from_numpy(each) for each in calls[-1]] if isinstance(calls[-1][0], np.ndarray) else None
@@ -153,7 +156,7 @@ def _clipped_separately(context: Context) -> list[Cause]:
         cut = [(n, zip(*(each.chunk(n) for each in last), strict=True)) for n in PARTS if len(last[0]) >= n]
         tried += [("part", [(x.numpy(), y.numpy()) for x, y in parts]) for _, parts in cut]
     for what, batches in tried:
-        units = np.zeros_like(mindspore)
+        units = np.zeros_like(sides["torch"])
         for images, labels in batches:
             model = copy.deepcopy(context.model).double().train()
             own = {n: p for n, p in model.named_parameters() if p.requires_grad}
@@ -171,13 +174,24 @@ def _clipped_separately(context: Context) -> list[Cause]:
                 [recorded(grads[key[2]], context.mindspore_values(key).size).reshape(-1) for key in keys]
             )
             units += one / np.linalg.norm(one)
-        norm, length = float(np.linalg.norm(units)), float(np.linalg.norm(mindspore))
-        if norm and length and 1.0 - float(units @ mindspore) / (norm * length) < ALIGNED:
-            each = length / norm
-            text = f"each {what}'s gradients are clipped before they are added, to a norm of {each:.3g}"
-            evidence = f"they have the direction of {len(batches)} gradients of one length each, computed in torch"
+        norm, count = float(np.linalg.norm(units)), len(batches)
+        lengths = {side: float(np.linalg.norm(values)) for side, values in sides.items()}
+        those = [
+            side
+            for side, values in sides.items()
+            if norm and lengths[side] and 1.0 - float(units @ values) / (norm * lengths[side]) < ALIGNED
+        ]
+        if len(those) == 1:
+            each = lengths[those[0]] / norm
+            mean = f" (to {each * count:.3g} where their mean is taken)"
+            text = f"each {what}'s gradients are clipped before they are added, to a norm of {each:.3g}{mean}"
+            evidence = f"they have the direction of {count} gradients of one length each, computed in torch"
+            fault: str | None = "clip-on-accumulated-sum"
             fix = "add the gradients, divide by their number, and clip once"
-            return [cause("gradients", "every parameter", "clip-on-accumulated-sum", text, evidence, 0.0, fix=fix)]
+            if those == ["torch"]:
+                text, fault = f"in torch's step {text}, and in MindSpore's they are not", None
+                fix = f"clip the gradients of each of the {count}, then add them"
+            return [cause("gradients", "every parameter", fault, text, evidence, 0.0, fix=fix)]
     return []
 
 

@@ -41,6 +41,8 @@ from ..torch_subjects import (
     RecordedTensor,
     ReplayTraces,
     children,
+    copied,
+    mutated,
     shapes_with,
 )
 from .torch_precision import shorter
@@ -272,6 +274,9 @@ def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial, h
         change = CellChange((cell,), "", WRITTEN[hypothesis.fault])
     elif change is None and not advice:
         change, advice = counterpart(cell, kind, own, own), f"compute as torch's {kind} does"
+    if change is not None and not change.whole and not mutation.whole:
+        wrong = arguments_of(mutated(copied(subject.module), [mutation]))
+        change = replace(change, now=_now(change, counterpart(cell, kind, wrong, changed)))
     fix = written(change) if change is not None else f"{in_code(cell)}: {advice}"
     tensors, worst = len(found.outcome.ratios), found.outcome.worst
     agreement = f"{len(found.explained())} of the {len(found.before.failing)} failing tensors agree with MindSpore's"
@@ -284,6 +289,14 @@ def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial, h
     stage = _stage(subject, rest if rest is not None and rest.failing else found.before)
     before = _finite(found.before.worst)
     return Cause(stage, verdict.name, hypothesis.fault, text, fix, evidence, _finite(worst), before, change)
+
+
+def _now(change: CellChange, computes: CellChange | None) -> dict[str, str]:
+    """The arguments of MindSpore's Cell that compute as it does; empty where they are not those of the change, or the
+    same."""
+    if computes is None or computes.target != change.target or computes.arguments.keys() != change.arguments.keys():
+        return {}
+    return {} if computes.arguments == change.arguments else computes.arguments
 
 
 def _is_of_another_class(verdict: ModuleVerdict, change: CellChange) -> bool:

@@ -166,3 +166,28 @@ def function() -> Any:
         return loss
 
     return {"model": model, "optimizer": optimizer(model), "step": step}
+
+
+class Cut(nn.Cell):
+    """A wrapper that cuts a batch into micro-batches and clips each one's gradients, or their mean."""
+
+    def __init__(self, model: nn.Cell, parts: int, by: str, each: bool) -> None:
+        super().__init__(auto_prefix=False)
+        self.network, self.optimizer = nn.WithLossCell(model, nn.CrossEntropyLoss()), optimizer(model)
+        self.grad_fn = ms.value_and_grad(self.network, None, self.optimizer.parameters)
+        self.parts, self.by, self.each = parts, by, each
+
+    def construct(self, images: Tensor, labels: Tensor) -> Any:
+        total, losses = [ops.zeros_like(weight) for weight in self.optimizer.parameters], 0.0
+        for x, y in zip(ops.chunk(images, self.parts), ops.chunk(labels, self.parts), strict=True):
+            loss, grads = self.grad_fn(x, y)
+            grads = clipped(grads, self.by if self.each else "")
+            total = [one + grad / self.parts for one, grad in zip(total, grads, strict=True)]
+            losses += loss / self.parts
+        self.optimizer(tuple(total) if self.each else clipped(total, self.by))
+        return losses
+
+
+def cut(parts: int = 2, by: str = "norm", each: bool = True) -> Any:
+    model = net()
+    return {"model": model, "step": Cut(model, parts, by, each)}

@@ -71,3 +71,27 @@ def function(forgets: bool = False) -> Any:
         return loss.detach()
 
     return {"model": model, "optimizer": optimizer, "step": step}
+
+
+def cut(parts: int = 2, clip: str = "norm", each: bool = True) -> Any:
+    """A batch in micro-batches, of which each one's gradients are clipped, or their mean."""
+    model = net()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, weight_decay=0.1)
+
+    def step(model: Any, optimizer: Any, images: torch.Tensor, labels: torch.Tensor) -> Any:
+        total, losses = [torch.zeros_like(weight) for weight in model.parameters()], 0.0
+        for x, y in zip(images.chunk(parts), labels.chunk(parts), strict=True):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            clipped(model, clip if each else "")
+            for one, weight in zip(total, model.parameters(), strict=True):
+                one += weight.grad / parts
+            losses += loss.detach() / parts
+        for one, weight in zip(total, model.parameters(), strict=True):
+            weight.grad = one
+        clipped(model, "" if each else clip)
+        optimizer.step()
+        return losses
+
+    return {"model": model, "optimizer": optimizer, "step": step}

@@ -115,7 +115,7 @@ def one(model: str, given: argparse.Namespace) -> dict[str, Any]:
     report.unlink(missing_ok=True)
     began = time.monotonic()
     command = [sys.executable, "-m", "msmigrate", "convert-model", spec, *shapes, "-o", str(file), "--force", "--json"]
-    command += ["--report", str(report), f"--batch={batch}", f"--steps={given.steps}"]
+    command += ["--parity-report", str(report), f"--batch={batch}", f"--steps={given.steps}"]
     command += ["--no-replay"] * given.no_replay + ["--mode=graph"] * (not given.no_graph)
     code, out, said = _run(command, given.limit)
     seconds = round(time.monotonic() - began)

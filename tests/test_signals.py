@@ -141,7 +141,7 @@ def test_a_second_signal_does_not_interrupt_the_tidying_up(tmp_path: Path) -> No
         command.process.send_signal(signal.SIGTERM)
         command.process.send_signal(signal.SIGHUP)
         time.sleep(0.005)
-    assert command.process.communicate()[1].strip().startswith("msmigrate: interrupted by SIG")
+    assert command.process.communicate()[1].splitlines()[-1].startswith("msmigrate: interrupted by SIG")
     assert command.left() == []
 
 
@@ -201,7 +201,7 @@ def test_a_server_that_does_not_stop_is_killed(tmp_path: Path) -> None:
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 2
-    assert said == "msmigrate: the server did not stop within 1 s of the signal and was killed\n"
+    assert said == "msmigrate serve: the server did not stop within 1 s of the signal and was killed\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["python", "x.mindir"]
 
 

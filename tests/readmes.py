@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 ENGLISH, CHINESE = ROOT / "README.md", ROOT / "README_CN.md"
 SWITCH = {"README.md": "English | [简体中文](README_CN.md)", "README_CN.md": "[English](README.md) | 简体中文"}
-STAMP = re.compile(r"\n<!-- README\.md as it was when this was translated:\n(.*?)-->\n", re.DOTALL)
+STAMP = Path(__file__).with_name("readme_cn_of.txt")  # README.md as it was when README_CN.md was translated
 COMMENT = re.compile(r"\s+# .*")
 SPAN = re.compile(r"`([^`]+)`")
 TARGET = re.compile(r"\]\(([^)]*)\)")
@@ -36,8 +36,7 @@ class Block:
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The blocks of a document in their order; the stamp is none."""
-    text = STAMP.sub("\n", text)
+    """The blocks of a document in their order."""
     kept: list[str] = []
     start, fenced = 1, False
     for number, line in enumerate([*text.splitlines(), ""], 1):
@@ -141,19 +140,8 @@ def stamp(english: str) -> str:
     return "".join(f"{hashlib.sha256(text.encode()).hexdigest()[:12]} {name}\n" for name, text in said.items())
 
 
-def stamped(chinese: str) -> str:
-    """The stamp of the Chinese text; raises ValueError without one."""
-    found = STAMP.search(chinese)
-    if found is None:
-        raise ValueError("README_CN.md has no stamp")
-    return found[1]
-
-
 def main() -> None:
-    chinese = STAMP.sub("", CHINESE.read_text(encoding="utf-8")).rstrip("\n")
-    text = stamp(ENGLISH.read_text(encoding="utf-8"))
-    mark = f"\n<!-- README.md as it was when this was translated:\n{text}-->\n"
-    CHINESE.write_text(f"{chinese}\n{mark}", encoding="utf-8")
+    STAMP.write_text(stamp(ENGLISH.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

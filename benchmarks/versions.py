@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--mindspore", nargs="*", default=list(MINDSPORE), metavar="VERSION")
     parser.add_argument("--only", nargs="*", choices=PARTS, default=list(PARTS))
     parser.add_argument(
-        "--rows", nargs="*", metavar="NAME", help="only these, by torch's names; the page says how many"
+        "--rows", nargs="*", metavar="NAME", help="only these, by torch's names; of a fuller run, these again"
     )
     parser.add_argument("--json", type=Path, default=Path("versions.json"), help="what is there already stays")
     parser.add_argument("--show", type=Path, metavar="FILE", help="run nothing: print the page of what --json left")
@@ -59,7 +59,9 @@ def main() -> None:
         found = told["versions"].setdefault(version, {})
         for part, run in (("rows", partial(rows, names=given.rows)), ("step", step)):
             if part in given.only:
-                found[part] = run(environment)
+                before, found[part] = found.get(part), run(environment)
+                if part == "rows" and given.rows and before:
+                    found[part] = updated(before, found[part], given.rows)
                 given.json.write_text(json.dumps(told, indent=1))
     if "resolve" in given.only:
         told["resolve"] = [resolved(*one) for one in combinations(given.mindspore)]
@@ -105,6 +107,12 @@ def rows(environment: dict[str, str], names: list[str] | None) -> dict[str, Any]
             print(f"\r{i + 1} of {len(everything)} rows, {len(wrong)} disagree", end="", file=sys.stderr, flush=True)
         bench.engine.close()
     return {"rows": len(everything), "cases": ran, "wrong": wrong}
+
+
+def updated(before: dict[str, Any], now: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """What ran before, with these of its rows run again."""
+    kept = {name: wrong for name, wrong in before["wrong"].items() if name not in names}
+    return {**before, "wrong": {**kept, **now["wrong"]}} if before["rows"] > now["rows"] else now
 
 
 def shortened(said: str) -> str:

@@ -1,4 +1,4 @@
-"""Text that came out of a file, as it may be shown: nothing in it moves a cursor, hides, or turns a line around.
+"""Text and numbers as they are shown: nothing that came out of a file moves a cursor, hides, or turns a line around.
 
 Names of tensors, nodes, classes and files may hold anything: a terminal obeys some characters, and people do not see
 others. They are shown as Python writes them in a string: \\x1b, \\u202e.
@@ -7,6 +7,7 @@ others. They are shown as Python writes them in a string: \\x1b, \\u202e.
 from __future__ import annotations
 
 import json
+import math
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -105,3 +106,22 @@ def note(text: str) -> None:
 def echo(text: str, *, err: bool = False) -> None:
     """Print a text of one line or several, whatever stands in it; err: on stderr."""
     click.echo(printable_lines(text), err=err)
+
+
+def shown(value: float | None) -> str:
+    """A number in a few characters: three digits, a power of ten where that is shorter; nothing for None and NaN."""
+    if value is None or math.isnan(value):
+        return ""
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value == 0.0 or 0.01 <= abs(value) < 1000:
+        return f"{value:.3g}"
+    mantissa, _, exponent = f"{value:.1e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def times(value: float | None) -> str:
+    """A ratio for a sentence: 0.93, 12.8, 1,650, 710,000, 2.5e7."""
+    if value is None or math.isnan(value) or math.isinf(value) or not 1000 <= abs(value) < 1e6:
+        return shown(value)
+    return f"{float(f'{value:.3g}'):,.0f}"

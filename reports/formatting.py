@@ -7,25 +7,6 @@ import math
 DIGITS = 4  # significant digits that the page's data keeps: more than it shows, and half the bytes
 
 
-def shown(value: float | None) -> str:
-    """A number in a few characters: three digits, a power of ten where that is shorter; nothing for None and NaN."""
-    if value is None or math.isnan(value):
-        return ""
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    if value == 0.0 or 0.01 <= abs(value) < 1000:
-        return f"{value:.3g}"
-    mantissa, _, exponent = f"{value:.1e}".partition("e")
-    return f"{mantissa}e{int(exponent)}"
-
-
-def times(value: float | None) -> str:
-    """A ratio for a sentence: 0.93, 12.8, 1,650, 710,000, 2.5e7."""
-    if value is None or math.isnan(value) or math.isinf(value) or not 1000 <= abs(value) < 1e6:
-        return shown(value)
-    return f"{float(f'{value:.3g}'):,.0f}"
-
-
 def packed(value: float | None) -> float | int | str | None:
     """The number for JSON: four significant digits, whole numbers as such.
 

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from ..parity.result import Cause, Finding, Report, StageSummary
 from ..parity.verdict import RATIO, Verdict
-from ..printable import printable, printable_lines
-from .formatting import shown, times
+from ..printable import printable, printable_lines, shown, times
 from .parity_terminal import explains, known, where
 
 LONGEST = 64_000  # characters of the whole

@@ -30,7 +30,7 @@ from ..reports.progress import doing
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
 from ..training.recipe import reader as recipes
-from .parity_step import UNPROVEN, ParityResult, with_progress
+from .parity_step import UNPROVEN, ParityResult, made_by, with_progress
 from .results import Result, only_json
 
 HIDING = ("mindspore", "numpy", "torch", "torchvision", "timm", "msmigrate")  # as the file's name hides these
@@ -206,7 +206,7 @@ def _with_proof(
     if options.parity_report is not None:
         write_json(report, options.parity_report)
     if options.html is not None:
-        write_html(report, folder, options.html)
+        write_html(report, folder, options.html, made=made_by())
     return replace(found, report=report)
 
 

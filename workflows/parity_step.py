@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import platform
+import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+import click
 
 from ..atomic_files import refuse_unwritable, write_whole
 from ..errors import BadInput
@@ -262,13 +268,20 @@ def write(report: Report, options: ParityOptions, folder: Path | None, recipe: P
     if options.json_file not in (None, STDOUT):
         write_json(report, options.json_file)
     if options.html is not None:
-        write_html(report, folder, options.html, recipe)
+        write_html(report, folder, options.html, recipe, made_by())
     if options.junit is not None:
         write_junit(report, options.junit)
     if options.markdown is not None:
         write_whole(markdown(report), options.markdown)
     if options.write_map is not None and folder is not None:
         write_map(folder, options.write_map)
+
+
+def made_by() -> list[tuple[str, str]]:
+    """When, where and by which command a page is made."""
+    made = [("made", datetime.now().astimezone().isoformat(" ", "seconds")), ("host", platform.node())]
+    called = click.get_current_context(silent=True)  # none, where it is a call of the API
+    return made if called is None else [*made, ("command", shlex.join(["msmigrate", *sys.argv[1:]]))]
 
 
 def headline(command: str, path: Path, job: ParityJob) -> str:

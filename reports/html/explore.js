@@ -1,13 +1,37 @@
 // What is shown of the findings: a stage, a part of it, what the filter matches; plot and table follow.
 
-const explore = { stage: null, part: "", filter: "", verdicts: new Set(["p", "f", "n"]) };
+const explore = { stage: null, part: "", filter: "", tensor: null, verdicts: new Set(["p", "f", "n"]) };
 const panel = byId("detail");
 const plot = new Plot(byId("plot"), byId("told"), (i) => {
-  panel.replaceChildren(detail(i));
+  choose(i);
   panel.scrollIntoView({ block: "nearest" });
+  remember();
 });
 const table = new Table(byId("findings"), byId("more"));
+let started = false;
 const haystack = found.name.map((_, i) => `${stageOf(i)} ${partOf(i)} ${nameOf(i)} ${moduleOf(i)} ${whyOf(i)}`.toLowerCase());
+
+function choose(i) {
+  explore.tensor = i;
+  panel.replaceChildren(detail(i));
+}
+
+// The address says what is shown, so that it can be sent to somebody: #tensors&stage=update&filter=bn1&tensor=270
+function remember() {
+  const said = { stage: explore.stage === null ? "all" : found.stages[explore.stage], part: explore.part, filter: explore.filter, tensor: explore.tensor === null ? "" : explore.tensor + 1 };
+  const words = new URLSearchParams(Object.entries(said).filter(([, value]) => value !== ""));
+  history.replaceState(null, "", `#tensors&${words}`);
+}
+
+function recall() {
+  const said = new URLSearchParams(location.hash.slice(1)), i = Number(said.get("tensor")) - 1;
+  if (!said.has("tensors") || [...said.keys()].length === 1) return;
+  setFilter(said.get("filter") || "");
+  const stage = found.stages.indexOf(said.get("stage"));
+  chooseStage(stage < 0 ? null : stage, said.get("part") || "");
+  if (i >= 0 && i < count) choose(i);
+  byId("tensors").scrollIntoView();
+}
 
 function inStage() {
   const rows = [];
@@ -38,6 +62,7 @@ function chooseStage(stage, part = "") {
   byId("part").replaceChildren(make("option", { value: "" }, parts.length === 1 ? parts[0] : "all"), ...(parts.length > 1 ? parts.map((p) => make("option", { value: p }, p)) : []));
   byId("part").value = explore.part;
   refresh();
+  if (started) remember();
 }
 
 function setFilter(words) {
@@ -61,12 +86,12 @@ document.querySelector(".tabs").addEventListener("keydown", (event) => {
   next.focus();
   next.click();
 });
-byId("part").addEventListener("change", (event) => { explore.part = event.target.value; refresh(); });
+byId("part").addEventListener("change", (event) => { explore.part = event.target.value; refresh(); remember(); });
 let waiting = 0;
 byId("filter").addEventListener("input", (event) => {
   explore.filter = event.target.value;
   cancelAnimationFrame(waiting);
-  waiting = requestAnimationFrame(refresh);
+  waiting = requestAnimationFrame(() => { refresh(); remember(); });
 });
 byId("measure").addEventListener("change", refresh);
 for (const box of document.querySelectorAll("#explore input[type=checkbox]")) {
@@ -75,7 +100,12 @@ for (const box of document.querySelectorAll("#explore input[type=checkbox]")) {
 byId("sort").append(...COLUMNS.map((column) => make("option", { value: column.id }, column.title || column.head)));
 byId("sort").addEventListener("change", (event) => table.sortBy(event.target.value));
 for (const link of document.querySelectorAll("a[data-stage]")) {
-  link.addEventListener("click", () => { setFilter(""); chooseStage(found.stages.indexOf(link.dataset.stage)); });
+  link.addEventListener("click", (event) => {
+    event.preventDefault(); // the address is that of the stage
+    setFilter("");
+    chooseStage(found.stages.indexOf(link.dataset.stage));
+    byId("tensors").scrollIntoView();
+  });
 }
 document.addEventListener("keydown", (event) => {
   if (event.key === "/" && !event.target.closest("input, select, textarea")) {
@@ -84,4 +114,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 chooseStage(page.first === null ? found.stages.indexOf("forward") : found.stage[page.first]);
-if (page.first !== null) panel.replaceChildren(detail(page.first));
+if (page.first !== null) choose(page.first);
+recall();
+started = true;
+addEventListener("hashchange", recall);

@@ -17,28 +17,36 @@ from ... import __version__
 from ...atomic_files import write_whole
 from ...errors import MsmigrateError
 from ...input_files import read_text
+from ...mappings import table
 from ...parity.options import STAGES
 from ...parity.result import Finding, ModuleVerdict, Report, StageSummary
 from ...parity.verdict import RATIO, Verdict
+from ...printable import shown, times
 from ...training.recipe import reader
 from ...training.recipe import reader as recipes
-from ..formatting import packed, shown, times
+from ..formatting import packed
 from ..parity_terminal import also_at, explains, known, where
 from .error_histograms import Histograms
 from .page import HERE, pages, policy_of
 
 SCRIPTS = ("data.js", "detail.js", "plot.js", "table.js", "explore.js", "tree.js")
-FIRST_CAUSES = 4  # shown unfolded; the others are one click away
 MARKS = {Verdict.PASS: "pass", Verdict.FAIL: "fail", Verdict.NONE: "none"}
 
 
-def write_html(report: Report, folder: Path | None, path: Path, recipe: Path | None = None) -> None:
-    """Write the page of a report; folder: the run's traces, which give histograms; recipe: the copy of the recipe in a
-    recorded folder. The file appears complete or not at all. Raises BadDestination."""
-    write_whole(page(report, folder, recipe), path)
+def write_html(
+    report: Report, folder: Path | None, path: Path, recipe: Path | None = None, made: Sequence[tuple[str, str]] = ()
+) -> None:
+    """Write the page of a report; the file appears complete or not at all.
+
+    folder: the run's traces, which give histograms. recipe: the copy of the recipe in a recorded folder. made: when,
+    where and by which command. Raises BadDestination.
+    """
+    write_whole(page(report, folder, recipe, made), path)
 
 
-def page(report: Report, folder: Path | None = None, recipe: Path | None = None) -> str:
+def page(
+    report: Report, folder: Path | None = None, recipe: Path | None = None, made: Sequence[tuple[str, str]] = ()
+) -> str:
     """The page as text."""
     environment = pages()
     environment.filters |= {"number": shown, "times": times, "clip": clipped, "mark": MARKS.__getitem__}
@@ -55,7 +63,6 @@ def page(report: Report, folder: Path | None = None, recipe: Path | None = None)
         empty=empty,
         ratio=RATIO,
         counts=_counts(report),
-        first_causes=FIRST_CAUSES,
         explains=explains,
         known=known,
         mistakes=report.mistakes,
@@ -63,7 +70,8 @@ def page(report: Report, folder: Path | None = None, recipe: Path | None = None)
         found=sum(explains(cause) for cause, _ in report.mistakes),
         root=root,
         alone=alone,
-        environment=_environment(report),
+        environment=[*_environment(report), *made],
+        faults={fault: table.faults()[fault] for cause, _ in report.mistakes if (fault := known(cause))},
         recipe_text=_recipe_text(report, recipe),
         data=_data(report, histograms),
         style=style,

@@ -1,4 +1,5 @@
-// The table of findings: sorted by any column, and drawn a hundred rows at a time as the reader comes to them.
+// The table of findings: sorted by any column, and drawn a hundred rows at a time, when the reader asks for more: what
+// stands below it has to stay where links lead.
 
 const CHUNK = 100;
 const rank = { f: 0, n: 1, p: 2 };
@@ -29,7 +30,6 @@ class Table {
   constructor(table, more) {
     Object.assign(this, { table, more, rows: [], drawn: 0, by: "order", down: false, head: table.tHead.rows[0], body: table.tBodies[0] });
     more.addEventListener("click", () => this.extend());
-    new IntersectionObserver((seen) => seen.some((entry) => entry.isIntersecting) && this.extend(), { rootMargin: "600px" }).observe(more);
   }
 
   columns() { return COLUMNS.filter((column) => column.id !== "stage" || this.stages > 1); }
@@ -90,6 +90,6 @@ class Table {
     const row = button.closest("tr"), open = button.getAttribute("aria-expanded") === "true";
     button.setAttribute("aria-expanded", String(!open));
     if (open) row.nextElementSibling.remove();
-    else row.after(make("tr", { class: "detail" }, make("td", { colspan: this.columns().length }, detail(i))));
+    else choose(i), remember(), row.after(make("tr", { class: "detail" }, make("td", { colspan: this.columns().length }, detail(i))));
   }
 }

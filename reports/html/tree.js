@@ -17,5 +17,18 @@ for (const button of document.querySelectorAll(".tree .show")) {
   });
 }
 addEventListener("beforeprint", () => {
-  for (const item of document.querySelectorAll("details.more, details.recipe")) item.open = true;
+  for (const item of document.querySelectorAll("details.recipe")) item.open = true;
 });
+for (const code of document.querySelectorAll("pre.fix")) {
+  const button = make("button", { type: "button", class: "link copy" }, "copy");
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+    } catch { // a browser that asks for more than a click
+      getSelection().selectAllChildren(code);
+      document.execCommand("copy");
+    }
+    button.textContent = "copied";
+  });
+  code.after(button);
+}

@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from ....mappings import table
+from ....printable import times
 from ....workers.worker import progress
 from ...align.unlike import explains
 from ...options import STAGES
@@ -281,7 +282,7 @@ def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial, h
     tensors, worst = len(found.outcome.ratios), found.outcome.worst
     agreement = f"{len(found.explained())} of the {len(found.before.failing)} failing tensors agree with MindSpore's"
     if found.reproduces:
-        agreement = f"all {tensors} tensors of MindSpore's at {_number(worst)} of the noise or less"
+        agreement = f"all {tensors} tensors of MindSpore's at {times(worst)} of the noise or less"
     chain = " and ".join(each.text for each in found.chain)
     evidence = f"torch's {kind} {subject.how}, with {chain}: {agreement} (as it is: {_ratio(found.before)})"
     # what fails without this link is what it explains
@@ -314,11 +315,7 @@ def _finite(ratio: float) -> float | None:
 
 
 def _ratio(outcome: Outcome) -> str:
-    return f"{_number(outcome.worst)} of the noise" if isfinite(outcome.worst) else "of another shape"
-
-
-def _number(ratio: float) -> str:
-    return f"{ratio:.2g}" if ratio < 100 else f"{ratio:.3g}"
+    return f"{times(outcome.worst)} of the noise" if isfinite(outcome.worst) else "of another shape"
 
 
 def _stage(subject: ModuleSubject, outcome: Outcome) -> str:

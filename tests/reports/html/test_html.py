@@ -18,8 +18,8 @@ from msmigrate.parity.devices import Device
 from msmigrate.parity.result import Finding, Report
 from msmigrate.parity.run_folder import MINDSPORE, TORCH32, TORCH64
 from msmigrate.parity.verdict import Verdict
-from msmigrate.printable import printable
-from msmigrate.reports.formatting import packed, shown, times
+from msmigrate.printable import printable, shown, times
+from msmigrate.reports.formatting import packed
 from msmigrate.reports.html.page import HERE
 from msmigrate.reports.html.parity_page import page, write_html
 from traced import judged, record

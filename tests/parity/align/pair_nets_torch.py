@@ -131,6 +131,7 @@ def stepped() -> dict[str, Any]:
     ) -> dict[str, Any]:
         logits = model(images)
         loss = F.cross_entropy(logits, labels) + 1e-3 * model.fc.weight.square().sum()
+        optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         return {"loss": loss, "logits": logits}

@@ -339,10 +339,13 @@ def replay_loss(recipe: Recipe, taken: Given | None) -> Callable[[Any, torch.Ten
     """
     if taken is not None and taken.loss is not None:
         return taken.loss
-    loss = build_loss(recipe, torch.float32)
-    if taken is None or taken.step is None:
-        return loss
-    return lambda output, labels: loss(first(output, torch.Tensor), labels)
+    whole = taken is None or taken.step is None
+
+    def loss(output: Any, labels: torch.Tensor) -> torch.Tensor:
+        logits = output if whole else first(output, torch.Tensor)
+        return build_loss(recipe, logits)(logits, labels)
+
+    return loss
 
 
 def make_step(recipe: Recipe, model: nn.Module, taken: Given | None) -> TrainStep:

@@ -99,6 +99,17 @@ def test_a_planted_fault_is_found_on_whatever_device(way: str, tmp_path: Path) -
     assert first is not None and (first.stage, first.name.split()[0]) == ("forward", BROKEN)
 
 
+@pytest.mark.full
+def test_what_a_recipe_s_loss_holds_is_on_the_device(tmp_path: Path) -> None:
+    """Class weights, in the step and in the loss whose gradients flow into modules that run alone."""
+    file = tmp_path / "weighted.yaml"
+    weights = [0.5 + 0.1 * i for i in range(10)]
+    file.write_text(RECIPE.read_text().replace("label_smoothing: 0.1", f"weight: {weights}"))
+    job = ParityJob(recipes.load(file), tmp_path / "run", steps=1, device="npu", init_seeds=1)
+    found = parity_step(file, job, torch_worker=on_device("steady"))
+    assert found.parity, found.first_divergence
+
+
 def test_the_second_run_on_a_device_is_noise_too(tmp_path: Path) -> None:
     moved = only("gradients", "bn.weight", lambda values: values * (1 + 1e-5 * np.cos(values).astype(np.float32)))
     folder = Run(mindspore=moved).write(tmp_path / "run")

@@ -100,8 +100,7 @@ class TrainStep:
         self.recipe = recipe
         self.model = model
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        own = next(model.parameters())
-        self.loss_function = build_loss(recipe, own.dtype).to(own.device)  # class weights in it
+        self.loss_function = build_loss(recipe, next(model.parameters()))
         self.optimizer = build_optimizer(recipe, model)
         self.schedule = build_schedule(recipe.schedule, self.optimizer) if recipe.schedule else None
         self.scaler = LossScale.of(recipe)
@@ -217,11 +216,10 @@ class TrainStep:
         }
 
 
-def build_loss(recipe: Recipe, dtype: torch.dtype) -> nn.Module:
-    """The recipe's loss; list arguments (class weights) become tensors of `dtype`."""
+def build_loss(recipe: Recipe, like: torch.Tensor) -> nn.Module:
+    """The recipe's loss; list arguments (class weights) become tensors in the precision and on the device of `like`."""
     args = {
-        key: torch.tensor(value, dtype=dtype) if isinstance(value, list) else value
-        for key, value in recipe.loss.args.items()
+        key: like.new_tensor(value) if isinstance(value, list) else value for key, value in recipe.loss.args.items()
     }
     return _construct(recipe.loss, **args)
 

@@ -188,7 +188,7 @@ def as_written(recipe: Recipe, **changed: Any) -> Loss:
     args = {**recipe.loss.args, **changed}
     part = recipe.loss.model_copy(update={"args": {k: v for k, v in args.items() if v is not None}})
     other = recipe.model_copy(update={"loss": part})
-    return lambda logits, labels: torch_step.build_loss(other, logits.dtype)(logits, labels)
+    return lambda logits, labels: torch_step.build_loss(other, logits)(logits, labels)
 
 
 def hypotheses(recipe: Recipe, shape: tuple[int, ...], own: Loss | None = None) -> Iterator[LossHypothesis]:

@@ -146,7 +146,7 @@ def over_others(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 
 
 def another_loss(function: Callable[..., torch.Tensor]) -> Callable[[], AbstractContextManager[Any]]:
-    return lambda: patch.object(torch_step, "build_loss", lambda recipe, dtype: function)
+    return lambda: patch.object(torch_step, "build_loss", lambda recipe, like: function)
 
 
 @contextmanager
@@ -168,9 +168,9 @@ def logits_added() -> Iterator[None]:
     real = torch_step.build_loss
 
     class Both(nn.Module):
-        def __init__(self, recipe: Any, dtype: Any) -> None:
+        def __init__(self, recipe: Any, like: Any) -> None:
             super().__init__()
-            self.loss = real(recipe, dtype)
+            self.loss = real(recipe, like)
 
         def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
             value = self.loss(x, y)

@@ -219,7 +219,8 @@ class TrainStep:
 def build_loss(recipe: Recipe, like: torch.Tensor) -> nn.Module:
     """The recipe's loss; list arguments (class weights) become tensors in the precision and on the device of `like`."""
     args = {
-        key: like.new_tensor(value) if isinstance(value, list) else value for key, value in recipe.loss.args.items()
+        key: torch.tensor(value, dtype=like.dtype).to(like.device) if isinstance(value, list) else value
+        for key, value in recipe.loss.args.items()
     }
     return _construct(recipe.loss, **args)
 

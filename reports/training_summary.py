@@ -110,14 +110,8 @@ def _accuracy(panel: Axes, history: History) -> None:
     if best is not None:
         line, ema = best
         top1 = 100 * (line.ema["top1"] if ema and line.ema else line.top1)
-        panel.annotate(
-            f"best {top1:.2f}%",
-            (line.step, top1),
-            textcoords="offset points",
-            xytext=(0, -14),
-            ha="right" if line.step > steps[0] else "left",
-            fontsize=9,
-        )
+        panel.plot([line.step], [top1], "o", markersize=9, color=AVERAGE if ema else TESTED, fillstyle="none")
+        panel.set_title(f"best {top1:.2f}%, at step {line.step:,}", loc="right", fontsize=9)  # where no line goes
     panel.set_ylabel("accuracy (%)")
     panel.legend(frameon=False, fontsize=9, ncols=2)
 

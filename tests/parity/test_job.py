@@ -28,7 +28,11 @@ OTHERS: dict[str, Any] = {
     "timeout": 12.5,
     "no_diagnosis": True,
     "continue_from": Path("last.pth"),
+    "device": "cuda:1",
+    "target": "Ascend",
+    "device_id": 3,
 }
+WITH: dict[str, dict[str, Any]] = {"device_id": {"target": "Ascend"}}  # what an option is refused without
 
 
 def read_back(job: ParityJob, folder: Path) -> ParityJob:
@@ -40,10 +44,11 @@ def test_every_option_reaches_the_workers(tmp_path: Path) -> None:
     recipe = recipes.load(RECIPE)
     assert OTHERS.keys() == {field.name for field in fields(StepOptions)}
     for name, value in OTHERS.items():
-        again = read_back(ParityJob(recipe, tmp_path / "run", **{name: value}), tmp_path)
+        given = {name: value, **WITH.get(name, {})}
+        again = read_back(ParityJob(recipe, tmp_path / "run", **given), tmp_path)
         found = getattr(again, name)
         assert (tuple(found) if isinstance(value, tuple) else found) == value
-        assert again.narrowing == ParityJob(recipe, tmp_path / "run", **{name: value}).narrowing
+        assert again.narrowing == ParityJob(recipe, tmp_path / "run", **given).narrowing
     again = read_back(ParityJob(recipe, tmp_path / "run", PAIR, alone=True), tmp_path)
     assert again.pair == PAIR and again.alone and again.folder == tmp_path / "run"
 

@@ -177,6 +177,7 @@ class Counting:
             "clipped": {"fc.weight": one},
             "accumulated": {"fc.weight": one},
             "alike": True,
+            "updates_alone": True,
         }
 
         def call(*_: Any, **__: Any) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import glob
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from math import inf
 from typing import Any
@@ -11,9 +13,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from ....errors import BadInput, UnknownRow
 from ....mappings import table
+from ....training.recipe.schema import Group, Optimizer, Recipe
 from ....training.step.parameter_groups import parameter_groups
 from ....training.step.torch_step import build_schedule
+from ...align.torch_user_model import PairStep
+from ...align.user_model import without_optimizer
 from ...record.randomness import GIVEN_STEPS, given_gradient
 from ...result import Cause
 from ...verdict import RATIO, Measure
@@ -27,7 +33,8 @@ from . import ema, gradient_scaling
 
 FAINT = 0.3  # decimal orders of magnitude a parameter that a fault at the edge of noise has to bring torch nearer
 BEAM = 12  # rules that are taken further where no single change explains everything
-REACH = 3.0  # a number is looked for within this factor of the recipe's
+REACH = {"the learning rate": 100.0}  # a number is looked for within this factor of torch's, and the others within
+NEAR = 3.0
 BELOW_ONE = ("betas[0]", "betas[1]", "alpha")
 PART = "given gradients"
 FEW = 512  # elements of a parameter that a quick look takes
@@ -39,11 +46,11 @@ def explain(context: Context) -> list[Cause]:
     given = context.paired.given if context.paired is not None else None
     if context.paired is not None and context.paired.alignment.scope.own_step:
         return ema.between_steps(context)
-    if given is not None and (given.optimizer is not None or given.step is not None):
-        return []  # the recipe does not describe the user's own optimizer
-    if not context.failed("update"):
+    if not context.failed("update") or (given is not None and given.step is not None):
         return []
-    subject = OptimizerSubject(context)
+    if given is not None and given.optimizer is not None:
+        return _of_an_own_optimizer(context)
+    subject = OptimizerSubject(context, context.recipe)
     causes = subject.causes() or gradient_scaling.given_norms(context)
     causes += ema.explain(context) + gradient_scaling.loss_scaling(context)
     causes += gradient_scaling.statistics_decayed(context)
@@ -53,6 +60,51 @@ def explain(context: Context) -> list[Cause]:
         rule = subject.rule
         causes += gradient_scaling.first_update(context, subject.rates(rule), rule.kind, rule.switches)
     return causes
+
+
+def _of_an_own_optimizer(context: Context) -> list[Cause]:
+    """The causes where the user's function brings torch's optimizer: it says itself what a recipe would say of it."""
+    assert context.paired is not None
+    step = PairStep(context.recipe, copy.deepcopy(context.model), context.paired.given)
+    names = {id(parameter): name for name, parameter in step.model.named_parameters()}
+    held = [names[id(parameter)] for group in step.optimizer.param_groups for parameter in group["params"]]
+    wrong = [f for f in context.failed("update", PART) if f.name in held]
+    if not wrong:
+        return []
+    recipe = _described(step.optimizer, names, without_optimizer(context.recipe))
+    if recipe is not None:
+        return OptimizerSubject(context, recipe, held).causes()
+    kind = type(step.optimizer).__name__
+    text = f"the two optimizers differ, and nothing was tried out: the table has no row of torch's {kind}"
+    where = context.place([f.name for f in wrong], held)
+    evidence = f"{len(wrong)} of {len(held)} parameters differ after {GIVEN_STEPS} updates with given gradients"
+    return [cause("update", where, None, text, evidence, None, wrong[0].ratio)]
+
+
+def _described(optimizer: torch.optim.Optimizer, names: Mapping[int, str], recipe: Recipe) -> Recipe | None:
+    """The recipe with this optimizer in place of its own; None where the table has not its class.
+
+    names: id of a parameter -> its name.
+    """
+    kind = type(optimizer)
+    try:
+        usual = table.arguments(kind.__name__, {"lr": 1.0})
+    except (UnknownRow, BadInput):
+        return None
+    if not kind.__module__.startswith("torch.optim"):
+        return None
+
+    def plain(options: Mapping[str, Any]) -> dict[str, Any]:
+        found = {key: options[key] for key in usual if key != "params" and options.get(key) is not None}
+        return {key: float(v) if isinstance(v, torch.Tensor) else v for key, v in found.items()}
+
+    base = {key: value for key, value in plain(optimizer.defaults).items() if key == "lr" or value != usual[key]}
+    groups = []
+    for group in optimizer.param_groups:
+        own = {key: value for key, value in plain(group).items() if value != base.get(key, usual[key])}
+        if own:
+            groups.append(Group(params=[glob.escape(names[id(p)]) for p in group["params"]], args=own))
+    return recipe.model_copy(update={"optimizer": Optimizer(name=kind.__name__, args=base, groups=groups)})
 
 
 def _skipped_rates(subject: OptimizerSubject) -> list[Cause]:
@@ -81,15 +133,17 @@ class OptimizerSubject:
 
     steps = GIVEN_STEPS
 
-    def __init__(self, context: Context) -> None:
-        recipe = context.recipe
+    def __init__(self, context: Context, recipe: Recipe, held: Container[str] | None = None) -> None:
+        """recipe: which says the rule; held: the parameters that the optimizer has, where those are not all."""
         self.context = context
         self.rule = UpdateRule.of(recipe)
         self.scale = recipe.dynamic_loss_scale.init_scale if recipe.dynamic_loss_scale else recipe.loss_scale
         self.entries = {
             e.name: e
             for e in context.mindspore.select("update", PART)
-            if context.comparable(e.key) and ("init", "values", e.name, 0) in context.mindspore.entries
+            if context.comparable(e.key)
+            and ("init", "values", e.name, 0) in context.mindspore.entries
+            and (held is None or e.name in held)
         }
         self.names = list(self.entries)
         self.everything = {e.name: e for e in context.traces.alone[1].select("update", PART)}
@@ -183,7 +237,8 @@ class OptimizerSubject:
         for trial in (*followed[:2], *found[:2]):
             rule = trial.chain[-1].change if trial.chain else self.rule
             for fault, name, value, put, fix in free_numbers(rule):
-                valley = fit(partial(self._distance, put, value), 1 / REACH, REACH, True)
+                reach = REACH.get(name, NEAR)
+                valley = fit(partial(self._distance, put, value), 1 / reach, reach, True)
                 if valley is None:
                     continue
                 best = value * valley[0]
@@ -195,7 +250,7 @@ class OptimizerSubject:
                     continue
                 outcome = self._reproduced(changed, self.names) or self._reproduced(changed, wrong)
                 if outcome is not None:
-                    than = "times the recipe's" if value == 1.0 else f"where the recipe has {value}"
+                    than = "times torch's" if value == 1.0 else f"where torch has {value}"
                     one = Hypothesis(fault, f"{name} is {best:.5g} {than}", changed, fix)
                     return Trial((*trial.chain, one), outcome, trial.before)
         return None

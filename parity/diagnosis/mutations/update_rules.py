@@ -132,7 +132,7 @@ def _arguments(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
                 continue
             changed = {name: other, **({"nesterov": False} if name == "momentum" and not other else {})}
             default = " (the default)" if other == argument.default else ""
-            text = f"{name} is {other}{default} where the recipe has {value}"
+            text = f"{name} is {other}{default} where torch has {value}"
             yield Hypothesis("optimizer-argument", text, rule.with_args(**changed), f"{name}={value}")
 
 
@@ -205,7 +205,7 @@ def _schedule_arguments(schedule: Schedule) -> Iterator[tuple[str, Schedule]]:
                 others.append(0.0)
             for other in others:
                 if other is not None and other != value and other != 0:
-                    text = f"{row.short}'s {key} is {other} where the recipe has {value}"
+                    text = f"{row.short}'s {key} is {other} where torch has {value}"
                     yield text, _replaced(schedule, path, key, other)
 
 
@@ -225,7 +225,7 @@ def free_numbers(rule: UpdateRule) -> Iterator[tuple[str, str, float, Callable[[
         value = args.get(name)
         if isinstance(value, (int, float)) and value:
             if name == "lr":
-                yield "optimizer-argument", "the learning rate", 1.0, lambda x: replace(rule, rate=x), ""
+                yield "optimizer-argument", "the learning rate", 1.0, lambda x: replace(rule, rate=x), f"lr={value}"
             else:
                 yield "optimizer-argument", name, value, partial(_with, rule, name), f"{name}={value}"
     if "betas" in args:

@@ -65,5 +65,5 @@ def test_a_rate_that_is_constant_in_what_was_compared_is_not_said_to_never_move(
 
 @pytest.mark.parametrize("case", ["momentum"])
 def test_a_value_that_no_table_knows_is_found(case: str, said: Callable[[str], Any]) -> None:
-    assert said(case)[0]["text"] == "momentum is 0.83 where the recipe has 0.9"
+    assert said(case)[0]["text"] == "momentum is 0.83 where torch has 0.9"
     assert said(case)[0]["fix"] == "momentum=0.9"

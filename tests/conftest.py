@@ -22,7 +22,8 @@ def pytest_collection_finish() -> None:
     """Undo what importing modules has set here: torch's noise, started from a test, would be another, and what is
     piped would be wrapped."""
     for name in ("COLUMNS", "LINES"):
-        os.unsetenv(name)  # readline's, which os.environ does not know of
+        os.environ.pop(name, None)  # readline's, which a process of xdist's has inherited
+        os.unsetenv(name)  # and which os.environ does not know of where readline has set it
     if ISA_BEFORE is None:
         os.environ.pop(ISA, None)
 

@@ -14,12 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from msmigrate.errors import BadTrace, Unsupported
+from msmigrate.errors import BadTrace
 from msmigrate.parity.compare import Traces, compare
 from msmigrate.parity.devices import COARSE, Device, notes
 from msmigrate.parity.job import ParityJob
-from msmigrate.parity.record import torch_device
 from msmigrate.parity.result import Report
 from msmigrate.parity.run import parity_step
 from msmigrate.parity.run_folder import TORCH32, TORCH32_AGAIN, TORCH32_OTHER, TORCH64, matched, torch_runs
@@ -129,24 +127,45 @@ def test_a_device_is_compared_with_the_cpu(half: Path, tmp_path: Path) -> None:
     assert {each.device for each in found.devices} == {"npu:0", "cpu"}
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("npu", "--device npu: torch .* has no such device here: it sees none, and torch_npu, which brings it, is not"),
-        ("npu:3", "--device npu:3: .* use --device cpu, or record torch's half where the device is: msmigrate record"),
-    ],
-)
-def test_a_device_that_is_not_there_is_told(name: str, why: str) -> None:
-    with pytest.raises(Unsupported, match=why):
-        torch_device.device(name)
+ASKED = """
+import json
+import torch
+from unittest.mock import patch
+from msmigrate.errors import Unsupported
+from msmigrate.parity.record import torch_device
+
+def asked(name):
+    try:
+        return str(torch_device.device(name))
+    except Unsupported as error:
+        return f"refused: {error}"
+
+def switches():
+    return torch_device.switches(torch.backends, torch_device.OF_CUDA)
+
+said = {name: asked(name) for name in ("cpu", "npu", "npu:3")}
+with patch("torch.cuda.is_available", lambda: True), patch("torch.cuda.device_count", lambda: 2):
+    said |= {name: asked(name) for name in ("cuda", "cuda:1", "cuda:2")}
+before = switches()
+torch.backends.cudnn.benchmark = not torch.backends.cudnn.benchmark
+print(json.dumps([said, before, switches(), torch.backends.cudnn.allow_tf32]))
+"""
 
 
-def test_more_of_a_device_than_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    assert str(torch_device.device("cuda")) == "cuda:0"
-    with pytest.raises(Unsupported, match="it sees 2, numbered from 0"):
-        torch_device.device("cuda:2")
+def test_devices_and_switches_are_what_this_torch_says() -> None:
+    """Asked in a process of its own: tests import no framework."""
+    done = subprocess.run([sys.executable, "-c", ASKED], capture_output=True, text=True, check=True)
+    said, before, after, tf32 = json.loads(done.stdout)
+    assert {name: said[name] for name in ("cpu", "cuda", "cuda:1")} == {
+        "cpu": "cpu",
+        "cuda": "cuda:0",
+        "cuda:1": "cuda:1",
+    }
+    assert "it sees none, and torch_npu, which brings it, is not loaded; use --device cpu, or record" in said["npu"]
+    assert said["npu:3"].startswith("refused: --device npu:3: torch ")
+    assert "it sees 2, numbered from 0" in said["cuda:2"]
+    assert before["TF32 in convolutions"] is tf32 and before["deterministic algorithms"] is False
+    assert {name for name in before if before[name] != after[name]} == {"cudnn.benchmark"}
 
 
 @pytest.mark.parametrize(
@@ -161,18 +180,6 @@ def test_a_device_that_is_none_is_refused_before_a_framework_starts(words: tuple
     command = [sys.executable, "-m", "msmigrate", "parity-step", str(RECIPE), *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and why in done.stderr, done.stderr
-
-
-def test_the_switches_are_read_where_they_stand() -> None:
-    found = torch_device.switches(torch.backends, torch_device.OF_CUDA)
-    assert found["TF32 in convolutions"] is torch.backends.cudnn.allow_tf32
-    assert found["deterministic algorithms"] is False
-    before = torch.backends.cudnn.benchmark
-    torch.backends.cudnn.benchmark = not before
-    try:
-        assert torch_device.switches(torch.backends, torch_device.OF_CUDA)["cudnn.benchmark"] is not before
-    finally:
-        torch.backends.cudnn.benchmark = before
 
 
 def test_what_a_reader_has_to_know() -> None:

@@ -156,7 +156,8 @@ class Kernel(NamedTuple):
 
     torch: the operator's name below autograd. function: what both frameworks call it. way: forward or backward.
     each_addition: the distance is that of one addition of a sum, as a share of the sum so far. near_zero: what a result
-    is off besides, however small it is.
+    is off besides, however small it is. formula: what it computes in the function's place, by a name that
+    torch_precision knows.
     """
 
     torch: str
@@ -166,6 +167,7 @@ class Kernel(NamedTuple):
     bias: float
     each_addition: bool = False
     near_zero: float = 0.0
+    formula: str = ""
 
 
 @cache
@@ -182,6 +184,7 @@ def kernels() -> tuple[Kernel, ...]:
             fields.take("bias", float),
             fields.take("each_addition", bool, default=False),
             fields.take("near_zero", float, default=0.0),
+            fields.take("formula", str, default=""),
         )
         fields.done()
         found.append(kernel)

@@ -11,6 +11,7 @@ from ..mappings import table
 from ..parity.compare import SIDES
 from ..parity.result import Cause, Finding, Report
 from ..parity.verdict import RATIO, Unjudged, Verdict
+from ..printable import MANNER
 from .terminal import Console, one_line
 
 # What to do where something was not judged that should have been.
@@ -90,7 +91,7 @@ def show(report: Report, console: Console, worst: int = WORST) -> None:
     console.print(_stages(report))
     _worst(report, console, worst)
     _undecided(report, console, worst)
-    for note in report.notes:
+    for note in () if MANNER.quiet else report.notes:
         console.print(one_line(f"Note: {note}."))
     if report.seconds is not None:
         console.print(f"{report.seconds:.0f} s")

@@ -39,6 +39,7 @@ from .user_model import (
     first,
     given,
     one_number,
+    placed,
     run_users,
     single,
     without_optimizer,
@@ -313,7 +314,8 @@ class PairStep(TrainStep):
         self._all_names = {path: each.name for path, p in self._paths for each in held if each.parameter is p}
         super().__init__(without_optimizer(recipe) if taken.optimizer else recipe, net, held=held, **options)
         if taken.loss is not None:
-            self.loss_function = taken.loss
+            # a graph is made of the function itself, and its errors have places of their own
+            self.loss_function = taken.loss if self._in_graph_mode else placed("the MindSpore loss", taken.loss)
 
     def _make_optimizer(self, trainable: list[Canonical], others: Mapping[str, str] = MappingProxyType({})) -> Any:
         """The user's optimizer, else the recipe's."""

@@ -18,7 +18,7 @@ import torch
 from safetensors.numpy import save_file
 from torch import nn
 
-from ...errors import BadInput, Unsupported
+from ...errors import BadInput, Unsupported, WorkerFailed
 from ...migrate import torch_models as torch_zoo
 from ...migrate.model_spec import Spec, parse
 from ...migrate.source.observe.torch_simplified_transformers import for_training
@@ -188,7 +188,16 @@ def begin(options: ParityJob, draw: Callable[[Recipe], StepInputs]) -> tuple[Giv
     else:
         first = draw(recipe_of(options, ANY))
         images, labels = first.images, first.labels
-    structure = describe(taken, images[0], len(labels[0]))
+    try:
+        structure = describe(taken, images[0], len(labels[0]))
+    except WorkerFailed as error:
+        if path is not None:
+            raise
+        shape = "x".join(map(str, np.shape(images[0])))
+        raise WorkerFailed(
+            f"{error}; its images were the recipe's, {shape}: give your own with --batch-file, or name a recipe of "
+            "other images, such as `msmigrate parity-step synthetic --torch …` of 32x32"
+        ) from error
     output = structure.outputs[0] if structure.outputs else ()
     classes = output[1] if len(output) > 1 else 1
     inputs = StepInputs(images, labels, classes) if path is not None else draw(recipe_of(options, classes))

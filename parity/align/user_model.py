@@ -23,7 +23,9 @@ its state nor its rates are: what it does to the weights is.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
+import sysconfig
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -163,6 +165,10 @@ def optimizer_inside(step: Any, optimizers: tuple[type, ...]) -> Any:
     return next((value for value in held_by(step) if isinstance(value, optimizers)), None)
 
 
+ELSEWHERE = ("site-packages", "dist-packages", sysconfig.get_paths()["stdlib"], __file__)
+RULE = re.compile(r"^-{20,}$", re.MULTILINE)  # below which MindSpore says where in its C++ it was
+
+
 def run_users(what: str, function: Callable[[], Any]) -> Any:
     """Run code of the user's; what it raises becomes one line with the place in their file. Raises WorkerFailed."""
     try:
@@ -172,10 +178,15 @@ def run_users(what: str, function: Callable[[], Any]) -> Any:
     except Exception as error:
         # the last frame outside of the libraries is where the user has to look
         frames = traceback.extract_tb(error.__traceback__)
-        own = [f for f in frames if "site-packages" not in f.filename and f.filename != __file__]
+        own = [f for f in frames if not any(part in f.filename for part in ELSEWHERE)]
         frame = (own or frames)[-1]
-        said = " ".join(f"{type(error).__name__}: {error}".split())[:400]
+        said = " ".join(RULE.split(f"{type(error).__name__}: {error}")[0].split())[:400]
         raise WorkerFailed(f"{what} failed: {said} ({Path(frame.filename).name}, line {frame.lineno})") from error
+
+
+def placed(what: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the user's whose errors say where in their file they are."""
+    return lambda *args: run_users(what, lambda: function(*args))
 
 
 def first(output: Any, kind: type) -> Any:

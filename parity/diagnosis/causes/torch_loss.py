@@ -26,7 +26,7 @@ from ..hypotheses import Hypothesis, Outcome, Prediction, cause, caused, judge_p
 from ..search import first
 
 PART = "given logits"
-OWN = "the loss of one's own"
+OWN = "your own loss"
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 LossHypothesis = Hypothesis[Loss]
 # functions of torch.nn.functional that losses are made of: the fault of another reduction, and the usual one

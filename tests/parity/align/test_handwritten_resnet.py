@@ -18,7 +18,7 @@ FAULTS = [  # what MindSpore's build is given -> the stage that shows it first, 
     pytest.param("early stride", "forward", "layers.1.0.conv1", "as with stride=(2, 2)", marks=full),
     pytest.param("same padding", "forward", "conv1", "pad_mode='same'", marks=full),
     pytest.param("momentum", "update", "bn1", "as with momentum=0.9; torch has momentum=0.1", marks=full),
-    pytest.param("smoothing", "loss", "the loss of one's own", "0.1/(K - 1) each", marks=full),
+    pytest.param("smoothing", "loss", "your own loss", "0.1/(K - 1) each", marks=full),
     pytest.param("xavier", "init", "conv1.weight and 5 more", "drawn as XavierUniform()", marks=full),
     pytest.param("truncated", "init", "fc.weight", "TruncatedNormal(sigma=0.01)", marks=full),
     pytest.param("decayed norms", "update", "", "", marks=full),  # found at the norms' scales, and no cause is named

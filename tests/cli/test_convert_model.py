@@ -204,6 +204,7 @@ def test_what_cannot_be_written_is_told_with_its_place_and_the_rest_is_written(n
     assert "class Odd(nn.Cell):" in out.read_text() and "raise NotImplementedError" in out.read_text()
 
 
+@pytest.mark.full
 def test_a_model_that_parity_step_cannot_feed_is_written_and_not_proven(net: str, tmp_path: Path) -> None:
     out = tmp_path / "wanting_ms.py"
     done = run(f"{net}wanting", "-o", out)

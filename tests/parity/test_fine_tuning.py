@@ -77,6 +77,7 @@ def test_a_new_head_on_a_frozen_body_is_proven_and_told(folder: Path) -> None:
     assert "running statistics frozen (model.freeze_statistics): bn1, layer1.0.bn1" in notes
 
 
+@pytest.mark.full
 def test_what_mindspore_does_not_freeze_or_draws_otherwise_is_red(folder: Path) -> None:
     found = report(folder, "forgotten", TUNED, worker="mindspore_fine_tuning_worker.py")
     failed = {(f.stage, f.part, f.name) for f in found.findings if f.verdict is Verdict.FAIL}

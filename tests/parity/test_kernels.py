@@ -39,6 +39,7 @@ def test_a_kernel_is_as_far_off_as_the_table_says(measured: dict[str, Any], kern
     assert ours["off"] < 0.5 * kernel.distance  # else it has no place in the table
 
 
+@pytest.mark.full
 def test_an_addition_is_as_far_off_as_the_table_says() -> None:
     distances = {kernel.function: kernel.distance for kernel in kernels() if kernel.each_addition}
     assert told("sums.py") == pytest.approx(distances, rel=0.2)

@@ -235,9 +235,9 @@ def stepped(folder: Path, torch: str, mindspore: str, steps: int, mode: str = "p
                 ("loop()", "listed(forgets=True)", 3, None, "MindSpore's step keeps its gradients"),
                 ("loop(every=2, clip='norm')", "engine(by='norm', forgets=True)", 4, None, "MindSpore's step keeps"),
                 ("function(forgets=True)", "function()", 2, None, "torch's step keeps its gradients"),
+                ("loop(forgets=True)", "function()", 2, None, "torch's step keeps its gradients"),
             )
         ),
-        ("loop(forgets=True)", "function()", 2, None, "torch's step keeps its gradients"),
     ],
 )
 def test_where_a_step_clips_and_what_it_keeps_are_named(

@@ -192,9 +192,9 @@ OWN = {  # what else the package opens for reading: nothing that a user, or a fi
     "left by a process of msmigrate's in a folder of its own": "deploy/lite deploy/mindspore_export_worker "
     "deploy/serving/mindspore_servable_worker deploy/onnx_check_worker deploy/export "
     "parity/job deploy/output_files training/metrics "
-    "training/recipe/schema training/run/launch",
+    "training/recipe/schema training/run/launch training/step/mindspore_compile",
     "checked before this process was started": "deploy/serving/mindspore_server_worker",
-    "Python has imported it, or would": "migrate/source/observe/observations migrate/model_spec",
+    "Python has imported it, or would": "migrate/source/observe/observations migrate/model_spec workers/parent",
 }
 
 

@@ -39,7 +39,6 @@ from .user_model import (
     first,
     given,
     one_number,
-    placed,
     run_users,
     single,
     without_optimizer,
@@ -315,7 +314,14 @@ class PairStep(TrainStep):
         super().__init__(without_optimizer(recipe) if taken.optimizer else recipe, net, held=held, **options)
         if taken.loss is not None:
             # a graph is made of the function itself, and its errors have places of their own
-            self.loss_function = taken.loss if self._in_graph_mode else placed("the MindSpore loss", taken.loss)
+            self.loss_function = taken.loss if self._in_graph_mode else self._own_loss_function
+
+    def _own_loss_function(self, *given: Any) -> Tensor:
+        """The user's loss, whose errors say where in their file they are."""
+        loss = self.taken.loss
+        assert loss is not None
+        found: Tensor = run_users("the MindSpore loss", lambda: loss(*given))
+        return found
 
     def _make_optimizer(self, trainable: list[Canonical], others: Mapping[str, str] = MappingProxyType({})) -> Any:
         """The user's optimizer, else the recipe's."""

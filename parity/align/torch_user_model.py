@@ -172,6 +172,9 @@ def _leaving(watch: Watch, path: str) -> Any:
     return hook
 
 
+OF_SHAPES = (RuntimeError, ValueError, IndexError, AssertionError)  # what a net raises that takes other images
+
+
 def begin(options: ParityJob, draw: Callable[[Recipe], StepInputs]) -> tuple[Given, StepInputs]:
     """Make the model and the batches, and leave the model's structure and the inputs in the folder.
 
@@ -191,7 +194,7 @@ def begin(options: ParityJob, draw: Callable[[Recipe], StepInputs]) -> tuple[Giv
     try:
         structure = describe(taken, images[0], len(labels[0]))
     except WorkerFailed as error:
-        if path is not None:
+        if path is not None or not isinstance(error.__cause__, OF_SHAPES):
             raise
         shape = "x".join(map(str, np.shape(images[0])))
         raise WorkerFailed(

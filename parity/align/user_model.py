@@ -184,11 +184,6 @@ def run_users(what: str, function: Callable[[], Any]) -> Any:
         raise WorkerFailed(f"{what} failed: {said} ({Path(frame.filename).name}, line {frame.lineno})") from error
 
 
-def placed(what: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the user's whose errors say where in their file they are."""
-    return lambda *args: run_users(what, lambda: function(*args))
-
-
 def first(output: Any, kind: type) -> Any:
     """The logits: the first tensor of what the model returned."""
     found = flat(output, kind)

@@ -33,8 +33,6 @@ from . import ema, gradient_scaling
 
 FAINT = 0.3  # decimal orders of magnitude a parameter that a fault at the edge of noise has to bring torch nearer
 BEAM = 12  # rules that are taken further where no single change explains everything
-REACH = {"the learning rate": 100.0}  # a number is looked for within this factor of torch's, and the others within
-NEAR = 3.0
 BELOW_ONE = ("betas[0]", "betas[1]", "alpha")
 PART = "given gradients"
 FEW = 512  # elements of a parameter that a quick look takes
@@ -68,16 +66,17 @@ def _of_an_own_optimizer(context: Context) -> list[Cause]:
     step = PairStep(context.recipe, copy.deepcopy(context.model), context.paired.given)
     names = {id(parameter): name for name, parameter in step.model.named_parameters()}
     held = [names[id(parameter)] for group in step.optimizer.param_groups for parameter in group["params"]]
-    wrong = [f for f in context.failed("update", PART) if f.name in held]
+    wrong = [f for f in context.failed("update") if f.part.startswith(PART) and f.name in held]
     if not wrong:
         return []
     recipe = _described(step.optimizer, names, without_optimizer(context.recipe))
     if recipe is not None:
         return OptimizerSubject(context, recipe, held).causes()
-    kind = type(step.optimizer).__name__
-    text = f"the two optimizers differ, and nothing was tried out: the table has no row of torch's {kind}"
+    kind = type(step.optimizer)
+    text = f"the two optimizers differ, and nothing was tried out: the table has no row of torch's {kind.__qualname__}"
     where = context.place([f.name for f in wrong], held)
-    evidence = f"{len(wrong)} of {len(held)} parameters differ after {GIVEN_STEPS} updates with given gradients"
+    differ = len({f.name for f in wrong})
+    evidence = f"{differ} of {len(held)} parameters differ after {GIVEN_STEPS} updates with given gradients"
     return [cause("update", where, None, text, evidence, None, wrong[0].ratio)]
 
 
@@ -236,8 +235,7 @@ class OptimizerSubject:
                 return Trial(trial.chain, outcome, trial.before)
         for trial in (*followed[:2], *found[:2]):
             rule = trial.chain[-1].change if trial.chain else self.rule
-            for fault, name, value, put, fix in free_numbers(rule):
-                reach = REACH.get(name, NEAR)
+            for fault, name, value, put, fix, reach in free_numbers(rule):
                 valley = fit(partial(self._distance, put, value), 1 / reach, reach, True)
                 if valley is None:
                     continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....mappings import table
 from ....mappings.rows import Fault
@@ -217,25 +217,46 @@ def _replaced(schedule: Schedule, at: int | None, key: str, value: Any) -> Sched
     return schedule.model_copy(update={"args": {**schedule.args, "schedulers": parts}})
 
 
-def free_numbers(rule: UpdateRule) -> Iterator[tuple[str, str, float, Callable[[float], UpdateRule], str]]:
-    """The numbers whose value may be found from what MindSpore computed: fault, name, the recipe's value, how to set
-    another, and what to write."""
+class FreeNumber(NamedTuple):
+    """A number whose value may be found from what MindSpore computed.
+
+    value: torch's. put: how to set another. fix: what to write. reach: within which factor of torch's it is looked for.
+    """
+
+    fault: str
+    name: str
+    value: float
+    put: Callable[[float], UpdateRule]
+    fix: str
+    reach: float = 3.0
+
+
+def free_numbers(rule: UpdateRule) -> Iterator[FreeNumber]:
+    """All of a rule."""
     args = rule.args
     for name in ("lr", "weight_decay", "momentum", "dampening", "alpha", "eps"):
         value = args.get(name)
         if isinstance(value, (int, float)) and value:
             if name == "lr":
-                yield "optimizer-argument", "the learning rate", 1.0, lambda x: replace(rule, rate=x), f"lr={value}"
+                yield FreeNumber(
+                    "optimizer-argument",
+                    "the learning rate",
+                    1.0,
+                    lambda x: replace(rule, rate=x),
+                    f"lr={value}",
+                    reach=100.0,
+                )
             else:
-                yield "optimizer-argument", name, value, partial(_with, rule, name), f"{name}={value}"
+                yield FreeNumber("optimizer-argument", name, value, partial(_with, rule, name), f"{name}={value}")
     if "betas" in args:
         first, second = args["betas"]
         fix = f"betas=({first}, {second})"
-        yield "optimizer-argument", "betas[0]", first, lambda x: rule.with_args(betas=[x, second]), fix
-        yield "optimizer-argument", "betas[1]", second, lambda x: rule.with_args(betas=[first, x]), fix
+        yield FreeNumber("optimizer-argument", "betas[0]", first, lambda x: rule.with_args(betas=[x, second]), fix)
+        yield FreeNumber("optimizer-argument", "betas[1]", second, lambda x: rule.with_args(betas=[first, x]), fix)
     if rule.clip is not None:
-        yield "clip-argument", "max_norm", rule.clip, lambda x: replace(rule, clip=x), f"max_norm={rule.clip}"
-    yield "gradient-factor", "the gradient's factor", 1.0, lambda x: replace(rule, gradient=x), ""
+        fix = f"max_norm={rule.clip}"
+        yield FreeNumber("clip-argument", "max_norm", rule.clip, lambda x: replace(rule, clip=x), fix)
+    yield FreeNumber("gradient-factor", "the gradient's factor", 1.0, lambda x: replace(rule, gradient=x), "")
 
 
 def _with(rule: UpdateRule, name: str, value: float) -> UpdateRule:

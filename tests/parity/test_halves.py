@@ -185,7 +185,9 @@ HALF_AWAY = [
 def test_a_second_half_of_torch_s_is_judged_by_the_first(tmp_path: Path) -> None:
     torch, _ = halves(tmp_path, Run(about={}))
     found = compare_folders(torch, again(tmp_path, torch, "torch"))
-    assert found.parity and found.sides[0].endswith(f"({torch})") and found.sides[1].endswith(f"({torch}2)")
+    assert found.parity
+    # a long path is cut in its middle
+    assert [side[-10:] for side in found.sides] == [f"({torch})"[-10:], f"({torch}2)"[-10:]]
     assert found.notes[0] == COARSE_BOTH and found.made_with is None and not found.hints
 
 

@@ -32,15 +32,16 @@ from .devices import Device
 from .devices import notes as device_notes
 from .graph_mode import GRAPH, Compiled, judge_compiled
 from .job import ParityJob
+from .options import STAGES
 from .record import resume
 from .replay.module_calls import FOLDER, Module, Outcome, Recording, parse_label
 from .result import Finding, MadeWith, ModuleVerdict, Report
-from .run_folder import FINE_TUNED, MINDSPORE_REPLAY, REDUCER, RUNS_TWICE, SCOPE
+from .run_folder import FINE_TUNED, MINDSPORE, MINDSPORE_REPLAY, REDUCER, RUNS_TWICE, SCOPE, torch_runs
 from .trace import ALONE, GIVEN_GRADIENTS, REDUCED_GRADIENTS, WIRING, Entry, Trace
 from .verdict import Unjudged, Verdict
 
 GROSS = 1e-3  # share of a tensor's size; known faults that nothing shows end to end stay well below
-CLEAR = 10.0  # and so many times what was allowed end to end
+CLEAR = 10.0  # times what rounding explains, from which on a difference is none of luck's
 NEEDED = {("forward", "eval"), ("forward", "train"), ("gradients", "parameters")}
 STEP = ("forward", "loss", "gradients", "update")
 WHY = "built otherwise, for nothing differs end to end: "
@@ -155,15 +156,8 @@ def report(
     reference = Device.of(traces.alone[0].about, traces.alone[0].folder)
     versions: dict[str, str] = {**traces.alone[0].about["versions"], **traces.mindspore.about["versions"]}
     narrowing = options.narrowing
-    findings, alignment = compare(traces, narrowing), read_alignment(options)
-    if not alignment.identity:  # a recipe's own two nets are cut alike, and nothing excuses their modules
-        findings = unlike.explained(built_otherwise(findings), alignment)
-    findings, unjudged = of_both_steps(findings, traces) if alignment.scope.own_step else (findings, [])
-    if not alignment.identity and traces.alone[0].about.get(SCOPE, asdict(alignment.scope)) != asdict(alignment.scope):
-        findings = known_to_both(findings, traces, options.recipe)
-        unjudged.append(EARLY)
-    draws = Compared.of([traces.alone[0].about, traces.matched[0].about], traces.mindspore.about, str(options.folder))
-    findings = [finding for finding in draws.judged(findings) if finding.stage in narrowing.stages]
+    alignment = read_alignment(options)
+    findings, unjudged, draws = _findings(traces, options, alignment)
     modules = module_verdicts(options.folder, findings)
     alone = bool(modules) or not any(stage in narrowing.stages for stage in ("forward", "gradients", "update"))
     amp = options.recipe.amp
@@ -217,6 +211,37 @@ def report(
     if sides == SIDES and not _of_the_user(found.first_divergence, alignment):
         found.hints.extend(hints(found.first_divergence, options.recipe))
     return found
+
+
+def _findings(traces: Traces, options: ParityJob, alignment: Alignment) -> tuple[list[Finding], list[str], Compared]:
+    """What is found of every tensor, notes on what is not judged, and what is known of draws."""
+    narrowing = options.narrowing
+    findings = compare(traces, narrowing)
+    if not alignment.identity:  # a recipe's own two nets are cut alike, and nothing excuses their modules
+        findings = unlike.explained(built_otherwise(findings), alignment)
+    findings, unjudged = of_both_steps(findings, traces) if alignment.scope.own_step else (findings, [])
+    if not alignment.identity and traces.alone[0].about.get(SCOPE, asdict(alignment.scope)) != asdict(alignment.scope):
+        findings = known_to_both(findings, traces, options.recipe)
+        unjudged.append(EARLY)
+    draws = Compared.of([traces.alone[0].about, traces.matched[0].about], traces.mindspore.about, str(options.folder))
+    return [found for found in draws.judged(findings) if found.stage in narrowing.stages], unjudged, draws
+
+
+NEED_NO_STEP = ("data", "init", "forward")
+
+
+def early_failure(options: ParityJob) -> Finding | None:
+    """The first failure among what no training step is taken for, as soon as both sides have recorded that: the data,
+    the weights, both forward passes, and the loss and the optimizer on given values.
+
+    None where nothing has failed clearly: what torch computes with MindSpore's choices at kinks is not known yet.
+    """
+    alone = [Trace(options.folder / name) for name in torch_runs(options.folder)]
+    traces = Traces(alone, alone, Trace(options.folder / MINDSPORE))
+    findings, _, _ = _findings(traces, options, read_alignment(options))
+    known = [f for f in findings if f.stage in NEED_NO_STEP or f.part.given]
+    failed = [f for f in known if f.verdict is Verdict.FAIL and (f.ratio is None or f.ratio >= CLEAR)]
+    return min(failed, key=lambda f: (STAGES.index(f.stage), f.order), default=None)
 
 
 EARLY = (

@@ -26,13 +26,23 @@ from ..workers.parent import Workers
 from . import run_folder
 from .align import model_structure
 from .align.match_layers import settle
-from .build_result import report
+from .build_result import early_failure, report
 from .job import ParityJob, check_inputs
 from .options import STAGES
 from .record import resume
 from .record.recorder import StepStarts
 from .result import Cause, Finding, ModuleVerdict, Report
-from .run_folder import CHECKPOINT, LAST_REPLAY, LAST_TRACE, WEIGHTS, claim, drop_half_traces, log_file
+from .run_folder import (
+    CHECKPOINT,
+    LAST_REPLAY,
+    LAST_TRACE,
+    MINDSPORE,
+    TORCH64,
+    WEIGHTS,
+    claim,
+    drop_half_traces,
+    log_file,
+)
 from .verdict import Verdict
 
 WORKER = (sys.executable, "-m", "msmigrate.parity.diagnosis.torch_diagnosis_worker")
@@ -148,28 +158,28 @@ def parity_step(
     claim(job.folder)
     if job.continue_from is not None:
         resume.prepare(job.continue_from, job.folder, job.recipe)
-    run_workers(job, {"torch": torch_worker, "MindSpore": mindspore_worker}, on_message)
+    told = run_workers(job, {"torch": torch_worker, "MindSpore": mindspore_worker}, on_message)
     StepStarts(job.folder).remove()
     run_folder.write(recipe_file, job, "both")
     for framework in LAST_TRACE:
         on_message(framework, Progress("comparing"))
     found = report(recipe_file, job)
-    if found.first_divergence is not None:
+    if found.first_divergence is not None and not told:
         on_message("torch", Event(DIVERGED, {"at": found.first_divergence.place}))
     if not job.no_diagnosis and not found.parity:
         found = _explained(job, found, on_message)
     return replace(found, seconds=time.monotonic() - began)
 
 
-def run_workers(job: ParityJob, commands: Mapping[str, Sequence[str]], on_message: OnMessage = ignore) -> None:
+def run_workers(job: ParityJob, commands: Mapping[str, Sequence[str]], on_message: OnMessage = ignore) -> bool:
     """Run the workers (framework -> command) side by side until all have ended; whatever happens, none is left, nor a
-    trace that is not whole."""
+    trace that is not whole. Returns whether a failure was known, and told, before the end."""
     try:
         with _written(job) as file, Workers(job.timeout) as workers:
             for name, command in commands.items():
                 workers.start(name, [*command, str(file)], log_file(job.folder, name), KEEP_MEMORY)
                 on_message(name, Event(BEGUN))
-            _attend(workers, job, on_message)
+            return _attend(workers, job, on_message)
     except BaseException:
         drop_half_traces(job.folder)
         raise
@@ -188,10 +198,10 @@ def _explained(job: ParityJob, found: Report, on_message: OnMessage) -> Report:
         return replace(found, notes=[*found.notes, str(error)])
 
 
-def _attend(workers: Workers, job: ParityJob, on_message: OnMessage) -> None:
-    """Pass on what the workers say until all have ended; convert the starting weights, and align the structures of a
-    pair, when they are there."""
-    folder = job.folder
+def _attend(workers: Workers, job: ParityJob, on_message: OnMessage) -> bool:
+    """Pass on what the workers say until all have ended; convert the starting weights, align the structures of a pair,
+    and judge what needs no training step, when they are there. Returns whether a failure was told."""
+    folder, recorded, told = job.folder, set[str](), False
     structures = [model_structure.file(folder, side) for side in model_structure.SIDES]
     for worker, message in workers.messages():
         if worker.progress.state is State.ENDED:
@@ -213,3 +223,10 @@ def _attend(workers: Workers, job: ParityJob, on_message: OnMessage) -> None:
             held = [t for module in model_structure.read(structures[0]).modules for t in module.tensors.values()]
             counted = sum("int" not in t.dtype for t in held)  # no counters, such as num_batches_tracked
             on_message(worker.name, Event(COUNTED, {"tensors": counted}))
+        elif message.artifact in (TORCH64, MINDSPORE):
+            recorded.add(message.artifact)
+            failed = early_failure(job) if recorded == {TORCH64, MINDSPORE} else None
+            if failed is not None:
+                told = True
+                on_message(worker.name, Event(DIVERGED, {"at": failed.place}))
+    return told

@@ -118,7 +118,7 @@ def _counted(progress: Bar, task: TaskID) -> str:
 
 SAID = {  # of an event
     messages.COUNTED: "{tensors} tensors of weights, and what is computed with them",
-    messages.DIVERGED: "no parity: {at} fails first; what else does, and why, follows",
+    messages.DIVERGED: "no parity: {at} fails; what else does, and why, follows",
 }
 
 

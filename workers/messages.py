@@ -70,7 +70,7 @@ class Event:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-# events: a process is started; facts["tensors"] of weights are compared; the first failure is known, facts["at"]
+# events: a process is started; facts["tensors"] of weights are compared; a failure is known, facts["at"]
 BEGUN, COUNTED, DIVERGED = "begun", "counted", "diverged"
 Message = Progress | Ready | Result | Failure | Event
 OnMessage = Callable[[str, Message], None]  # called with (the worker's name, what it says)

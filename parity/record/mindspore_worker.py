@@ -35,6 +35,7 @@ from ...training.step.mindspore_compile import Graphs  # noqa: E402
 from ...workers.messages import State  # noqa: E402
 from ...workers.worker import (  # noqa: E402
     progress,
+    ready,
     run,
     wait_for,
 )
@@ -173,6 +174,7 @@ def main(options: ParityJob) -> None:
     record_probes(side, inputs, writer)
     record_parts(side, writer)
     writer.close()
+    ready(folder / MINDSPORE)
     if compiles:
         record_compiled(side, inputs, options)
     if options.replays:

@@ -39,7 +39,7 @@ from ..align.torch_user_model import begin, build, replay_loss, tensors, write_s
 from ..align.user_model import Paired
 from ..job import ParityJob, batch_file, recipe_of
 from ..replay.torch_replay import record_step, replay
-from ..run_folder import FINE_TUNED, MINDSPORE, MINDSPORE_REPLAY, SCOPE, TORCH32, WEIGHTS, matched
+from ..run_folder import FINE_TUNED, MINDSPORE, MINDSPORE_REPLAY, SCOPE, TORCH32, TORCH64, WEIGHTS, matched
 from ..trace import REDUCED_GRADIENTS, Part, Trace, TraceWriter
 from . import batches
 from .batches import Batch, Images, Inputs, read_inputs, targets, write_inputs
@@ -238,6 +238,7 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
         writer.close()
         del side  # or two precisions' weights and states are held at once
         release_memory()
+    ready(folder / TORCH64)
     return model, inputs, paired
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from msmigrate.errors import BadInput, BadTrace, MsmigrateError, WorkerFailed
 from msmigrate.parity import run_folder
+from msmigrate.parity.build_result import early_failure
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.result import Report
 from msmigrate.parity.run_folder import INPUTS
@@ -268,3 +269,23 @@ TELLS = (
     "there = sorted(p.name for p in Path(job['folder']).iterdir() if p.suffix in ('.pth', '.safetensors')); "
     "sys.exit(f\"{' '.join(there)} {job['alone']}\")",
 )
+
+
+# What is known before the steps
+
+
+EARLY = [  # what is off in MindSpore's trace, and what is told of it before the end
+    (("forward", "bn", lambda x: x * 1.5), "forward (train) bn"),
+    (("init", "conv.weight", lambda x: x * 1.5), "init (values) conv.weight"),
+    (("gradients", "conv.weight", lambda x: x * 1.5), None),
+    (None, None),
+]
+
+
+@pytest.mark.parametrize(("off", "place"), EARLY)
+def test_what_needs_no_step_is_judged_before_the_steps(off: Any, place: str | None, tmp_path: Path) -> None:
+    folder = (Run() if off is None else Run(mindspore=only(*off))).write(tmp_path / "kept")
+    for later in [*folder.glob("torch-*-matched"), *folder.glob("*-replay*")]:
+        shutil.rmtree(later)
+    found = early_failure(ParityJob(recipes.load(RECIPE), folder, steps=2))
+    assert (found and found.place) == place

@@ -35,7 +35,7 @@ def test_what_runs_is_said_once_and_the_first_failure_before_the_report(capsys: 
     assert said.out == "" and said.err.splitlines() == [
         "what runs",
         "9 tensors of weights, and what is computed with them",
-        "no parity: forward (eval) fc fails first; what else does, and why, follows",
+        "no parity: forward (eval) fc fails; what else does, and why, follows",
     ]
 
 

@@ -116,12 +116,11 @@ def shown(value: float | None) -> str:
         return "∞" if value > 0 else "−∞"
     if value == 0.0 or 0.01 <= abs(value) < 1000:
         return f"{value:.3g}"
-    mantissa, _, exponent = f"{value:.1e}".partition("e")
-    return f"{mantissa}e{int(exponent)}"
+    return f"{value:.1e}"
 
 
 def times(value: float | None) -> str:
-    """A ratio for a sentence: 0.93, 12.8, 1,650, 710,000, 2.5e7."""
+    """A ratio for a sentence: 0.93, 12.8, 1,650, 710,000, 2.5e+07."""
     if value is None or math.isnan(value) or math.isinf(value) or not 1000 <= abs(value) < 1e6:
         return shown(value)
     return f"{float(f'{value:.3g}'):,.0f}"

@@ -208,6 +208,7 @@ def _attend(workers: Workers, job: ParityJob, on_message: OnMessage) -> bool:
             last = LAST_REPLAY if job.replays and not job.alone else LAST_TRACE
             if not (folder / last[worker.name] / "trace.json").exists():  # the other one would wait for ever
                 raise WorkerFailed(f"the {worker.name} side ended without its trace: {worker.last_words()}")
+            on_message(worker.name, Progress("done", State.ENDED))
             continue
         on_message(worker.name, message)
         if not isinstance(message, Ready):

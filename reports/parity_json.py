@@ -96,7 +96,7 @@ SUMMARY = {
     "unproven": "how many of these should have one",
     "median_ratio": f"median ratio of the tensors that were judged by noise; {MEASURE}",
     "max_ratio": f"their largest ratio; {MEASURE}",
-    "max_error": f"the largest error; {MEASURE}",
+    "max_error": f"the largest error, but of tensors that pass and are nothing but rounding; {MEASURE}",
     "max_error_name": "part and name of the tensor with the largest error",
 }
 DEVICE = {

@@ -120,6 +120,17 @@ def _stages(report: Report) -> Table:
     return table
 
 
+PARTS = {  # of a place, in words
+    "given gradients": "the optimizer on gradients that both sides were given",
+    "given overflows": "the optimizer on gradients that overflow, which both sides were given",
+    "given weights ema": "the moving average of weights that both sides were given",
+    "given logits": "the loss on logits that both sides were given",
+    "alone": "each module by itself, on torch's inputs and upstream gradients; (model) is the whole net",
+    "wiring": "what modules hand on to each other, each module's output replaced by torch's",
+    "distribution": "what new nets' weights are drawn from",
+}
+
+
 def _explain(report: Report, console: Console, worst: int) -> None:
     first = report.first_divergence
     not_judged = f" ({report.narrowing.left_out()})" if report.narrowing.left_out() else ""
@@ -135,6 +146,9 @@ def _explain(report: Report, console: Console, worst: int) -> None:
     console.print(verdict.append(". First divergence: ").append(one_line(first.place, "bold")))
     layer = f" ({first.module}, shape {list(first.shape)})" if first.module else f" (shape {list(first.shape)})"
     console.print(one_line(f"  {first.why}{layer}"))
+    for part, words in PARTS.items():
+        if f"{first.part} ".startswith(f"{part} "):
+            console.print(one_line(f"  {part}: {words}"))
     _causes(report, console, worst)
     for hint in () if report.causes else report.hints:
         console.print(one_line(f"  known here: {hint}"))

@@ -41,7 +41,7 @@ function shown(x) {
   if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
   const size = Math.abs(x);
   if (x === 0) return "0";
-  return size >= 0.01 && size < 1000 ? String(Number(x.toPrecision(3))) : x.toExponential(1).replace("e+", "e");
+  return size >= 0.01 && size < 1000 ? String(Number(x.toPrecision(3))) : x.toExponential(1).replace(/e(.)(\d)$/, "e$10$2");
 }
 
 const grouped = (n) => n.toLocaleString("en-US");

@@ -106,3 +106,12 @@ def test_json_is_complete_and_strict() -> None:
     assert document["first_divergence"]["name"] == "w9"
     assert document["findings"][-1]["ratio"] is None and document["findings"][-1]["noise"] is None
     assert document["findings"][0]["verdict"] == "pass"
+
+
+def test_the_largest_error_is_not_that_of_what_is_rounding_alone() -> None:
+    """A bias before a norm has no gradient but rounding: beside its size any error is large."""
+    rounding = finding("gradients", error=3e8, noise=2e8, order=7)
+    plain = finding("gradients", error=1e-6, noise=1e-7, order=8)
+    assert summarise("gradients", [rounding, plain]).max_error == 1e-6
+    failed = replace(rounding, verdict=Verdict.FAIL)
+    assert summarise("gradients", [failed, plain]).max_error == 3e8

@@ -114,6 +114,7 @@ def test_no_parity_names_the_place_the_reason_and_the_worst() -> None:
     text = printed(report(*failed), worst=3)
     flat = " ".join(text.split())
     assert f"First divergence: loss (given gradients momentum_buffer) {NAME}" in flat
+    assert "given gradients: the optimizer on gradients that both sides were given" in flat
     assert flat.count(LONG) == 4  # the first divergence, and the worst three
     assert "and 5 more (--json FILE has all)" in flat
     assert [float(x) for x in re.findall(r"ratio (1\d\.\d+)", text)] == [18.0, 17.0, 16.0]

@@ -103,7 +103,8 @@ def test_what_is_left_out_has_a_default(tmp_path):
         ("lr: 0.1", "lr: 0.1, 7: x", 9, "optimizer.args.7: a key must be a word, got 7"),
         ("  batch: 8", "  batch: 8\n  batch: 4", 5, "the key 'batch' stands here twice"),
         ("[\"fc*\"]", "[]", 11, "optimizer.groups.0.params: List should have at least 1 item"),
-        ("  name: SGD\n", "", 7, "optimizer.name: Field required"),
+        ("  name: SGD\n", "", 7, "optimizer.name: is missing"),
+        (PAGE, "seed: 1\n", 1, "lacks model and optimizer: write `model: {name: resnet18}`, `optimizer: {name: SGD"),
         ("  groups:", "  no_weight_decay: [norms]\n  groups:", 10, "Input should be 'norm' or 'bias', got 'norms'"),
     ],
 )  # fmt: skip

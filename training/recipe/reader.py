@@ -94,12 +94,23 @@ def _checked(path: Path, *, draft: bool) -> Recipe | Refusal:
         recipe = Recipe.model_validate(raw)
     except ValidationError as error:
         first = worst(error)
-        return refused(BadRecipe, first["loc"], explain(first, Recipe))
+        return refused(BadRecipe, first["loc"], _missing(error, first) or explain(first, Recipe))
     found = first_problem(recipe)
     return refused(type(found.error), found.loc, str(found.error)) if found else recipe
 
 
+def _missing(error: ValidationError, first: Any) -> str:
+    """All keys that the recipe lacks, with lines to paste; empty where the first thing to tell is another."""
+    missing = [str(one["loc"][0]) for one in error.errors() if one["type"] == "missing" and len(one["loc"]) == 1]
+    if first["type"] != "missing" or not missing:
+        return ""
+    lines = ", ".join(f"`{key}: {LINES[key]}`" for key in missing)
+    own = "; of a pair (--torch, --mindspore) the model is not built, and an optimizer that it brings is taken instead"
+    return f"the recipe lacks {' and '.join(missing)}: write {lines}{own}"
+
+
 NEEDED: dict[str, Any] = {"model": {"name": "resnet18"}, "optimizer": {"name": "SGD", "args": {"lr": 0.1}}}
+LINES = {"model": "{name: resnet18}", "optimizer": "{name: SGD, args: {lr: 0.1}}"}
 WANTED = {  # what to write where a draft asks
     "model": "torchvision:NAME, timm:NAME or one of msmigrate's own; with --torch and --mindspore any, it is not built",
     "model.checkpoint": "the file of a state_dict that training starts from, or take the line out",

@@ -400,6 +400,8 @@ def explain(error: Any, kind: type[BaseModel], where: tuple[Any, ...] = ()) -> s
         message = f"must be a mapping with the keys {', '.join(_known_keys(kind, loc))}"
     elif loc != error["loc"]:
         message = "a key must be a word"
+    elif error["type"] == "missing":
+        message = "is missing"
     shown = repr(error["input"])
     shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
     return f"{place}: {message}" + (f", got {shown}" if (*where, *loc) and error["type"] != "missing" else "")

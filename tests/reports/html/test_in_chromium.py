@@ -161,7 +161,7 @@ def test_it_works_with_keys_alone(browser: Browser, pages: Path) -> None:
     browser.run("document.getElementById('plot').focus()")
     for _ in range(4):
         browser.press("ArrowRight")
-    assert browser.run("document.getElementById('told').textContent").startswith("maxpool: fail, ratio 1.8e4")
+    assert browser.run("document.getElementById('told').textContent").startswith("maxpool: fail, ratio 1.8e+04")
     browser.press("End")
     browser.press("Enter")
     assert browser.run("document.querySelector('#detail h3 code').textContent") == "fc output"

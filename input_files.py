@@ -105,6 +105,40 @@ def python_tree(content: bytes, file: str = "<unknown>") -> ast.Module:
         return ast.parse(content, file)
 
 
+def with_neighbours(file: Path) -> list[Path]:
+    """A file of Python and the files in its folder and below that it imports, also through each other; it is the first.
+
+    Nothing is imported; what cannot be read or is no Python leads no further.
+    """
+    found, open_ones = {file}, [file]
+    while open_ones:
+        current = open_ones.pop()
+        try:
+            nodes = list(ast.walk(python_tree(read_bytes(current, LARGEST_PYTHON))))
+        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        for module in {name for node in nodes for name in _imported(node)}:
+            parts = module.lstrip(".").split(".") if module.strip(".") else []
+            level = len(module) - len(module.lstrip("."))
+            start = current.parents[level - 1] if 0 < level <= len(current.parents) else file.parent
+            for depth in range(1, len(parts) + 1):
+                place = start.joinpath(*parts[:depth])
+                new = {each for each in (Path(f"{place}.py"), place / "__init__.py") if each.is_file()}
+                open_ones += new - found
+                found |= new
+    return [file, *sorted(found - {file})]
+
+
+def _imported(node: ast.AST) -> list[str]:
+    """The modules that a statement may import, as they are written: with a dot for each folder upwards."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        begin = "." * node.level + (node.module or "")
+        return [begin, *(f"{begin}{'.' * bool(node.module)}{alias.name}" for alias in node.names)]
+    return []
+
+
 def read_json(path: str | os.PathLike[str], most: int = LARGEST_JSON) -> Any:
     """The value in a regular file of JSON; raises OSError, and ValueError as json_value does."""
     return json_value(read_bytes(path, most))

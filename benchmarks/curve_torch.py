@@ -14,7 +14,6 @@ import torch
 from msmigrate.training.data import torch_pipeline
 from msmigrate.training.data.sources import Source, open_source
 from msmigrate.training.models import torch_models
-from msmigrate.training.models.model_names import num_classes
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.training.step.torch_step import TrainStep
 from torch.utils.data import DistributedSampler
@@ -28,7 +27,7 @@ def tensors(source: Source, transforms: list) -> tuple[torch.Tensor, torch.Tenso
 
 def main(recipe_file: Path, seed: int, steps: int, folder: Path) -> None:
     recipe = recipes.load(recipe_file)
-    classes = num_classes(recipe.model.name, recipe.model.args)
+    classes = recipe.model.num_classes
     torch.manual_seed(seed)
     model = torch_models.build(recipe.model.name, **recipe.model.args)
     folder.mkdir(parents=True, exist_ok=True)

@@ -32,7 +32,6 @@ from ..training.data.mindspore_pipeline import Prepare  # noqa: E402
 from ..training.data.sources import open_source  # noqa: E402
 from ..training.inference import images_of, preparation  # noqa: E402
 from ..training.mindspore_inference_worker import NO_KEY, batches, loaded, use  # noqa: E402
-from ..training.models.model_names import num_classes  # noqa: E402
 from ..workers.worker import answer, progress  # noqa: E402
 from .job import (  # noqa: E402
     EXPORTED,
@@ -173,7 +172,7 @@ def size_of_images(job: Job) -> tuple[int, ...]:
         shapes = {prepare(encoded(size), NO_KEY).shape for size in MADE_UP}
         if len(shapes) == 1:
             return shapes.pop()
-        classes = num_classes(recipe.model.name, recipe.model.args)
+        classes = recipe.model.num_classes
         first = open_source(recipe.data.source, classes, training=False)[0]
         return Prepare(preparation(recipe), first.mode)(np.frombuffer(first.data, dtype=np.uint8), NO_KEY).shape
     except (BadInput, RuntimeError, ValueError, TypeError) as error:

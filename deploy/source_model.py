@@ -85,7 +85,7 @@ def job_of(options: NetChoice, subject: Subject, images: Sequence[str] = ()) -> 
 
 def _spec(model: Model) -> str:
     """The torch model of a recipe's."""
-    return torch_spec(model.name if model_names.is_zoo(model.name) else f"msmigrate:{model.name}", model.args)
+    return torch_spec(f"msmigrate:{model.name}" if model_names.is_ours(model.name) else model.name, model.args)
 
 
 def _state(options: ExportOptions, subject: Subject, torch: str, folder: Path, notes: list[str]) -> Path | None:

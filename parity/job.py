@@ -57,7 +57,7 @@ class Pair:
                 if side in sides:
                     model_names.check_spec(spec, side)
             except BadInput as error:
-                raise BadInput(f"--{side} {spec}: {error}") from None
+                raise BadInput(f"{'model' if self.of_recipe else f'--{side}'} {spec}: {error}") from None
         if "torch" in sides and self.checkpoint is not None:
             check_checkpoint(str(self.checkpoint), for_torch=True)
         if "torch" in sides and self.batch is not None:
@@ -86,7 +86,8 @@ def recipe_of(job: ParityJob, classes: int) -> Recipe:
     recipe, pair = job.step_recipe, job.pair
     if pair is None:
         return recipe
-    model = recipe.model.model_copy(update={"args": {"num_classes": classes}, "checkpoint": pair.checkpoint})
+    of_pair = {"args": {"num_classes": classes}, "checkpoint": pair.checkpoint, "classes": None}
+    model = recipe.model.model_copy(update=of_pair)
     data = recipe.data
     if pair.batch is not None and str(pair.batch).startswith(FOLDER):
         data = data.model_copy(update={"source": str(pair.batch)})

@@ -28,7 +28,6 @@ from ..errors import BadCheckpoint
 from ..input_files import json_value, open_regular
 from ..migrate.checkpoint.formats.ckpt import CRC_MARK, TENSOR_TYPES, Value, begins, entries, header, pieces
 from ..printable import few
-from .models.model_names import num_classes
 from .recipe.schema import Recipe
 
 HEAD = 512  # bytes that are looked at
@@ -62,7 +61,7 @@ def fit(
     another shape or dtype, or holds a number that is not finite.
     """
     model = recipe.model.name
-    classes = num_classes(model, recipe.model.args)
+    classes = recipe.model.num_classes
     averages = bool(wanted) and all(name.startswith(EMA) for name in wanted)
     stored = {n: array for n, array in tensors.items() if (n.startswith(EMA) if averages else not n.startswith(BESIDE))}
     missing = [name for name in wanted if name not in stored]

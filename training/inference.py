@@ -33,8 +33,7 @@ from .data.sample import Sample
 from .data.sources import Source, check_place, open_source
 from .metrics import Results
 from .models import model_names
-from .models.converted_models import maker, torch_spec
-from .models.model_names import num_classes
+from .models.converted_models import maker, takes_arguments, torch_spec
 from .options import NetOptions
 from .recipe import check, schema
 from .recipe import reader as recipes
@@ -90,7 +89,7 @@ def images_of(request: Request) -> Source:
     if request.images is not None:
         return ImageFiles(request.images, request.mode or "RGB")
     assert request.source is not None
-    count = num_classes(request.recipe.model.name, request.recipe.model.args)
+    count = request.recipe.model.num_classes
     return Prepared(open_source(request.source, count, training=False), request.classes, request.mode)
 
 
@@ -256,7 +255,7 @@ class Subject(NamedTuple):
     @property
     def num_classes(self) -> int:
         """How many classes the model tells apart."""
-        return model_names.num_classes(self.recipe.model.name, self.recipe.model.args)
+        return self.recipe.model.num_classes
 
     @property
     def counted(self) -> bool:
@@ -267,7 +266,10 @@ class Subject(NamedTuple):
     def digest(self) -> str:
         """The recipe's digest: that which the run noted, where the recipe is the checkpoint's."""
         noted = (self.run or {}).get("recipe_digest") if self.stored else None
-        return noted if isinstance(noted, str) and noted.isalnum() and len(noted) == 16 else self.recipe.digest
+        if isinstance(noted, str) and noted.isalnum() and len(noted) == 16:
+            return noted
+        # a file that only a checkpoint names is not opened
+        return "unknown" if self.stored and model_names.is_file(self.recipe.model.name) else self.recipe.digest
 
     def request(self, **images: Any) -> Request:
         """The worker's job for this net, with what is said there of the images."""
@@ -374,7 +376,7 @@ def _named(text: str) -> Model:
 
 def _convert(checkpoint: Path, weights: Path, model: Model | None) -> None:
     """Convert a torch checkpoint; a model of torchvision or timm tells its classes."""
-    spec = torch_spec(model.name, model.args) if model is not None and model_names.is_zoo(model.name) else None
+    spec = torch_spec(model.name, model.args) if model is not None and not model_names.is_ours(model.name) else None
     try:
         try:
             convert(checkpoint, weights, to="mindspore")
@@ -420,10 +422,15 @@ def _stored(
             raise NotTrusted(f"{_wants(checkpoint, source)}: {otherwise}")
         raise NotTrusted(f"{_wants(checkpoint, source)}: {otherwise}; if you trust that one", source.trusting)
     file = trusted(options.trust_source, folder)
-    if foreign is not None:  # the file needs no arguments, and the torch model is not built
-        net = f"{file}:{maker(file, recipe.model.name)}"
+    own = model_names.is_file(recipe.model.name)
+    given = own and takes_arguments(maker(file, recipe.model.name))
+    odd = stored_recipe.odd_argument(recipe.model) if given else None
+    if odd is not None:
+        raise NotTrusted(f"{checkpoint} says that its model is {recipe.model.name} with {odd}: add --recipe FILE", ())
+    if foreign is not None and not own:  # the file needs no arguments, and the torch model is not built
+        net = f"{file}:{maker(file, recipe.model.name).name}"
         return _called(recipe, recipe.model.name, tree, run), net, foreign
-    return recipe.model_copy(update={"model": recipe.model.model_copy(update={"source": file})}), None, None
+    return recipe.model_copy(update={"model": recipe.model.model_copy(update={"source": file})}), None, foreign
 
 
 def _called(recipe: Recipe, name: str, tree: Any, run: dict[str, Any]) -> Recipe:

@@ -36,7 +36,7 @@ from .data.sources import Source  # noqa: E402
 from .inference import Request, images_of, preparation  # noqa: E402
 from .metrics import Results, Scores  # noqa: E402
 from .models import mindspore_models  # noqa: E402
-from .models.model_names import is_zoo  # noqa: E402
+from .models.model_names import is_ours  # noqa: E402
 from .options import TARGETS  # noqa: E402
 
 AHEAD = 2  # batches that are prepared while the net works on one
@@ -177,7 +177,7 @@ def made(request: Request) -> nn.Cell:
     if request.net is None:
         model = request.recipe.model
         # shapes are compared before anything is allocated: a checkpoint may say any width
-        with nullcontext() if is_zoo(model.name) else no_init_parameters():
+        with no_init_parameters() if is_ours(model.name) else nullcontext():
             return mindspore_models.of_recipe(model)
     spec = parse(request.net)
     try:

@@ -15,7 +15,7 @@ from ..errors import BadInput, BadRecipe, DoesNotCompile
 from ..temporary import temporary_folder
 from .data import mindspore_pipeline
 from .data.sources import open_source
-from .models import mindspore_models, model_names
+from .models import mindspore_models
 from .models.mindspore_models import canonical_parameters
 from .recipe import reader as recipes
 from .recipe.check import SYNTHETIC
@@ -106,7 +106,7 @@ def graph_facts(recipe_file: Path, seed: int | None, wanted: Wanted, image: list
     there = wanted.target in (None, here)
     recipe = recipe.model_copy(update={"amp": amp if there else None})
     found: dict[str, Any] = {"target": here, "float32": not there and amp is not None, "batches": [], "problem": None}
-    classes, graphs = model_names.num_classes(recipe.model.name, recipe.model.args), Graphs()
+    classes, graphs = recipe.model.num_classes, Graphs()
     if image is None:
         return {**found, "why_not": "no image is here that the net takes"}
     if not _of_one_size(recipe, classes):
@@ -158,7 +158,7 @@ def _outputs(net: nn.Cell, sizes: list[int]) -> Iterator[None]:
 
 def _one_image(recipe: Recipe, seed: int) -> tuple[np.ndarray, str]:
     """A training image as the net gets it, float32 (1, C, H, W), and of which source it is."""
-    classes = model_names.num_classes(recipe.model.name, recipe.model.args)
+    classes = recipe.model.num_classes
     name = recipe.data.source
     try:
         sample = open_source(name, classes, training=True)[0]

@@ -37,19 +37,19 @@ from ..reports.terminal import Console
 from ..temporary import temporary_folder
 from ..training.models import converted_models
 from ..training.models.converted_models import mindspore_spec, torch_spec
-from ..training.models.model_names import is_zoo
+from ..training.models.model_names import is_ours, is_zoo
 from ..training.recipe import reader as recipes
 from ..training.recipe.schema import FINE_TUNING, Recipe
 from .results import Result, console_text
 
 
 def of_recipe(recipe: Recipe) -> Pair | None:
-    """The pair that the recipe's own model is, where it is one of torchvision's or timm's; None for msmigrate's own.
+    """The pair that the recipe's model is, where it is torchvision's, timm's or the user's; None for msmigrate's own.
 
     Converts the model unless the recipe names its source. Raises what converting does; see converted_models.py.
     """
     model = recipe.model
-    if not is_zoo(model.name):
+    if is_ours(model.name):
         return None
     mindspore = mindspore_spec(model.name, model.args, model.source)
     return Pair(torch_spec(model.name, model.args), mindspore, checkpoint=model.checkpoint, of_recipe=True)

@@ -14,9 +14,11 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from ...errors import Ambiguous, BadInput
+from ...errors import Ambiguous, BadInput, BadRecipe
 from ...migrate.checkpoint import name_map
 from ...migrate.checkpoint.name_map import Rule, read_rules
+from ...training.models.model_names import is_file
+from ...training.recipe.schema import FINE_TUNING, Recipe
 from ..job import ParityJob
 from .alignment import (
     ALIGNMENT,
@@ -522,9 +524,26 @@ def settle(options: ParityJob) -> None:
     check(found)
     classes = torch.outputs[0][1] if torch.outputs and len(torch.outputs[0]) > 1 else 0
     found = replace(found, classes=classes, logits=_logits(torch), scope=scope(torch, mindspore))
+    if options.pair.of_recipe:
+        check_recipe(options.recipe, found)
     partial = folder / f"{ALIGNMENT}.partial"
     partial.write_text(json.dumps({"format": FORMAT, **asdict(found)}, indent=1), encoding="utf-8")
     partial.replace(folder / ALIGNMENT)
+
+
+def check_recipe(recipe: Recipe, found: Alignment) -> None:
+    """Raise BadRecipe where training would take what the recipe says of its model otherwise than the proof does."""
+    model = recipe.model
+    if model.classes is not None and found.classes and model.classes != found.classes:
+        raise BadRecipe(f"model.classes is {model.classes}, and {model.name} gives {found.classes} numbers an image")
+    other = next((match for match in found.modules if match.torch != match.mindspore), None)
+    named = [f"model.{key}" for key in (*FINE_TUNING, "checkpoint") if getattr(model, key)]
+    named += ["optimizer.groups"] if recipe.optimizer.groups else []
+    if other is not None and named and is_file(model.name):
+        raise BadRecipe(
+            f"{named[0]} goes by torch's names, and training finds MindSpore's: {other.torch} is {other.mindspore} in "
+            f"{model.source}; name its attributes as {model.name} does, as convert-model writes them"
+        )
 
 
 def check(found: Alignment) -> None:

@@ -19,7 +19,6 @@ from safetensors.numpy import load_file, save_file
 from ...training.data.random_draws import Key, Mix, batch_generator, draw_mix
 from ...training.data.sample import Sample
 from ...training.data.sources import samples
-from ...training.models.model_names import num_classes
 from ...training.recipe.schema import Recipe
 from ..align.alignment import ALL, Scope
 from ..run_folder import INPUTS
@@ -54,7 +53,7 @@ class Batch:
 
 def classes(recipe: Recipe) -> int:
     """How many classes the recipe's model tells apart."""
-    return num_classes(recipe.model.name, recipe.model.args)
+    return recipe.model.num_classes
 
 
 def step_samples(recipe: Recipe, steps: int) -> list[list[Sample]]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadDestination, BadRecipe, Unsupported
+from msmigrate.parity.align.alignment import Alignment, Match
+from msmigrate.parity.align.match_layers import check_recipe
 from msmigrate.training.models import converted_models, model_names
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.training.recipe import schema
@@ -34,11 +37,14 @@ def test_a_name_alone_is_a_model(tmp_path: Path) -> None:
     [
         (
             "torchwision:resnet18",
-            "no model is called 'torchwision:resnet18'; .* of others a recipe takes torchvision:NAME and timm:NAME",
+            "no model is called 'torchwision:resnet18'; .* a recipe takes torchvision:NAME, timm:NAME and FILE.py:NAME",
         ),
         ("torchvision:resnet18(10)", r"no model is called 'torchvision:resnet18\(10\)'"),
         ("torchvision:resnet18(num_classes=0)", "num_classes must be a positive whole number"),
-        ("net.py:build", "no model is called 'net.py:build'"),
+        ("net.py:build", "net.py:build wants source: FILE, its counterpart in MindSpore; msmigrate convert-model "),
+        ("{name: net.py:Net, source: x.py}", "say how many classes .*net.py:Net tells apart, as classes: 10"),
+        ("{name: net.py:Net, source: x.py, classes: 3, args: {num_classes: 4}}", "classes is 3 and its num_classes 4"),
+        ("{name: resnet18, classes: 3}", "of resnet18 write args: {num_classes: 3}"),
         ("'torchvision:'", "no model is called 'torchvision:'"),
         ("{name: torchvision:resnet18, args: {num_classes: ten}}", "num_classes must be a positive whole number"),
         ("{name: resnet18, source: x.py}", "model.source: resnet18 is msmigrate's own"),
@@ -60,7 +66,7 @@ def test_a_source_counts_by_its_content(tmp_path: Path) -> None:
     assert recipe.digest != before
     assert recipe.digest != load(tmp_path, "torchvision:resnet18").digest
     (tmp_path / "net.py").unlink()
-    with pytest.raises(BadRecipe, match=r"model.source: .*net.py cannot be read: No such file"):
+    with pytest.raises(BadRecipe, match=r"the model's .*net.py cannot be read: No such file"):
         _ = recipe.digest
 
 
@@ -68,7 +74,7 @@ def test_the_function_of_a_source(tmp_path: Path) -> None:
     file = tmp_path / "net.py"
     file.write_text(SOURCE)
     assert converted_models.mindspore_spec("torchvision:resnet18", {}, file) == f"{file}:resnet18"
-    assert converted_models.maker(file, "torchvision:vgg11") == "resnet18"  # the last one
+    assert converted_models.maker(file, "torchvision:vgg11").name == "resnet18"  # the last one
     for text, said in (("x = 1\n", "has no function that makes a model"), ("def (", "is no Python")):
         file.write_text(text)
         with pytest.raises(BadRecipe, match=said):
@@ -113,3 +119,76 @@ def test_a_cache_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_classes_are_counted_as_torchvision_does() -> None:
     assert model_names.num_classes("torchvision:resnet18", {}) == 1000
     assert model_names.num_classes("timm:resnet18", {"num_classes": 7}) == 7
+
+
+# One of the user's own
+
+
+OWN = """
+from mindspore import nn
+
+class Net(nn.Cell):
+    def __init__(self, width=4):
+        super().__init__()
+
+class Fixed(nn.Cell):
+    pass
+
+def small(*, width):
+    return Net(width)
+
+def build():
+    return Net(7)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "ends"), [("Net", "Net(width=5)"), ("small", "small(width=5)"), ("build", "build"), ("Fixed", "Fixed")]
+)
+def test_a_counterpart_of_one_s_own_gets_the_arguments_that_it_takes(tmp_path: Path, name: str, ends: str) -> None:
+    """What convert-model wrote takes none: it holds them."""
+    (tmp_path / "port.py").write_text(OWN)
+    spec = converted_models.mindspore_spec(f"net.py:{name}", {"width": 5}, tmp_path / "port.py")
+    assert spec == f"{tmp_path / 'port.py'}:{ends}"
+
+
+def test_a_model_of_one_s_own_stands_beside_its_recipe_and_counts_by_all_that_it_imports(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text("from blocks import Gate\nimport torch, parts.deep\n\nclass Net: pass\n")
+    (tmp_path / "port.py").write_text(OWN)
+    (tmp_path / "blocks.py").write_text("from parts import more\n")
+    (tmp_path / "parts").mkdir()
+    for name in ("__init__", "deep", "more", "unused"):
+        (tmp_path / "parts" / f"{name}.py").write_text("from . import more\n" if name == "deep" else "x = 1\n")
+    recipe = load(tmp_path, "{name: net.py:Net, source: port.py, classes: 3}")
+    assert recipe.model.name == f"{tmp_path / 'net.py'}:Net" and recipe.model.num_classes == 3
+    before = recipe.digest
+    for name, counts in (
+        ("parts/unused", False),
+        ("parts/more", True),
+        ("blocks", True),
+        ("net", True),
+        ("port", True),
+    ):
+        file = tmp_path / f"{name}.py"
+        text = file.read_text()
+        file.write_text(text + "# changed\n")
+        assert (recipe.digest != before) is counts, name
+        file.write_text(text)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for file in ("net.py", "port.py", "blocks.py"):
+        (elsewhere / file).write_text((tmp_path / file).read_text())
+    (tmp_path / "parts").rename(elsewhere / "parts")
+    assert load(elsewhere, "{name: net.py:Net, source: port.py, classes: 3}").digest == before
+
+
+def test_names_that_differ_are_refused_where_training_goes_by_them(tmp_path: Path) -> None:
+    recipe = load(tmp_path, "{name: net.py:Net, source: port.py, classes: 3, freeze: ['fc*']}")
+    match = Match("fc", "head", "Linear", "same type and shape")
+    with pytest.raises(BadRecipe, match=r"model.freeze goes by torch's names, .* fc is head in .*port.py"):
+        check_recipe(recipe, Alignment((match,), classes=3))
+    check_recipe(recipe, Alignment((replace(match, mindspore="fc"),), classes=3))
+    plain = load(tmp_path, "{name: net.py:Net, source: port.py, classes: 3}")
+    check_recipe(plain, Alignment((match,), classes=3))
+    with pytest.raises(BadRecipe, match=r"model.classes is 3, and .* gives 4 numbers an image"):
+        check_recipe(plain, Alignment((match,), classes=4))

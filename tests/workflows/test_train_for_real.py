@@ -116,3 +116,61 @@ def test_what_is_compiled_again_is_a_warning_of_the_run(folder: Path) -> None:
     assert done.returncode == 0, done
     again = "the step is compiled again: images has shape [437, 1, 32, 32], before [1000, 1, 32, 32]. Write instead: "
     assert done.stderr.count(f"warning: {again}batches of one size") == 1, done.stderr
+
+
+OWN_NET = """
+import torch
+from torch import nn
+
+
+class Gate(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.fc = nn.Conv2d(width, width, 1)
+
+    def forward(self, x):
+        return x * torch.sigmoid(self.fc(x.mean((2, 3), keepdim=True)))
+
+
+class Net(nn.Module):
+    def __init__(self, width, num_classes):
+        super().__init__()
+        self.stem = nn.Conv2d(1, width, 3, padding=1)
+        self.gate = Gate(width)
+        self.head = nn.Linear(width * 16, num_classes)
+
+    def forward(self, x):
+        x = nn.functional.max_pool2d(torch.relu(self.stem(x)), 2)
+        return self.head(torch.flatten(self.gate(x), 1))
+
+
+def build(width=4, num_classes=10):
+    return Net(width, num_classes)
+"""
+OWN_RECIPE = """
+model: {name: net.py:build, args: {width: 6}, source: port.py, classes: 10}
+data: {source: digits:train, validation: digits:test, batch: 64, transforms: [{name: ToTensor}]}
+optimizer: {name: SGD, args: {lr: 0.2, momentum: 0.9}}
+train: {epochs: 2}
+"""
+
+
+@pytest.mark.full
+def test_a_model_of_one_s_own_is_written_proven_trained_evaluated_and_exported(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(OWN_NET)
+    (tmp_path / "r.yaml").write_text(OWN_RECIPE)
+
+    def msmigrate(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "msmigrate", *words]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=500)
+        assert done.returncode == 0, done
+        return done
+
+    msmigrate("convert-model", "net.py:build(width=6)", "1x1x8x8", "-o", "port.py", "--no-proof")
+    assert "Parity" in msmigrate("train", "r.yaml").stdout
+    best = "runs/r/checkpoints/best.ckpt"
+    found = json.loads(msmigrate("eval", best, "--recipe", "r.yaml", "--json").stdout)
+    assert found["images"] == 360 and found["top1"] > 0.5
+    assert summary(tmp_path)["best"]["top1"] == pytest.approx(found["top1"])
+    out = msmigrate("export", best, "--recipe", "r.yaml", "-o", "net.mindir").stdout
+    assert "MindSpore = torch: off by" in out and "MindIR = MindSpore" in out

@@ -142,6 +142,21 @@ def refusals(path: Path, folder: Path, **options: Any) -> Iterator[MsmigrateErro
 # the source
 
 
+def test_a_torch_file_that_a_checkpoint_names_is_not_even_opened(
+    tmp_path: Path, canary: Path, watched: list[str]
+) -> None:
+    other = canary.with_name("torch_canary.py")
+    other.write_text(CANARY + "def build(): pass\n")
+    named = changed(model={"name": f"{other}:build", "source": str(canary), "classes": 10})
+    path = checkpoint(tmp_path, named, **{DIGEST: digest(canary)})
+    watched.clear()
+    for error in refusals(path, tmp_path):
+        assert isinstance(error, NotTrusted) and error.add == ("--trust-source", f"{canary}@sha256:{digest(canary)}")
+    for error in refusals(checkpoint(tmp_path, changed(model={"name": f"{other}:build", "classes": 10})), tmp_path):
+        assert "wants source" in str(error)
+    assert not [event for event in watched if "torch_canary" in event] and not canary.with_suffix(".ran").exists()
+
+
 def test_no_source_is_imported_at_a_checkpoint_s_word(tmp_path: Path, canary: Path, watched: list[str]) -> None:
     named = changed(model__source=str(canary))
     known = digest(canary)

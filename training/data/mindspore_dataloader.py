@@ -22,7 +22,6 @@ from PIL import Image
 
 from ...errors import BadInput, BadRecipe, MsmigrateError, Unsupported, WorkerFailed
 from ...mappings import table
-from ..models.model_names import num_classes
 from ..recipe.schema import Recipe
 from ..recipe.transforms import parts, refuse_random
 from . import dataset_cache
@@ -158,7 +157,7 @@ class Loader:
         if training and self._workers < data.workers:
             self._warn(f"data.workers is {data.workers} and this machine has {self._workers} cores: so many work")
         self._drop = training and data.drop_last
-        self._classes = num_classes(recipe.model.name, recipe.model.args)
+        self._classes = recipe.model.num_classes
         mine = len(source) // world if self._drop else -(-len(source) // world)
         whole, rest = divmod(mine, self.batch)
         self._refuse(mine, rest)

@@ -1,4 +1,5 @@
-"""A recipe's model that msmigrate has no MindSpore source of its own for: `model: torchvision:NAME`, or timm's.
+"""A recipe's model that msmigrate has no MindSpore source of its own for: `model: torchvision:NAME`, timm's, or one of
+the user's own, FILE.py:NAME.
 
 Its source is what `msmigrate convert-model` writes. A recipe may name that file with `source`, beside the torch name; a
 machine that trains then needs no torch. Without it the conversion runs when the model is first needed, in a process
@@ -22,6 +23,7 @@ from ...errors import BadDestination, BadRecipe, Unsupported
 from ...input_files import LARGEST_PYTHON, python_tree, read_bytes
 from ...migrate import model_spec
 from ..code_digest import code_digest
+from .model_names import is_file
 
 MADE_OF = ("torch", "torchvision", "timm", "mindspore", "black")  # distributions that decide what is written
 
@@ -39,22 +41,43 @@ def mindspore_spec(name: str, args: Mapping[str, Any], source: Path | None = Non
     written whole; BadInput, WorkerFailed and BadDestination.
     """
     file = source or _cached(torch_spec(name, args))
-    return f"{file}:{maker(file, name)}"
+    own = maker(file, name)
+    # what was converted holds its arguments; a counterpart of the user's own gets them where it takes any
+    return torch_spec(f"{file}:{own.name}", args if is_file(name) and takes_arguments(own) else {})
 
 
-def maker(file: Path, name: str) -> str:
-    """The function of a file of MindSpore source that makes the model: the one of its name, else the last one."""
+def maker(file: Path, name: str) -> ast.FunctionDef | ast.ClassDef:
+    """What makes the model in a file of MindSpore source: the function or class of its name, else the last function.
+
+    Raises BadRecipe for a file that cannot be read or has neither.
+    """
     try:
         body = python_tree(read_bytes(file, LARGEST_PYTHON)).body
     except OSError as error:
         raise BadRecipe(f"model.source: {file} cannot be read: {error.strerror or error}") from None
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise BadRecipe(f"model.source: {file} is no Python: {error}") from None
-    functions = [node.name for node in body if isinstance(node, ast.FunctionDef)]
-    if not functions:
-        raise BadRecipe(f"model.source: {file} has no function that makes a model; write it with {_how(name)}")
     own = name.rpartition(":")[2]
-    return own if own in functions else functions[-1]
+    named = [node for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == own]
+    functions = [node for node in body if isinstance(node, ast.FunctionDef)]
+    if not named and not functions:
+        raise BadRecipe(
+            f"model.source: {file} has no function that makes a model, nor anything called {own}; write it with "
+            f"{_how(name)}"
+        )
+    return (named or functions)[-1]
+
+
+def takes_arguments(node: ast.FunctionDef | ast.ClassDef) -> bool:
+    """Whether a function, or the constructor of a class, takes any argument but `self`."""
+    own = isinstance(node, ast.ClassDef)
+    if isinstance(node, ast.ClassDef):
+        makes = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
+        if not makes:
+            return False  # a Cell's own constructor
+        node = makes[0]
+    given = node.args
+    return bool(given.vararg or given.kwarg or given.kwonlyargs or len(given.posonlyargs + given.args) > own)
 
 
 def needs_torch(spec: str) -> Unsupported:

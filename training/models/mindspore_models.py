@@ -31,7 +31,7 @@ from ..checkpoints import fit, is_foreign, new_head, read
 from ..recipe.schema import Model, Recipe
 from ..step.parameter_groups import picked
 from . import converted_models
-from .model_names import BLOCKS, check, is_zoo
+from .model_names import BLOCKS, check, is_ours
 
 
 def convolution(inputs: int, outputs: int, kernel: int) -> nn.Conv2d:
@@ -280,10 +280,10 @@ def of_recipe(model: Model) -> nn.Cell:
 
     Raises BadRecipe, and what converting a model raises (see converted_models.py).
     """
-    if not is_zoo(model.name):
+    if is_ours(model.name):
         return build(model.name, **model.args)
     spec = model_spec.parse(converted_models.mindspore_spec(model.name, model.args, model.source))
-    net = model_spec.function(spec)()
+    net = model_spec.function(spec)(*spec.args, **spec.kwargs)
     if not isinstance(net, nn.Cell):
         raise BadRecipe(f"model.source: {spec.name} of {spec.place} returns {type(net).__name__}, not a Cell")
     return net.set_train(False)

@@ -59,12 +59,23 @@ def is_zoo(name: str) -> bool:
     return zoo in ZOOS and bool(colon) and model.isidentifier()
 
 
+def is_file(name: str) -> bool:
+    """Whether a model is a function or a class of a file of the user's, as `net.py:Net`."""
+    place, colon, own = name.rpartition(":")
+    return bool(colon) and place.endswith(".py") and own.isidentifier()
+
+
+def is_ours(name: str) -> bool:
+    """Whether a model is one of msmigrate's own, which needs no source in MindSpore."""
+    return not is_zoo(name) and not is_file(name)
+
+
 def check(name: str, arguments: Mapping[str, Any]) -> None:
     """Raise BadRecipe unless `name` is a model and every one of `arguments` is an argument of it with a fit value.
 
     The message names the closest known names.
     """
-    if is_zoo(name):
+    if not is_ours(name):
         odd = next((argument for argument in arguments if not argument.isidentifier()), None)
         if odd is not None:
             raise BadRecipe(f"model {name}: {odd!r} is no name of an argument")
@@ -74,7 +85,7 @@ def check(name: str, arguments: Mapping[str, Any]) -> None:
         return
     if name not in ARGUMENTS:
         ours = _closest(name, NAMES)
-        zoos = "; of others a recipe takes torchvision:NAME and timm:NAME, with arguments by keyword"
+        zoos = "; of others a recipe takes torchvision:NAME, timm:NAME and FILE.py:NAME, with arguments by keyword"
         ours += zoos * (":" in name)
         raise BadRecipe(f"no model is called {name!r}; {ours}")
     for argument, value in arguments.items():

@@ -15,7 +15,7 @@ from ...migrate import model_spec
 from ...migrate import torch_models as zoo
 from ..recipe.schema import Model
 from ..step.parameter_groups import picked
-from .model_names import BLOCKS, check, is_zoo
+from .model_names import BLOCKS, check, is_ours
 
 
 class LeNet5(nn.Module):
@@ -88,7 +88,7 @@ def build(name: str, **arguments: Any) -> nn.Module:
     Raises BadRecipe for a model or an argument that nobody knows.
     """
     check(name, arguments)
-    if is_zoo(name):
+    if not is_ours(name):
         with warnings.catch_warnings():  # GoogLeNet and Inception announce a new default
             warnings.simplefilter("ignore")
             return zoo.build(model_spec.parse(name)._replace(kwargs=arguments))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -93,6 +94,29 @@ class Problem:
     error: MsmigrateError
 
 
+def _own_file(model: Model) -> Iterator[Problem]:
+    """What a model of the user's own has to say, and what another's must not."""
+    if model_names.is_ours(model.name) and model.source is not None:
+        message = f"model.source: {model.name} is msmigrate's own; source is for torchvision:, timm: and FILE.py:NAME"
+        yield Problem(("model", "source"), BadRecipe(message))
+    if not model_names.is_file(model.name):
+        if model.classes is not None:
+            message = f"model.classes is for FILE.py:NAME; of {model.name} write args: {{num_classes: {model.classes}}}"
+            yield Problem(("model", "classes"), BadRecipe(message))
+        return
+    if model.source is None:
+        own = Path(model.name.rpartition(":")[0])
+        message = f"model: {model.name} wants source: FILE, its counterpart in MindSpore; msmigrate convert-model "
+        message += f"{model.name} -o {own.stem}_mindspore.py writes one"
+        yield Problem(("model",), BadRecipe(message))
+    if model.classes is None and "num_classes" not in model.args:
+        message = f"model: say how many classes {model.name} tells apart, as classes: 10"
+        yield Problem(("model",), BadRecipe(message))
+    if model.classes is not None and model.args.get("num_classes", model.classes) != model.classes:
+        message = f"model.classes is {model.classes} and its num_classes {model.args['num_classes']}: leave one out"
+        yield Problem(("model", "classes"), BadRecipe(message))
+
+
 def first_problem(recipe: Recipe) -> Problem | None:
     """The first thing about the recipe that cannot be run, or None."""
     return next(_problems(recipe), None)
@@ -106,9 +130,7 @@ def _problems(recipe: Recipe) -> Iterator[Problem]:
         yield Problem(("model", "args", argument) if argument else ("model",), error)
     if recipe.model.checkpoint is not None and not recipe.model.checkpoint.name:
         yield Problem(("model", "checkpoint"), BadRecipe("model.checkpoint: is empty; it is a file's path"))
-    if recipe.model.source is not None and not model_names.is_zoo(recipe.model.name):
-        message = f"model.source: {recipe.model.name} is msmigrate's own; source is for torchvision:NAME and timm:NAME"
-        yield Problem(("model", "source"), BadRecipe(message))
+    yield from _own_file(recipe.model)
     yield from _fine_tuning(recipe.model)
     for key, source in (("source", recipe.data.source), ("validation", recipe.data.validation)):
         if source is not None:

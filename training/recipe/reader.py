@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from ... import yaml_reader
 from ...errors import BadInput, BadRecipe, MsmigrateError
 from ...printable import shortened
+from ..models import model_names
 from .schema import ASK, IN_FOLDERS, Recipe, explain, worst
 
 DEFAULT = Path(__file__).parent.parent.parent / "recipes" / "resnet50.yaml"
@@ -112,7 +113,7 @@ def _missing(error: ValidationError, first: Any) -> str:
 NEEDED: dict[str, Any] = {"model": {"name": "resnet18"}, "optimizer": {"name": "SGD", "args": {"lr": 0.1}}}
 LINES = {"model": "{name: resnet18}", "optimizer": "{name: SGD, args: {lr: 0.1}}"}
 WANTED = {  # what to write where a draft asks
-    "model": "torchvision:NAME, timm:NAME or one of msmigrate's own; with --torch and --mindspore any, it is not built",
+    "model": "torchvision:NAME, timm:NAME, FILE.py:NAME or one of msmigrate's own; a pair's (--torch) is not built",
     "model.checkpoint": "the file of a state_dict that training starts from, or take the line out",
     "data": "where the images come from, and how they are prepared",
     "data.source": "folder:PATH, cifar10:PATH, digits or photographs",
@@ -171,6 +172,9 @@ def _beside(recipe: Recipe, folder: Path) -> Recipe:
     for key, path in (("checkpoint", model.checkpoint), ("source", model.source)):
         if path is not None:
             model = model.model_copy(update={key: folder / expanded(path)})
+    if model_names.is_file(model.name):
+        place, _, own = model.name.rpartition(":")
+        model = model.model_copy(update={"name": f"{folder / expanded(Path(place))}:{own}"})
     places = {"source": data.source, "validation": data.validation}
     data = data.model_copy(update={key: _absolute(source, folder) for key, source in places.items()})
     return recipe.model_copy(update={"model": model, "data": data})

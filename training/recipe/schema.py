@@ -23,11 +23,12 @@ from pydantic import (
 )
 
 from ...errors import BadInput, BadRecipe
-from ...input_files import LARGEST_PYTHON, read_bytes
+from ...input_files import LARGEST_PYTHON, read_bytes, with_neighbours
 from ...mappings import table
 from ...mappings.rows import build
 from ...migrate import model_spec
 from ...printable import quoted
+from ..models import model_names
 
 StrictT = TypeVar("StrictT", bound="Strict")
 
@@ -64,17 +65,25 @@ class Model(Part):
     """The network by name, and optionally the checkpoint that training starts from, and what of it trains.
 
     source: of one of torchvision's or timm's, the MindSpore source that convert-model wrote; None: it is converted when
-    it is needed. fresh: weights that the checkpoint does not give, such as a new head's; they start as the model draws
-    them. freeze: parameters that do not train. freeze_statistics: norms whose running statistics neither move nor are
-    replaced by the batch's while training. These three are globs over torch's names, of which "!PATTERN" takes back.
-    A name alone stands for a model, as on the command line: torchvision:resnet18(num_classes=10).
+    it is needed. Of one of the user's own, FILE.py:NAME, the file of its counterpart, which has to be there. classes:
+    how many classes one of the user's tells apart, where no argument num_classes says so. fresh: weights that the
+    checkpoint does not give, such as a new head's; they start as the model draws them. freeze: parameters that do not
+    train. freeze_statistics: norms whose running statistics neither move nor are replaced by the batch's while
+    training. These three are globs over torch's names, of which "!PATTERN" takes back. A name alone stands for a model,
+    as on the command line: torchvision:resnet18(num_classes=10).
     """
 
     checkpoint: Path | None = Field(default=None, strict=False)
     source: Path | None = Field(default=None, strict=False)
+    classes: PositiveInt | None = None
     fresh: list[str] = Field(default_factory=list)
     freeze: list[str] = Field(default_factory=list)
     freeze_statistics: list[str] = Field(default_factory=list)
+
+    @property
+    def num_classes(self) -> int:
+        """How many classes it tells apart: the model's own default where nothing says so."""
+        return self.classes or model_names.num_classes(self.name, self.args)
 
     @property
     def draws(self) -> bool:
@@ -342,11 +351,14 @@ class Recipe(Strict):
         if self.model.checkpoint is not None:
             tree["model"]["checkpoint"] = "a checkpoint"
         tree["model"].pop("source")
-        for key in FINE_TUNING:  # a recipe without has the digest that it had before there were any
+        for key in (*FINE_TUNING, "classes"):  # a recipe without has the digest that it had before there were any
             if not tree["model"][key]:
                 del tree["model"][key]
         if self.model.source is not None:
             tree["model"]["source"] = _content(self.model.source)
+        if model_names.is_file(self.model.name):
+            place, _, own = self.model.name.rpartition(":")
+            tree["model"]["name"] = [own, _content(Path(place))]
         kind, colon, _ = self.data.source.partition(":")
         tree["data"]["source"] = kind + colon if kind + colon in IN_FOLDERS else self.data.source
         return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
@@ -442,8 +454,12 @@ def _full_name(name: str) -> str:
 
 
 def _content(source: Path) -> str:
-    """The digest of a file of source. Raises BadRecipe where it cannot be read."""
-    try:
-        return hashlib.sha256(read_bytes(source, LARGEST_PYTHON).replace(b"\r\n", b"\n")).hexdigest()
-    except OSError as error:
-        raise BadRecipe(f"model.source: {source} cannot be read: {error.strerror or error}") from None
+    """The digest of a file of source and of those beside it that it imports. Raises BadRecipe where one cannot be
+    read."""
+    contents = []
+    for file in with_neighbours(source):
+        try:
+            contents.append(hashlib.sha256(read_bytes(file, LARGEST_PYTHON).replace(b"\r\n", b"\n")).hexdigest())
+        except OSError as error:
+            raise BadRecipe(f"the model's {file} cannot be read: {error.strerror or error}") from None
+    return contents[0] if len(contents) == 1 else hashlib.sha256("".join(contents).encode()).hexdigest()

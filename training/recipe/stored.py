@@ -106,6 +106,7 @@ def _within_limits(recipe: Recipe) -> None:
     data = recipe.data
     transforms = [*data.transforms, *(data.eval_transforms or ())]
     limits = {
+        "model.classes": (recipe.model.classes or 1, CLASSES),
         "data.batch": (data.batch, BATCH),
         "data.eval_batch": (data.eval_batch or 1, BATCH),
         "data.workers": (data.workers, WORKERS),
@@ -128,12 +129,19 @@ def _sizes(value: Any) -> int:
 
 def foreign_argument(model: Model) -> str | None:
     """What of a model's arguments is not known to be harmless, in words; None where all are."""
-    if not model_names.is_zoo(model.name):  # msmigrate's own, whose arguments are known, and only may be too large
+    if model_names.is_file(model.name):
+        return "a file of its user's, which only the user names"
+    if model_names.is_ours(model.name):  # msmigrate's own, whose arguments are known, and only may be too large
         large = (
             name for name, value in model.args.items() if _sizes(value) > (BLOCKS if name == "layers" else CLASSES)
         )
         found = next(large, None)
         return None if found is None else f"{found}={_short(model.args[found])}, which is too large for a checkpoint's"
+    return odd_argument(model)
+
+
+def odd_argument(model: Model) -> str | None:
+    """The first argument of a model that is not msmigrate's own which is not known to be harmless, in words."""
     for name, value in model.args.items():
         if name not in HARMLESS:
             return f"{name}={_short(value)}, which it may not say: only the user says {name}"

@@ -20,7 +20,6 @@ from ..data.mindspore_dataloader import Loader
 from ..data.sources import open_sources
 from ..models import mindspore_models
 from ..models.mindspore_models import load_start, load_weights
-from ..models.model_names import num_classes
 from ..recipe.schema import Recipe
 from ..step.mindspore_step import TrainStep
 from ..step.mindspore_step_state import completed, load_state
@@ -107,7 +106,7 @@ def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
     BadCheckpoint for weights that do not fit the net; BadDestination where another run's checkpoints stand.
     """
     seed = recipe.seed if job.seed is None else job.seed
-    classes = num_classes(recipe.model.name, recipe.model.args)
+    classes = recipe.model.num_classes
     source, validation = open_sources(recipe.data, classes)
     loader = Loader(source, recipe, training=True, rank=team.rank, world=team.size, seed=seed, warn=log.warn)
     validator = None

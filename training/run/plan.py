@@ -14,7 +14,6 @@ from ...errors import BadRecipe
 from ...workers.mindspore_environment import INSTRUCTION_SET, LOG_LEVEL
 from ..data.sources import WITH_TEST_IMAGES, Source, open_sources
 from ..device_targets import Targets, free_memory
-from ..models import model_names
 from ..recipe.schema import Recipe, Schedule
 from .train_job import Job
 
@@ -48,7 +47,7 @@ def look(recipe: Recipe, processes: int = 1) -> RunData:
     Raises BadInput or BadRecipe, in one line with the remedy, for a source that is not there, for more classes than
     the model has, a label out of range, a validation set of other classes, and a batch larger than a process's shard.
     """
-    classes = model_names.num_classes(recipe.model.name, recipe.model.args)
+    classes = recipe.model.num_classes
     training, held_out = open_sources(recipe.data, classes)
     facts = _facts(recipe.data.source, training)
     validation = None if held_out is None else _facts(str(recipe.data.validation), held_out)

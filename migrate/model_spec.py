@@ -71,11 +71,12 @@ def names_a_model(word: Path | None) -> bool:
     return word is not None and not word.exists() and FORM.fullmatch(str(word)) is not None
 
 
-def check(text: str, framework: str) -> Spec:
+def check(text: str, framework: str, *, called: bool = True) -> Spec:
     """Parse a name, and make sure by reading alone that it leads to a function: nothing is imported, and nothing runs.
 
-    framework: "torch" or "mindspore", whose model it names. What cannot be known by reading is let through, such as a
-    function that `import *` brings. Raises BadInput.
+    framework: "torch" or "mindspore", whose model it names. called: it is called with the arguments that stand there,
+    which have to fit. What cannot be known by reading is let through, such as a function that `import *` brings. Raises
+    BadInput.
     """
     spec = parse(text)
     theirs = ZOOS.get(spec.place, framework)
@@ -87,7 +88,7 @@ def check(text: str, framework: str) -> Spec:
     elif spec.place != OWN:
         file = Path(spec.place) if spec.place.endswith(".py") else _file_of(spec.place)
         if file is not None:
-            _check_function(file, spec)
+            _check_function(file, spec, called)
     return spec
 
 
@@ -147,7 +148,7 @@ def _elsewhere(name: str) -> importlib.machinery.ModuleSpec | None:
         return None
 
 
-def _check_function(file: Path, spec: Spec) -> None:
+def _check_function(file: Path, spec: Spec, called: bool) -> None:
     """Raise BadInput where a file cannot be read as Python, or its top level does not bind the function."""
     tree = _source(file)
     bound: dict[str, list[ast.AST]] = {}
@@ -157,7 +158,7 @@ def _check_function(file: Path, spec: Spec) -> None:
     if not nodes and not _binds_unseen(tree, spec.name, bound):
         made = [name for name, found in bound.items() if isinstance(found[0], (ast.FunctionDef, ast.ClassDef))]
         raise BadInput(f"{spec.place} has no function {spec.name}{_near(spec.name, made)}")
-    if len(nodes) == 1:
+    if len(nodes) == 1 and called:
         _check_call(file, nodes[0], spec)
 
 

@@ -114,7 +114,7 @@ def _rows_in_charge(first: Finding, recipe: Recipe) -> list[str]:
     if first.stage == "data":
         return [part.name for part in recipe.data.transforms]
     if first.stage == "loss":
-        return [recipe.loss.name]
+        return [] if recipe.loss.own else [recipe.loss.name]
     if first.part.of_buffers:
         return ["BatchNorm2d"]
     if first.stage == "update":

@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from ..errors import BadInput
+from ..migrate import model_spec
 from ..migrate.checkpoint.formats.registry import check_checkpoint
 from ..migrate.checkpoint.name_map import read_rules
 from ..migrate.model_spec import parse as parse_spec
@@ -77,6 +78,13 @@ def check_inputs(recipe: Recipe, pair: Pair | None, sides: Sequence[str] = SIDES
         maker(recipe.model.source, recipe.model.name)
     if pair is None and "torch" in sides and recipe.model.checkpoint is not None:
         check_checkpoint(str(recipe.model.checkpoint), for_torch=True)
+    if recipe.loss.own:
+        try:
+            model_spec.check(recipe.loss.counterpart, "mindspore", called=False)
+            if "torch" in sides:
+                model_spec.check(recipe.loss.name, "torch", called=False)
+        except BadInput as error:
+            raise BadInput(f"loss: {error}") from None
     if draws and (pair is None or pair.batch is None):
         check_place(recipe.data.source)
 

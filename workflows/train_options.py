@@ -53,11 +53,12 @@ def refuse_unsaid(options: Options, recipe: Recipe) -> None:
     if options.recipe is not None or not options.resume or previous(options.folder) is None:
         return
     model, foreign = recipe.model, foreign_argument(recipe.model)
-    if model.source is not None or foreign is not None:
-        what = f"imported from {model.source}" if model.source is not None else f"built with {foreign}"
+    source = model.source if model.source is not None else recipe.loss.source
+    if source is not None or foreign is not None:
+        what = f"net is built with {foreign}" if source is None else f"net or loss is imported from {source}"
         raise NotTrusted(
-            f"{options.folder / JOB_FILE} says that the run is of {options.recipe_file}, whose net is {what}; if that "
-            "is the recipe, say so",
+            f"{options.folder / JOB_FILE} says that the run is of {options.recipe_file}, whose {what}; if that is the "
+            "recipe, say so",
             (str(options.recipe_file),),
         )
 

@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from msmigrate.errors import BadDestination, BadRecipe, Unsupported
+from msmigrate.errors import BadDestination, BadInput, BadRecipe, Unsupported
 from msmigrate.parity.align.alignment import Alignment, Match
 from msmigrate.parity.align.match_layers import check_recipe
+from msmigrate.parity.job import check_inputs
 from msmigrate.training.models import converted_models, model_names
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.training.recipe import schema
+from msmigrate.workflows.parity_step import parity_step
 
 RECIPE = "model: {model}\noptimizer: {{name: SGD, args: {{lr: 0.1}}}}\n"
 SOURCE = "from mindspore import nn\n\n\ndef other():\n    return 1\n\n\ndef resnet18():\n    return nn.Cell()\n"
@@ -66,7 +68,7 @@ def test_a_source_counts_by_its_content(tmp_path: Path) -> None:
     assert recipe.digest != before
     assert recipe.digest != load(tmp_path, "torchvision:resnet18").digest
     (tmp_path / "net.py").unlink()
-    with pytest.raises(BadRecipe, match=r"the model's .*net.py cannot be read: No such file"):
+    with pytest.raises(BadRecipe, match=r"the recipe's .*net.py cannot be read: No such file"):
         _ = recipe.digest
 
 
@@ -192,3 +194,62 @@ def test_names_that_differ_are_refused_where_training_goes_by_them(tmp_path: Pat
     check_recipe(plain, Alignment((match,), classes=3))
     with pytest.raises(BadRecipe, match=r"model.classes is 3, and .* gives 4 numbers an image"):
         check_recipe(plain, Alignment((match,), classes=4))
+
+
+LOSS = "model: lenet5\nloss: {loss}\noptimizer: {{name: SGD}}\n"
+
+
+@pytest.mark.parametrize(
+    ("loss", "said"),
+    [
+        ("{name: losses.py:focal}", "loss: .*losses.py:focal wants source: FILE, with focal in MindSpore"),
+        ("{name: CrossEntropyLoss, source: losses.py}", "loss.source is for FILE.py:NAME; CrossEntropyLoss is"),
+        ("{name: losses.py}", "losses.py"),
+    ],
+)
+def test_mistakes_about_a_loss_are_told(tmp_path: Path, loss: str, said: str) -> None:
+    (tmp_path / "recipe.yaml").write_text(LOSS.format(loss=loss))
+    with pytest.raises(BadInput, match="recipe.yaml:2: .*" + said):
+        recipes.load(tmp_path / "recipe.yaml")
+
+
+def test_a_loss_of_one_s_own_is_looked_for_on_both_sides_and_counts_by_its_content(tmp_path: Path) -> None:
+    file = tmp_path / "recipe.yaml"
+    file.write_text(LOSS.format(loss="{name: losses.py:focal, args: {gamma: 2.0}, source: port.py}"))
+    recipe = recipes.load(file)
+    assert recipe.loss.own and not recipe.one_hot and recipe.loss.counterpart == f"{tmp_path / 'port.py'}:focal"
+    for name, said in (("port.py", "there is no file .*port.py"), ("losses.py", "there is no file .*losses.py")):
+        with pytest.raises(BadInput, match=f"loss: {said}"):
+            check_inputs(recipe, None, draws=False)
+        (tmp_path / name).write_text("def focal(outputs, labels, gamma): pass\n")
+    check_inputs(recipe, None, draws=False)
+    before = recipe.digest
+    for name in ("port.py", "losses.py"):
+        (tmp_path / name).write_text("def focal(outputs, labels, gamma): return 1\n")
+        assert recipe.digest != before
+        before = recipe.digest
+    (tmp_path / "port.py").write_text("def fokal(outputs, labels): pass\n")
+    with pytest.raises(BadInput, match=r"loss: .*port.py has no function focal; did you mean fokal\?"):
+        check_inputs(recipe, None, draws=False)
+    file.write_text("model: lenet5\noptimizer: {name: SGD}\n")
+    assert recipes.load(file).digest == "2be0c793aecaa6eb"  # as it was before there were any
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("fault", ["", ".sum()"])
+def test_a_loss_of_one_s_own_is_proven_and_a_wrong_one_named(tmp_path: Path, fault: str) -> None:
+    torch = "import torch\nfrom torch import nn\n\n\nclass Squared(nn.Module):\n"
+    torch += "    def forward(self, x, y):\n        y = nn.functional.one_hot(y, x.shape[1]).to(x.dtype)\n"
+    torch += "        return ((x - y) ** 2).mean(1).mean()\n"
+    port = "from mindspore import nn, ops\n\n\nclass Squared(nn.Cell):\n    def construct(self, x, y):\n"
+    port += f"        y = ops.one_hot(y, x.shape[1])\n        return ((x - y) ** 2).mean(1){fault or '.mean()'}\n"
+    (tmp_path / "losses.py").write_text(torch)
+    (tmp_path / "port.py").write_text(port)
+    file = tmp_path / "recipe.yaml"
+    file.write_text(
+        "model: lenet5\nloss: {name: losses.py:Squared, source: port.py}\noptimizer: {name: SGD, args: {lr: 0.1}}\n"
+        "data: {source: digits, batch: 4, transforms: [{name: Resize, args: {size: 32}}, {name: ToTensor}]}\n"
+    )
+    report = parity_step(file).report
+    assert report.parity is not bool(fault)
+    assert not fault or [cause.fault for cause in report.causes if cause.stage == "loss"] == ["loss-factor"]

@@ -21,7 +21,6 @@ from mindspore import Tensor, dataset
 from PIL import Image
 
 from ...errors import BadInput, BadRecipe, MsmigrateError, Unsupported, WorkerFailed
-from ...mappings import table
 from ..recipe.schema import Recipe
 from ..recipe.transforms import parts, refuse_random
 from . import dataset_cache
@@ -269,7 +268,7 @@ class Loader:
             assert self.recipe.mixup is not None
             mix, smoothing = self._mix(images.shape, epoch, step), self.recipe.mixup.label_smoothing
             labels = soft_targets(classes, mix, self._classes, smoothing)
-        elif table.row(self.recipe.loss.name).short != "CrossEntropyLoss":
+        elif self.recipe.rows:
             labels = soft_targets(classes, Mix(False), self._classes, 0.0)
         else:
             labels = classes

@@ -17,7 +17,7 @@ from ..models import model_names
 from ..step.parameter_groups import BACK
 from . import arguments
 from . import transforms as random_parts
-from .schema import FINE_TUNING, FOLDER, IN_FOLDERS, Data, Model, Part, Recipe, explain, table_args, worst
+from .schema import FINE_TUNING, FOLDER, IN_FOLDERS, Data, Loss, Model, Part, Recipe, explain, table_args, worst
 
 SYNTHETIC = "synthetic"
 SOURCES = ("photographs", "digits", "digits:train", "digits:test", SYNTHETIC)
@@ -137,19 +137,32 @@ def _problems(recipe: Recipe) -> Iterator[Problem]:
             yield from _source(key, source)
     yield from _transforms(recipe.data)
     yield from _together(recipe)
-    yield from _part("loss", recipe.loss, ("loss",))
-    if (loss := table.row(recipe.loss.name).short) not in LOSSES:
-        message = f"loss: {loss} wants other targets than a step has; it can have {', '.join(LOSSES)}"
-        yield Problem(("loss", "name"), BadRecipe(message))
-    if recipe.loss.args.get("reduction", "mean") not in REDUCTIONS:
-        message = f"loss.args.reduction: a step needs one number, so {' or '.join(REDUCTIONS)}"
-        yield Problem(("loss", "args", "reduction"), BadRecipe(message))
+    yield from _loss(recipe.loss)
     yield from _part("optimizer", recipe.optimizer, ("optimizer",))
     for index, group in enumerate(recipe.optimizer.groups):
         part = Part(name=recipe.optimizer.name, args=group.args)
         yield from _part("optimizer", part, ("optimizer", "groups", index), partial=True)
     if recipe.schedule:
         yield from _schedule(recipe.schedule)
+
+
+def _loss(loss: Loss) -> Iterator[Problem]:
+    """A loss of the user's names its counterpart; another is one of those that a step has the targets for."""
+    if loss.own:
+        if loss.source is None:
+            message = f"loss: {loss.name} wants source: FILE, with {loss.name.rpartition(':')[2]} in MindSpore"
+            yield Problem(("loss",), BadRecipe(message))
+        return
+    if loss.source is not None:
+        message = f"loss.source is for FILE.py:NAME; {loss.name} is msmigrate's own"
+        yield Problem(("loss", "source"), BadRecipe(message))
+    yield from _part("loss", loss, ("loss",))
+    if (name := table.row(loss.name).short) not in LOSSES:
+        message = f"loss: {name} wants other targets than a step has; it can have {', '.join(LOSSES)}, or FILE.py:NAME"
+        yield Problem(("loss", "name"), BadRecipe(message))
+    if loss.args.get("reduction", "mean") not in REDUCTIONS:
+        message = f"loss.args.reduction: a step needs one number, so {' or '.join(REDUCTIONS)}"
+        yield Problem(("loss", "args", "reduction"), BadRecipe(message))
 
 
 def _fine_tuning(model: Model) -> Iterator[Problem]:

@@ -172,12 +172,19 @@ def _beside(recipe: Recipe, folder: Path) -> Recipe:
     for key, path in (("checkpoint", model.checkpoint), ("source", model.source)):
         if path is not None:
             model = model.model_copy(update={key: folder / expanded(path)})
-    if model_names.is_file(model.name):
-        place, _, own = model.name.rpartition(":")
-        model = model.model_copy(update={"name": f"{folder / expanded(Path(place))}:{own}"})
+    model = model.model_copy(update={"name": _file(model.name, folder)})
+    loss = recipe.loss.model_copy(update={"name": _file(recipe.loss.name, folder)})
+    if loss.source is not None:
+        loss = loss.model_copy(update={"source": folder / expanded(loss.source)})
     places = {"source": data.source, "validation": data.validation}
     data = data.model_copy(update={key: _absolute(source, folder) for key, source in places.items()})
-    return recipe.model_copy(update={"model": model, "data": data})
+    return recipe.model_copy(update={"model": model, "data": data, "loss": loss})
+
+
+def _file(name: str, folder: Path) -> str:
+    """FILE.py:NAME with its file taken from `folder`; any other name as it is."""
+    place, _, own = name.rpartition(":")
+    return f"{folder / expanded(Path(place))}:{own}" if model_names.is_file(name) else name
 
 
 def expanded(path: Path) -> Path:

@@ -144,6 +144,22 @@ class Mixup(Strict):
         return self
 
 
+class Loss(Part):
+    """The loss and its arguments; source: of one of the user's own, FILE.py:NAME, the file of its counterpart."""
+
+    source: Path | None = Field(default=None, strict=False)
+
+    @property
+    def own(self) -> bool:
+        """Whether it is the user's: a function of (outputs, labels), or a class of such functions."""
+        return model_names.is_file(self.name)
+
+    @property
+    def counterpart(self) -> str:
+        """What of `source` is the same loss in MindSpore: the function or class of the same name."""
+        return f"{self.source}:{self.name.rpartition(':')[2]}"
+
+
 class Group(Strict):
     """Parameters by glob patterns over their state_dict names, and the optimizer arguments they get instead."""
 
@@ -314,7 +330,7 @@ class Recipe(Strict):
 
     model: Model
     data: Data = Field(default_factory=Data)
-    loss: Part = Field(default_factory=lambda: Part(name="CrossEntropyLoss"))
+    loss: Loss = Field(default_factory=lambda: Loss(name="CrossEntropyLoss"))
     optimizer: Optimizer
     schedule: Schedule | None = None
     clip: Clip | None = None
@@ -356,9 +372,13 @@ class Recipe(Strict):
                 del tree["model"][key]
         if self.model.source is not None:
             tree["model"]["source"] = _content(self.model.source)
-        if model_names.is_file(self.model.name):
-            place, _, own = self.model.name.rpartition(":")
-            tree["model"]["name"] = [own, _content(Path(place))]
+        del tree["loss"]["source"]
+        if self.loss.source is not None:
+            tree["loss"]["source"] = _content(self.loss.source)
+        for key, name in (("model", self.model.name), ("loss", self.loss.name)):
+            if model_names.is_file(name):
+                place, _, own = name.rpartition(":")
+                tree[key]["name"] = [own, _content(Path(place))]
         kind, colon, _ = self.data.source.partition(":")
         tree["data"]["source"] = kind + colon if kind + colon in IN_FOLDERS else self.data.source
         return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
@@ -366,7 +386,12 @@ class Recipe(Strict):
     @property
     def one_hot(self) -> bool:
         """Whether the loss wants float targets of the logits' shape rather than class indices."""
-        return self.mixup is not None or table.row(self.loss.name).short != "CrossEntropyLoss"
+        return self.mixup is not None or self.rows
+
+    @property
+    def rows(self) -> bool:
+        """Whether the loss wants such targets of a batch that is not mixed; one of the user's gets class indices."""
+        return not self.loss.own and table.row(self.loss.name).short != "CrossEntropyLoss"
 
 
 def table_args(part: Part) -> dict[str, Any]:
@@ -461,5 +486,5 @@ def _content(source: Path) -> str:
         try:
             contents.append(hashlib.sha256(read_bytes(file, LARGEST_PYTHON).replace(b"\r\n", b"\n")).hexdigest())
         except OSError as error:
-            raise BadRecipe(f"the model's {file} cannot be read: {error.strerror or error}") from None
+            raise BadRecipe(f"the recipe's {file} cannot be read: {error.strerror or error}") from None
     return contents[0] if len(contents) == 1 else hashlib.sha256("".join(contents).encode()).hexdigest()

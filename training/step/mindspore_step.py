@@ -13,6 +13,7 @@ from mindspore import dtype as mstype
 
 from ...errors import BadRecipe
 from ...mappings import table
+from ...migrate import model_spec
 from ..models.mindspore_models import Canonical, canonical_parameters
 from ..recipe.schema import Ema, Part, Recipe, construct, decay
 from .mindspore_amp import LossScale, Precision
@@ -79,9 +80,25 @@ def times(grads: Any, factor: Any) -> Any:
     return _map(ops.partial(_times, factor), grads)
 
 
-def build_loss(recipe: Recipe) -> nn.Cell:
-    """The recipe's loss, every argument written; list arguments (class weights) become float32 tensors."""
-    return construct(recipe.loss)
+def build_loss(recipe: Recipe) -> Callable[..., Any]:
+    """The recipe's loss, a function of (outputs, labels).
+
+    Of msmigrate's own, every argument is written, and list arguments (class weights) become float32 tensors.
+    """
+    made: Callable[..., Any]
+    if not recipe.loss.own:
+        made = construct(recipe.loss)
+        return made
+    found = model_spec.function(model_spec.parse(recipe.loss.counterpart))
+    args = recipe.loss.args
+    if isinstance(found, type):
+        made = found(**args)
+        return made
+
+    def loss(outputs: Any, labels: Any) -> Any:
+        return found(outputs, labels, **args)
+
+    return loss if args else found
 
 
 def build_optimizer(recipe: Recipe, groups: list[tuple[dict[str, Any], list[Any]]]) -> Any:

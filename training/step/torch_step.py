@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from torch import nn
 from ...errors import BadInput, BadRecipe
 from ...mappings import table
 from ...mappings.rows import resolve
+from ...migrate import model_spec
 from ..recipe.schema import Amp, DynamicLossScale, Ema, Part, Recipe, decay, table_args
 from .parameter_groups import is_norm, parameter_groups
 
@@ -216,13 +219,27 @@ class TrainStep:
         }
 
 
-def build_loss(recipe: Recipe, like: torch.Tensor) -> nn.Module:
-    """The recipe's loss; list arguments (class weights) become tensors in the precision and on the device of `like`."""
+def build_loss(recipe: Recipe, like: torch.Tensor) -> Callable[..., Any]:
+    """The recipe's loss, a function of (outputs, labels).
+
+    Of msmigrate's own, list arguments (class weights) become tensors in the precision and on the device of `like`.
+    """
     args = {
         key: torch.tensor(value, dtype=like.dtype).to(like.device) if isinstance(value, list) else value
         for key, value in recipe.loss.args.items()
     }
-    return _construct(recipe.loss, **args)
+    if not recipe.loss.own:
+        return _construct(recipe.loss, **args)
+    found = _of_the_user(recipe.loss.name)
+    if not isinstance(found, type):
+        return partial(found, **recipe.loss.args)
+    made: Callable[..., Any] = found(**recipe.loss.args)
+    return made.to(like) if isinstance(made, nn.Module) else made
+
+
+@cache
+def _of_the_user(name: str) -> Callable[..., Any]:
+    return model_spec.function(model_spec.parse(name))
 
 
 def build_optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:

@@ -61,6 +61,7 @@ def explain(context: Context) -> list[Cause]:
 def explained(context: Context) -> Explained:
     """Look for the loss that MindSpore computes on the given logits."""
     recipe, own = context.recipe, context.paired.given.loss if context.paired is not None else None
+    own = as_written(recipe) if own is None and recipe.loss.own else own
     plain: Loss = own or as_written(recipe)
     labels = context.inputs.labels[0] if context.failed("loss", PART) else np.zeros(0)
     shape = context.inputs.logits or (len(labels), context.inputs.classes)

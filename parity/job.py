@@ -18,6 +18,7 @@ from ..training.data.sources import check_place
 from ..training.models import model_names
 from ..training.models.converted_models import maker
 from ..training.models.model_names import module_names
+from ..training.options import TARGETS
 from ..training.recipe.schema import FOLDER, Recipe
 from ..training.step.parameter_groups import matching
 from .options import StepOptions
@@ -133,6 +134,8 @@ class ParityJob(StepOptions):
                 f"(accumulate): give --batch a multiple of {self.recipe.accumulate}"
             )
         super().__post_init__()
+        if self.mindspore_device_id and self.mindspore_target == "CPU":
+            raise BadInput(f"--device-id {self.mindspore_device_id} needs a --target with devices: Ascend or GPU")
         names = module_names(self.recipe.model.name, self.recipe.model.args) if self.pair is None else None
         if names is not None:
             self.narrowing.check(names, self.recipe.model.name)
@@ -141,6 +144,22 @@ class ParityJob(StepOptions):
                 f"--continue-from goes on with the recipe's own models, not with {self.pair.torch}: prove its step "
                 "without it"
             )
+
+    @property
+    def torch_device(self) -> str:
+        """Where torch's side runs, as torch names it."""
+        return self.device or self.recipe.devices.torch
+
+    @property
+    def mindspore_target(self) -> str:
+        """Where MindSpore's side runs, as MindSpore writes it."""
+        named = self.target or self.recipe.devices.mindspore
+        return next(each for each in TARGETS if each.lower() == named.lower())
+
+    @property
+    def mindspore_device_id(self) -> int:
+        """Which of the target's devices; the recipe's is of the recipe's target."""
+        return self.device_id or (0 if self.device_id == 0 or self.target else self.recipe.devices.device_id)
 
     @property
     def fine_tunes(self) -> bool:

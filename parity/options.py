@@ -14,12 +14,12 @@ from typing import Annotated, Literal, get_args
 from ..errors import BadInput
 from ..option_fields import STDOUT, Option, check
 from ..training.options import TARGETS
+from ..training.recipe.schema import DEVICE
 
 MODES = ("pynative", "graph")
 FORMATS = ("fp32", "hf32", "tf32", "fp16", "bf16")
 INIT_SEEDS, THOROUGH_SEEDS = 3, 10
 SAMPLE = 65_536
-DEVICE = r"cpu|(cuda|npu)(:\d{1,3})?"
 
 
 Stage = Literal["data", "init", "forward", "loss", "gradients", "update"]
@@ -147,9 +147,19 @@ class StepOptions:
         float | None, Option("End a framework that says nothing for so long.", least=1, metavar="SECONDS")
     ] = None
     no_diagnosis: Annotated[bool, Option("Do not look for the causes of what fails.")] = False
-    device: Annotated[str, Option("Where torch's side runs: cpu, cuda[:N] or npu[:N].", metavar="DEVICE")] = "cpu"
-    target: Annotated[str, Option("Where MindSpore's side runs.", choices=TARGETS, any_case=True)] = "CPU"
-    device_id: Annotated[int, Option("Which of the target's devices.", least=0)] = 0
+    device: Annotated[
+        str | None,
+        Option(
+            "Where torch's side runs: cpu, cuda[:N] or npu[:N].  [default: the recipe's, else cpu]", metavar="DEVICE"
+        ),
+    ] = None
+    target: Annotated[
+        str | None,
+        Option("Where MindSpore's side runs.  [default: the recipe's, else CPU]", choices=TARGETS, any_case=True),
+    ] = None
+    device_id: Annotated[
+        int | None, Option("Which of the target's devices.  [default: the recipe's, else 0]", least=0)
+    ] = None
     continue_from: Annotated[
         Path | None, Option("A torch training checkpoint to go on from.", metavar="CKPT", reads="checkpoint")
     ] = None
@@ -157,20 +167,13 @@ class StepOptions:
     def __post_init__(self) -> None:
         _ = self.narrowing  # which knows names that are nearly a stage's
         check(self)
-        if re.fullmatch(DEVICE, self.device) is None:
+        if self.device is not None and re.fullmatch(DEVICE, self.device) is None:
             raise BadInput(f"--device {self.device}: expected cpu, cuda, cuda:1, npu or npu:1, as torch names devices")
-        if self.device_id and self.mindspore_target == "CPU":
-            raise BadInput(f"--device-id {self.device_id} needs a --target with devices: Ascend or GPU")
 
     @property
     def narrowing(self) -> Narrowing:
         """What is judged."""
         return Narrowing.to(self.stages, self.modules)
-
-    @property
-    def mindspore_target(self) -> str:
-        """The target as MindSpore writes it."""
-        return next(each for each in TARGETS if each.lower() == self.target.lower())
 
     @property
     def seeds(self) -> int:

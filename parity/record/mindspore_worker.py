@@ -127,7 +127,7 @@ def within(folder: Path) -> Iterator[None]:
 def main(options: ParityJob) -> None:
     """Record what needs no starting weights first, then wait for them."""
     folder = options.folder
-    mindspore_device.use(options.mindspore_target, options.device_id, mindspore.PYNATIVE_MODE)
+    mindspore_device.use(options.mindspore_target, options.mindspore_device_id, mindspore.PYNATIVE_MODE)
     if options.mindspore_target != "CPU":
         mindspore.set_deterministic(True)  # one run is recorded, and it has to be the one that comes again
     given = begin(options) if options.pair is not None else None
@@ -209,7 +209,7 @@ def about(options: ParityJob) -> dict[str, object]:
         "framework": "mindspore",
         "versions": {"mindspore": mindspore.__version__, "numpy": np.__version__},
         "dtype": "float32",
-        **mindspore_device.described(options.device_id),
+        **mindspore_device.described(options.mindspore_device_id),
         "seed": recipe.seed,
         "recipe": recipe.digest,
         **({run_folder.KEY: grey_level(recipe.data.transforms)} if recipe.data.fast_transforms else {}),

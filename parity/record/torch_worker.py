@@ -145,7 +145,7 @@ LAST_NORM = {"BasicBlock": "bn2", "Bottleneck": "bn3"}
 
 def main(options: ParityJob) -> None:
     """Record what needs no other trace; then, once MindSpore's trace is there, the steps themselves."""
-    device(options.device)  # before minutes of work, not after
+    device(options.torch_device)  # before minutes of work, not after
     gc.freeze()  # else release_memory() goes through all that was imported: a third of a second, seven times
     threads = torch.get_num_threads()
     torch.set_num_threads(max(1, threads // 2))  # MindSpore is at work too, and threads that wait for a core spin
@@ -178,7 +178,7 @@ def record_replayed(options: ParityJob, model: nn.Module) -> None:
     """Wait for MindSpore's replay, and run every module alone in each precision."""
     progress("torch: waiting for MindSpore's modules", State.WAITING)
     wait_for(options.folder / MINDSPORE_REPLAY / "trace.json")
-    runs = shortening(precisions(model, device(options.device)), options.precision)
+    runs = shortening(precisions(model, device(options.torch_device)), options.precision)
     replay(options.folder, model, runs, partial(about, options.recipe), options.sample, options.narrowing)
 
 
@@ -223,7 +223,7 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
         paired = Paired(given, read_alignment(options))
         inputs = replace(inputs, logits=paired.alignment.logits, scope=paired.alignment.scope)
     start = continued_from(options)
-    for name, dtype, variant, place in shortening(precisions(model, device(options.device)), options.precision):
+    for name, dtype, variant, place in shortening(precisions(model, device(options.torch_device)), options.precision):
         side = TorchSide(recipe, model, dtype, variant, paired, start, place)
         head = about(options.recipe, dtype, place)
         head |= {FINE_TUNED: fine_tuned(model, fresh)} if options.fine_tunes else {}
@@ -252,7 +252,7 @@ def record_matched(options: ParityJob, model: nn.Module, inputs: Inputs, paired:
     half = (amp is not None and amp.level != "O0") or options.precision != "fp32"
     decisions: list[bool] = []
     start = continued_from(options)
-    for name, dtype, variant, place in shortening(precisions(model, device(options.device)), options.precision):
+    for name, dtype, variant, place in shortening(precisions(model, device(options.torch_device)), options.precision):
         sides = [
             KinkSides.of(taken, Part.of_step(step), half) if taken else KinkSides({})
             for step in range(1, options.steps + 1)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msmigrate.errors import BadInput
+from msmigrate.errors import BadInput, BadRecipe
 from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.parity.options import ParityOptions, StepOptions
 from msmigrate.training.recipe import reader as recipes
@@ -86,3 +86,27 @@ def test_a_whole_number_stays_whole_and_a_float_a_float(tmp_path: Path) -> None:
 def test_what_the_command_line_refuses_the_api_refuses_too(given: dict[str, Any], said: str) -> None:
     with pytest.raises(BadInput, match=said):
         ParityOptions(**given)
+
+
+def test_a_recipe_s_devices_hold_unless_the_command_line_says_others(tmp_path: Path) -> None:
+    file = tmp_path / "recipe.yaml"
+    file.write_text(
+        "model: lenet5\noptimizer: {name: SGD}\ndevices: {torch: 'cuda:1', mindspore: Ascend, device_id: 3}\n"
+    )
+    recipe = recipes.load(file)
+
+    def of(**options: Any) -> tuple[str, str, int]:
+        job = ParityJob(recipe, tmp_path, **options)
+        return job.torch_device, job.mindspore_target, job.mindspore_device_id
+
+    assert of() == ("cuda:1", "Ascend", 3) and of(device="cpu") == ("cpu", "Ascend", 3)
+    assert of(target="cpu") == ("cuda:1", "CPU", 0) and of(device_id=0) == ("cuda:1", "Ascend", 0)
+    assert of(target="gpu", device_id=2) == ("cuda:1", "GPU", 2)
+    with pytest.raises(BadInput, match="--device-id 2 needs a --target with devices"):
+        of(target="CPU", device_id=2)
+    for odd, said in (("{torch: gpu}", "devices.torch: "), ("{mindspore: Asend}", "devices.mindspore: ")):
+        file.write_text(f"model: lenet5\noptimizer: {{name: SGD}}\ndevices: {odd}\n")
+        with pytest.raises(BadRecipe, match=f"recipe.yaml:3: {said}"):
+            recipes.load(file)
+    file.write_text("model: lenet5\noptimizer: {name: SGD}\n")
+    assert recipes.load(file).digest == recipe.digest

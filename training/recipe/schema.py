@@ -314,10 +314,23 @@ FINE_TUNING = ("fresh", "freeze", "freeze_statistics")  # the patterns of a reci
 # what a step does not depend on, and its digest leaves out
 OUTSIDE_THE_STEP: Any = {
     "train": True,
+    "devices": True,
     "not_in_this_recipe": True,
     "ignore": True,
     "data": {"validation", "eval_batch", "eval_transforms", "shuffle", "drop_last", "workers", "cache", "on_corrupt"},
 }
+
+
+DEVICE = r"cpu|(cuda|npu)(:\d{1,3})?"
+
+
+class Devices(Strict):
+    """Where parity-step and record run each side unless the command line says it: torch's device, MindSpore's target
+    and which of its devices. Where training runs is `train.target`."""
+
+    torch: str = Field(default="cpu", pattern=f"^({DEVICE})$")
+    mindspore: Literal["CPU", "Ascend", "GPU"] = "CPU"
+    device_id: NonNegativeInt = 0
 
 
 class Recipe(Strict):
@@ -342,6 +355,7 @@ class Recipe(Strict):
     mixup: Mixup | None = None
     sync_batchnorm: bool = False
     train: Train = Field(default_factory=Train)
+    devices: Devices = Field(default_factory=Devices)
     seed: int = Field(default=42, ge=0, lt=2**31)
     not_in_this_recipe: list[str] = Field(default_factory=list)
     ignore: list[str] = Field(default_factory=list)

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from ...errors import BadInput
-from ..model_spec import function, parse, serve
+from ..model_spec import parse, serve
 from ..torch_models import build
 
 
@@ -58,7 +58,7 @@ def public_name(cls: type) -> str:
 def optimizer_report(text: str) -> dict[str, Any]:
     """Build both and describe the groups; raises BadInput when the function returns something else."""
     spec = parse(text)
-    built = function(spec)(*spec.args, **spec.kwargs)
+    built = build(spec)
     if not isinstance(built, tuple) or len(built) != 2:
         raise BadInput(f"it returns {type(built).__name__}, not (model, optimizer)")
     model, optimizer = built

@@ -19,7 +19,7 @@ from ..rewrite.library_lookups import ChosenEntries
 from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration
 from ..rewrite.rewriter import rewrite_function
 from ..rewrite.signatures import SignatureRewriter, names_in
-from ..source_files import OWN, Constant, local_names, short
+from ..source_files import OWN, Constant, local_names, says_its_value, short
 from .imports import Imports, report_undefined, undefined
 from .model_function import ModelFunction
 from .unused_code import defines, tidy
@@ -103,12 +103,20 @@ class FileBuilder(Program):
 
     def _constant(self, origin: Constant) -> str:
         if origin.key not in self.definitions:
-            made = self._attribute(origin.file, origin.node)
+            made = self._attribute(origin.file, self._computed(origin))
             for inner in ast.walk(made):
                 if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store) and inner.id == origin.name:
                     inner.id = self.called(origin.key)
             self.definitions.setdefault(origin.key, made)
         return self.called(origin.key)
+
+    def _computed(self, origin: Constant) -> ast.Assign | ast.AnnAssign:
+        """The statement, with the value that it gave where it asks more than its own file: the command line's words."""
+        module = next((name for name, file in self.modules.items() if file == origin.file), "")
+        known = self.facts.constants.get(module, {})
+        if origin.name not in known or says_its_value(origin.node, self.names(origin.file).name):
+            return origin.node
+        return ast.Assign([ast.Name(origin.name, ast.Store())], self.model.expression(known[origin.name]))
 
     def called(self, qualified: str) -> str:
         """The name in the new file of a class, function or constant: `pkg.layers.Block`, `layers.py:WIDTH`."""

@@ -469,6 +469,8 @@ class Observations:
         self.files: dict[str, str] = report.get("files", {})  # of modules whose classes were seen
         self.beside: dict[str, str] = report.get("beside", {})  # of the other modules of their packages
         self.names: dict[str, dict[str, str]] = report.get("names", {})  # of modules: what they import of other modules
+        constants = report.get("constants_of", {}).items()
+        self.constants: dict[str, dict[str, Any]] = {k: {n: from_json(v) for n, v in at.items()} for k, at in constants}
         self.root = from_json(report["root"])  # how the model is made
         self.taken_out: bool = report.get("taken_out", False)  # whether modules stood in another one before
         self.records: dict[str, Record] = {k: from_json(v) for k, v in report.get("records", {}).items()}

@@ -52,6 +52,7 @@ SITE = Path(torch.__file__).parents[1]  # where packages are installed
 
 # what describing an object may call itself
 OF_OBJECTS = {"__getattribute__", "__getattr__", "__setattr__", "__eq__", "__hash__", "__repr__", "__str__", "__len__"}
+NOWHERE = -1  # the place of a call that stands in no source
 
 
 class Way(NamedTuple):
@@ -73,7 +74,8 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack) -> dict[str, 
     quietly()
     spec = parse(text)
     install_simplified()
-    make = builder(spec)
+    notes: list[str] = []
+    make = builder(spec, notes)
     with suppress(Exception), torch.device("meta"):
         make()  # what is imported meanwhile is not the model's
     way, codes = _first(make, spec, shapes)
@@ -104,11 +106,13 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack) -> dict[str, 
     return {
         "functions": functions,
         "left": left,
+        "notes": notes,
         "nodes": nodes,
         **log.as_json(),
         "files": files,
         "beside": _same_packages({*files, *(str(f["module"]) for f in functions)}),
         "names": {module: log.imported(module) for module in {*files, *(str(f["module"]) for f in functions)}},
+        "constants_of": {module: log.constants_of(module) for module in files if _is_users(files[module])},
         "root": to_json(log.made(model, root=True)),
         "taken_out": taken,
         "classes": log.classes(model),
@@ -117,7 +121,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack) -> dict[str, 
     }
 
 
-def _first(make: Callable[[], Any], spec: Spec, shapes: tuple[str, ...]) -> tuple[Way, list[CodeType]]:
+def _first(make: Callable[..., Any], spec: Spec, shapes: tuple[str, ...]) -> tuple[Way, list[CodeType]]:
     """The first way in which the model runs, and the code that ran; raises BadInput where there is none.
 
     Without values where it can be, for speed and memory, and with two images where training wants more than one value.
@@ -141,13 +145,14 @@ def _first(make: Callable[[], Any], spec: Spec, shapes: tuple[str, ...]) -> tupl
 
 
 def _run(
-    make: Callable[[], Any], spec: Spec, shapes: tuple[str, ...], way: Way, log: ConstructionLog | None = None
+    make: Callable[..., Any], spec: Spec, shapes: tuple[str, ...], way: Way, log: ConstructionLog | None = None
 ) -> tuple[Any, Inputs]:
     """Build the model and run it in both modes."""
     torch.manual_seed(0)
     without = empty_weights() if way.building != way.running else nullcontext()
     with torch.device(way.building), without:
-        model, returned = split(make())
+        made = make() if log is None else make(lambda found: log.call(NOWHERE, found))  # which may be a class
+        model, returned = split(made)
         tie_weights(model)
     if log is not None:
         log.numbers, log.running = noted(model), True

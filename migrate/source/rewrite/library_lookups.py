@@ -79,13 +79,6 @@ def constant_of_module(node: ast.Attribute, context: Context) -> ast.expr | None
     return context.program.constant(kinds[0].name, node.attr, constants_of(node))
 
 
-@handles("builtins.getattr", "builtins.hasattr")
-def read_by_name(node: ast.Call, context: Context) -> None:
-    """Note what `getattr(config, "name", …)` or `hasattr` reads; the call is one like others."""
-    if len(callees_of(node)) == 1 and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
-        context.read(kinds_of(node.args[0]), str(node.args[1].value), constants_of(node))
-
-
 @handles(*TABLES["framework_questions"])
 def framework_question(node: ast.Call, context: Context) -> ast.expr | None:
     """`torch.jit.is_scripting()` and the like, whose answer is a constant here."""

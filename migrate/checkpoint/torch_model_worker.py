@@ -18,7 +18,7 @@ import torch
 
 from ...errors import BadInput
 from ..model_spec import parse, serve
-from ..torch_models import build
+from ..torch_models import build, builder
 
 
 def report(text: str, what: str = "model") -> dict[str, Any]:
@@ -29,13 +29,14 @@ def report(text: str, what: str = "model") -> dict[str, Any]:
 def model_report(text: str) -> dict[str, Any]:
     """Build the model and describe it; raises BadInput when the spec leads to no torch model."""
     spec = parse(text)
+    make = builder(spec)
     try:
         with torch.device("meta"):
-            model = build(spec)
+            model = make()
     except BadInput:
         raise
     except Exception:  # perhaps its code looks at values, which meta tensors do not have; if not, this fails again
-        model = build(spec)
+        model = make()
     if isinstance(model, tuple) and len(model) == 2:  # with its inputs
         model = model[0]
     if not isinstance(model, torch.nn.Module):

@@ -42,11 +42,14 @@ from .torch_values import (
     fields_of,
     is_setting,
     is_torch,
+    noted,
     record_of,
     same_setting,
     settings_of,
 )
 
+# packages, and a function, that make models by name, maybe with trained weights
+ZOOS = ("torchvision.models.", "timm.", "torch.hub.load")
 # parameters of functions that may load trained weights: what such a function builds is described by its class
 LOADS = {"pretrained", "weights"}
 Creation = tuple[Any, Any, tuple[Any, ...], dict[str, Any]]  # an object (so that it stays), what made it, and of what
@@ -108,6 +111,8 @@ class ConstructionLog:
         self.drawings = 0  # calls that gave a tensor other values
         self.redrawn: dict[int, int] = {}  # where tensors lie -> when they were last given other values
         self.drawn: list[Drawn] = []  # by functions, in modules that were made before
+        self.outside: list[range] = []  # the sites in files of the user's own
+        self.zoo: dict[int, list[Any]] = {}  # calls of a zoo there -> how what they gave is made
         self.describing: set[int] = set()  # objects whose making is being described
         self.taking = (
             0  # the module whose parent is being described: what that is given of it is described by its own making
@@ -140,6 +145,9 @@ class ConstructionLog:
         if draws(name):
             self.drawings += 1
             return function if self.running else noting_values(self, function)
+        of_zoo = name.startswith(ZOOS) and isinstance(function, types.FunctionType) and not self.running
+        if of_zoo and any(number in sites for sites in self.outside):
+            return functools.partial(self._from_zoo, number, function)
         plain = isinstance(function, types.FunctionType) and not hasattr(function, "__wrapped__")
         builder = plain and not _loads(function)
         kind = isinstance(function, (type, functools.partial)) or is_apply(function)
@@ -220,6 +228,15 @@ class ConstructionLog:
         if fields is not None:  # made as its file was imported
             return replace(self.call_of(self.names.name(type(value)), (), fields), id=id(value))
         return Unknown(str(self.names.kind(value)))
+
+    def _from_zoo(self, number: int, function: Any, *args: Any, **kwargs: Any) -> Any:
+        """What a zoo's function gives; noted is how that is made, by its class and as it is at this moment."""
+        found = function(*args, **kwargs)
+        if isinstance(found, torch.nn.Module):
+            before, self.numbers = self.numbers, noted(found)
+            self.zoo.setdefault(number, []).append(self.made(found, root=True))
+            self.numbers = before
+        return found
 
     def _note_settings(self, value: Any) -> None:
         """Note what an object of settings holds as it is handed on: who takes it may change it."""
@@ -302,6 +319,7 @@ class ConstructionLog:
             "configurations": {
                 name: to_json(one) for name, one in configurations(self.names, self.records, self.made).items()
             },
+            "zoo": {number: [*map(to_json, made)] for number, made in self.zoo.items()},
             "calls": {number: list(names) for number, names in self.called.items()},
         }
 

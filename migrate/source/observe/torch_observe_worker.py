@@ -32,10 +32,11 @@ from ...model_spec import Spec, parse, place_of, serve
 from ...torch_models import WAYS, Inputs, builder, empty_weights, inputs_for, looks_at_values, quietly, split, twice
 from .instrument import definition, install, instrumented, qualified
 from .observations import parsed, to_json
-from .torch_changes import changes, noted
+from .torch_changes import changes
 from .torch_construction import ConstructionLog, taken_out
 from .torch_simplified_transformers import install as install_simplified
 from .torch_simplified_transformers import tie_weights
+from .torch_values import noted
 
 # functions of torch's own that compute in plain Python what initialisation needs: written from their source
 WRITTEN_FROM_SOURCE = ("torch.nn.init._calculate_fan_in_and_fan_out", "torch.nn.init.calculate_gain")
@@ -91,6 +92,8 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack) -> dict[str, 
         first = len(nodes)
         same = known.get((code.co_filename, code), [])
         function = _instrument(code, same, trees, nodes, log, left, before)
+        if _is_users(code.co_filename):
+            log.outside.append(range(first, len(nodes)))
         if function is not None:
             functions.append(
                 {

@@ -146,6 +146,21 @@ def same_setting(one: Any, other: Any) -> bool:
     return one is other or (type(one) is type(other) and isinstance(one, (*PLAIN, list, tuple, dict)) and one == other)
 
 
+def noted(model: torch.nn.Module) -> dict[int, dict[str, Any]]:
+    """The numbers and words that each module of a new model holds, before it runs."""
+    return {id(part): numbers_of(part) for part in model.modules()}
+
+
+def numbers_of(module: torch.nn.Module) -> dict[str, Any]:
+    """Numbers and words among a module's attributes, and tuples of them."""
+    found = {}
+    for key, value in vars(module).items():
+        items = value if isinstance(value, tuple) else (value,)
+        if key != "training" and not key.startswith("_") and all(isinstance(item, PLAIN[:4]) for item in items):
+            found[key] = value
+    return found
+
+
 def standing(found: Any) -> str:
     """Module and qualified name; for a function made in another, the name that its file's top gives it, if any."""
     module, name = getattr(found, "__module__", ""), getattr(found, "__qualname__", "")

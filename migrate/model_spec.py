@@ -24,7 +24,7 @@ import shlex
 import sys
 import traceback
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
@@ -326,12 +326,31 @@ def _run_file(loader: Any, module: ModuleType, spec: Spec, notes: list[str]) -> 
         if isinstance(error, (BadInput, SyntaxError)) or line is None:
             raise
         why = str(error) if isinstance(error, Stop) else f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        if not callable(getattr(module, spec.name, None)):
-            if isinstance(error, ImportError):
-                raise
+        if callable(getattr(module, spec.name, None)):
+            notes.append(f"{spec.place} was run up to line {line} alone, behind the definition of {spec.name}: {why}")
+            return
+        if isinstance(error, ImportError):
+            raise
+        notes.append(f"{spec.place}:{line} was left out, and what needs it before {spec.name} is defined: {why}")
+        if not _run_on(module, spec, line):
             below = 'move what trains or reads data below `if __name__ == "__main__":`'
-            raise BadInput(f"{spec.place}:{line}: {why}; {spec.name} is defined only behind it: {below}") from None
-        notes.append(f"{spec.place} was run up to line {line} alone, behind the definition of {spec.name}: {why}")
+            raise BadInput(f"{spec.place}:{line}: {why}; and without it {spec.name} is not defined: {below}") from None
+
+
+def _run_on(module: ModuleType, spec: Spec, line: int) -> bool:
+    """Run what stands behind the statement at a line until the function is defined; statements that fail, as those that
+    need what it would have given, are left out. Says whether it is defined then."""
+    tree = _source(Path(spec.place))
+    future = [n for n in tree.body if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
+    for statement in tree.body:
+        if statement.lineno <= line:
+            continue
+        code = compile(ast.Module([*future, statement], []), str(module.__file__), "exec", dont_inherit=True)
+        with suppress(Stop, Exception), _command_line(spec):
+            exec(code, vars(module))  # as its import would
+        if callable(getattr(module, spec.name, None)):
+            return True
+    return False
 
 
 @contextmanager

@@ -59,7 +59,7 @@ class ModelFunction:
             case Made(changes=None):
                 return self.shared.once(value, wanted, lambda: self._call(value))
             case Made(changes=Changes() as changes):
-                self.renamed = self.renamed or replace(changes, drawn=()) != Changes()
+                self.renamed = self.renamed or replace(changes, drawn=(), numbers=()) != Changes()
                 after = functools.partial(self.changes, changes=changes)
                 return self.shared.changed(value, wanted, lambda: self._call(value), after)
             case Child(name, of):

@@ -8,16 +8,28 @@ from typing import Any
 
 import click
 
+from ..migrate.model_spec import with_words
 from ..parity.options import StepOptions
 from .inputs import CHECKPOINT, RECIPE, TORCH_MODEL
-from .options import command, input_option, json_option, mappings_option, mindspore_version_option, options_of
+from .options import Command, input_option, json_option, mappings_option, mindspore_version_option, options_of
 
 FILE = click.Path(path_type=Path)
 
 
-@command("convert-model")
+class WithWords(Command):
+    """A command that hands what stands behind `--` to the user's file."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read its words; those behind `--` become part of the model's name."""
+        at = args.index("--") if "--" in args else len(args)
+        found = super().parse_args(ctx, args[:at])
+        ctx.params["model"] = with_words(ctx.params["model"], args[at + 1 :])
+        return found
+
+
+@click.command("convert-model", cls=WithWords)
 @click.argument("model", metavar="MODEL", type=TORCH_MODEL)
-@click.argument("shapes", metavar="[SHAPE]…", nargs=-1)
+@click.argument("shapes", metavar="[SHAPE]… [-- WORDS…]", nargs=-1)
 @input_option("inputs")
 @click.option("-o", "--out", metavar="FILE.py", type=FILE, required=True, help="The new file of MindSpore source.")
 @click.option(
@@ -51,6 +63,7 @@ def convert_model(shapes: tuple[str, ...], inputs: tuple[str, ...], **options: A
     \b
       torchvision:convnext_tiny, timm:vit_tiny_patch16_224    built without trained weights
       FILE.py:FUNCTION, MODULE:FUNCTION                       a function that returns a model, or (model, inputs)
+      'FILE.py:Net(num_classes=10)'                           a class, with constant arguments where it wants some
 
     The model runs once in evaluation and once in training mode, and what ran is written: a Cell for each class, with
     the original names, arguments and loops. The new file imports MindSpore alone. The weights go to FILE.ckpt next to
@@ -59,7 +72,8 @@ def convert_model(shapes: tuple[str, ...], inputs: tuple[str, ...], **options: A
 
     What has no counterpart in MindSpore is listed with its place and raises NotImplementedError in the new file.
 
-    Naming a function runs it, and the model that it returns.
+    Naming a function or a class imports its file and calls it. A file that reads its own command line finds the WORDS
+    on it; where it goes on to train, or to read data that are not there, its import ends there.
 
     Exit code: 0 parity, 1 mismatch, unproven or something could not be written, 2 bad input.
     """

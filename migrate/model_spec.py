@@ -4,6 +4,7 @@
     path/to/model.py:function                a function in a file, called without arguments
     package.module:function                  the same in an installed package
     …(num_classes=10)                        any of them with constant arguments
+    … -- --width 2                           with words of a command line, for a file that reads them
 
 Naming a function runs it: that is what --model and --into ask for, and the only way msmigrate runs foreign code.
 Before a process is started for it, `check` reads: whether there is such a file, and such a function in it.
@@ -11,6 +12,7 @@ Before a process is started for it, `check` reads: whether there is such a file,
 
 from __future__ import annotations
 
+import argparse
 import ast
 import difflib
 import importlib
@@ -18,17 +20,21 @@ import importlib.machinery
 import importlib.util
 import os
 import re
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple, NoReturn
 
 from ..errors import BadInput, MsmigrateError, WorkerFailed
 from ..input_files import LARGEST_PYTHON, python_tree, read_bytes
 
 FORM = re.compile(r"(?P<place>.+):(?P<name>[A-Za-z_]\w*)(?P<call>\(.*\))?", re.DOTALL)
 LONGEST = 4096  # letters of a name
+WORDS = " -- "  # what comes behind it is for the user's file
 ZOOS = {"torchvision": "torch", "timm": "torch", "mindcv": "mindspore"}  # whose models have names: whose these are
 OWN = "msmigrate"  # the place of msmigrate's own models, which both frameworks have
 MOST = 6  # names that a message lists
@@ -37,20 +43,31 @@ NOT_THEIRS = tuple(f"{folder}{os.sep}" for folder in (Path(__file__).parent, Pat
 
 
 class Spec(NamedTuple):
-    """A parsed name: where the function is, what it is called, and the constant arguments to call it with."""
+    """A parsed name: where the function is, what it is called, and the constant arguments to call it with.
+
+    words: what the file finds on its command line.
+    """
 
     place: str
     name: str
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    words: tuple[str, ...] = ()
+
+
+class Stop(BaseException):
+    """Raised inside of a user's file to end its import where a model is no longer made; no `except Exception` of theirs
+    takes it."""
 
 
 def parse(text: str) -> Spec:
-    """Parse `PLACE:NAME` or `PLACE:NAME(constants)`; raises BadInput."""
-    match = FORM.fullmatch(text) if len(text) <= LONGEST else None
+    """Parse `PLACE:NAME` or `PLACE:NAME(constants)`, and ` -- WORDS` behind it; raises BadInput."""
+    head, _, behind = text.partition(WORDS)
+    match = FORM.fullmatch(head) if len(text) <= LONGEST else None
     try:
         if not match:
             raise ValueError
+        words = tuple(shlex.split(behind))
         call = ast.parse(f"f{match['call'] or '()'}", mode="eval").body
         if not isinstance(call, ast.Call) or any(keyword.arg is None for keyword in call.keywords):
             raise ValueError
@@ -63,7 +80,12 @@ def parse(text: str) -> Spec:
             f"{shown!r} does not name a model: write torchvision:NAME, FILE.py:FUNCTION or MODULE:FUNCTION, "
             "with constant arguments as in torchvision:resnet50(num_classes=10)"
         ) from None
-    return Spec(match["place"], match["name"], args, kwargs)
+    return Spec(match["place"], match["name"], args, kwargs, words)
+
+
+def with_words(text: str, words: Sequence[str]) -> str:
+    """The name of a model whose file finds these words on its command line."""
+    return f"{text}{WORDS}{shlex.join(words)}" if words else text
 
 
 def names_a_model(word: Path | None) -> bool:
@@ -253,8 +275,18 @@ def _near(name: str, known: Iterable[str], *, listed: bool = True) -> str:
     return f"; it has {', '.join(names[:MOST])}{more}" if listed and names else ""
 
 
-def function(spec: Spec) -> Callable[..., Any]:
-    """Import the file or module and return the function; raises BadInput when there is none."""
+def called(spec: Spec, found: Callable[..., Any] | None = None) -> Any:
+    """What the function gives; it is imported unless it is at hand. Raises BadInput."""
+    made = found or function(spec)
+    with _command_line(spec):
+        return made(*spec.args, **spec.kwargs)
+
+
+def function(spec: Spec, notes: list[str] | None = None) -> Callable[..., Any]:
+    """Import the file or module and return the function; raises BadInput when there is none.
+
+    notes: gets a sentence where the file did not run to its end, but had defined the function.
+    """
     if spec.place.endswith(".py"):
         path = Path(spec.place).resolve()
         if not path.is_file():
@@ -263,22 +295,86 @@ def function(spec: Spec) -> Callable[..., Any]:
         package = _package(path)
         if package is not None:  # and those that it imports as `.name`
             sys.path.insert(0, str(path.parents[len(package) - 1]))
-            return _function(importlib.import_module(".".join(package)), spec)
+            with _command_line(spec):
+                return _function(importlib.import_module(".".join(package)), spec)
         loader = importlib.util.spec_from_file_location(path.stem, path)
         if loader is None or loader.loader is None:
             raise BadInput(f"cannot import {spec.place}")
         module = importlib.util.module_from_spec(loader)
         sys.modules[path.stem] = module
-        loader.loader.exec_module(module)
+        _run_file(loader.loader, module, spec, [] if notes is None else notes)
     else:
         sys.path.insert(0, "")
         try:
-            module = importlib.import_module(spec.place)
+            with _command_line(spec):
+                module = importlib.import_module(spec.place)
         except ModuleNotFoundError as error:
             if error.name and (spec.place == error.name or spec.place.startswith(f"{error.name}.")):
                 raise BadInput(f"there is no module {spec.place}") from None
             raise
     return _function(module, spec)
+
+
+def _run_file(loader: Any, module: ModuleType, spec: Spec, notes: list[str]) -> None:
+    """Run a file as far as it goes: where it defines the function before it trains, or fails, that is enough."""
+    try:
+        with _command_line(spec):
+            loader.exec_module(module)
+    except (Stop, Exception) as error:
+        line = next(
+            (f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == module.__file__), None
+        )
+        if isinstance(error, (BadInput, SyntaxError)) or line is None:
+            raise
+        why = str(error) if isinstance(error, Stop) else f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        if callable(getattr(module, spec.name, None)):
+            notes.append(f"{spec.place} was run up to line {line} alone, behind the definition of {spec.name}: {why}")
+            return
+        if isinstance(error, ImportError):
+            raise
+        notes.append(f"{spec.place}:{line} was left out, and what needs it before {spec.name} is defined: {why}")
+        if not _run_on(module, spec, line):
+            below = 'move what trains or reads data below `if __name__ == "__main__":`'
+            raise BadInput(f"{spec.place}:{line}: {why}; and without it {spec.name} is not defined: {below}") from None
+
+
+def _run_on(module: ModuleType, spec: Spec, line: int) -> bool:
+    """Run what stands behind the statement at a line until the function is defined; statements that fail, as those that
+    need what it would have given, are left out. Says whether it is defined then."""
+    tree = _source(Path(spec.place))
+    future = [n for n in tree.body if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
+    for statement in tree.body:
+        if statement.lineno <= line:
+            continue
+        code = compile(ast.Module([*future, statement], []), str(module.__file__), "exec", dont_inherit=True)
+        with suppress(Stop, Exception), _command_line(spec):
+            exec(code, vars(module))  # as its import would
+        if callable(getattr(module, spec.name, None)):
+            return True
+    return False
+
+
+@contextmanager
+def _command_line(spec: Spec) -> Iterator[None]:
+    """Let the user's file find its own words on the command line, and none of msmigrate's. Raises BadInput where it
+    wants others."""
+    before, refuse = sys.argv, argparse.ArgumentParser.error
+
+    def refused(parser: argparse.ArgumentParser, message: str) -> NoReturn:
+        lines = (f.lineno for f in traceback.extract_stack() if Path(f.filename).name == Path(spec.place).name)
+        line = next((f":{line}" for line in lines), "")
+        raise BadInput(
+            f"{spec.place}{line} reads a command line, and says: {message}. Give it the words that it wants behind --, "
+            f"as in {spec.place}:{spec.name}{WORDS}--name value"
+        )
+
+    sys.argv, argparse.ArgumentParser.error = [spec.place, *spec.words], refused  # type: ignore[method-assign]
+    try:
+        yield
+    except SystemExit as error:
+        raise BadInput(f"{spec.place} ends Python itself, with {error.code!r}{place_of(error)}") from None
+    finally:
+        sys.argv, argparse.ArgumentParser.error = before, refuse  # type: ignore[method-assign]
 
 
 def _function(module: Any, spec: Spec) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ..errors import BadInput
-from .model_spec import Spec, function
+from .model_spec import Spec, Stop, called, function
 
 IMAGE = (1, 3, 224, 224)
 FRAMES = 16  # of a clip
@@ -55,7 +55,7 @@ def build(spec: Spec) -> Any:
         timm = load_timm()
         _known(spec.name, timm.list_models(), "timm")
         return timm.create_model(spec.name, *spec.args, **{"pretrained": False, **spec.kwargs})
-    return function(spec)(*spec.args, **spec.kwargs)
+    return called(spec, builder_of(spec))
 
 
 @contextmanager
@@ -232,9 +232,26 @@ def quietly() -> None:
     warnings.simplefilter("ignore")
 
 
-def builder(spec: Spec) -> Callable[[], Any]:
-    """A function that makes the model anew; a user's file is imported once. Raises BadInput."""
+def builder(spec: Spec, notes: list[str] | None = None) -> Callable[..., Any]:
+    """A function that makes the model anew; a user's file is imported once. Raises BadInput.
+
+    notes: gets what there is to say of that import. The function may be given one that the user's is called through.
+    """
     if spec.place in ("torchvision", "timm"):
-        return lambda: build(spec)
-    found = function(spec)
-    return lambda: found(*spec.args, **spec.kwargs)
+        return lambda through=None: build(spec)
+    found = builder_of(spec, notes)
+    return lambda through=None: called(spec, found if through is None else through(found))
+
+
+def builder_of(spec: Spec, notes: list[str] | None = None) -> Callable[..., Any]:
+    """The user's function, of a file whose import ends where it would train."""
+    backward = torch.Tensor.backward
+
+    def refused(self: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+        raise Stop("there it begins to train")
+
+    torch.Tensor.backward = refused  # type: ignore[assignment,method-assign]
+    try:
+        return function(spec, notes)
+    finally:
+        torch.Tensor.backward = backward  # type: ignore[method-assign]

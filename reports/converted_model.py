@@ -41,6 +41,7 @@ def source_lines(model: str, file: Path, written: ConvertedModel) -> list[str]:
     """What was written, and the places that could not be, each with its place in torch's source."""
     head = f"{file}: {count_text(written.classes, 'class', 'classes')}, {count_text(written.lines, 'line')}"
     lines = [f"{head}, from {model} as it runs on {written.inputs}"]
+    lines += [f"note: {note}" for note in written.notes]
     lines += [f"note: nothing could be learnt of {name}: {why}" for name, why in written.left.items()]
     if written.problems:
         count = len(written.problems)
@@ -71,6 +72,7 @@ def as_json(found: Converted) -> dict[str, Any]:
             "inputs": written.inputs,
             "problems": [{"file": p.file, "line": p.line, "text": p.text} for p in written.problems],
             "left": dict(written.left),
+            "notes": [*written.notes],
         },
         "checkpoint": None
         if result is None

@@ -26,7 +26,7 @@ from mindspore import Tensor, nn  # noqa: E402
 from mindspore.nn.utils import no_init_parameters  # noqa: E402
 
 from ..errors import BadInput, BadRecipe, WorkerFailed  # noqa: E402
-from ..migrate.model_spec import function, parse, place_of  # noqa: E402
+from ..migrate.model_spec import called, parse, place_of  # noqa: E402
 from ..workers.worker import progress, run  # noqa: E402
 from . import mindspore_device  # noqa: E402
 from .checkpoints import EMA, read  # noqa: E402
@@ -181,7 +181,7 @@ def made(request: Request) -> nn.Cell:
             return mindspore_models.of_recipe(model)
     spec = parse(request.net)
     try:
-        net = function(spec)(*spec.args, **spec.kwargs)
+        net = called(spec)
     except BadInput as error:
         raise BadInput(f"--model {request.net}: {error}") from None
     except Exception as error:  # the user's own code may fail in any way

@@ -46,7 +46,8 @@ def main(root: Path) -> None:
         recipe = recipes.load(Path(base["recipe"]))
         kept: dict[Any, Any] = {}
         with ExitStack() as around:
-            around.enter_context(patch.object(mindspore_worker, "load_start", load_start))
+            if not base["pair"]:
+                around.enter_context(patch.object(mindspore_worker, "load_start", load_start))
             if base["loss"]:
                 loss = LOSSES[base["loss"]]
                 around.enter_context(patch.object(mindspore_step, "build_loss", lambda recipe, loss=loss: loss()))
@@ -55,6 +56,8 @@ def main(root: Path) -> None:
                 if name in over:
                     continue
                 options = ParityJob(recipe, wait_for(root / name), steps=planning.STEPS)
+                if base["pair"]:
+                    options = planning.pair_job(recipe, options.folder, base["pair"], case)
                 recorded = record(options, case["inject"], kept)
                 over.append(name)
                 if not recorded:  # an error that leaves a function under differentiation breaks the next gradients
@@ -69,7 +72,7 @@ def record(options: ParityJob, inject: list[tuple[str, dict[str, Any]]], kept: d
     places: list[str] = []
     try:
         with ExitStack() as stack:
-            if not anew:
+            if not anew and options.pair is None:
                 make(options, kept)
                 for name in MADE_ONCE:
                     real = getattr(mindspore_worker, name)

@@ -7,13 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
+from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.training.models import model_names
 from msmigrate.training.recipe.schema import Recipe
 
 HERE = Path(__file__).parent
 STEPS = 2  # of a compared run: all that a schedule needs to show that it moves
 NETS = ("resnet", "vit", "mobile", "text", "unet", "rare")
+# nets whose twin has other names (foreign_*.py), and what they are fed: the recipe's images, or words with such labels
+FOREIGN = {"composite": (), "functional": (), "recurrent": (4,), "tagger": (4, 9)}
 _PREFIX = "fault_"  # before a net's name among the recipe's models
 _FLAG = ("true or false", lambda value: type(value) is bool)
 _OPTIONS = {
@@ -39,10 +43,12 @@ class Base:
 
 @dataclass
 class Case:
-    """Faults planted at once in one base; inject: (injector, its arguments) each."""
+    """Faults planted at once in one base; inject: (injector, its arguments) each; wrong: the arguments of a foreign
+    net."""
 
     name: str
     inject: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    wrong: dict[str, Any] = field(default_factory=dict)
 
 
 def register(models: dict[str, Any] | None = None, nets: dict[str, Any] | None = None) -> None:
@@ -62,7 +68,8 @@ def recipe(net: str, step: str, seed: int = 42) -> tuple[dict[str, Any], str]:
     changed = {} if step == "default" else steps[step]
     document = {**steps["default"], **changed, "seed": seed}
     loss = document.pop("own_loss", "")
-    document["model"] = {"name": _PREFIX + net, "args": changed.get("model", {})}
+    name = "resnet_tiny" if net in FOREIGN else _PREFIX + net  # of a pair it is not asked
+    document["model"] = {"name": name, "args": changed.get("model", {})}
     return document, loss
 
 
@@ -77,10 +84,33 @@ def write(root: Path, bases: list[Base]) -> Path:
             "name": base.name,
             "recipe": str(root / f"{base.name}.yaml"),
             "loss": base.loss,
-            "cases": [{"name": case.name, "inject": case.inject} for case in base.cases],
+            "pair": pair(root, base.net) if base.net in FOREIGN else None,
+            "cases": [{"name": case.name, "inject": case.inject, "wrong": case.wrong} for case in base.cases],
         }
         for base in bases
     ]
     path = root / "plan.json"
     path.write_text(json.dumps(plan))
     return path
+
+
+def pair(root: Path, net: str) -> dict[str, Any]:
+    """The foreign net's files for both workers: its function on each side, and its batches, which are left in root."""
+    files = {side: f"{HERE / f'foreign_{side}.py'}:{net}" for side in ("torch", "mindspore")}
+    if not FOREIGN[net]:
+        names = HERE / f"{net}_map.yaml"
+        return {**files, **({"map_file": str(names)} if names.exists() else {})}
+    draw, batches, batch = np.random.default_rng(0), {}, root / f"{net}.npz"
+    for step in range(1, STEPS + 1):
+        words = draw.integers(1, 31, (4, 9))
+        words[:, 7:] = 0  # the padding
+        batches |= {f"input{step}": words, f"labels{step}": draw.integers(0, 5, FOREIGN[net])}
+    np.savez(batch, **batches)
+    return {**files, "batch": str(batch)}
+
+
+def pair_job(recipe: Recipe, folder: Path, given: dict[str, Any], case: dict[str, Any]) -> ParityJob:
+    """The job of one case of a foreign net."""
+    wrong = ", ".join(f"{name}={value!r}" for name, value in case["wrong"].items())
+    paths = {name: Path(given[name]) for name in ("map_file", "batch") if name in given}
+    return ParityJob(recipe, folder, steps=STEPS, pair=Pair(given["torch"], f"{given['mindspore']}({wrong})", **paths))

@@ -1,10 +1,12 @@
 """Plant every known migration fault that can be planted, one at a time and several at once, and score the reports.
 
+    python benchmarks/faults/run.py [--net composite functional recurrent tagger]
     python benchmarks/faults/run.py [--only ID …] [--net NAME …] [--step NAME …] [--pairs N] [--once] [--quick]
         [--fixes] [--jobs N] [--json FILE] [--keep DIR] [--show FILE …]
 
 faults.yaml says what is planted where, and what the report has to say; bases.yaml the training steps; equals.yaml the
-beliefs that were measured to be no faults, which have to stay green, as have the untouched pairs. --pairs N: N pairs
+beliefs that were measured to be no faults, which have to stay green, as have the untouched pairs. foreign.yaml has
+faults of nets whose twin has other names and other cuts; they are run where --net names them. --pairs N: N pairs
 and N triples of faults at once, besides. --once: each fault in one net, no clean pairs. --quick: a minute's worth.
 --fixes: what the reports print as fixes is applied upon the faults, as fixes.py says, and judged again: the step then
 has to agree. Prints markdown; exit code 1 when a fault was not detected, a clean pair was red, or a fix did not mend
@@ -29,8 +31,8 @@ from typing import Any
 import plan as planning
 import yaml
 from fixes import application
-from plan import NETS, Base, Case
-from scoring import Fault, Score, false_alarm, faults, score, unlisted
+from plan import FOREIGN, NETS, Base, Case
+from scoring import Fault, Score, false_alarm, faults, foreign, score, unlisted
 from tables import show
 
 HERE = Path(__file__).parent
@@ -60,7 +62,7 @@ class Run:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", metavar="ID", help="these faults, and no untouched pairs")
-    parser.add_argument("--net", nargs="*", metavar="NAME", choices=NETS, default=list(NETS))
+    parser.add_argument("--net", nargs="*", metavar="NAME", choices=(*NETS, *FOREIGN), default=list(NETS))
     parser.add_argument("--step", nargs="*", metavar="NAME", help="only with these steps of bases.yaml")
     parser.add_argument("--pairs", type=int, default=0, help="so many pairs and so many triples of faults besides")
     parser.add_argument("--once", action="store_true", help="each fault in the first of its nets, no clean pairs")
@@ -109,7 +111,9 @@ def planned(given: argparse.Namespace) -> list[Run]:
         for net in nets[:1] if given.quick or given.once else nets:
             case = Case(fault.id if _once(chosen, fault) else f"{fault.id}-{fault.inject}-{net}", [planting(fault)])
             runs.append(Run(base(net, fault.step), case, [fault]))
-    for count in (2, 3):
+    for fault in [f for f in foreign() if f.nets[0] in given.net and (not given.only or f.id in given.only)]:
+        runs.append(Run(base(fault.nets[0], "default"), Case(fault.id, wrong=fault.args), [fault]))
+    for count in (2, 3) if set(given.net) <= set(NETS) else ():
         runs += together(given, count, base)
     for net in given.net if not given.only and not given.once else []:
         for seed in SEEDS[:1] if given.quick else SEEDS:
@@ -226,7 +230,7 @@ def judge(root: Path, run: Run) -> None:
         run.trouble = "crashed: " + next((line for line in reversed(last) if "Error" in line), last[-1])[:200]
         return
     if run.planted:
-        places = [str(place) for place in run.report["injected"]["places"]]
+        places = run.planted[0].at or [str(place) for place in run.report["injected"]["places"]]
         run.scores = score(run.report, run.planted, places)
     else:
         run.trouble = false_alarm(run.report)

@@ -15,7 +15,8 @@ HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Fault:
-    """One entry of faults.yaml that can be planted."""
+    """One entry of faults.yaml that can be planted, or of foreign.yaml: where, and in what words a cause says it that
+    has no id."""
 
     id: str
     kind: str
@@ -26,17 +27,29 @@ class Fault:
     stage: str
     place: str
     causes: tuple[str, ...]
+    at: tuple[str, ...] = ()
+    says: str = ""
+
+    def named_by(self, cause: dict[str, Any]) -> bool:
+        """Whether a cause of a report is this fault."""
+        by_words = (
+            bool(self.says) and cause.get("ratio") is not None and re.search(self.says, cause["text"], re.IGNORECASE)
+        )
+        return cause["fault"] in self.causes or bool(by_words)
 
 
 @dataclass(frozen=True)
 class Score:
     """detected: no parity; placed: the exact module, tensor, group or stage is named; named: the cause is the one that
-    was planted, and comes first where it is the only one; missed: what was said instead, in a few words."""
+    was planted, and comes first where it is the only one; missed: what was said instead, in a few words; causes: how
+    many tested ones the report has, and invented: those of another fault, or in another place."""
 
     detected: bool
     placed: bool
     named: bool
     missed: str = ""
+    causes: int = 0
+    invented: tuple[str, ...] = ()
 
 
 def faults() -> list[Fault]:
@@ -47,6 +60,31 @@ def faults() -> list[Fault]:
 def unlisted() -> list[Fault]:
     """Faults that stand in no table, so that no cause can be named."""
     return [_fault({**entry, "causes": []}) for entry in yaml.safe_load((HERE / "unlisted.yaml").read_text())]
+
+
+def foreign() -> list[Fault]:
+    """The faults in nets whose twin has other names."""
+    return [
+        Fault(
+            entry["id"],
+            "foreign",
+            "",
+            entry["args"],
+            (entry["net"],),
+            "default",
+            entry["stage"],
+            "planted",
+            causes(entry),
+            tuple(entry["at"]),
+            entry.get("says", ""),
+        )
+        for entry in yaml.safe_load((HERE / "foreign.yaml").read_text())
+    ]
+
+
+def causes(entry: dict[str, Any]) -> tuple[str, ...]:
+    """The ids that say it."""
+    return tuple(entry.get("causes", [entry["id"]]))
 
 
 def entries() -> list[dict[str, Any]]:
@@ -65,7 +103,7 @@ def _fault(entry: dict[str, Any]) -> Fault:
         entry.get("step", "default"),
         entry["stage"],
         entry["place"],
-        tuple(entry.get("causes", [entry["id"]])),
+        causes(entry),
     )
 
 
@@ -80,9 +118,16 @@ def _score(report: dict[str, Any], fault: Fault, places: set[str], alone: bool) 
     placed = any(_fits(fault, places, stage, place) for stage, place in named_places(report))
     causes = report["causes"]
     heard = causes[:1] if alone else [c for c in causes if _fits(fault, places, c["stage"], c["place"])]
-    named = not fault.causes or any(cause["fault"] in fault.causes for cause in heard)
+    named = not fault.causes or any(fault.named_by(cause) for cause in heard)
     missed = "" if placed and named else describe(report)
-    return Score(True, placed, named, missed)
+    tested = [cause for cause in causes if cause["fault"] or cause.get("ratio") is not None] if alone else []
+    invented = [c for c in tested if fault.causes and not _right(fault, places, c)]
+    said = tuple(f"{c['place']}: {c['fault'] or c['text'][:120]}" for c in invented)
+    return Score(True, placed, named, missed, len(tested), said)
+
+
+def _right(fault: Fault, places: set[str], cause: dict[str, Any]) -> bool:
+    return fault.named_by(cause) and _fits(fault, places, cause["stage"], cause["place"])
 
 
 def named_places(report: dict[str, Any]) -> list[tuple[str, str]]:

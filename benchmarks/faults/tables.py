@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fixes import application
-from plan import NETS
+from plan import FOREIGN, NETS
 from scoring import describe, entries
 
 
@@ -28,6 +28,12 @@ def show(runs: list[Any]) -> int:
                 sum(getattr(one, what) for one in scores) / len(scores) for what in ("detected", "placed", "named")
             )
             print(f"| {title} | {len(group)} | {' | '.join(f'{share:.1%}' for share in shares)} |")
+    scores = [one for run in single for one in run.scores]
+    invented, tested = sum(len(one.invented) for one in scores), sum(one.causes for one in scores)
+    print(f"\n{invented} of {tested} tested causes were another fault's, or in another place.")
+    for run in single:
+        for said in run.scores[0].invented if run.scores else ():
+            print(f"- {run.base.name} {run.planted[0].id}: {said}")
     green = [run for run in runs if not run.planted]
     for title, group in (
         ("untouched pairs", [run for run in green if not run.equal]),
@@ -83,10 +89,11 @@ def _fixes(run: Any) -> str:
 
 def show_faults(runs: list[Any]) -> None:
     """One line a fault, one column a net: c the cause is right, p the place, d only detected, – missed, × crashed."""
-    print("| fault | " + " | ".join(NETS) + " |\n|---|" + "---|" * len(NETS))
+    nets = [net for net in (*NETS, *FOREIGN) if any(run.base.net == net for run in runs)]
+    print("| fault | " + " | ".join(nets) + " |\n|---|" + "---|" * len(nets))
     for fault in dict.fromkeys(run.planted[0].id for run in runs):
         cells = []
-        for net in NETS:
+        for net in nets:
             here = [run for run in runs if run.planted[0].id == fault and run.base.net == net]
             cells.append(" ".join(_mark(run) for run in here))
         print(f"| {fault} | " + " | ".join(cells) + " |")

@@ -23,6 +23,8 @@ import numpy as np
 import plan as planning
 import torch
 from losses_torch import LOSSES
+from msmigrate.parity.align import model_structure as structures
+from msmigrate.parity.align.match_layers import settle
 from msmigrate.parity.build_result import module_verdicts, report
 from msmigrate.parity.diagnosis import torch_diagnosis_worker as diagnosis
 from msmigrate.parity.job import ParityJob
@@ -42,6 +44,15 @@ def main(root: Path) -> None:
     for base in json.loads((root / "plan.json").read_text()):
         recipe_file = Path(base["recipe"])
         recipe = recipes.load(recipe_file)
+        for case in base["cases"] if base["pair"] else ():
+            name = f"{base['name']}--{case['name']}"
+            own = planning.pair_job(recipe, root / name, base["pair"], case)
+            own.folder.mkdir()
+            foreign(recipe_file, own, root / "reports" / f"{name}.json")
+            if not os.environ.get("KEEP_CASES"):
+                shutil.rmtree(own.folder)
+        if base["pair"]:
+            continue
         options = ParityJob(recipe, root / base["name"], steps=planning.STEPS)
         options.folder.mkdir()
         with own_loss(base["loss"]):
@@ -62,6 +73,26 @@ def main(root: Path) -> None:
                     shutil.rmtree(own.folder)
         if not os.environ.get("KEEP_CASES"):
             shutil.rmtree(options.folder)
+
+
+def foreign(recipe_file: Path, options: ParityJob, destination: Path) -> None:
+    """Record, compare and explain a pair of one's own, which shares nothing with another case: it is aligned anew."""
+    real = torch_worker.write_start
+
+    def aligned(model: torch.nn.Module, job: ParityJob) -> None:
+        real(model, job)
+        there = structures.file(job.folder, "mindspore")
+        while not there.exists() and not (job.folder / "crashed").exists():
+            time.sleep(0.01)
+        if not there.exists():
+            raise FileNotFoundError(there)
+        settle(job)
+
+    recorded: Any = None
+    with contextlib.suppress(FileNotFoundError), patch.object(torch_worker, "write_start", aligned):
+        recorded = torch_worker.record_start_of(options)
+        torch_worker.record_calls(options, *recorded)
+    verdict(recipe_file, options, recorded, destination)
 
 
 def store_start(folder: Path) -> None:

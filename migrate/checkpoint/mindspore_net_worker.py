@@ -19,13 +19,13 @@ os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")  # MindSpore's convolution i
 import mindspore
 
 from ...errors import BadInput
-from ..model_spec import function, parse, serve
+from ..model_spec import called, parse, serve
 
 
 def report(text: str, checkpoint: str | None = None) -> dict[str, Any]:
     """Build the net, load the checkpoint, and describe it; raises BadInput when the spec leads to no MindSpore net."""
     spec = parse(text)
-    net = function(spec)(*spec.args, **spec.kwargs)
+    net = called(spec)
     if not isinstance(net, mindspore.nn.Cell):
         raise BadInput(f"it returns {type(net).__name__}, not a mindspore.nn.Cell")
     parameters = dict(net.parameters_and_names())

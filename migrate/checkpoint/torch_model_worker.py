@@ -17,8 +17,8 @@ from typing import Any
 import torch
 
 from ...errors import BadInput
-from ..model_spec import function, parse, serve
-from ..torch_models import build
+from ..model_spec import parse, serve
+from ..torch_models import build, builder
 
 
 def report(text: str, what: str = "model") -> dict[str, Any]:
@@ -29,13 +29,14 @@ def report(text: str, what: str = "model") -> dict[str, Any]:
 def model_report(text: str) -> dict[str, Any]:
     """Build the model and describe it; raises BadInput when the spec leads to no torch model."""
     spec = parse(text)
+    make = builder(spec)
     try:
         with torch.device("meta"):
-            model = build(spec)
+            model = make()
     except BadInput:
         raise
     except Exception:  # perhaps its code looks at values, which meta tensors do not have; if not, this fails again
-        model = build(spec)
+        model = make()
     if isinstance(model, tuple) and len(model) == 2:  # with its inputs
         model = model[0]
     if not isinstance(model, torch.nn.Module):
@@ -58,7 +59,7 @@ def public_name(cls: type) -> str:
 def optimizer_report(text: str) -> dict[str, Any]:
     """Build both and describe the groups; raises BadInput when the function returns something else."""
     spec = parse(text)
-    built = function(spec)(*spec.args, **spec.kwargs)
+    built = build(spec)
     if not isinstance(built, tuple) or len(built) != 2:
         raise BadInput(f"it returns {type(built).__name__}, not (model, optimizer)")
     model, optimizer = built

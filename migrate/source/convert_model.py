@@ -13,8 +13,9 @@ import black
 from ...errors import WorkerFailed
 from .. import model_spec
 from .emit.file_builder import Emitted, build_file
-from .observe.observations import PROOF_FILES, Observations
+from .observe.observations import PROOF_FILES, Made, Observations
 from .rewrite.context import Problem
+from .source_files import short
 
 SPARE = "build"  # what makes the model where its own name is taken by one of its classes
 
@@ -24,7 +25,7 @@ class ConvertedModel(NamedTuple):
 
     maker: the function in it that returns the model. classes: how many it defines. problems: what could not be written,
     each of which raises NotImplementedError in the file. inputs: the words for what the model was run on. left: the
-    functions of which nothing could be learnt, and why.
+    functions of which nothing could be learnt, and why. notes: what else there is to say, in sentences.
     """
 
     text: str
@@ -33,6 +34,7 @@ class ConvertedModel(NamedTuple):
     problems: list[Problem]
     inputs: str
     left: Mapping[str, str]
+    notes: Sequence[str] = ()
 
     @property
     def lines(self) -> int:
@@ -77,14 +79,17 @@ def written(model: str, report: Mapping[str, Any]) -> ConvertedModel:
     facts = Observations(report)
     of = Path(spec.place).name if spec.place.endswith(".py") else spec.place
     says = f"{spec.name} of {of} in MindSpore, moved by `msmigrate convert-model` as it runs on {report['inputs']}."
-    maker = spec.name if not keyword.iskeyword(spec.name) else SPARE
+    itself = isinstance(facts.root, Made) and short(facts.root.function) == spec.name  # the class, not what makes one
+    maker = SPARE if itself or keyword.iskeyword(spec.name) else spec.name
     source = build_file(facts, maker, says)
     if _defined(source, model).count(maker) > 1:
         maker = SPARE
         source = build_file(Observations(report), maker, says)
     text = formatted(source.text, model)
     classes = sum(isinstance(node, ast.ClassDef) for node in ast.parse(text).body)
-    return ConvertedModel(text, maker, classes, _once(source.problems), report["inputs"], report.get("left", {}))
+    return ConvertedModel(
+        text, maker, classes, _once(source.problems), report["inputs"], report.get("left", {}), report.get("notes", ())
+    )
 
 
 def _defined(source: Emitted, model: str) -> list[str]:

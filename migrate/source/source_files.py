@@ -37,7 +37,22 @@ class Constant(NamedTuple):
 def plain(node: ast.AST) -> bool:
     """Whether a value calls nothing but what makes numbers, lists and the like."""
     calls = [inner.func for inner in ast.walk(node) if isinstance(inner, ast.Call)]
-    return all(isinstance(function, ast.Name) and function.id in MAKE for function in calls)
+    return all(map(_makes, calls))
+
+
+def _makes(function: ast.expr) -> bool:
+    return isinstance(function, ast.Name) and function.id in MAKE
+
+
+def says_its_value(node: ast.Assign | ast.AnnAssign, resolve: Callable[[ast.expr], str]) -> bool:
+    """Whether a constant's value can be read where it stands: it is no attribute of a variable, and no answer of a
+    function of somebody's. resolve: the full name of an import."""
+    assert node.value is not None
+    asked = [inner for inner in ast.walk(node.value) if isinstance(inner, ast.Attribute) and not resolve(inner)]
+    calls = [inner.func for inner in ast.walk(node.value) if isinstance(inner, ast.Call)]
+    return not asked and all(
+        resolve(call).startswith(("torch.", "math.", "functools.")) or _makes(call) for call in calls
+    )
 
 
 def _at_top(body: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from ...errors import BadInput, BadTrace, Unsupported
-from ...migrate.model_spec import function, parse
+from ...migrate.model_spec import called, parse
 from ...training.models import mindspore_models
 from ...training.models.mindspore_models import Canonical
 from ...training.recipe.schema import Recipe
@@ -92,7 +92,7 @@ def _build(options: ParityJob) -> Given:
         return Given(mindspore_models.build(spec.name, *spec.args, **spec.kwargs))
     if spec.place == "mindcv":
         return given(run_users(where, lambda: _of_mindcv(spec.name, spec.args, spec.kwargs)), nn.Cell, where)
-    made = run_users(where, lambda: function(spec)(*spec.args, **spec.kwargs))
+    made = run_users(where, lambda: called(spec))
     taken = given(made, nn.Cell, where, OPTIMIZERS)
     return replace(taken, copies=_copies(taken.model, taken.step)) if isinstance(taken.step, nn.Cell) else taken
 

@@ -55,6 +55,10 @@ class Crossed:
             mine, other, kind, their_kind = self._both(path, its)
             for own, target in crossing(mine, other, kind, their_kind).items():
                 enter(join(path, own), join(its, target), how, sure)
+        for path in self.torch.by_path:  # a layer that never runs, under one path on both sides
+            if path not in self.pairs and path not in self.taken and path in self.mindspore.by_path:
+                for own, target in crossing(*self._both(path, path)).items():
+                    enter(join(path, own), join(path, target), NAME, CERTAIN)
         for name in ours:
             if name in theirs and (ours[name].trains or theirs[name].trains) and self._fit(name, name):
                 enter(name, name, NAME, CERTAIN)

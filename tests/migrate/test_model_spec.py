@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadInput
-from msmigrate.migrate.model_spec import check
+from msmigrate.migrate.model_spec import called, check, function, parse, with_words
 
 # what binds `build` at the top of a file, or may do so
 BOUND = {
@@ -138,3 +138,52 @@ def test_a_module_is_found_as_import_finds_it_and_is_not_run(tmp_path: Path, mon
 def test_what_a_zoo_has_is_read_from_its_source(spec: str) -> None:
     assert check(spec, "torch") and check(f"{spec}(num_classes=3)", "torch")
     assert not {"torch", "torchvision", "timm"} & set(sys.modules)
+
+
+WORDS = """
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--width", type=int, required=True)
+args = parser.parse_args()
+
+
+def build():
+    return args.width
+"""
+
+
+def test_a_file_finds_its_own_words_on_the_command_line(tmp_path: Path) -> None:
+    spec = parse(with_words(write(tmp_path, WORDS), ["--width", "3"]))
+    assert called(spec) == 3 and "--width" not in sys.argv
+
+
+def test_words_that_are_missing_are_asked_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(BadInput, match=r"net.py:6 reads .*required: --width. Give it .* behind --"):
+        called(parse(write(tmp_path, WORDS)))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_file_that_ends_python_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="ends Python itself"):
+        called(parse(write(tmp_path, "import sys\nsys.exit('no data')\ndef build(): ...")))
+
+
+def test_what_fails_behind_the_function_is_noted(tmp_path: Path) -> None:
+    notes: list[str] = []
+    found = function(parse(write(tmp_path, "def build(): return 1\n\nopen('no such data')")), notes)
+    assert found() == 1 and "up to line 3 alone" in notes[0] and "no such data" in notes[0]
+
+
+def test_what_fails_before_the_function_is_left_out_and_noted(tmp_path: Path) -> None:
+    notes: list[str] = []
+    text = (
+        "WIDTH = 2\ndata = open('no such data')\nfirst = data.read()\nclass build:\n    width = WIDTH\nopen('no more')"
+    )
+    found = function(parse(write(tmp_path, text)), notes)
+    assert found.width == 2 and ":2 was left out" in notes[0] and len(notes) == 1
+
+
+def test_a_function_that_needs_what_failed_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r":1: FileNotFoundError.*build is not defined: move what .*__main__"):
+        function(parse(write(tmp_path, "data = open('no such data')\nbuild = data.read")))

@@ -7,11 +7,22 @@ import copy
 import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..library_names import DROPPED
 from ..observe.instrument import first_line
-from ..observe.observations import CallableKind, Function, ModuleKind, Observations, callees_of, functions_in, kinds_of
+from ..observe.observations import (
+    CallableKind,
+    Function,
+    Made,
+    ModuleKind,
+    Observations,
+    callees_of,
+    functions_in,
+    kinds_of,
+    observed,
+)
 from ..rewrite import control_flow, signatures
 from ..rewrite.context import Context, Problem, Program
 from ..rewrite.control_flow import fill_empty_blocks
@@ -19,10 +30,12 @@ from ..rewrite.library_lookups import ChosenEntries
 from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration
 from ..rewrite.rewriter import rewrite_function
 from ..rewrite.signatures import SignatureRewriter, names_in
-from ..source_files import OWN, Constant, local_names, short
+from ..source_files import OWN, Constant, local_names, says_its_value, short
 from .imports import Imports, report_undefined, undefined
 from .model_function import ModelFunction
 from .unused_code import defines, tidy
+
+ZOO = "zoo"  # the file of functions that make a zoo's models
 
 
 class Emitted(NamedTuple):
@@ -39,6 +52,7 @@ class FileBuilder(Program):
         super().__init__(facts)
         self.new_names = renamed
         self.configurations: list[str] = []
+        self.makers: dict[tuple[Made, str], str] = {}  # how a module is made, and the name that is wanted for it
         self.wanted = self._wanted()
         taken = self._taken()
         self.head = Imports(taken)
@@ -101,14 +115,32 @@ class FileBuilder(Program):
             return ast.Name(self._constant(origin), ast.Load())
         return ast.Constant(seen[0]) if seen is not None and len(seen) == 1 else None
 
+    def maker(self, wanted: str, made: Made) -> str:
+        """Define a function that makes a module so; its name, which is the wanted one where that is free."""
+        alike = replace(made, id=None)
+        if (alike, wanted) not in self.makers:
+            key = f"{ZOO}:{_free(wanted, {*self.makers.values()})}"
+            name = self.makers[alike, wanted] = self.new_names.get(key, key.removeprefix(f"{ZOO}:"))
+            writer = ModelFunction(self, self.at_top() | OWN, free=True, root=made)
+            self.definitions[key] = writer.function(name, writer.expression(made))
+        return self.makers[alike, wanted]
+
     def _constant(self, origin: Constant) -> str:
         if origin.key not in self.definitions:
-            made = self._attribute(origin.file, origin.node)
+            made = self._attribute(origin.file, self._computed(origin))
             for inner in ast.walk(made):
                 if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store) and inner.id == origin.name:
                     inner.id = self.called(origin.key)
             self.definitions.setdefault(origin.key, made)
         return self.called(origin.key)
+
+    def _computed(self, origin: Constant) -> ast.Assign | ast.AnnAssign:
+        """The statement, with the value that it gave where it asks more than its own file: the command line's words."""
+        module = next((name for name, file in self.modules.items() if file == origin.file), "")
+        known = self.facts.constants.get(module, {})
+        if origin.name not in known or says_its_value(origin.node, self.names(origin.file).name):
+            return origin.node
+        return ast.Assign([ast.Name(origin.name, ast.Store())], self.model.expression(known[origin.name]))
 
     def called(self, qualified: str) -> str:
         """The name in the new file of a class, function or constant: `pkg.layers.Block`, `layers.py:WIDTH`."""
@@ -231,10 +263,10 @@ class FileBuilder(Program):
     def _needed(self, file: str, node: ast.FunctionDef) -> None:
         """Define what a function calls or names, and what its defaults name."""
         for inner in ast.walk(node):
-            if isinstance(inner, ast.Call):
+            if isinstance(inner, ast.Call) and not observed(inner.func).zoo:
                 for name in callees_of(inner):
                     self._define_owner(name)
-            if isinstance(inner, (ast.Name, ast.Attribute)):
+            if isinstance(inner, (ast.Name, ast.Attribute)) and not observed(inner).zoo:
                 for kind in kinds_of(inner):
                     if isinstance(kind, CallableKind) and kind.what != "partial":
                         self._define_owner(kind.name)

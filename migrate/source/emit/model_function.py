@@ -45,10 +45,10 @@ class ModelFunction:
     `net`. renamed: whether parameters have to be named once the model is whole.
     """
 
-    def __init__(self, definitions: Program, taken: Iterable[str], *, free: bool) -> None:
+    def __init__(self, definitions: Program, taken: Iterable[str], *, free: bool, root: Any = None) -> None:
         self.definitions = definitions
-        self.shared = SharedObjects(definitions.facts.root, taken, free=free)
-        self.renamed = definitions.facts.taken_out
+        self.shared = SharedObjects(definitions.facts.root if root is None else root, taken, free=free)
+        self.renamed = root is None and definitions.facts.taken_out
 
     def expression(self, value: Any, wanted: str = "") -> ast.expr:
         """The expression for a value of the worker's report; see observations.py.
@@ -59,7 +59,7 @@ class ModelFunction:
             case Made(changes=None):
                 return self.shared.once(value, wanted, lambda: self._call(value))
             case Made(changes=Changes() as changes):
-                self.renamed = self.renamed or replace(changes, drawn=()) != Changes()
+                self.renamed = self.renamed or replace(changes, drawn=(), numbers=()) != Changes()
                 after = functools.partial(self.changes, changes=changes)
                 return self.shared.changed(value, wanted, lambda: self._call(value), after)
             case Child(name, of):

@@ -376,13 +376,15 @@ class Observed:
     """What was seen of one statement or expression; copies of a node share it.
 
     reached: whether it ran, of a statement. kinds: what an expression was. constants: the constants that it was; None
-    for too many, or where something else was among them. callees: what was called there, by qualified names.
+    for too many, or where something else was among them. callees: what was called there, by qualified names. zoo: how
+    the models are made that a zoo's function gave there.
     """
 
     reached: bool = False
     kinds: list[Kind] = field(default_factory=list)
     constants: list[Any] | None = None
     callees: list[str] = field(default_factory=list)
+    zoo: list[Any] = field(default_factory=list)
 
     def __deepcopy__(self, memo: object) -> Observed:
         return self
@@ -469,6 +471,8 @@ class Observations:
         self.files: dict[str, str] = report.get("files", {})  # of modules whose classes were seen
         self.beside: dict[str, str] = report.get("beside", {})  # of the other modules of their packages
         self.names: dict[str, dict[str, str]] = report.get("names", {})  # of modules: what they import of other modules
+        constants = report.get("constants_of", {}).items()
+        self.constants: dict[str, dict[str, Any]] = {k: {n: from_json(v) for n, v in at.items()} for k, at in constants}
         self.root = from_json(report["root"])  # how the model is made
         self.taken_out: bool = report.get("taken_out", False)  # whether modules stood in another one before
         self.records: dict[str, Record] = {k: from_json(v) for k, v in report.get("records", {}).items()}
@@ -482,6 +486,7 @@ class Observations:
         self._reached = set(report["reached"])
         self._values = {int(site): [*map(from_json, kinds)] for site, kinds in report["values"].items()}
         self._constants = {int(site): values for site, values in report["constants"].items()}
+        self._zoo = {int(site): [*map(from_json, made)] for site, made in report.get("zoo", {}).items()}
         self._callees = {int(site): names for site, names in report["calls"].items()}
         kinds = {kind for seen in self._values.values() for kind in seen}
         handed_on = {kind.name for kind in kinds if isinstance(kind, CallableKind)}
@@ -498,6 +503,7 @@ class Observations:
                     list(dict.fromkeys(kind for site in sites for kind in self._values.get(site, ()))),
                     self._constants_at([site for site in sites if site in self._values]),
                     list(dict.fromkeys(name for site in sites for name in self._callees.get(site, ()))),
+                    [made for site in sites for made in self._zoo.get(site, ())],
                 )
         return tree
 

@@ -19,9 +19,7 @@ from torch.utils import _pytree as pytree
 
 from .observations import Changes, DrawnBy, Made, ModuleParameter, Placed, SetNumber, Step
 from .torch_construction import ConstructionLog, Drawn, MakingCall
-from .torch_values import is_torch
-
-NUMBERS = (bool, int, float, str)
+from .torch_values import is_torch, numbers_of
 
 
 def changes(log: ConstructionLog, module: nn.Module, made: MakingCall) -> tuple[Made | None, Changes]:
@@ -146,29 +144,14 @@ class _Comparison:
             if other is None or type(other) is not type(part) or not self.inside(path):
                 continue
             values = log.numbers.get(id(other), {})
-            for key, value in _numbers(part).items():
+            for key, value in numbers_of(part).items():
                 if key in values and values[key] != value and not _not_a_number(values[key], value):
                     yield path, key, values[key], value, is_torch(type(part))
-
-
-def noted(model: nn.Module) -> dict[int, dict[str, Any]]:
-    """The numbers and words that each module of a new model holds, before it runs."""
-    return {id(part): _numbers(part) for part in model.modules()}
 
 
 def _not_a_number(*values: Any) -> bool:
     """Whether all are NaN, which no NaN equals."""
     return all(isinstance(value, float) and math.isnan(value) for value in values)
-
-
-def _numbers(module: nn.Module) -> dict[str, Any]:
-    """Numbers and words among a module's attributes, and tuples of them."""
-    found = {}
-    for key, value in vars(module).items():
-        items = value if isinstance(value, tuple) else (value,)
-        if key != "training" and not key.startswith("_") and all(isinstance(item, NUMBERS) for item in items):
-            found[key] = value
-    return found
 
 
 def _anew(made: MakingCall) -> nn.Module | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import functools
 import inspect
 import itertools
@@ -29,12 +30,26 @@ from .observations import (
     Pairs,
     Record,
     Reference,
+    SetNumber,
     Unknown,
     parts,
     to_json,
 )
-from .torch_values import PLAIN, Names, configurations, fields_of, is_torch, record_of
+from .torch_values import (
+    PLAIN,
+    Names,
+    configurations,
+    fields_of,
+    is_setting,
+    is_torch,
+    noted,
+    record_of,
+    same_setting,
+    settings_of,
+)
 
+# packages, and a function, that make models by name, maybe with trained weights
+ZOOS = ("torchvision.models.", "timm.", "torch.hub.load")
 # parameters of functions that may load trained weights: what such a function builds is described by its class
 LOADS = {"pretrained", "weights"}
 Creation = tuple[Any, Any, tuple[Any, ...], dict[str, Any]]  # an object (so that it stays), what made it, and of what
@@ -42,6 +57,7 @@ INITIALIZERS = "torch.nn.init."
 IN_PLACE = {
     f"torch.Tensor.{name}_" for name in ("normal", "uniform", "zero", "fill", "copy", "mul", "div", "trunc_normal")
 }
+NAMESPACES, NAMESPACE = (argparse.Namespace, types.SimpleNamespace), "types.SimpleNamespace"
 FEW = 4  # distinct constants that are reported of one expression
 OFTEN = 1000  # times that an expression is looked at, and from then on every so many
 
@@ -87,12 +103,16 @@ class ConstructionLog:
         self.ended: dict[int, int] = {}  # the same -> when that was over
         self.handed: dict[int, int] = {}  # modules that functions built -> when the last of these was over
         self.numbers: dict[int, dict[str, Any]] = {}  # modules of the model -> what they had before it ran
+        self.states: dict[int, tuple[Any, dict[str, Any]]] = {}  # objects of settings -> these, when first handed on
+        self.fresh: dict[int, dict[str, Any]] = {}  # the same -> these, when they were made
         self.parents: dict[int, tuple[Any, str]] = {}  # modules -> what they were taken out of, and their name there
         self.running = False  # whether the model runs by now, and is not being built
         self.records: dict[str, Record] = {}  # classes of what forward makes to hold tensors
         self.drawings = 0  # calls that gave a tensor other values
         self.redrawn: dict[int, int] = {}  # where tensors lie -> when they were last given other values
         self.drawn: list[Drawn] = []  # by functions, in modules that were made before
+        self.outside: list[range] = []  # the sites in files of the user's own
+        self.zoo: dict[int, list[Any]] = {}  # calls of a zoo there -> how what they gave is made
         self.describing: set[int] = set()  # objects whose making is being described
         self.taking = (
             0  # the module whose parent is being described: what that is given of it is described by its own making
@@ -125,6 +145,9 @@ class ConstructionLog:
         if draws(name):
             self.drawings += 1
             return function if self.running else noting_values(self, function)
+        of_zoo = name.startswith(ZOOS) and isinstance(function, types.FunctionType) and not self.running
+        if of_zoo and any(number in sites for sites in self.outside):
+            return functools.partial(self._from_zoo, number, function)
         plain = isinstance(function, types.FunctionType) and not hasattr(function, "__wrapped__")
         builder = plain and not _loads(function)
         kind = isinstance(function, (type, functools.partial)) or is_apply(function)
@@ -132,6 +155,8 @@ class ConstructionLog:
             return function
 
         def made(*args: Any, **kwargs: Any) -> Any:
+            for one in () if self.running else (*args, *kwargs.values()):
+                self._note_settings(one)
             began, before = next(self.count), (self.drawings, len(self.begun))
             found = function(*args, **kwargs)
             note_drawn(self, function, args, kwargs, found, began, before)
@@ -143,6 +168,8 @@ class ConstructionLog:
                 self.ended.setdefault(id(found), next(self.count))
                 if self.running and isinstance(function, type):
                     self._note_record(function, found)
+                elif (held := settings_of(found)) is not None:
+                    self.fresh.setdefault(id(found), dict(held))
             elif isinstance(found, torch.nn.Module):  # the last to hand it on, and so the outermost
                 self.built[id(found)] = (found, function, args, kwargs)
                 self.handed[id(found)] = next(self.count)
@@ -157,8 +184,8 @@ class ConstructionLog:
         """
         if isinstance(value, PLAIN):
             return value
-        if type(value) in (list, tuple):
-            return Items("list" if isinstance(value, list) else "tuple", tuple(map(self.made, value)))
+        if type(value) in (list, tuple) or type(value).__module__.startswith("omegaconf.list"):
+            return Items("tuple" if isinstance(value, tuple) else "list", tuple(map(self.made, value)))
         if isinstance(value, Mapping):
             return Pairs(tuple((self.made(key), self.made(item)) for key, item in value.items()))
         if isinstance(value, functools.partial):
@@ -173,6 +200,8 @@ class ConstructionLog:
         before = set(self.describing)
         self.describing.add(id(value))
         try:
+            if type(value) in NAMESPACES:
+                return replace(self.call_of(NAMESPACE, (), self._settings(value)), id=id(value))
             return self._made_by_call(value, root=root)
         finally:
             self.describing = before
@@ -200,6 +229,26 @@ class ConstructionLog:
             return replace(self.call_of(self.names.name(type(value)), (), fields), id=id(value))
         return Unknown(str(self.names.kind(value)))
 
+    def _from_zoo(self, number: int, function: Any, *args: Any, **kwargs: Any) -> Any:
+        """What a zoo's function gives; noted is how that is made, by its class and as it is at this moment."""
+        found = function(*args, **kwargs)
+        if isinstance(found, torch.nn.Module):
+            before, self.numbers = self.numbers, noted(found)
+            self.zoo.setdefault(number, []).append(self.made(found, root=True))
+            self.numbers = before
+        return found
+
+    def _note_settings(self, value: Any) -> None:
+        """Note what an object of settings holds as it is handed on: who takes it may change it."""
+        held = settings_of(value)
+        if held is not None and id(value) not in self.states:
+            self.states[id(value)] = (value, dict(held))
+            for item in held.values():
+                self._note_settings(item)
+
+    def _settings(self, value: Any) -> dict[str, Any]:
+        return self.states[id(value)][1] if id(value) in self.states else dict(vars(value))
+
     def _note_record(self, cls: type, made: Any) -> None:
         """Note a named tuple or a dataclass that holds tensors."""
         record = record_of(cls)
@@ -214,6 +263,10 @@ class ConstructionLog:
 
     def _changed(self, value: Any, creation: Creation) -> tuple[Made | None, Changes]:
         """How a layer is made as it is now, if that is known, and what was changed in a module after its creation."""
+        if id(value) in self.states and id(value) in self.fresh:
+            fresh, now = self.fresh[id(value)], self._settings(value)
+            other = {k: v for k, v in now.items() if k not in fresh or not same_setting(v, fresh[k])}
+            return None, Changes(numbers=tuple(SetNumber((), key, self.made(item)) for key, item in other.items()))
         if not isinstance(value, torch.nn.Module) or id(value) not in self.ended:
             return None, Changes()
         _, maker, args, kwargs = creation
@@ -237,6 +290,13 @@ class ConstructionLog:
                 found[name] = value.__name__  # which `from .others import *` may have brought
         return found
 
+    def constants_of(self, module: str) -> dict[str, Any]:
+        """The numbers, texts and objects of settings that a file's top has names for, as they are once it has run."""
+        held = {key: value for key, value in vars(sys.modules[module]).items() if not key.startswith("__")}
+        kept = {key: value for key, value in held.items() if is_setting(value) and not isinstance(value, type)}
+        made = {key: self.made(value) for key, value in kept.items()}
+        return {key: to_json(value) for key, value in made.items() if not _unknown(value)}
+
     def classes(self, model: torch.nn.Module) -> dict[str, list[str]]:
         """Every module's path -> its class and the bases of that."""
         modules = model.named_modules(remove_duplicate=False)
@@ -259,6 +319,7 @@ class ConstructionLog:
             "configurations": {
                 name: to_json(one) for name, one in configurations(self.names, self.records, self.made).items()
             },
+            "zoo": {number: [*map(to_json, made)] for number, made in self.zoo.items()},
             "calls": {number: list(names) for number, names in self.called.items()},
         }
 

@@ -32,10 +32,11 @@ from ...model_spec import Spec, parse, place_of, serve
 from ...torch_models import WAYS, Inputs, builder, empty_weights, inputs_for, looks_at_values, quietly, split, twice
 from .instrument import definition, install, instrumented, qualified
 from .observations import parsed, to_json
-from .torch_changes import changes, noted
+from .torch_changes import changes
 from .torch_construction import ConstructionLog, taken_out
 from .torch_simplified_transformers import install as install_simplified
 from .torch_simplified_transformers import tie_weights
+from .torch_values import noted
 
 # functions of torch's own that compute in plain Python what initialisation needs: written from their source
 WRITTEN_FROM_SOURCE = ("torch.nn.init._calculate_fan_in_and_fan_out", "torch.nn.init.calculate_gain")
@@ -52,6 +53,7 @@ SITE = Path(torch.__file__).parents[1]  # where packages are installed
 
 # what describing an object may call itself
 OF_OBJECTS = {"__getattribute__", "__getattr__", "__setattr__", "__eq__", "__hash__", "__repr__", "__str__", "__len__"}
+NOWHERE = -1  # the place of a call that stands in no source
 
 
 class Way(NamedTuple):
@@ -73,7 +75,8 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack) -> dict[str, 
     quietly()
     spec = parse(text)
     install_simplified()
-    make = builder(spec)
+    notes: list[str] = []
+    make = builder(spec, notes)
     with suppress(Exception), torch.device("meta"):
         make()  # what is imported meanwhile is not the model's
     way, codes = _first(make, spec, shapes)
@@ -89,6 +92,8 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack) -> dict[str, 
         first = len(nodes)
         same = known.get((code.co_filename, code), [])
         function = _instrument(code, same, trees, nodes, log, left, before)
+        if _is_users(code.co_filename):
+            log.outside.append(range(first, len(nodes)))
         if function is not None:
             functions.append(
                 {
@@ -104,11 +109,13 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack) -> dict[str, 
     return {
         "functions": functions,
         "left": left,
+        "notes": notes,
         "nodes": nodes,
         **log.as_json(),
         "files": files,
         "beside": _same_packages({*files, *(str(f["module"]) for f in functions)}),
         "names": {module: log.imported(module) for module in {*files, *(str(f["module"]) for f in functions)}},
+        "constants_of": {module: log.constants_of(module) for module in files if _is_users(files[module])},
         "root": to_json(log.made(model, root=True)),
         "taken_out": taken,
         "classes": log.classes(model),
@@ -117,7 +124,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack) -> dict[str, 
     }
 
 
-def _first(make: Callable[[], Any], spec: Spec, shapes: tuple[str, ...]) -> tuple[Way, list[CodeType]]:
+def _first(make: Callable[..., Any], spec: Spec, shapes: tuple[str, ...]) -> tuple[Way, list[CodeType]]:
     """The first way in which the model runs, and the code that ran; raises BadInput where there is none.
 
     Without values where it can be, for speed and memory, and with two images where training wants more than one value.
@@ -141,13 +148,14 @@ def _first(make: Callable[[], Any], spec: Spec, shapes: tuple[str, ...]) -> tupl
 
 
 def _run(
-    make: Callable[[], Any], spec: Spec, shapes: tuple[str, ...], way: Way, log: ConstructionLog | None = None
+    make: Callable[..., Any], spec: Spec, shapes: tuple[str, ...], way: Way, log: ConstructionLog | None = None
 ) -> tuple[Any, Inputs]:
     """Build the model and run it in both modes."""
     torch.manual_seed(0)
     without = empty_weights() if way.building != way.running else nullcontext()
     with torch.device(way.building), without:
-        model, returned = split(make())
+        made = make() if log is None else make(lambda found: log.call(NOWHERE, found))  # which may be a class
+        model, returned = split(made)
         tie_weights(model)
     if log is not None:
         log.numbers, log.running = noted(model), True
@@ -182,8 +190,11 @@ def _same_packages(modules: set[str]) -> dict[str, str]:
 
 
 def _of_models(file: str) -> bool:
-    """Whether a file may hold parts of a model: not Python's, torch's or msmigrate's, but for what it simplifies."""
-    return file.startswith(SIMPLIFIED) or not file.startswith(NOT_OF_MODELS)
+    """Whether a file may hold parts of a model: not Python's, torch's or msmigrate's, but for what it simplifies; nor
+    einops', whose patterns are written (rewrite/axis_patterns.py)."""
+    patterns = getattr(sys.modules.get("einops"), "__path__", ())
+    not_theirs = (*NOT_OF_MODELS, *(f"{folder}{os.sep}" for folder in patterns))
+    return file.startswith(SIMPLIFIED) or not file.startswith(not_theirs)
 
 
 def _is_users(file: Any) -> bool:

@@ -41,16 +41,21 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *given: st
         return {"outputs": None, "alone": False, "inputs": None}
     if given or returned is None:  # what the user gave stays as it is
         inputs = tuple(_tokens(x, size) for x, size in zip(inputs, vocabularies(model, inputs), strict=True))
-    made, *more = (
-        many([_varied(x, given or returned is not None) for x in inputs], int(batch), first=not step)
-        for step in range(int(steps))
-    )
-    try:
-        with torch.no_grad():
-            found = model.train()(*made)
-    except Exception as error:
-        said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
-        raise BadInput(f"it does not run in training mode on {len(made[0])} examples: {said}") from None
+    said = ""
+    for count in dict.fromkeys((int(batch), *inputs[0].shape[:1])):  # a graph's nodes are no examples, and stay as many
+        made, *more = (
+            many([_varied(x, given or returned is not None) for x in inputs], count, first=not step)
+            for step in range(int(steps))
+        )
+        try:
+            with torch.no_grad():
+                found = model.train()(*made)
+            break
+        except Exception as error:
+            why = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
+            said = said or f"it does not run in training mode on {len(made[0])} examples: {why}"
+    else:
+        raise BadInput(said)
     shapes = [list(x.shape) for x in tensors(found)]
     classes = shapes[0][1] if len(shapes) == 1 and len(shapes[0]) == 2 else 1
     random = np.random.default_rng(int(seed))

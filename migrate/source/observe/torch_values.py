@@ -7,7 +7,8 @@ import functools
 import sys
 import types
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
+from enum import Enum
 from typing import Any
 
 import torch
@@ -75,7 +76,7 @@ class Names:
             some = value if len(value) <= LONG else (*value[: LONG - 10], *value[-10:])
             inside = dict.fromkeys(self.kind(item, deep - 1) for item in some) if deep else {}
             return SequenceKind(type(value).__name__, tuple(inside))
-        if type(value) in DICTIONARIES and all(isinstance(key, str) for key in value):
+        if (type(value) in DICTIONARIES or by_attribute(value)) and all(isinstance(key, str) for key in value):
             entries = value.items() if deep and len(value) <= MANY else ()
             return DictKind(tuple((key, self.kind(item, deep - 1)) for key, item in entries))
         if isinstance(value, torch.dtype):
@@ -109,6 +110,55 @@ class Names:
         if not hasattr(found, "__qualname__"):
             return f"object {self.name(type(found))}"
         return public(stands if getattr(found, "__module__", None) else f"builtins.{found.__qualname__}")
+
+
+def by_attribute(value: Any) -> bool:
+    """Whether it is a dictionary whose entries are its attributes too, as those of EasyDict and OmegaConf."""
+    if not isinstance(value, Mapping) or type(value) in DICTIONARIES or dataclasses.is_dataclass(value):
+        return False
+    names = [key for key in value if isinstance(key, str) and key.isidentifier() and key not in dir(dict)]
+    return bool(names) and all(getattr(value, name, None) is value[name] for name in names)
+
+
+def settings_of(value: Any) -> dict[str, Any] | None:
+    """The attributes of an object that only holds settings; None for what computes, or holds anything else."""
+    held = getattr(value, "__dict__", None)
+    if not isinstance(held, dict) or isinstance(
+        value, (type, torch.nn.Module, torch.Tensor, types.ModuleType, Mapping)
+    ):
+        return None
+    if callable(value) or is_torch(type(value)) or not all(map(is_setting, held.values())):
+        return None
+    return held
+
+
+def is_setting(value: Any) -> bool:
+    """Whether something can be written in a call: numbers, texts, classes, what holds such, and objects of settings."""
+    if isinstance(value, (list, tuple)):
+        return len(value) <= LONG and all(map(is_setting, value))
+    if isinstance(value, dict):
+        return all(is_setting(item) for pair in value.items() for item in pair)
+    return isinstance(value, (*PLAIN, type, Enum)) or settings_of(value) is not None
+
+
+def same_setting(one: Any, other: Any) -> bool:
+    """Whether an attribute has kept its value."""
+    return one is other or (type(one) is type(other) and isinstance(one, (*PLAIN, list, tuple, dict)) and one == other)
+
+
+def noted(model: torch.nn.Module) -> dict[int, dict[str, Any]]:
+    """The numbers and words that each module of a new model holds, before it runs."""
+    return {id(part): numbers_of(part) for part in model.modules()}
+
+
+def numbers_of(module: torch.nn.Module) -> dict[str, Any]:
+    """Numbers and words among a module's attributes, and tuples of them."""
+    found = {}
+    for key, value in vars(module).items():
+        items = value if isinstance(value, tuple) else (value,)
+        if key != "training" and not key.startswith("_") and all(isinstance(item, PLAIN[:4]) for item in items):
+            found[key] = value
+    return found
 
 
 def standing(found: Any) -> str:

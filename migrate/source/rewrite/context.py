@@ -18,6 +18,7 @@ from ..observe.observations import (
     NONE,
     CallableKind,
     Kind,
+    Made,
     ObjectKind,
     Observations,
     PythonModule,
@@ -143,6 +144,10 @@ class Program(SourceFiles, ABC):
     @abstractmethod
     def define(self, qualified: str) -> None:
         """Translate a class or function, after those that it names."""
+
+    @abstractmethod
+    def maker(self, wanted: str, made: Made) -> str:
+        """Define a function that makes a module so; its name, which is the wanted one where that is free."""
 
     @abstractmethod
     def called(self, qualified: str) -> str:

@@ -7,20 +7,30 @@ model that uses it. Where it always gave the same one, that is written in its pl
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 from ..library_names import CONTAINERS, TABLES
 from ..observe.observations import (
     CallableKind,
+    Made,
     ModuleKind,
     ObjectKind,
     PythonModule,
+    Reference,
     callees_of,
     constants_of,
     kinds_of,
+    observed,
 )
-from .context import Context, handles, set_receivers
+from ..source_files import literal
+from .context import Context, Unwritable, handles, set_receivers
 from .row_calls import with_initial_values, write_call
+
+# arguments of a zoo's function that say where trained weights are from
+LOADING = {"pretrained", "weights", "weights_backbone", "progress", "model_name", "checkpoint_path", "force_reload"}
 
 
 @handles(syntax=[ast.Call, ast.Subscript])
@@ -79,11 +89,38 @@ def constant_of_module(node: ast.Attribute, context: Context) -> ast.expr | None
     return context.program.constant(kinds[0].name, node.attr, constants_of(node))
 
 
-@handles("builtins.getattr", "builtins.hasattr")
-def read_by_name(node: ast.Call, context: Context) -> None:
-    """Note what `getattr(config, "name", …)` or `hasattr` reads; the call is one like others."""
-    if len(callees_of(node)) == 1 and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
-        context.read(kinds_of(node.args[0]), str(node.args[1].value), constants_of(node))
+@handles(syntax=[ast.Call])
+def from_zoo(node: ast.Call, context: Context) -> ast.expr | None:
+    """`torchvision.models.resnet18(weights=None)` as a function of the new file that makes that model; what is computed
+    among its arguments is handed on where the model's class takes it by that name."""
+    made = observed(node.func).zoo
+    if not made:
+        return None
+    name = callees_of(node)[0]
+    alike = {to_text(one) for one in made}
+    if len(alike) != 1 or not isinstance(made[0], Made):
+        raise Unwritable(
+            f"{name} gave several models here, or one that is changed after it is made: write them by name"
+        )
+    given = dict(made[0].kwargs)
+    words = []
+    for word in node.keywords:
+        if word.arg in LOADING or literal(word.value)[0]:
+            continue
+        if word.arg not in given and constants_of(word.value) is not None:
+            raise Unwritable(f"{name} takes {ast.unparse(word)} in a way of its own: give it a constant there")
+        if word.arg in given and not isinstance(given[word.arg], Reference):
+            del given[word.arg]
+            words.append(ast.keyword(word.arg, context.visit(word.value)))
+    said = [value for value in constants_of(node.args[0]) or () if isinstance(value, str)] if node.args else []
+    wanted = re.sub(r"\W", "_", (said[0] if len(said) == 1 else name.rpartition(".")[2]).partition(".")[0])
+    maker = context.program.maker(wanted, replace(made[0], kwargs=tuple(given.items())))
+    return ast.Call(ast.Name(maker, ast.Load()), [], words)
+
+
+def to_text(made: Any) -> str:
+    """A construction without the numbers by which objects are known."""
+    return re.sub(r"\bid=\d+", "", repr(made))
 
 
 @handles(*TABLES["framework_questions"])

@@ -182,6 +182,23 @@ def attention(node: ast.Call, context: Context) -> ast.expr:
     return context.kept(node)
 
 
+@handles("torch.nn.Module.__setattr__", "torch.nn.Module.__getattr__")
+def by_name(call: ast.Call, context: Context) -> ast.expr | None:
+    """`self.__setattr__("level1", cell)` as `setattr(self, "level1", cell)`, and `__getattr__` likewise."""
+    if not isinstance(call.func, ast.Attribute) or is_super(call.func):
+        return None
+    given = [context.visit(one) for one in (call.func.value, *call.args)]
+    return ast.Call(ast.Name(call.func.attr.strip("_"), ast.Load()), given, [])
+
+
+@handles(syntax=[ast.Call])
+def plain_super(node: ast.Call, context: Context) -> ast.expr | None:
+    """`super(Net, self)` as `super()`: the class may have another name in the new file."""
+    named = isinstance(node.func, ast.Name) and node.func.id == "super" and len(node.args) == 2
+    own = named and ast.unparse(node.args[0]) == context.owner.rpartition(".")[2]
+    return ast.Call(node.func, [], []) if own else None
+
+
 @handles("torch.nn.Module.add_module", stage=Stage.STATEMENT)
 def add_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
     """`add_module` as MindSpore does it: a SequentialCell keeps a list of its own, NamedCells is a dictionary."""

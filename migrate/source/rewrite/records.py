@@ -15,7 +15,18 @@ import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..observe.observations import Configuration, Kind, ObjectKind, Record, SequenceKind, callees_of, kinds_of
+from ..observe.observations import (
+    Configuration,
+    DictKind,
+    Kind,
+    ObjectKind,
+    Record,
+    SequenceKind,
+    always,
+    callees_of,
+    constants_of,
+    kinds_of,
+)
 from .context import Context, Program, Unwritable, handles, receivers
 
 Make = Callable[[Any], ast.expr]  # the expression for a value of the worker's report
@@ -96,6 +107,30 @@ def record_field(node: ast.Attribute, context: Context) -> ast.expr | None:
         return ast.Constant(None)
     key = node.attr if record.named else record.fields.index(node.attr)
     return context.generic_visit(ast.Subscript(node.value, ast.Constant(key), node.ctx))
+
+
+@handles(syntax=[ast.Attribute])
+def entry(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """`config.depth` as `config["depth"]`, of a dictionary whose entries are attributes too: a plain one has none."""
+    if not always(kinds_of(node.value), DictKind) or node.attr in dir(dict):
+        return None
+    return context.generic_visit(ast.Subscript(node.value, ast.Constant(node.attr), node.ctx))
+
+
+@handles("builtins.getattr", "builtins.hasattr")
+def entry_by_name(node: ast.Call, context: Context) -> ast.expr | None:
+    """`getattr(config, "depth", 2)` as `config.get("depth", 2)`, and `hasattr` as `in`, of such a dictionary; of
+    another configuration the call stays, and what it reads is noted."""
+    if len(callees_of(node)) == 1 and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
+        context.read(kinds_of(node.args[0]), str(node.args[1].value), constants_of(node))
+    if len(node.args) < 2 or not always(kinds_of(node.args[0]), DictKind):
+        return None
+    owner, name, *default = map(context.visit, node.args)
+    if callees_of(node) == ["builtins.hasattr"]:
+        return ast.Compare(name, [ast.In()], [owner])
+    if not default:
+        return ast.Subscript(owner, name, ast.Load())
+    return ast.Call(ast.Attribute(owner, "get", ast.Load()), [name, *default], [])
 
 
 # Configurations

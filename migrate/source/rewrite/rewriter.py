@@ -8,7 +8,7 @@ import copy
 
 from ..observe.observations import callees_of
 from ..source_files import local_names
-from . import control_flow, graph_mode, library_lookups, modules, records, row_calls, tensors
+from . import axis_patterns, control_flow, graph_mode, library_lookups, modules, records, row_calls, tensors
 from .context import Context, handles
 from .control_flow import pick_by_index, select_branches
 from .graph_mode import expand_nested_comprehensions, hoist_walrus
@@ -16,7 +16,7 @@ from .signatures import SignatureRewriter, expand_kwargs
 from .tensors import StridedSlices
 
 # the files whose handlers are registered as they are imported
-HANDLERS = (library_lookups, records, modules, tensors, graph_mode, control_flow)
+HANDLERS = (axis_patterns, library_lookups, records, modules, tensors, graph_mode, control_flow)
 
 
 def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.FunctionDef:

@@ -447,7 +447,7 @@ def base(node: ast.Call, context: Context) -> ast.Call:
     if row is None:
         raise Unwritable(f"{ast.unparse(node.func)} of {context.owner}")
     call = write_call(row, arguments_of(row, node, context), context.name)
-    call.func = node.func
+    call.func = context.generic_visit(node.func)
     return call
 
 

@@ -19,15 +19,20 @@ from ..observe.instrument import sliced
 from ..observe.observations import (
     DtypeKind,
     ObjectKind,
+    PlainKind,
     SequenceKind,
+    SizeKind,
     TensorKind,
     always,
     always_sequences,
     callees_of,
     constants_of,
+    holds_tensor,
     kinds_of,
+    of_constant,
     replacing,
 )
+from ..source_files import literal
 from .context import Context, ObservedArgument, Program, Stage, Unwritable, handles, row_of
 from .row_calls import argument_of, arguments_of, fill_template, is_method, write_call
 
@@ -364,3 +369,40 @@ def _between(row: Row, given: Mapping[str, ObservedArgument], tensor: ast.expr, 
     rule = ast.Call(context.name(row.mindspore), [], [ast.keyword("scale", half)])
     values = _method(_drawn(rule, tensor, context), "init_data")
     return ast.BinOp(values, ast.Add(), copy.deepcopy(middle))
+
+
+# torch's old constructors -> the dtype of what they make
+LEGACY = {
+    **dict.fromkeys(("torch.Tensor", "torch.FloatTensor"), "float32"),
+    **{f"torch.{name}Tensor": dtype for name, dtype in TABLES["legacy_dtypes"].items()},
+}
+
+
+@handles(*LEGACY)
+def legacy_constructor(call: ast.Call, context: Context) -> ast.expr:
+    """`torch.FloatTensor(4, 8)` as zeros, for torch leaves open what is in it; of a list or an array as a Tensor."""
+    (name, *others), given = callees_of(call), call.args
+    dtype = context.name(f"mindspore.{LEGACY[name]}")
+    opened = [one.value if isinstance(one, ast.Starred) else one for one in given]
+    kinds = [kind for one in opened for kind in kinds_of(one) or ([of_constant(literal(one)[1])] * literal(one)[0])]
+    sizes = all(kind in (PlainKind("int"), PlainKind("bool")) or isinstance(kind, SizeKind) for kind in kinds)
+    starred = len(given) == 1 and isinstance(given[0], ast.Starred)
+    if given and kinds and not others and (starred or sizes):
+        shape = given[0].value if isinstance(given[0], ast.Starred) else given[0]
+        whole = starred or isinstance(kinds[0], SizeKind)
+        sized = context.visit(shape) if whole else ast.Tuple([context.visit(one) for one in given], ast.Load())
+        return ast.Call(context.name("mindspore.ops.zeros"), [sized, dtype], [])
+    plain = all(isinstance(kind, SequenceKind) or kind == ObjectKind("numpy.ndarray") for kind in kinds)
+    if len(given) != 1 or not kinds or others or not plain or any(map(holds_tensor, kinds)):
+        raise Unwritable(
+            f"{ast.unparse(call)} of something else than sizes or numbers: write torch.tensor or torch.empty"
+        )
+    return ast.Call(context.name("mindspore.Tensor"), [context.visit(given[0]), dtype], [])
+
+
+@handles("torch.spmm", "torch.sparse.mm", "torch.dsmm")
+def sparse_product(call: ast.Call, context: Context) -> ast.expr:
+    """A product with a sparse matrix, of which MindSpore's nets take the dense one."""
+    if len(call.args) != 2 or call.keywords:
+        raise Unwritable(f"{ast.unparse(call)}: write torch.mm(matrix, other)")
+    return ast.Call(context.name("mindspore.ops.matmul"), [context.visit(one) for one in call.args], [])

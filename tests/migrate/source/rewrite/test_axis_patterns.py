@@ -1,0 +1,78 @@
+"""einops' patterns as reshape and transpose: what is written, run on arrays with einops' own words for the answer."""
+
+from __future__ import annotations
+
+import ast
+
+import numpy as np
+import pytest
+from msmigrate.migrate.source.rewrite.axis_patterns import Pattern, _sides, _written
+from msmigrate.migrate.source.rewrite.context import Unwritable
+
+IMAGE = np.arange(2 * 3 * 4 * 6, dtype=np.float32).reshape(2, 3, 4, 6)
+
+
+class Ops:
+    transpose = staticmethod(np.transpose)
+    broadcast_to = staticmethod(np.broadcast_to)
+    mean, sum, amax, amin = (staticmethod(getattr(np, name)) for name in ("mean", "sum", "amax", "amin"))
+
+
+class Named:
+    """The only thing that is asked of the function in which a pattern stands: MindSpore's names."""
+
+    def name(self, qualified: str) -> ast.expr:
+        return ast.parse(qualified.removeprefix("mindspore."), mode="eval").body
+
+
+def computed(what: str, text: str, x: np.ndarray, reduction: str = "", **sizes: int) -> np.ndarray:
+    pattern = Pattern(text, *_sides(text, x.ndim), what, reduction, [*sizes])
+    place = {"ops": Ops}
+    exec(_written(pattern, Named()), place)
+    return place[pattern.name](x, **sizes)
+
+
+def test_patches() -> None:
+    found = computed("rearrange", "b c (h p) (w q) -> b (h w) (p q c)", IMAGE, p=2, q=3)
+    whole = IMAGE.reshape(2, 3, 2, 2, 2, 3).transpose(0, 2, 4, 3, 5, 1).reshape(2, 4, 18)
+    np.testing.assert_array_equal(found, whole)
+
+
+@pytest.mark.parametrize(
+    ("what", "text", "sizes", "shape"),
+    [
+        ("rearrange", "b c h w -> b (c h w)", {}, (2, 72)),
+        ("rearrange", "b c ... -> b ... c", {}, (2, 4, 6, 3)),
+        ("rearrange", "b c h w -> 1 b c h () w", {}, (1, 2, 3, 4, 1, 6)),
+        ("rearrange", "x y h w -> (x y) h w", {}, (6, 4, 6)),  # the tensor has another name then
+        ("repeat", "b c h w -> b c (h r) w n", {"r": 2, "n": 3}, (2, 3, 8, 6, 3)),
+    ],
+)
+def test_shapes(what: str, text: str, sizes: dict[str, int], shape: tuple[int, ...]) -> None:
+    assert computed(what, text, IMAGE, **sizes).shape == shape
+
+
+def test_values_are_repeated_beside_each_other() -> None:
+    np.testing.assert_array_equal(computed("repeat", "n -> (n r)", np.arange(3), r=2), [0, 0, 1, 1, 2, 2])
+
+
+@pytest.mark.parametrize(("word", "function"), [("mean", np.mean), ("sum", np.sum), ("max", np.max), ("min", np.min)])
+def test_reductions(word: str, function: type) -> None:
+    found = computed("reduce", "b c (h p) w -> b h c", IMAGE, word, p=2)
+    whole = function(IMAGE.reshape(2, 3, 2, 2, 6), axis=(3, 4)).transpose(0, 2, 1)
+    np.testing.assert_allclose(found, whole)
+
+
+@pytest.mark.parametrize(
+    ("what", "text", "reduction"),
+    [
+        ("rearrange", "b c h w -> b c h", ""),  # an axis is lost
+        ("rearrange", "b c (h p) w -> b c h p w", ""),  # of which size?
+        ("reduce", "b c h w -> b c", "prod"),
+        ("rearrange", "b c h [w] -> b c h w", ""),
+        ("rearrange", "b c h w", ""),
+    ],
+)
+def test_what_cannot_be_written_says_so(what: str, text: str, reduction: str) -> None:
+    with pytest.raises(Unwritable, match="einops"):
+        computed(what, text, IMAGE, reduction)

@@ -1,0 +1,106 @@
+"""Small models as strangers publish them: settings in objects, a zoo's backbone inside, einops, old constructors."""
+
+from __future__ import annotations
+
+import types
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torchvision
+from torch import nn
+
+
+def image(side: int = 8) -> torch.Tensor:
+    torch.manual_seed(1)
+    return torch.randn(2, 3, side, side)
+
+
+class Settings:
+    """Settings that may be merged, as people write such classes."""
+
+    def __init__(self, **given: Any) -> None:
+        self.__dict__.update(given)
+
+    def merge(self, more: dict[str, Any]) -> None:
+        self.__dict__.update(more)
+
+
+@dataclass
+class Width:
+    hidden: int = 4
+    classes: int = 3
+
+
+class AttributeDict(dict):  # as EasyDict
+    def __getattr__(self, name: str) -> Any:
+        if name not in self:
+            raise AttributeError(name)
+        return self[name]
+
+
+class SettingsNet(nn.Module):
+    def __init__(self, settings: Any, width: Any, tree: Any, plain: Any) -> None:
+        super(SettingsNet, self).__init__()
+        settings.merge({"small": dict(hidden=5), "large": dict(hidden=50)}[settings.kind])
+        self.first = nn.Linear(6, settings.hidden)
+        self.second = nn.Linear(settings.hidden, width.hidden)
+        self.third = nn.Linear(width.hidden, tree.head.classes * getattr(tree, "factor", 1))
+        self.scale = plain.inner.scale if hasattr(tree, "head") else 1.0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.third(torch.tanh(self.second(torch.relu(self.first(x))))) * self.scale
+
+
+def settings():
+    one = Settings()
+    one.kind = "small"
+    width = Width()
+    width.hidden = 7
+    tree = AttributeDict(head=AttributeDict(classes=3), items_seen=2)
+    plain = types.SimpleNamespace(inner=types.SimpleNamespace(scale=0.5))
+    torch.manual_seed(0)
+    return SettingsNet(one, width, tree, plain), (torch.randn(4, 6),)
+
+
+class Twins(nn.Module):
+    """A zoo's model whose first and last layers are others."""
+
+    def __init__(self, classes: int = 4) -> None:
+        super().__init__()
+        self.body = torchvision.models.squeezenet1_1(weights=None, num_classes=classes, dropout=0.0)
+        self.body.features[0] = nn.Conv2d(3, 64, 3, stride=2, padding=1)
+        self.head = nn.Linear(2 * classes, 3)
+
+    def forward(self, a: torch.Tensor) -> torch.Tensor:
+        return self.head(torch.cat((self.body(a), self.body(a.flip(3))), 1))
+
+
+def zoo():
+    torch.manual_seed(0)
+    return Twins(), (image(32),)
+
+
+class OldNet(nn.Module):
+    """torch's constructors of long ago, and attributes by name."""
+
+    def __init__(self, width: int = 6) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.FloatTensor(width, 4))
+        self.bias = nn.Parameter(torch.Tensor(4))
+        self.register_buffer("shift", torch.FloatTensor([[0.5 * i for i in range(4)]]))
+        for i in range(2):
+            self.__setattr__("layer_%d" % i, nn.Linear(4, 4))
+        nn.init.xavier_uniform_(self.weight)
+        nn.init.zeros_(self.bias)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.spmm(x, self.weight) + self.bias + self.shift
+        for i in range(2):
+            x = torch.relu(self.__getattr__("layer_%d" % i)(x))
+        return x
+
+
+def old():
+    torch.manual_seed(0)
+    return OldNet(), (torch.randn(5, 6),)

@@ -1,0 +1,27 @@
+"""What strangers' models have around their layers: objects of settings, a zoo's model inside, old constructors."""
+
+from __future__ import annotations
+
+from written import Written
+
+Users = dict[str, Written]
+
+
+def test_settings_are_those_that_were_handed_on(users: Users) -> None:
+    found = users["settings"]
+    found.agrees()
+    found.holds("settings2.kind = 'small'", "width.hidden = 7", "tree['head']['classes'] * tree.get('factor', 1)")
+    found.lacks("settings.hidden = ")  # which the class sets itself
+
+
+def test_a_zoos_model_is_made_by_a_function_of_the_file(users: Users) -> None:
+    found = users["zoo"]
+    found.agrees(apart=1e-4)
+    found.holds("self.body = squeezenet1_1(num_classes=classes)", "def squeezenet1_1(**kwargs: Any) -> SqueezeNet:")
+    found.lacks("weights", "register_model", "handle_legacy")
+
+
+def test_constructors_of_long_ago(users: Users) -> None:
+    found = users["old"]
+    found.agrees()
+    found.holds("ops.zeros((width, 4), mindspore.float32)", "setattr(self, 'layer_%d' % i, ")

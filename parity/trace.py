@@ -34,7 +34,7 @@ from ..migrate.checkpoint.formats.safetensors_file import read_header
 from ..printable import printable_values
 from .options import SAMPLE, WHOLE, Narrowing, Stage
 
-SIDES_STAGE: Literal["sides"] = "sides"  # not judged: the choices at kinks, for the other recorder (kinks.py)
+SIDES_STAGE: Literal["sides"] = "sides"  # not judged: the choices at kinks, for the other recorder (recorder.py)
 RecordedStage = Stage | Literal["sides"]
 Count = Annotated[int, Field(ge=0, lt=MAX_DIM)]
 FORMAT = 2

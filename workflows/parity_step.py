@@ -14,12 +14,12 @@ from typing import Any
 import click
 
 from ..atomic_files import refuse_unwritable, write_whole
-from ..errors import BadInput
+from ..errors import BadInput, MsmigrateError
 from ..migrate import model_spec
 from ..migrate.model_spec import names_a_model
 from ..migrate.source.convert_model import start
 from ..option_fields import STDOUT, as_path, model_name, values_of
-from ..parity.align.alignment import write_map
+from ..parity.align.alignment import ALIGNMENT, OPEN, write_map
 from ..parity.job import SIDES, Pair, ParityJob, check_inputs
 from ..parity.options import Narrowing, ParityOptions, StepOptions
 from ..parity.result import Report
@@ -157,7 +157,13 @@ def _compared(
             options = with_mindspore(options, temporary / "converted")
         folder = options.keep or temporary / "run"
         job = job_of(options, recipe, folder)
-        report = with_progress(path, job, mindspore_worker) if progress else compare_steps(path, job)
+        try:
+            report = with_progress(path, job, mindspore_worker) if progress else compare_steps(path, job)
+        except MsmigrateError as error:
+            if options.write_map is None or not any((folder / name).exists() for name in (ALIGNMENT, OPEN)):
+                raise
+            write_map(folder, options.write_map)
+            raise type(error)(f"{error}; {options.write_map} has what was found, and what is open") from error
         if model is not None:
             report = replace(report, recipe=model)
         write(report, options, folder)

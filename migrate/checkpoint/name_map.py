@@ -150,7 +150,13 @@ def read_rules(path: Path | None) -> list[Rule]:
     if not isinstance(node, yaml.SequenceNode):
         raise BadInput(f"{path}: expected {FORM}")
     until = time.monotonic() + SECONDS
-    return [_rule(path, item, until) for item in node.value]
+    rules = [_rule(path, item, until) for item in node.value]
+    first: dict[str, Rule] = {}
+    for rule in rules:
+        known = first.setdefault(rule.mindspore, rule)
+        if known is not rule and "\\" not in rule.mindspore:  # one without groups names one thing
+            raise BadInput(f"{rule.where}: {quoted(rule.mindspore, 300)} is what line {known.line} leads to already")
+    return rules
 
 
 def _rule(path: Path, node: Any, until: float) -> Rule:
@@ -163,7 +169,10 @@ def _rule(path: Path, node: Any, until: float) -> Rule:
     fields = {key.value: value.value for key, value in node.value} if scalars else {}
     bare = fields.pop("tensors", "") if fields.get("tensors") == "none" else ""
     if fields.keys() != {"torch", "mindspore"}:
-        raise BadInput(f"{path}:{line}: expected {{torch: REGEX, mindspore: NAME}}")
+        unknown = next((key for key in fields if key not in ("torch", "mindspore")), None)
+        key = "" if unknown is None else f", and no {quoted(unknown, 60)}"
+        key = ", and of tensors only: none" if unknown == "tensors" else key
+        raise BadInput(f"{path}:{line}: expected {{torch: REGEX, mindspore: NAME}}{key}")
     if len(fields["torch"]) > LONGEST or len(fields["mindspore"]) > LONGEST:
         raise BadInput(f"{path}:{line}: a pattern has at most {LONGEST} characters")
     rule = Rule(fields["torch"], fields["mindspore"], line, path, bool(bare))
@@ -323,18 +332,30 @@ def near(name: str, among: Iterable[str]) -> str:
     return f"; the nearest: {', '.join(close)}" if close else ""
 
 
-def write_rules(path: Path, pairs: Iterable[tuple[str, str, str]], bare: Container[str] = ()) -> None:
+def write_rules(
+    path: Path,
+    pairs: Iterable[tuple[str, str, str]],
+    bare: Container[str] = (),
+    open_: Iterable[tuple[str, Iterable[tuple[str, str]]]] = (),
+) -> None:
     """Write (torch name, MindSpore name, how it was found) as a map to edit; bare: modules without tensors, by torch's
-    name, which a conversion of a checkpoint passes over. Raises BadInput where that cannot be."""
+    name, which a conversion of a checkpoint passes over; open_: what is not settled, in words, with the pairs that it
+    could be, as comments. Raises BadInput where that cannot be."""
     lines = ["# What msmigrate aligned; edit it, and give it back with --map. torch is a regular expression.\n"]
-    for ours, theirs, how in pairs:
-        pattern, target = re.escape(ours), theirs.replace("\\", "\\\\")
-        pair = f"torch: {_quoted(pattern)}, mindspore: {_quoted(target)}" + ", tensors: none" * (ours in bare)
-        lines.append(f"- {{{pair}}}  # {how}\n")
+    lines += [f"- {line(ours, theirs, ours in bare)}  # {how}\n" for ours, theirs, how in pairs]
+    for why, candidates in open_:
+        lines.append(f"# Open: {' '.join(why.split())}\n")
+        lines += [f"# - {line(ours, theirs)}\n" for ours, theirs in candidates]
     try:
         path.write_text("".join(lines), encoding="utf-8")
     except OSError as error:
         raise BadInput(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def line(ours: str, theirs: str, bare: bool = False) -> str:
+    """One pair as it stands in a map; bare: of modules without tensors."""
+    pattern, target = re.escape(ours), theirs.replace("\\", "\\\\")
+    return f"{{torch: {_quoted(pattern)}, mindspore: {_quoted(target)}{', tensors: none' * bare}}}"
 
 
 def _quoted(text: str) -> str:

@@ -7,7 +7,7 @@ layers they span. What these cannot decide is asked, not guessed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
@@ -17,7 +17,7 @@ from pydantic import NonNegativeInt, PositiveInt
 
 from ...errors import BadInput
 from ...input_files import read_json, typed
-from ...migrate.checkpoint.name_map import write_rules
+from ...migrate.checkpoint.name_map import line, write_rules
 from ...workers.worker import wait_for
 from ..job import ParityJob
 from .layers import Layers, torch_class
@@ -112,6 +112,22 @@ class Unlike:
 
 
 @dataclass(frozen=True)
+class Question:
+    """What only a map can settle: why, in words that end before the likely pairs; the names on either side that could
+    be each other's; and the pairs in the order in which these run or are defined."""
+
+    text: str
+    torch: tuple[str, ...]
+    mindspore: tuple[str, ...]
+    likely: tuple[tuple[str, str], ...]
+
+    @property
+    def message(self) -> str:
+        """All of it, with the lines of a map that would settle it."""
+        return f"{self.text}: {'; '.join(f'- {line(*pair)}' for pair in self.likely)}"
+
+
+@dataclass(frozen=True)
 class Scope:
     """What both sides can record, given what the user's functions brought.
 
@@ -147,7 +163,7 @@ class Alignment:
     classes: NonNegativeInt = 0
     logits: Shape = ()
     scope: Scope = ALL
-    ask: tuple[str, ...] = ()
+    ask: tuple[Question, ...] = ()
     unlike: tuple[Unlike, ...] = ()
     counts: Mapping[str, Mapping[str, PositiveInt]] = field(default_factory=dict)
     identity: bool = False
@@ -212,6 +228,7 @@ class Alignment:
 IDENTITY = Alignment(identity=True)
 
 ALIGNMENT = "alignment.json"
+OPEN = f"{ALIGNMENT}.partial"  # what was found where something is left to be settled
 FORMAT = 2
 
 
@@ -257,9 +274,18 @@ def _read(path: Path) -> Alignment:
 
 
 def write_map(folder: Path, path: Path) -> None:
-    """Write the alignment of a run as a map to edit. Raises BadInput."""
-    found = _read(folder / ALIGNMENT)
-    pairs = [(m.torch, m.mindspore, f"{m.how}, {m.sure}") for m in found.modules if m.torch and m.mindspore]
+    """Write the alignment of a run, a refused one too, as a map to edit: what was found, and as comments what is open.
+
+    Raises BadInput where there is none.
+    """
+    whole = folder / ALIGNMENT
+    found = _read(whole if whole.exists() else folder / OPEN)
+    asked = {name for question in found.ask for name in question.torch}
+    pairs = [
+        (m.torch, m.mindspore, f"{m.how}, {m.sure}")
+        for m in found.modules
+        if m.torch and m.mindspore and m.torch not in asked
+    ]
     below = {m.torch for m in found.modules}
     pairs += [
         (name, t.mindspore, f"{t.how}, {t.sure}")
@@ -267,4 +293,22 @@ def write_map(folder: Path, path: Path) -> None:
         if name.rpartition(".")[0] not in below
     ]
     holding = {name[:end] for name in found.parameters for end, c in enumerate(name) if c == "."}
-    write_rules(path, pairs, {m.torch for m in found.modules} - holding)
+    write_rules(path, pairs, {m.torch for m in found.modules} - holding, _open(found))
+
+
+def _open(found: Alignment) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]:
+    """What a map has to settle, or could: why, and each pair that it might be."""
+    for question in found.ask:
+        every = [(ours, theirs) for ours in question.torch for theirs in question.mindspore]
+        yield question.text, dict.fromkeys([*question.likely, *every])
+    asked = {name for question in found.ask for name in (*question.torch, *question.mindspore)}
+    alone = [
+        each
+        for each in found.unlike
+        if each.lack in (Lack.MISSING, Lack.EXTRA) and not {each.name, each.mindspore} & asked
+    ]
+    theirs = dict.fromkeys(each.module or each.mindspore for each in alone if each.lack is Lack.EXTRA)
+    for text, name in {each.text: each.module or each.name for each in alone if each.lack is Lack.MISSING}.items():
+        yield text, [(name, other) for other in theirs]
+    for each in alone if not any(each.lack is Lack.MISSING for each in alone) else ():
+        yield each.text, []

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import asdict, replace
 
@@ -28,10 +27,12 @@ from .alignment import (
     MAP,
     NAME,
     ONLY,
+    OPEN,
     ORDER,
     SPAN,
     Alignment,
     Match,
+    Question,
     _logits,
     scope,
 )
@@ -301,7 +302,7 @@ class _Aligner:
 Pairs = dict[str, tuple[str, str, str]]
 
 
-def doubts(ours: Layers, theirs: Layers, pairs: Pairs, calls: Calls) -> list[str]:
+def doubts(ours: Layers, theirs: Layers, pairs: Pairs, calls: Calls) -> list[Question]:
     """One question for each group of layers that could change places, with the lines of a map that would settle it.
 
     Branches that start from one tensor and look alike run in an order that means nothing. Where the order of definition
@@ -391,16 +392,16 @@ def _crossed(ours: Layers, theirs: Layers, calls: Calls, pairs: Pairs) -> list[t
     return found
 
 
-def _question(ours: Layers, theirs: Layers, mine: list[str], its: list[str]) -> str:
+def _question(ours: Layers, theirs: Layers, mine: list[str], its: list[str]) -> Question:
     def shown(layers: Layers, paths: list[str]) -> str:
         return ", ".join(dict.fromkeys(describe(layers.by_path[path]) for path in paths))
 
-    lines = "; ".join(
-        f"- {{torch: '{re.escape(a)}', mindspore: '{b}'}}" for a, b in dict.fromkeys(zip(mine, its, strict=True))
-    )
-    return (
+    return Question(
         f"{shown(ours, mine)} and {shown(theirs, its)} look alike, and their order of execution does not say which is "
-        f"which: write it into a map and give it with --map; in the order in which they run it would be: {lines}"
+        "which: write it into a map and give it with --map; in the order in which they run it would be",
+        tuple(dict.fromkeys(mine)),
+        tuple(dict.fromkeys(its)),
+        tuple(dict.fromkeys(zip(mine, its, strict=True))),
     )
 
 
@@ -521,13 +522,13 @@ def settle(options: ParityJob) -> None:
     folder, rules = options.folder, read_rules(options.pair.map_file)
     torch, mindspore = read(file(folder, "torch")), read(file(folder, "mindspore"))
     found = align(torch, mindspore, rules)
-    check(found)
     classes = torch.outputs[0][1] if torch.outputs and len(torch.outputs[0]) > 1 else 0
     found = replace(found, classes=classes, logits=_logits(torch), scope=scope(torch, mindspore))
+    partial = folder / OPEN
+    partial.write_text(json.dumps({"format": FORMAT, **asdict(found)}, indent=1), encoding="utf-8")
+    check(found)  # behind it: a map can be written of what is refused
     if options.pair.of_recipe:
         check_recipe(options.recipe, found)
-    partial = folder / f"{ALIGNMENT}.partial"
-    partial.write_text(json.dumps({"format": FORMAT, **asdict(found)}, indent=1), encoding="utf-8")
     partial.replace(folder / ALIGNMENT)
 
 
@@ -550,7 +551,7 @@ def check(found: Alignment) -> None:
     """Raise Ambiguous where only the user can say which is which, BadInput where nothing at all corresponds."""
     if found.ask:
         more = f" (and {len(found.ask) - 1} more such groups)" if len(found.ask) > 1 else ""
-        raise Ambiguous(f"{found.ask[0]}{more}")
+        raise Ambiguous(f"{found.ask[0].message}{more}")
     if found.unlike and not any(not found.other_shape(name) for name in found.parameters):
         shown = "; ".join(each.text for each in found.unlike[:MOST])
         raise BadInput(

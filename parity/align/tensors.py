@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from .alignment import CERTAIN, LIKELY, MAP, NAME, Left, Tensor
+from .alignment import CERTAIN, LIKELY, MAP, NAME, Left, Question, Tensor
 from .layers import USUAL, Layers, alike, crossing, fits, row_of, torch_class
 from .model_structure import Held, join, parent
 
@@ -123,7 +122,7 @@ class Crossed:
         other = their_layer.tensors if their_layer is not None else theirs.tensors
         return dict(mine), dict(other), ours.kind, theirs.kind
 
-    def ask(self) -> list[str]:
+    def ask(self) -> list[Question]:
         """One question for each group of tensors that could be each other's, with nothing to tell them apart by."""
         rest, free = self.missing(), self.extra()
         groups: dict[tuple[str, ...], list[str]] = {}
@@ -133,12 +132,12 @@ class Crossed:
                 groups.setdefault(fit, []).append(name)
         found = []
         for its, mine in groups.items():
-            lines = [f"- {{torch: '{re.escape(a)}', mindspore: '{b}'}}" for a, b in zip(mine, its, strict=False)]
-            found.append(
+            text = (
                 f"torch's {_listed(mine, self.mine)} and MindSpore's {_listed(its, self.its)} have equal shapes, and "
                 "nothing says which is which: write it into a map and give it with --map; in the order in which they "
-                f"are defined it would be: {'; '.join(lines)}"
+                "are defined it would be"
             )
+            found.append(Question(text, tuple(mine), its, tuple(zip(mine, its, strict=False))))
         return found
 
     def missing(self) -> list[str]:

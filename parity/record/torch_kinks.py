@@ -7,11 +7,15 @@ ResNet50 half a percent from its float64 ones (benchmarks/kinks.py). So the refe
 are computed with the choices MindSpore made, at those elements only where the reference itself is undecided to within
 TOLERANCE. The reference's values move by less than rounding does, and its gradients become comparable at rounding's
 own size.
+
+A module takes the choices that were recorded under its name. A function has no name, and the other framework may write
+it otherwise (a clamp at zero for a ReLU, a maximum for a LeakyReLU), in another order or as a module: it takes the
+choices of its module, or of those around it and in it, that are its own but for what is undecided.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,30 +28,101 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from ..trace import SIDES_STAGE, Part, Trace
-from .kinks import KINKS, POOLED, function_name, is_function
+from .recorder import EVENLY, KINKS, POOLED, is_function
 
 # Share of the tensor's root mean square below which a choice is rounding's. Rounding was measured at 1e-6 to 1e-5 of
 # it in ResNets of all depths; what differs by more than this is left alone, and shows in the forward stage.
 TOLERANCE = 1e-3
 HALF_TOLERANCE = 0.05  # where MindSpore's side was computed in half precision, whose rounding is 8192 times larger
 TINY = 1e-30
+MISTAKEN = 0.01  # share of its elements in which a function's choices may differ by more and still be its own
 
-# the functions that are layers of KINKS; those that work in place and give nothing back cannot be moved
-FUNCTIONS = {
-    F.relu: "ReLU",
-    torch.relu: "ReLU",
-    torch.Tensor.relu: "ReLU",
-    F.relu6: "ReLU6",
-    F.leaky_relu: "LeakyReLU",
-    F.hardswish: "Hardswish",
-    F.hardsigmoid: "Hardsigmoid",
+Kinks = tuple[float, ...]
+
+
+class _Top(float):
+    """A kink that is above itself: an input that is equal to it gets no gradient, as of a clamp's upper bound."""
+
+
+def _above(x: torch.Tensor, kink: float) -> torch.Tensor:
+    return x >= kink if isinstance(kink, _Top) else x > kink
+
+
+def _at(*kinks: float) -> Callable[..., Kinks]:
+    return lambda *_, **__: kinks
+
+
+def _between(x: Any, low: Any = None, high: Any = None, *_: Any, **named: Any) -> Kinks:
+    """The bounds of a clamp; a tensor is no bound of one number."""
+    low, high = named.get("min", low), named.get("max", high)
+    ends = ((float, low), (_Top, high))
+    return tuple(kind(bound) for kind, bound in ends if isinstance(bound, (int, float)))
+
+
+def _hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0, *_: Any, **__: Any) -> Kinks:
+    return float(min_val), _Top(max_val)
+
+
+def _below(x: Any, max: Any = None) -> Kinks:
+    return _between(x, None, max)
+
+
+# function -> the inputs at which its gradient jumps, from the arguments of a call
+POINTWISE: dict[Any, Callable[..., Kinks]] = {
+    **dict.fromkeys((F.relu, torch.relu, torch.Tensor.relu, F.relu_, torch.relu_, torch.Tensor.relu_), _at(0.0)),
+    **dict.fromkeys((F.leaky_relu, torch.prelu, F.selu, torch.selu, torch.abs, torch.Tensor.abs), _at(0.0)),
+    F.relu6: _at(0.0, _Top(6.0)),
+    F.hardswish: _at(*KINKS["Hardswish"]),
+    F.hardsigmoid: _at(*KINKS["Hardsigmoid"]),
+    F.hardtanh: _hardtanh,
+    **dict.fromkeys((torch.clamp, torch.Tensor.clamp, torch.clip, torch.Tensor.clip), _between),
+    **dict.fromkeys((torch.clamp_, torch.Tensor.clamp_, torch.Tensor.clip_), _between),
+    **dict.fromkeys((torch.clamp_min, torch.Tensor.clamp_min), _between),
+    **dict.fromkeys((torch.clamp_max, torch.Tensor.clamp_max), _below),
 }
+# function -> the same with the indices of what it took, in the flattened last axes of which it pools this many
+POOLS: dict[Any, tuple[Callable[..., Any], int]] = {
+    function: (with_indices, axes)
+    for axes, plain, with_indices in (
+        (1, F.max_pool1d, F.max_pool1d_with_indices),
+        (2, F.max_pool2d, F.max_pool2d_with_indices),
+        (3, F.max_pool3d, F.max_pool3d_with_indices),
+        (1, F.adaptive_max_pool1d, F.adaptive_max_pool1d_with_indices),
+        (2, F.adaptive_max_pool2d, F.adaptive_max_pool2d_with_indices),
+        (3, F.adaptive_max_pool3d, F.adaptive_max_pool3d_with_indices),
+    )
+    for function in (plain, with_indices)
+}
+# function -> whether the largest is taken, and not the smallest
+REDUCTIONS = {
+    **dict.fromkeys((torch.max, torch.Tensor.max, torch.amax, torch.Tensor.amax), True),
+    **dict.fromkeys((torch.min, torch.Tensor.min, torch.amin, torch.Tensor.amin), False),
+}
+OF_TWO = {
+    **dict.fromkeys((torch.max, torch.Tensor.max, torch.maximum, torch.Tensor.maximum), True),
+    **dict.fromkeys((torch.min, torch.Tensor.min, torch.minimum, torch.Tensor.minimum), False),
+}
+
+
+@dataclass(frozen=True)
+class _Recorded:
+    """One call's choices: the name that it was recorded under, which call of that name, and what was kept."""
+
+    name: str
+    call: int
+    kept: np.ndarray
+
+    def sides(self, count: int) -> list[np.ndarray]:
+        """Which of so many elements were above each of the call's kinks; empty where it had not so many."""
+        bits = np.unpackbits(self.kept) if self.kept.dtype == np.uint8 else self.kept[:0]
+        there = [kinks for kinks in (1, 2) if self.kept.size == (kinks * count + 7) // 8]
+        return [bits[k * count : (k + 1) * count].view(bool) for k in range(there[0] if there else 0)]
 
 
 @dataclass
 class KinkSides:
     """The choices that another framework made in one step, by (module name, call): a ReLU's sides as packed bits, one
-    for each element and kink, a max-pool's input (N, C, H, W), from which its choice follows.
+    for each element and kink, the input of a max-pool or of a maximum over an axis, from which its choice follows.
 
     matched and differing count the elements that were moved over, and those that disagree by more than rounding.
     """
@@ -66,72 +141,220 @@ class KinkSides:
         choices = {(e.name, e.call): trace.array(e.key).reshape(e.shape) for e in entries}
         return cls(choices, HALF_TOLERANCE if half else TOLERANCE)
 
-    def relu_input(
-        self, name: str, values: torch.Tensor, kinks: tuple[float, ...] = KINKS["ReLU"]
-    ) -> torch.Tensor | None:
+    def relu_input(self, name: str, values: torch.Tensor, kinks: Kinks = KINKS["ReLU"]) -> torch.Tensor | None:
         """The input `values` of a ReLU, or of another layer with `kinks`, with its undecided elements on the other
         run's side, or None if nothing moves."""
-        packed = self._next(name)
-        if packed is None or packed.size != (len(kinks) * values.numel() + 7) // 8:
+        recorded = self._next(name)
+        sides = recorded.sides(values.numel()) if recorded is not None else []
+        if len(sides) != len(kinks):
             return None
-        x = values.detach()
-        bits = torch.from_numpy(np.unpackbits(packed, count=len(kinks) * x.numel()))
-        above = bits.view(len(kinks), *x.shape).bool().to(x.device)
         moved = None
-        for theirs, kink in zip(above, kinks, strict=True):
-            undecided = self._undecided(theirs != (x > kink), (x - kink).abs(), x)
-            if undecided is not None:
-                target = torch.where(theirs, *(near.to(x.device) for near in _next_to(kink, x.dtype)))
-                # x - x is exactly zero and carries the gradient; target - x would round back to -x
-                moved = torch.where(undecided, target + (values - x), values if moved is None else moved)
+        for side, kink in zip(sides, kinks, strict=True):
+            moved = self._moved(_as(side, values), values, kink, moved)
         return moved
 
     def pool_output(
         self, name: str, pool: nn.Module, values: torch.Tensor, output: torch.Tensor
     ) -> torch.Tensor | None:
         """The max-pool's output taken from the elements that the other run found largest, or None if none differs."""
-        source = self._next(name)
-        if source is None or source.shape != tuple(values.shape):
+        recorded = self._next(name)
+        if recorded is None or recorded.kept.shape != tuple(values.shape):
             return None
         arguments = (pool.kernel_size, pool.stride, pool.padding, pool.dilation, pool.ceil_mode)
+        return self._pooled(recorded, values, output, lambda x: F.max_pool2d_with_indices(x, *arguments)[1], 2)
+
+    def function_input(self, path: str, values: torch.Tensor, kinks: Kinks) -> torch.Tensor | None:
+        """What `relu_input` does, for a function that is called in the module at `path`."""
+        moved, count = None, values.numel()
         x = values.detach()
-        _, ours = F.max_pool2d(x, *arguments, return_indices=True)
-        _, theirs = F.max_pool2d(torch.from_numpy(source).to(x), *arguments, return_indices=True)
-        chosen = x.flatten(2).gather(2, theirs.flatten(2)).view_as(output)
-        undecided = self._undecided(theirs != ours, output.detach() - chosen, x)
+        for kink in kinks:
+            gap, above = (x - kink).abs(), _above(x, kink)
+
+            def clear(side: np.ndarray, gap: torch.Tensor = gap, above: torch.Tensor = above) -> int:
+                return self._clear(_as(side, x) != above, gap, x)
+
+            sides = [side for one in self._near(path) for side in _and_turned(one.sides(count))]
+            found = self._own(sides, clear, count)
+            if found is not None:
+                moved = self._moved(_as(found, x), values, kink, moved)
+        return moved
+
+    def larger(self, path: str, one: torch.Tensor, other: torch.Tensor, output: torch.Tensor) -> torch.Tensor | None:
+        """The larger (or smaller) of two tensors' elements, `output`, from the one that the other run took it from."""
+        first, second = torch.broadcast_tensors(one, other)
+        a, b = first.detach(), second.detach()
+        gap, above, largest = (a - b).abs(), a > b, bool((output.detach() >= a).all())
+        found = self._own(
+            [s for kept in self._near(path) for s in _and_turned(kept.sides(a.numel()))],
+            lambda side: self._clear(_as(side, a) != above, gap, a),
+            a.numel(),
+        )
+        if found is None:
+            return None
+        theirs = _as(found, a)
+        undecided = self._undecided(theirs != above, gap, a)
+        return (
+            None if undecided is None else torch.where(undecided, torch.where(theirs == largest, first, second), output)
+        )
+
+    def function_pool(
+        self, path: str, values: torch.Tensor, output: torch.Tensor, indices: Callable[[torch.Tensor], Any], axes: int
+    ) -> torch.Tensor | None:
+        """What `pool_output` does, for a function that pools the last `axes` of `values` in the module at `path`;
+        indices: which elements it takes of an input."""
+        ours = indices(values.detach())
+
+        def clear(kept: _Recorded) -> int:
+            return self._clear(*_flips(values, output, ours, indices(_as(kept.kept, values)), axes), values)
+
+        sources = [one for one in self._near(path) if one.kept.dtype != np.uint8 and one.kept.size == values.numel()]
+        found = self._own(sources, clear, output.numel())
+        return None if found is None else self._pooled(found, values, output, indices, axes)
+
+    def reduced(
+        self, path: str, values: torch.Tensor, output: torch.Tensor, axes: tuple[int, ...], largest: bool, evenly: bool
+    ) -> torch.Tensor | None:
+        """The largest (or smallest) elements along `axes`, `output` with these kept, taken from those that the other
+        run took; evenly: whether equal ones share the gradient."""
+        x = values.detach()
+        ours = _shares(x, axes, largest, evenly)
+
+        def flips(kept: _Recorded) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+            even = len(axes) > 1 or EVENLY in kept.name.rpartition(".")[2]
+            theirs = _shares(_as(kept.kept, x), axes, largest, even)
+            gap = (output.detach() - _shared(x, theirs, axes)).abs()
+            return (theirs != ours).any(dim=axes, keepdim=True), gap, theirs
+
+        sources = [one for one in self._near(path) if one.kept.dtype != np.uint8 and one.kept.size == x.numel()]
+        found = self._own(sources, lambda kept: self._clear(*flips(kept)[:2], x), output.numel())
+        if found is None:
+            return None
+        flipped, gap, theirs = flips(found)
+        undecided = self._undecided(flipped, gap, x)
+        return None if undecided is None else torch.where(undecided, _shared(values, theirs, axes), output)
+
+    def _moved(
+        self, theirs: torch.Tensor, values: torch.Tensor, kink: float, moved: torch.Tensor | None
+    ) -> torch.Tensor | None:
+        """`moved`, None for `values`, with the undecided elements next to a kink on the side that is true of
+        `theirs`."""
+        x = values.detach()
+        undecided = self._undecided(theirs != _above(x, kink), (x - kink).abs(), x)
+        if undecided is None:
+            return moved
+        target = torch.where(theirs, *(near.to(x.device) for near in _next_to(kink, x.dtype)))
+        # x - x is exactly zero and carries the gradient; target - x would round back to -x
+        return torch.where(undecided, target + (values - x), values if moved is None else moved)
+
+    def _pooled(
+        self,
+        recorded: _Recorded,
+        values: torch.Tensor,
+        output: torch.Tensor,
+        indices: Callable[[torch.Tensor], Any],
+        axes: int,
+    ) -> torch.Tensor | None:
+        ours, theirs = indices(values.detach()), indices(_as(recorded.kept, values))
+        undecided = self._undecided(*_flips(values, output, ours, theirs, axes), values.detach())
         if undecided is None:
             return None
-        taken = torch.where(undecided, theirs, ours)
-        return values.flatten(2).gather(2, taken.flatten(2)).view_as(output)
+        return _gathered(values, torch.where(undecided, theirs, ours), axes)
 
     @cached_property
     def names(self) -> set[str]:
         """The names that choices were recorded under."""
         return {name for name, _ in self.choices}
 
-    def function(self, path: str, kind: str) -> str | None:
-        """The name under which the calls of a function were recorded that is called in the module at `path`: the other
-        framework may not have that module, and then it is one above."""
-        while (name := function_name(path, kind)) not in self.names:
-            if not path:
-                return None
-            path = path.rpartition(".")[0]
-        return name
+    @cached_property
+    def functions(self) -> list[_Recorded]:
+        """The choices of functions, in the order in which they were recorded."""
+        return [_Recorded(name, call, kept) for (name, call), kept in self.choices.items() if is_function(name)]
 
-    def _next(self, name: str) -> np.ndarray | None:
+    def _near(self, path: str) -> Iterator[_Recorded]:
+        """The choices of functions that were called in the module at `path`, then around it, then inside of it: the
+        other framework may have other modules."""
+        at = [(one.name.rpartition(".")[0], one) for one in self.functions]
+        around = path
+        while True:
+            yield from (one for where, one in at if where == around)
+            if not around:
+                break
+            around = around.rpartition(".")[0]
+        yield from (one for where, one in at if where != path and where.startswith(f"{path}." if path else ""))
+
+    @staticmethod
+    def _own(candidates: list[Any], clear: Callable[[Any], int], most: int) -> Any:
+        """The first of the candidates that differs from a call in nothing but what is undecided, else the one that
+        differs least, in at most a share MISTAKEN of `most` elements; None without one."""
+        best, least = None, MISTAKEN * most
+        for one in candidates:
+            differing = clear(one)
+            if differing <= least and (best is None or differing < least):
+                best, least = one, differing
+            if not differing:
+                break
+        return best
+
+    def _next(self, name: str) -> _Recorded | None:
         call = self._calls.get(name, 0)
         self._calls[name] = call + 1
-        return self.choices.get((name, call))
+        kept = self.choices.get((name, call))
+        return None if kept is None else _Recorded(name, call, kept)
+
+    def _clear(self, flipped: torch.Tensor, gap: torch.Tensor, scale: torch.Tensor) -> int:
+        """How many flipped elements differ by more than rounding explains."""
+        return int((flipped & ~(gap <= self._within(scale))).sum())
+
+    def _within(self, scale: torch.Tensor) -> torch.Tensor:
+        wide = _wide(scale)
+        return self.tolerance * wide[wide.isfinite()].square().mean().sqrt()
 
     def _undecided(self, flipped: torch.Tensor, gap: torch.Tensor, scale: torch.Tensor) -> torch.Tensor | None:
         """The flipped elements whose gap rounding explains, or None when there are none; counts both kinds."""
         if not bool(flipped.any()):
             return None
-        undecided = flipped & (gap <= self.tolerance * _wide(scale).square().mean().sqrt())
+        undecided = flipped & (gap <= self._within(scale))
         moved = int(undecided.sum())
         self.matched += moved
         self.differing += int(flipped.sum()) - moved
         return undecided if moved else None
+
+
+def _as(kept: np.ndarray, like: torch.Tensor) -> torch.Tensor:
+    """What was kept, in the shape and on the device of a tensor, and in its dtype but for sides."""
+    tensor = torch.from_numpy(kept).reshape(like.shape)
+    return tensor.to(like.device) if kept.dtype == bool else tensor.to(like)
+
+
+def _and_turned(sides: list[np.ndarray]) -> Iterator[np.ndarray]:
+    """Every side, and the other one: a maximum of two may have them in either order."""
+    for side in sides:
+        yield side
+        yield ~side
+
+
+def _flips(
+    values: torch.Tensor, output: torch.Tensor, ours: torch.Tensor, theirs: torch.Tensor, axes: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Where a pool took other elements, and by how much these are smaller."""
+    return theirs != ours, output.detach() - _gathered(values.detach(), theirs, axes)
+
+
+def _gathered(values: torch.Tensor, indices: torch.Tensor, axes: int) -> torch.Tensor:
+    return values.flatten(-axes).gather(-1, indices.flatten(-axes)).view_as(indices)
+
+
+def _shares(x: torch.Tensor, axes: tuple[int, ...], largest: bool, evenly: bool) -> torch.Tensor:
+    """The share of each element in the gradient of the largest (or smallest) along axes."""
+    x = x if largest else -x
+    if evenly:
+        top = x == x.amax(axes, keepdim=True)
+        return top / top.sum(axes, keepdim=True)
+    return torch.zeros_like(x).scatter_(axes[0], x.max(axes[0], keepdim=True)[1], 1.0)
+
+
+def _shared(values: torch.Tensor, shares: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
+    return torch.where(shares > 0, values * shares, torch.zeros_like(values)).sum(axes, keepdim=True)
 
 
 def _next_to(kink: float, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
@@ -169,21 +392,21 @@ def taking(sides: KinkSides, model: nn.Module) -> Iterator[None]:
     with ExitStack() as undo:
         for name, module in model.named_modules():
             kind = type(module).__name__
-            if kind in KINKS and name in sides.names:
+            own = kind in (*KINKS, *POOLED) and name in sides.names
+            if own and kind in KINKS:
                 undo.callback(module.register_forward_pre_hook(before_relu(name, KINKS[kind])).remove)
-            elif kind in POOLED:
+            elif own:
                 undo.callback(module.register_forward_hook(after_pool(name)).remove)
-            if any(map(is_function, sides.names)):
-                own = kind in KINKS and name in sides.names
+            if sides.functions:
                 undo.callback(module.register_forward_pre_hook(functions.entering(None if own else name)).remove)
                 undo.callback(module.register_forward_hook(functions.leaving, always_call=True).remove)
-        if any(map(is_function, sides.names)):
+        if sides.functions:
             undo.enter_context(functions)
         yield
 
 
 class _Functions(TorchFunctionMode):
-    """Moves what goes into ReLUs that are function calls."""
+    """Moves what goes into functions with kinks, or what comes out of them."""
 
     def __init__(self, sides: KinkSides) -> None:
         super().__init__()
@@ -203,9 +426,51 @@ class _Functions(TorchFunctionMode):
         self.inside.pop()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kind, path = FUNCTIONS.get(func), self.inside[-1]
-        name = self.sides.function(path, kind) if kind is not None and path is not None and args else None
-        if name is not None and kind is not None:
-            moved = self.sides.relu_input(name, args[0], KINKS[kind])
-            args = args if moved is None else (moved, *args[1:])
-        return func(*args, **(kwargs or {}))
+        named, path = kwargs or {}, self.inside[-1]
+        if path is None or not _is_real(args[0] if args else named.get("input")):
+            return func(*args, **named)
+        if func in POINTWISE:
+            return self._pointwise(path, func, args, named)
+        output = func(*args, **named)
+        if func in POOLS:
+            return self._pool(path, func, args, named, output)
+        if func in OF_TWO and _is_real(other := (args[1] if len(args) > 1 else named.get("other"))):
+            taken = self.sides.larger(path, args[0], other, output)
+            return output if taken is None else taken
+        return self._reduction(path, func, args, named, output) if func in REDUCTIONS else output
+
+    def _pointwise(self, path: str, func: Any, args: Any, named: Any) -> Any:
+        x, *rest = args or (named["input"],)
+        named = {name: value for name, value in named.items() if name != "input"}
+        moved = self.sides.function_input(path, x, POINTWISE[func](x, *rest, **named))
+        if moved is None:
+            return func(x, *rest, **named)
+        output = func(moved, *rest, **named)
+        return x.copy_(output) if output is moved else output  # in place: whoever has x has to see it
+
+    def _pool(self, path: str, func: Any, args: Any, named: Any, output: Any) -> Any:
+        x, *rest = args or (named["input"],)
+        named = {n: value for n, value in named.items() if n not in ("input", "return_indices")}
+        with_indices, axes = POOLS[func]
+        found = output[0] if isinstance(output, tuple) else output
+        taken = self.sides.function_pool(path, x, found, lambda source: with_indices(source, *rest, **named)[1], axes)
+        if taken is None:
+            return output
+        return (taken, *output[1:]) if isinstance(output, tuple) else taken
+
+    def _reduction(self, path: str, func: Any, args: Any, named: Any, output: Any) -> Any:
+        x, *rest = args or (named["input"],)
+        axis = named.get("dim", rest[0] if rest else ())
+        axes = tuple(a % x.ndim for a in ((axis,) if isinstance(axis, int) else axis)) or tuple(range(x.ndim))
+        first = isinstance(output, tuple)  # values and indices: the first of equal ones, and not all of them
+        values = output[0] if first else output
+        kept = values.reshape([1 if i in axes else size for i, size in enumerate(x.shape)])
+        taken = self.sides.reduced(path, x, kept, axes, REDUCTIONS[func], not first)
+        if taken is None:
+            return output
+        taken = taken.reshape(values.shape)
+        return type(output)((taken, output[1])) if first else taken
+
+
+def _is_real(x: Any) -> bool:
+    return isinstance(x, torch.Tensor) and x.is_floating_point() and x.ndim > 0

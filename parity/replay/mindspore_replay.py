@@ -24,10 +24,10 @@ from ...training.models.mindspore_models import Canonical
 from ...workers.worker import progress
 from ..align.model_structure import flat
 from ..options import WHOLE, Narrowing
-from ..record.kinks import BY_INPUT, KINKED, POOLED, choice
+from ..record.mindspore_kinks import function_choices
 from ..record.mindspore_randomness import fixed
-from ..record.mindspore_runner import function_choices
 from ..record.randomness import Draws
+from ..record.recorder import BY_INPUT, KINKED, POOLED, choice
 from ..run_folder import MINDSPORE_REPLAY
 from ..trace import ALONE, SIDES_STAGE, WIRING, Part, TraceWriter
 from .module_calls import (

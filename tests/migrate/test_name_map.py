@@ -77,12 +77,34 @@ def test_a_pattern_without_end_is_named_and_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
 ) -> None:
     monkeypatch.setattr(name_map, "SECONDS", 1.0)
-    (tmp_path / "map.yaml").write_text(f"- {{torch: fc, mindspore: a}}\n- {{torch: '{pattern}b', mindspore: a}}\n")
+    (tmp_path / "map.yaml").write_text(f"- {{torch: fc, mindspore: a}}\n- {{torch: '{pattern}b', mindspore: b}}\n")
     rules = read_rules(tmp_path / "map.yaml")
     long = "a" * 60 + "!"
     for match in (lambda: apply(rules, {"fc": False, long: True}, {"a"}), lambda: Names(rules).match([long])):
         with pytest.raises(BadInput, match=rf"map\.yaml:2: {re.escape(repr(pattern + 'b'))} {ENDLESS[pattern]}"):
             match()
+
+
+MISTAKES = {
+    "- {torch: a, mindspor: b}": r":1: expected \{torch: REGEX, mindspore: NAME\}, and no 'mindspor'",
+    "- {torch: a, mindspore: b, tensors: all}": ":1: expected .* tensors only: none",
+    "- {torch: a, mindspore: x}\n- {torch: b, mindspore: x}": ":2: 'x' is what line 1 leads to already",
+    "torch: mindspore": "expected a list of",
+    "- {torch: a, mindspore: [": ":2: not YAML",
+    "- {torch: 'a(', mindspore: b}": ":1: .* is no regular expression",
+}
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_a_mistake_in_a_maps_form_is_told_with_its_line(tmp_path: Path, text: str) -> None:
+    (tmp_path / "map.yaml").write_text(text)
+    with pytest.raises(BadInput, match=r"map\.yaml" + MISTAKES[text] if text[0] == "-" else MISTAKES[text]):
+        read_rules(tmp_path / "map.yaml")
+
+
+def test_patterns_with_groups_may_lead_to_one_name_each(tmp_path: Path) -> None:
+    (tmp_path / "map.yaml").write_text("- {torch: '(a)', mindspore: 'x\\1'}\n- {torch: '(b)', mindspore: 'x\\1'}\n")
+    assert len(read_rules(tmp_path / "map.yaml")) == 2
 
 
 def test_patterns_that_take_long_to_read_are_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

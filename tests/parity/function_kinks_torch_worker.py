@@ -34,6 +34,92 @@ def case(net: nn.Module, name: str, watched: bool = True) -> dict[str, Any]:
     return {"grad": grad.tolist(), "matched": sides.matched}
 
 
+def taken(function: Callable[[torch.Tensor], torch.Tensor], records: dict[tuple[str, int], Any]) -> list[float]:
+    """The gradient by a net's input, when the other run has chosen as the records say."""
+    generator = torch.Generator().manual_seed(0)
+    # many elements that are equal but for rounding, many at 0 and 0.5
+    x = (torch.rand(2, 4, 6, 6, generator=generator) * 4).round() / 4 - 0.5
+    x += 1e-6 * torch.randn(x.shape, generator=generator)
+    x.requires_grad_()
+    with taking(
+        KinkSides({key: make(x.detach()) for key, make in records.items()}), net := nn.Sequential(Block(function))
+    ):
+        out = net(x)
+    weights = torch.arange(1.0, out.numel() + 1).reshape(out.shape)
+    return torch.autograd.grad((out * weights).sum(), x)[0].flatten().tolist()
+
+
+def other(x: torch.Tensor) -> np.ndarray:
+    """The other run's input: up to rounding the same, but of two equal elements another is larger."""
+    return (x + 1e-6 * torch.randn(x.shape, generator=torch.Generator().manual_seed(1))).numpy()
+
+
+def bits(*kinks: float) -> Callable[[torch.Tensor], np.ndarray]:
+    """The sides of the other run's elements."""
+    return lambda x: np.packbits(np.stack([other(x) > kink for kink in kinks]))
+
+
+def source(x: torch.Tensor) -> np.ndarray:
+    """Of what takes the largest, the other run's input."""
+    return other(x)
+
+
+def flipped(x: torch.Tensor) -> torch.Tensor:
+    return x.flip(3) * 1.0
+
+
+def compare(x: torch.Tensor) -> np.ndarray:
+    """Which elements of the other run's are larger than their mirror images."""
+    return np.packbits(other(x) > other(x)[..., ::-1])
+
+
+def clamp_(x: torch.Tensor) -> torch.Tensor:
+    """In place, and what comes back thrown away."""
+    x = x * 1.0
+    x.clamp_(0, 0.5)
+    return x
+
+
+# function -> what the other run recorded, of itself or of what stands for it there
+FUNCTIONS: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], Any]] = {
+    "clamp": (lambda x: x.clamp(0, 0.5), bits(0, 0.5)),
+    "clamp at zero for a ReLU": (lambda x: torch.clamp(x, min=0), bits(0)),
+    "clip by keywords": (lambda x: torch.clip(input=x, max=0.5), bits(0.5)),
+    "in place": (clamp_, bits(0, 0.5)),
+    "hardtanh": (lambda x: F.hardtanh(x, -0.25, 0.5), bits(-0.25, 0.5)),
+    "leaky_relu for a maximum": (F.leaky_relu, lambda x: np.packbits(0.01 * other(x) > other(x))),
+    "abs": (torch.abs, bits(0)),
+    "maximum": (lambda x: torch.maximum(x, flipped(x)), compare),
+    "minimum": (lambda x: torch.min(x, flipped(x)), compare),
+    "max_pool1d": (lambda x: F.max_pool1d(x[0], 2), lambda x: other(x)[0]),
+    "max_pool2d": (lambda x: F.max_pool2d(x, 3, 2, 1), source),
+    "max_pool2d with indices": (lambda x: F.max_pool2d(x, 2, return_indices=True)[0], source),
+    "max_pool3d": (lambda x: F.max_pool3d(x, 2), source),
+    "adaptive_max_pool2d": (lambda x: F.adaptive_max_pool2d(x, (2, 3)), source),
+    "adaptive_max_pool2d recorded by others": (lambda x: F.adaptive_max_pool2d(x, 1), lambda x: other(x)[:, :, None]),
+    "max": (lambda x: x.max(1)[0], source),
+    "max by keyword": (lambda x: torch.max(x, dim=-1, keepdim=True).values, source),
+    "min": (lambda x: x.min(2).values, source),
+    "amax": (lambda x: x.amax((2, 3)), source),
+    "max of all": (torch.max, source),
+}
+
+
+def functions() -> dict[str, dict[str, bool]]:
+    """Of each function whether its gradient is the other run's, and whether it was before."""
+    found = {}
+    for name, (function, make) in FUNCTIONS.items():
+        expected = taken(lambda x, f=function: f(x + (torch.from_numpy(other(x.detach())) - x.detach())), {})
+        decoy = ("0.relu()", 0), ("0.maxpool()", 0)  # recorded earlier, of other values
+        records = {
+            decoy[0]: lambda x: np.packbits(x.numpy().flatten()[::-1] > 0.1),
+            decoy[1]: lambda x: -x.numpy(),
+            ("0.f()", 0): make,
+        }
+        found[name] = {"theirs": taken(function, records) == expected, "before": taken(function, {}) == expected}
+    return found
+
+
 relu = nn.Sequential(Block(F.relu))
 facts = {
     "function": case(relu, "0.relu()"),
@@ -43,5 +129,6 @@ facts = {
     "no module": case(relu, "relu()"),
     "not recorded": case(relu, "1.relu()"),
     "afterwards": case(relu, "0.relu()", watched=False),
+    "functions": functions(),
 }
 json.dump(facts, sys.stdout)

@@ -8,7 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from msmigrate.parity.job import Pair, ParityJob
+from msmigrate.parity.run import parity_step
+from msmigrate.parity.verdict import Verdict
+from msmigrate.training.recipe import reader as recipes
 
 HERE = Path(__file__).parent
 
@@ -65,3 +70,55 @@ def test_torch_takes_the_other_side(torch: dict[str, Any], case: str) -> None:
 def test_a_function_that_was_not_recorded_is_left_alone(torch: dict[str, Any]) -> None:
     assert torch["not recorded"] == {"grad": [1.0, 0.0, 1.0, 0.0], "matched": 0}
     assert torch["afterwards"] == {"grad": [1.0, 0.0, 1.0, 0.0], "matched": 0}
+
+
+def test_every_function_takes_what_the_other_took_whatever_it_is_called_there(torch: dict[str, Any]) -> None:
+    seen = torch["functions"]
+    assert not [name for name, each in seen.items() if not each["theirs"]]
+    assert not [name for name, each in seen.items() if each["before"]]  # without it, each had another gradient
+
+
+KEPT = {
+    "MaxPool": ["ops.max_pool2d", "nn.MaxPool2d", "nn.MaxPool2d padded", "nn.MaxPool1d", "nn.MaxPool3d"],
+    "Max": ["ops.max", "mint.max", "mint.max by keyword", "tensor.max", "tensor.max along an axis"],
+    "Max_evenly": ["tensor.max of all", "ops.amax"],
+    "Min_evenly": ["mint.amin"],
+    "Maximum": ["mint.max of two", "ops.leaky_relu"],
+    "Minimum": ["ops.minimum"],
+    "Clamp": ["ops.clamp", "tensor.clamp", "tensor.clip by keyword", "mint.clamp"],
+    "Abs": ["tensor.abs"],
+}
+
+
+def test_every_way_to_a_function_is_seen_once(mindspore: dict[str, Any]) -> None:
+    seen = mindspore["functions"]
+    for kind, names in KEPT.items():
+        assert {name: seen[name] for name in names} == {
+            name: [[kind, "M" in kind and "mum" not in kind]] for name in names
+        }
+    assert seen["ops.adaptive_max_pool2d"] == [["MaxPool", True]]
+    assert seen["ops.hardtanh"] == [["Maximum", False], ["Minimum", False]]
+    assert seen["whole numbers"] == []
+
+
+PAIRS = [("Functions", "Modules"), ("Modules", "Functions"), ("Functions", "Functions"), ("Rare", "Rare")]
+
+
+@pytest.mark.parametrize(
+    ("torch_net", "mindspore_net"),
+    [pytest.param(*pair, marks=pytest.mark.full if i else ()) for i, pair in enumerate(PAIRS)],
+)
+def test_a_net_agrees_whose_pools_hold_elements_that_rounding_alone_tells_apart(
+    torch_net: str, mindspore_net: str, tmp_path: Path
+) -> None:
+    draws = np.random.default_rng(0)
+    shades = draws.uniform(0.2, 1.0, (16, 1, 1, 1))  # of one shade each, but for the last bit
+    images = np.broadcast_to(shades, (16, 1, 8, 8)) * (1 + 2e-7 * draws.standard_normal((16, 1, 8, 8)))
+    np.savez(tmp_path / "batch.npz", images=images.astype(np.float32), labels=draws.integers(0, 10, 16))
+    recipe = HERE / "tiny.yaml"
+    models = f"{HERE}/kinked_torch.py:{torch_net}", f"{HERE}/kinked_mindspore.py:{mindspore_net}"
+    pair = Pair(*models, batch=tmp_path / "batch.npz")
+    job = ParityJob(recipes.load(recipe), tmp_path / "run", pair=pair, steps=1, init_seeds=1)
+    found = parity_step(recipe, job)
+    assert found.parity, [(f.place, f.why) for f in found.findings if f.verdict is not Verdict.PASS]
+    assert any("rounding alone decides" in note for note in found.notes)

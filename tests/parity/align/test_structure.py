@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from msmigrate.errors import BadInput, MsmigrateError
+from msmigrate.errors import Ambiguous, BadInput, MsmigrateError
 from msmigrate.parity.align.alignment import ALIGNMENT, read_alignment, write_map
 from msmigrate.parity.align.match_layers import settle
 from msmigrate.parity.align.model_structure import file, read
 from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.training.recipe import reader as recipes
-from structures import structure
-from test_alignment import CHAIN, FOREIGN, renamed
+from msmigrate.workflows.parity_step import assert_parity
+from structures import Layer, structure
+from test_alignment import CHAIN, FOREIGN, FORK, renamed
 
-RECIPE = recipes.load(Path(__file__).parent.parent / "tiny.yaml")
+HERE = Path(__file__).parent
+RECIPE = recipes.load(HERE.parent / "tiny.yaml")
 
 
-def options(folder: Path) -> ParityJob:
-    return ParityJob(RECIPE, folder, pair=Pair("a.py:f", "b.py:f"))
+def options(folder: Path, map_file: Path | None = None) -> ParityJob:
+    return ParityJob(RECIPE, folder, pair=Pair("a.py:f", "b.py:f", map_file))
 
 
 def told(folder: Path) -> Path:
@@ -47,6 +50,44 @@ def test_an_alignment_comes_back(tmp_path: Path) -> None:
     write_map(tmp_path, tmp_path / "map.yaml")
     text = (tmp_path / "map.yaml").read_text()
     assert "- {torch: 'layer1\\.0\\.conv', mindspore: 'stage1.0.c'}" in text and text.count("\n- ") == len(FOREIGN)
+
+
+def refused(folder: Path) -> Path:
+    """Two nets whose branches run in another order than they stand in, and of which each has a layer of its own."""
+    ours = [*FORK, Layer("extra", "Linear", "y", "z", 3, (2, 3))]
+    theirs = [FORK[1], FORK[0], FORK[2], Layer("more", "Linear", "y", "z", 3, (2, 4))]
+    names = {"left": "first", "right": "second"}
+    structure("torch", ours).write(folder)
+    structure("mindspore", renamed(theirs, names), ["first", "second", "fc", "more"]).write(folder)
+    return folder
+
+
+def test_a_map_of_a_refused_alignment_has_what_is_open_as_comments(tmp_path: Path) -> None:
+    with pytest.raises(Ambiguous):
+        settle(options(refused(tmp_path)))
+    assert not (tmp_path / ALIGNMENT).exists()
+    write_map(tmp_path, tmp_path / "map.yaml")
+    text = (tmp_path / "map.yaml").read_text()
+    assert "\n- {torch: 'fc', mindspore: 'fc'}" in text
+    proposed = ["- {torch: 'left', mindspore: 'second'}", "- {torch: 'right', mindspore: 'first'}"]
+    others = ["- {torch: 'left', mindspore: 'first'}", "- {torch: 'right', mindspore: 'second'}"]
+    asked = text[text.index("# Open: left (Conv2d") :].splitlines()
+    assert asked[1:5] == [f"# {line}" for line in proposed + others]
+    (tmp_path / "map.yaml").write_text(text.replace(f"# {others[0]}", others[0]).replace(f"# {others[1]}", others[1]))
+    settle(options(tmp_path, tmp_path / "map.yaml"))
+    assert read_alignment(options(tmp_path)).mindspore_path("left") == "first"
+
+
+def test_parity_step_writes_the_map_of_what_it_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def compare(_: Path, job: ParityJob) -> None:
+        job.folder.mkdir()
+        settle(replace(job, folder=refused(job.folder)))
+
+    monkeypatch.setattr("msmigrate.workflows.parity_step.compare_steps", compare)
+    written = tmp_path / "map.yaml"
+    with pytest.raises(Ambiguous, match=r"look alike.*map\.yaml has what was found, and what is open"):
+        assert_parity("a.py:f", "b.py:f", HERE.parent / "tiny.yaml", write_map=written)
+    assert "# Open: " in written.read_text()
 
 
 LEAVES: list[Any] = [None, True, -1, 1.5, "", "a.b", [], {}, [[1]], {"a": 1}, 10**30, float("nan")]

@@ -1,0 +1,51 @@
+"""The nets of kinked_torch.py in MindSpore, under other names."""
+
+from mindspore import Tensor, nn, ops
+
+
+def conv(ours: int, theirs: int, padding: int = 0) -> nn.Conv2d:
+    """A convolution with a bias."""
+    return nn.Conv2d(ours, theirs, 3, pad_mode="pad", padding=padding, has_bias=True)
+
+
+class Functions(nn.Cell):
+    """Functions alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = conv(1, 16), conv(16, 32)
+        self.wide, self.head = nn.Dense(128, 32), nn.Dense(32, 10)
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = ops.max_pool2d(ops.relu(self.second(ops.relu(self.first(x)))), 2)
+        return ops.log_softmax(self.head(ops.relu(self.wide(x.reshape(len(x), -1)))), axis=1)
+
+
+class Modules(Functions):
+    """The same with Cells, one ReLU for all."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.relu, self.pool, self.flat, self.last = nn.ReLU(), nn.MaxPool2d(2, 2), nn.Flatten(), nn.LogSoftmax(1)
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = self.flat(self.pool(self.relu(self.second(self.relu(self.first(x))))))
+        return self.last(self.head(self.relu(self.wide(x))))
+
+
+class Rare(nn.Cell):
+    """Cells where torch has functions, and functions that are called otherwise."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.third = conv(1, 16, 1), conv(16, 32, 1), conv(8, 16, 1)
+        self.head = nn.Dense(16, 10)
+        self.pool, self.leaky = nn.MaxPool2d(3, 2, pad_mode="pad", padding=1), nn.LeakyReLU(0.1)
+        self.hard = nn.Hardtanh(-0.3, 0.3)
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = ops.clip(self.first(x), 0, 0.5)
+        x = ops.maximum(x, ops.flip(x, (3,)) * 0.9)
+        x = self.leaky(self.pool(self.second(x)))
+        x = x.reshape(len(x), 8, 4, *x.shape[2:]).max(axis=2)
+        return self.head(ops.amax(self.hard(self.third(x)), (2, 3)))

@@ -1,0 +1,53 @@
+"""Nets whose kinks are functions in one framework and layers in the other: each twice, as `functions` and `modules`."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Functions(nn.Module):
+    """The net of pytorch/examples' mnist, for images of 8x8."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 16, 3, 1)
+        self.conv2 = nn.Conv2d(16, 32, 3, 1)
+        self.fc1 = nn.Linear(128, 32)
+        self.fc2 = nn.Linear(32, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = F.max_pool2d(F.relu(self.conv2(F.relu(self.conv1(x)))), 2)
+        return F.log_softmax(self.fc2(F.relu(self.fc1(torch.flatten(x, 1)))), dim=1)
+
+
+class Modules(nn.Module):
+    """The same of layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            *(nn.Conv2d(1, 16, 3, 1), nn.ReLU(), nn.Conv2d(16, 32, 3, 1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()),
+            *(nn.Linear(128, 32), nn.ReLU(), nn.Linear(32, 10), nn.LogSoftmax(1)),
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.body(x)
+
+
+class Rare(nn.Module):
+    """Clamps, maxima and pools that are no MaxPool2d."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 16, 3, padding=1)
+        self.conv2 = nn.Conv2d(16, 32, 3, padding=1)
+        self.conv3 = nn.Conv2d(8, 16, 3, padding=1)
+        self.fc = nn.Linear(16, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.conv1(x).clamp(0, 0.5)
+        x = torch.maximum(x, x.flip(3) * 0.9)
+        x = F.leaky_relu(F.max_pool2d(self.conv2(x), 3, 2, 1), 0.1)
+        x = x.reshape(len(x), 8, 4, *x.shape[2:]).max(2)[0]
+        x = F.hardtanh(self.conv3(x), -0.3, 0.3)
+        return self.fc(F.adaptive_max_pool2d(x, 1).flatten(1))

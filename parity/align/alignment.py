@@ -34,7 +34,7 @@ def everything(torch: Structure) -> Alignment:
             name: Tensor(name, torch_class(torch.by_path[parent(name)].kind), held.shape, NAME, CERTAIN)
             for name, held in torch.tensors().items()
         },
-        counts={torch.framework: {path: count for path, count in layers.count.items() if count > 1}},
+        counts={torch.framework: layers.several()},
     )
 
 
@@ -136,8 +136,9 @@ class Alignment:
     calls: (torch path, call, MindSpore path, call) of the layers that run; parameters: torch state name -> Tensor, in
     the torch model's order; classes: how many the torch model tells apart; logits: the shape of its output; ask: what
     has to be settled by a map first; unlike: the tensors that the two nets do not both have alike; counts: framework ->
-    path -> how often a layer runs in one pass, where that is not once; identity: a recipe's own models, whose names are
-    equal.
+    path -> how often a layer runs in one pass, where that is not once; chains: torch path -> the Cells that compute
+    one after the other what it does, none where no Cells do; shapes: torch path -> its output's shape without the
+    first axis, where MindSpore's has other axes of 1; identity: a recipe's own models, whose names are equal.
     """
 
     modules: tuple[Match, ...] = ()
@@ -150,6 +151,8 @@ class Alignment:
     ask: tuple[str, ...] = ()
     unlike: tuple[Unlike, ...] = ()
     counts: Mapping[str, Mapping[str, PositiveInt]] = field(default_factory=dict)
+    chains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
     identity: bool = False
 
     def mindspore_path(self, torch_path: str) -> str | None:
@@ -212,7 +215,7 @@ class Alignment:
 IDENTITY = Alignment(identity=True)
 
 ALIGNMENT = "alignment.json"
-FORMAT = 2
+FORMAT = 3
 
 
 def _logits(torch: Structure) -> tuple[int, ...]:

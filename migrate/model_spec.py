@@ -368,7 +368,8 @@ def _command_line(spec: Spec) -> Iterator[None]:
             f"as in {spec.place}:{spec.name}{WORDS}--name value"
         )
 
-    sys.argv, argparse.ArgumentParser.error = [spec.place, *spec.words], refused  # type: ignore[method-assign]
+    sys.argv = [spec.place, *spec.words]
+    setattr(argparse.ArgumentParser, "error", refused)  # noqa: B010  (a type checker knows no other way)
     try:
         yield
     except SystemExit as error:

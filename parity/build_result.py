@@ -3,7 +3,8 @@
 Such modules differ when each runs alone, and grossly. But a net in which some module computes something grossly else
 does not agree end to end, in every layer's output, every gradient and every update, to within rounding. So where
 nothing differs end to end, what differs grossly alone was not the same thing to begin with: it gets no verdict, and
-says why. A small difference alone stays a failure, for that is what rounding hides end to end.
+says why. The same holds of each container that ran alone on torch's inputs and gradients, for what is inside it. A
+small difference alone stays a failure, for that is what rounding hides end to end.
 
 The deepest failing modules are at fault: a container that fails while all that is in it pass, or that hands on the
 wrong tensor (its wiring), has a fault of its own.
@@ -34,7 +35,7 @@ from .graph_mode import GRAPH, Compiled, judge_compiled
 from .job import ParityJob
 from .options import STAGES
 from .record import resume
-from .replay.module_calls import FOLDER, Module, Outcome, Recording, parse_label
+from .replay.module_calls import CHAINED, FOLDER, Module, Outcome, Recording, parse_label
 from .result import Finding, MadeWith, ModuleVerdict, Report
 from .run_folder import FINE_TUNED, MINDSPORE, MINDSPORE_REPLAY, REDUCER, RUNS_TWICE, SCOPE, torch_runs
 from .trace import ALONE, GIVEN_GRADIENTS, REDUCED_GRADIENTS, WIRING, Entry, Trace
@@ -45,6 +46,7 @@ CLEAR = 10.0  # times what rounding explains, from which on a difference is none
 NEEDED = {("forward", "eval"), ("forward", "train"), ("gradients", "parameters")}
 STEP = ("forward", "loss", "gradients", "update")
 WHY = "built otherwise, for nothing differs end to end: "
+INSIDE = "built otherwise, for all that {} computes around it is torch's: "
 
 
 def built_otherwise(findings: Sequence[Finding]) -> list[Finding]:
@@ -55,9 +57,46 @@ def built_otherwise(findings: Sequence[Finding]) -> list[Finding]:
         return list(findings)
     if any(f.verdict is Verdict.FAIL for f in step):
         return list(findings)
-    allowed = max((f.allowed or 0.0 for f in step if (f.stage, f.part) in NEEDED and _has_size(f)), default=0.0)
-    gross = max(GROSS, CLEAR * allowed)
-    return [_judged(f, gross) for f in findings]
+    gross = _gross([f for f in step if (f.stage, f.part) in NEEDED])
+    return [_judged(f, gross, WHY) if f.part.alone else f for f in findings]
+
+
+def inside_what_agrees(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings, in which gross differences inside a module that agrees in all that it gives alone, every gradient
+    of every weight in it too, have no verdict."""
+    alone: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if finding.part == ALONE:
+            alone.setdefault(_path(finding), []).append(finding)
+    limits = {path: _gross(found) for path, found in alone.items() if path and _agrees(found)}
+
+    def excused(finding: Finding, path: str) -> Finding:
+        above = (path[:end] for end, letter in enumerate(path) if letter == ".")
+        around = next((each for each in above if each in limits), None)
+        if finding.verdict is not Verdict.FAIL or around is None:
+            return finding
+        return _judged(finding, limits[around], INSIDE.format(around))
+
+    found = [excused(f, _path(f)) if f.part.alone else f for f in findings]
+    outputs = [f for f in found if f.part == ALONE and f.stage == "forward"]
+    cut = {_path(f) for f in outputs if f.unjudged is Unjudged.BUILT_OTHERWISE}
+    whole = [f.stage == "forward" and f.part in ("eval", "train") and f.name in cut for f in found]
+    return [excused(f, f.name) if is_output else f for f, is_output in zip(found, whole, strict=True)]
+
+
+def _path(finding: Finding) -> str:
+    return parse_label(finding.name.rpartition(" ")[0])[0]
+
+
+def _agrees(alone: Sequence[Finding]) -> bool:
+    """Whether all that a module gave alone was judged and passed, its gradients too."""
+    judged = [f for f in alone if f.unjudged is not Unjudged.ZERO_GRADIENT]
+    return {"forward", "gradients"} <= {f.stage for f in judged} and all(f.verdict is Verdict.PASS for f in judged)
+
+
+def _gross(judged: Sequence[Finding]) -> float:
+    """The share of a tensor's size from which a difference would show in these findings."""
+    return max(GROSS, CLEAR * max((f.allowed or 0.0 for f in judged if _has_size(f)), default=0.0))
 
 
 def _has_size(finding: Finding) -> bool:
@@ -65,12 +104,12 @@ def _has_size(finding: Finding) -> bool:
     return finding.noise is not None and finding.noise < 1.0
 
 
-def _judged(finding: Finding, gross: float) -> Finding:
-    if not finding.part.alone or finding.verdict is not Verdict.FAIL:
+def _judged(finding: Finding, gross: float, why: str) -> Finding:
+    if finding.verdict is not Verdict.FAIL:
         return finding
     if finding.error is not None and finding.error < gross:
         return finding
-    return replace(finding, verdict=Verdict.NONE, why=WHY + finding.why, unjudged=Unjudged.BUILT_OTHERWISE)
+    return replace(finding, verdict=Verdict.NONE, why=why + finding.why, unjudged=Unjudged.BUILT_OTHERWISE)
 
 
 def image_notes(reference: Trace, mindspore: Trace) -> list[str]:
@@ -218,7 +257,7 @@ def _findings(traces: Traces, options: ParityJob, alignment: Alignment) -> tuple
     narrowing = options.narrowing
     findings = compare(traces, narrowing)
     if not alignment.identity:  # a recipe's own two nets are cut alike, and nothing excuses their modules
-        findings = unlike.explained(built_otherwise(findings), alignment)
+        findings = unlike.explained(inside_what_agrees(built_otherwise(findings)), alignment)
     findings, unjudged = of_both_steps(findings, traces) if alignment.scope.own_step else (findings, [])
     if not alignment.identity and traces.alone[0].about.get(SCOPE, asdict(alignment.scope)) != asdict(alignment.scope):
         findings = known_to_both(findings, traces, options.recipe)
@@ -480,7 +519,7 @@ def _giver(recording: Recording, outcome: Outcome, called: str) -> str:
         call = recording.calls.get(call.caller) if call.caller is not None else None
         if call is None:
             return ""
-        if call.path not in outcome.unwired:
+        if outcome.unwired.get(call.path, CHAINED) == CHAINED:
             return call.path
     return ""
 

@@ -15,9 +15,11 @@ from pathlib import Path
 
 from pydantic import NonNegativeInt, PositiveInt
 
-from ...errors import BadInput
+from ...errors import BadInput, BadRecipe
 from ...input_files import read_json, typed
 from ...migrate.checkpoint.name_map import line, write_rules
+from ...training.models.model_names import is_file
+from ...training.recipe.schema import FINE_TUNING, Recipe
 from ...workers.worker import wait_for
 from ..job import ParityJob
 from .layers import Layers, torch_class
@@ -34,7 +36,7 @@ def everything(torch: Structure) -> Alignment:
             name: Tensor(name, torch_class(torch.by_path[parent(name)].kind), held.shape, NAME, CERTAIN)
             for name, held in torch.tensors().items()
         },
-        counts={torch.framework: {path: count for path, count in layers.count.items() if count > 1}},
+        counts={torch.framework: layers.several()},
     )
 
 
@@ -152,8 +154,9 @@ class Alignment:
     calls: (torch path, call, MindSpore path, call) of the layers that run; parameters: torch state name -> Tensor, in
     the torch model's order; classes: how many the torch model tells apart; logits: the shape of its output; ask: what
     has to be settled by a map first; unlike: the tensors that the two nets do not both have alike; counts: framework ->
-    path -> how often a layer runs in one pass, where that is not once; identity: a recipe's own models, whose names are
-    equal.
+    path -> how often a layer runs in one pass, where that is not once; chains: torch path -> the Cells that compute
+    one after the other what it does, none where no Cells do; shapes: torch path -> its output's shape without the
+    first axis, where MindSpore's has other axes of 1; identity: a recipe's own models, whose names are equal.
     """
 
     modules: tuple[Match, ...] = ()
@@ -166,6 +169,8 @@ class Alignment:
     ask: tuple[Question, ...] = ()
     unlike: tuple[Unlike, ...] = ()
     counts: Mapping[str, Mapping[str, PositiveInt]] = field(default_factory=dict)
+    chains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    shapes: Mapping[str, Shape] = field(default_factory=dict)
     identity: bool = False
 
     def mindspore_path(self, torch_path: str) -> str | None:
@@ -229,7 +234,7 @@ IDENTITY = Alignment(identity=True)
 
 ALIGNMENT = "alignment.json"
 OPEN = f"{ALIGNMENT}.partial"  # what was found where something is left to be settled
-FORMAT = 2
+FORMAT = 3
 
 
 def _logits(torch: Structure) -> tuple[int, ...]:
@@ -312,3 +317,18 @@ def _open(found: Alignment) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]:
         yield text, [(name, other) for other in theirs]
     for each in alone if not any(each.lack is Lack.MISSING for each in alone) else ():
         yield each.text, []
+
+
+def check_recipe(recipe: Recipe, found: Alignment) -> None:
+    """Raise BadRecipe where training would take what the recipe says of its model otherwise than the proof does."""
+    model = recipe.model
+    if model.classes is not None and found.classes and model.classes != found.classes:
+        raise BadRecipe(f"model.classes is {model.classes}, and {model.name} gives {found.classes} numbers an image")
+    other = next((match for match in found.modules if match.torch != match.mindspore), None)
+    named = [f"model.{key}" for key in (*FINE_TUNING, "checkpoint") if getattr(model, key)]
+    named += ["optimizer.groups"] if recipe.optimizer.groups else []
+    if other is not None and named and is_file(model.name):
+        raise BadRecipe(
+            f"{named[0]} goes by torch's names, and training finds MindSpore's: {other.torch} is {other.mindspore} in "
+            f"{model.source}; name its attributes as {model.name} does, as convert-model writes them"
+        )

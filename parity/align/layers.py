@@ -1,9 +1,15 @@
-"""A model's layers in the order they run, and which classes are the same layer."""
+"""A model's layers in the order they run, which classes are the same layer, and which layers stand together for one.
+
+What one net computes in one module and the other in several is told by what flows: two layers of different classes are
+the same place only where both get what a module gave and hand on what a module takes. Around one that does not lies
+what computes as the other does: a hand-written gate around its ReLU6, or a BatchNorm with the ReLU behind it.
+"""
 
 from __future__ import annotations
 
 import bisect
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -119,11 +125,19 @@ class Layer:
     kind: str
     tensors: Mapping[str, Held] = field(default_factory=dict)
     shape: Shape | None = None  # of what its first call gave
+    passes: bool = False  # whether that was what it got, as an Identity's or a Flatten's is
 
     @cached_property
     def held(self) -> tuple[tuple[str, Shape, bool], ...]:
         """Its tensors: name, shape, whether it trains."""
         return tuple(sorted((name, held.shape, held.trains) for name, held in self.tensors.items()))
+
+    @property
+    def sort(self) -> str:
+        """Its torch class; a convolution of one point is a Linear."""
+        kind, weights = torch_class(self.kind), [held.shape for held in self.tensors.values() if len(held.shape) > 2]
+        point = kind.startswith("Conv") and len(weights) == 1 and set(weights[0][2:]) == {1}
+        return "Linear" if point else kind
 
     @cached_property
     def signature(self) -> tuple[object, ...]:
@@ -133,11 +147,13 @@ class Layer:
 
 
 class Layers:
-    """The layer calls of a structure, in order of execution; closed: paths of modules that count as one layer."""
+    """The layer calls of a structure, in order of execution; closed: paths of modules that count as one layer; opened:
+    those of layers that are one and whose parts are layers too."""
 
-    def __init__(self, structure: Structure, closed: Set[str] = frozenset()) -> None:
+    def __init__(self, structure: Structure, closed: Set[str] = frozenset(), opened: Set[str] = frozenset()) -> None:
         self.structure = structure
         self.closed = closed
+        self.opened = opened
         self.calls: list[Call] = []
         self.containers: list[Call] = []
         self._sort(sorted(structure.calls, key=lambda call: call.entered))
@@ -153,7 +169,13 @@ class Layers:
         for call in self.calls:
             first.setdefault(call.path, call)
         self.by_path = {
-            path: Layer(path, structure.by_path[path].kind, below.get(path, {}), call.shape)
+            path: Layer(
+                path,
+                structure.by_path[path].kind,
+                below.get(path, {}),
+                call.shape,
+                call.output is not None and call.inputs[:1] == (call.output,),
+            )
             for path, call in first.items()
         }
         self._branches: dict[int, tuple[tuple[object, ...], ...]] = {}
@@ -178,7 +200,7 @@ class Layers:
         for call in calls:
             if call.entered < skipped:
                 continue
-            if (call.path, call.call) in parents:
+            if (call.path, call.call) in parents and call.path not in self.opened:
                 self.containers.append(call)
                 continue
             self.calls.append(call)
@@ -186,7 +208,49 @@ class Layers:
                 skipped = call.left
 
     def _whole(self, path: str) -> bool:
+        if path in self.opened:
+            return False
         return path in self.closed or whole(self.structure.by_path[path].kind)
+
+    def several(self) -> dict[str, int]:
+        """Path -> how often a module runs in one pass, where that is not once."""
+        counts = Counter(call.path for call in self.structure.calls)
+        return {path: count for path, count in counts.items() if count > 1}
+
+    def composites(self) -> set[str]:
+        """The layers that have tensors of their own and call modules that have none."""
+        called, found = {call.path for call in self.structure.calls}, set()
+        for path in self.by_path:
+            parts = [module for module in self.structure.modules if path and module.path.startswith(f"{path}.")]
+            if self.structure.by_path[path].tensors and not any(part.tensors for part in parts):
+                found |= {path} if any(part.path in called for part in parts) else set()
+        return found
+
+    def plain(self, path: str) -> bool:
+        """Whether a container gives what the last layer in it gave."""
+        call = next(call for call in self.containers if call.path == path)
+        inside = self.inside(call)
+        return bool(inside) and inside[-1].output == call.output
+
+    def inside(self, call: Call) -> list[Call]:
+        """The calls of other layers that this call makes."""
+        return [c for c in self.calls if call.entered < c.entered < call.left]
+
+    def made(self, number: int) -> bool:
+        """Whether a tensor is what some module gave, and not a function."""
+        return number in self._outputs
+
+    def used(self, number: int | None) -> bool:
+        """Whether a tensor goes into some module as it is."""
+        return number in self._inputs
+
+    @cached_property
+    def _outputs(self) -> set[int | None]:
+        return {call.output for call in self.structure.calls}
+
+    @cached_property
+    def _inputs(self) -> set[int | None]:
+        return {number for call in self.structure.calls for number in call.inputs}
 
     def layer(self, index: int) -> Layer:
         """The layer of the call at this place."""
@@ -237,7 +301,7 @@ class Layers:
     def _made(self) -> dict[int, set[str]]:
         made: dict[int, set[str]] = {}
         for call in self.calls:
-            if call.output is not None:
+            if call.output is not None and call.path not in self.opened:  # the layers inside gave that
                 made.setdefault(call.output, set()).add(call.path)
         return made
 
@@ -258,6 +322,13 @@ def closed(ours: Layers, theirs: Layers) -> set[str]:
             if inside and inside == sorted(h.shape for name, h in tensors if name.startswith(f"{path}.") and h.trains):
                 found.add(path)
     return found
+
+
+def opened(ours: Layers, theirs: Layers) -> set[str]:
+    """The layers that have tensors and call layers without any, as timm's BatchNormAct2d its ReLU, where the other side
+    has no such layer of that class."""
+    mine, its = ours.composites(), theirs.composites()
+    return {path for path in mine if not any(alike(ours.by_path[path].kind, theirs.by_path[p].kind) for p in its)}
 
 
 def crossing(ours: Mapping[str, Held], theirs: Mapping[str, Held], kind: str, their_kind: str) -> dict[str, str]:
@@ -330,11 +401,97 @@ def base_score(ours: Layer, theirs: Layer) -> float:
         return 4.0 + 2.0 * same_output
     if one_sort(ours.kind, theirs.kind):
         return 1.5 + same_output
-    both_known = known(ours.kind) and known(theirs.kind)
-    return 0.5 if same_output and not both_known else 0.0
+    if ours.passes != theirs.passes or (known(ours.kind) and known(theirs.kind)):
+        return 0.0
+    return 0.5 if ours.shape is not None and theirs.shape is not None and fits(ours.shape, theirs.shape) else 0.0
 
 
 def describe(module: Module | Layer) -> str:
     """A module as a message shows it."""
     shapes = ", ".join(f"{name} {list(held.shape)}" for name, held in module.tensors.items() if held.trains)
     return f"{module.path or '(model)'} ({module.kind}{': ' if shapes else ''}{shapes})"
+
+
+Calls = list[tuple[str, int, str, int]]
+Layered = tuple[str, int]  # a path, and which of its calls
+
+
+@dataclass
+class Regions:
+    """paired: (torch path, MindSpore path) of a layer and its partner -> those of the modules that stand together in
+    their place, None where nothing does; calls: what becomes of the calls of layers; chains: torch path -> the Cells
+    that compute what it does one after the other, none where part of it is a function."""
+
+    paired: dict[tuple[str, str], tuple[str, str] | None] = field(default_factory=dict)
+    calls: Calls = field(default_factory=list)
+    chains: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def regions(ours: Layers, theirs: Layers, calls: Calls) -> Regions:
+    """What stands for what, given the calls of layers that order has paired."""
+    found = Regions()
+    mine = {(call.path, call.call): call for call in ours.calls}
+    its = {(call.path, call.call): call for call in theirs.calls}
+    partners = {(path, k): (their_path, their_k) for path, k, their_path, their_k in calls}
+    back = {there: here for here, there in partners.items()}
+    for path, k, their_path, their_k in calls:
+        one, other = mine[path, k], its[their_path, their_k]
+        if path in ours.opened or their_path in theirs.opened:
+            behind = _behind(ours, one, partners), _behind(theirs, other, back)
+            cells = tuple(dict.fromkeys(p for p, _ in behind[0].paired))
+            if path in ours.opened and cells:
+                found.chains[path] = (their_path, *cells)
+            elif behind[1].paired or _in_a_function(behind[0], theirs, other) or _in_a_function(behind[1], ours, one):
+                found.chains[path] = ()
+            else:
+                found.calls.append((path, k, their_path, their_k))
+            continue
+        layer, its_layer = ours.by_path[path], theirs.by_path[their_path]
+        if layer.tensors or its_layer.tensors or alike(layer.kind, its_layer.kind):
+            found.calls.append((path, k, their_path, their_k))
+            continue
+        one, other = _around(ours, one), _around(theirs, other)
+        alone = (one.path, other.path) == (path, their_path)
+        apart = alone and (_fed(ours, one), ours.used(one.output)) != (_fed(theirs, other), theirs.used(other.output))
+        found.paired.setdefault((path, their_path), None if apart else (one.path, other.path))
+        if not apart:
+            found.calls.append((one.path, one.call, other.path, other.call))
+    return found
+
+
+@dataclass(frozen=True)
+class _Behind:
+    """What a layer calls inside that changes what it gets: the partners of these, and whether any has none."""
+
+    paired: tuple[Layered, ...]
+    lacks: bool
+
+
+def _behind(layers: Layers, call: Call, partners: dict[Layered, Layered]) -> _Behind:
+    if call.path not in layers.opened:
+        return _Behind((), False)
+    inside = [c for c in layers.inside(call) if not layers.by_path[c.path].passes]
+    found = [partners.get((c.path, c.call)) for c in inside]
+    return _Behind(tuple(each for each in found if each is not None), None in found)
+
+
+def _in_a_function(behind: _Behind, others: Layers, other: Call) -> bool:
+    """Whether the other net may compute as a function what this layer calls inside: no module takes what it gave."""
+    return behind.lacks and not others.used(other.output)
+
+
+def _fed(layers: Layers, call: Call) -> bool:
+    """Whether a call gets what another module gave, and no function's result."""
+    return bool(call.inputs) and layers.made(call.inputs[0])
+
+
+def _around(layers: Layers, call: Call) -> Call:
+    """The outermost call around a layer's that calls no other layer and has no tensors; the layer's own for none."""
+    found = call
+    for each in reversed([c for c in layers.containers if c.entered < call.entered < c.left]):
+        kind, held = layers.structure.by_path[each.path].kind, layers.structure.by_path[each.path].tensors
+        if held or len(layers.inside(each)) > 1 or not each.path:
+            break
+        if torch_class(kind) not in CONTAINERS:
+            found = each
+    return found

@@ -13,11 +13,9 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from ...errors import Ambiguous, BadInput, BadRecipe
+from ...errors import Ambiguous, BadInput
 from ...migrate.checkpoint import name_map
 from ...migrate.checkpoint.name_map import Rule, read_rules
-from ...training.models.model_names import is_file
-from ...training.recipe.schema import FINE_TUNING, Recipe
 from ..job import ParityJob
 from .alignment import (
     ALIGNMENT,
@@ -34,11 +32,26 @@ from .alignment import (
     Match,
     Question,
     _logits,
+    check_recipe,
     scope,
 )
-from .layers import CONTAINERS, Layer, Layers, alike, base_score, closed, describe, fits, torch_class
+from .layers import (
+    CONTAINERS,
+    Calls,
+    Layer,
+    Layers,
+    Regions,
+    alike,
+    base_score,
+    closed,
+    describe,
+    fits,
+    opened,
+    regions,
+    torch_class,
+)
 from .model_structure import Structure, file, join, parent, read
-from .tensors import Calls, Crossed
+from .tensors import Crossed
 from .unlike import unlike
 
 FORCED = 1000.0
@@ -54,8 +67,9 @@ class _Aligner:
     def __init__(self, torch: Structure, mindspore: Structure, rules: list[Rule]) -> None:
         self.torch, self.mindspore = torch, mindspore
         self.ours, self.theirs = Layers(torch), Layers(mindspore)
-        if one := closed(self.ours, self.theirs):
-            self.ours, self.theirs = Layers(torch, one), Layers(mindspore, one)
+        one, both = closed(self.ours, self.theirs), (opened(self.ours, self.theirs), opened(self.theirs, self.ours))
+        if one or any(both):
+            self.ours, self.theirs = Layers(torch, one, both[0]), Layers(mindspore, one, both[1])
         names = {m.path: True for m in torch.modules if m.path} | dict.fromkeys(torch.tensors(), False)
         self.mapped = name_map.apply(rules, names, {m.path for m in mindspore.modules} | set(mindspore.tensors()))
         self.pairs: dict[str, tuple[str, str, str]] = {}  # torch path -> MindSpore path, how, how sure
@@ -71,6 +85,8 @@ class _Aligner:
         calls = self._whole_blocks(self._in_order())
         self._leftovers(calls)
         self._same_place(calls)
+        found = regions(self.ours, self.theirs, calls)
+        self._regroup(found)
         ask = doubts(self.ours, self.theirs, self.pairs, calls)
         for path in confirmed(self.ours, self.theirs, self.pairs, calls):
             target, how, _ = self.pairs.get(path, ("", "", ""))
@@ -81,6 +97,7 @@ class _Aligner:
         ):
             if ours not in self.pairs and theirs not in self.taken:
                 self._pair(ours, theirs, SPAN, CERTAIN if ours == "" else LIKELY)
+        calls = found.calls
         crossed = Crossed(self.ours, self.theirs, self.pairs, self.mapped)
         order = {call.path: call.entered for call in reversed(self.torch.calls)}
         modules = sorted(self.pairs, key=lambda path: (order.get(path, 1 << 60), self.torch.position[path]))
@@ -91,11 +108,30 @@ class _Aligner:
             tuple(crossed.left(calls)),
             ask=(*ask, *crossed.ask()),
             unlike=tuple(unlike(crossed)),
-            counts={
-                side.structure.framework: {path: count for path, count in side.count.items() if count > 1}
-                for side in (self.ours, self.theirs)
-            },
+            counts={side.structure.framework: side.several() for side in (self.ours, self.theirs)},
+            chains=found.chains,
+            shapes=self._shapes(calls),
         )
+
+    def _regroup(self, found: Regions) -> None:
+        """Enter the modules that stand together in place of two layers, which were not the same."""
+        for (path, its), group in found.paired.items():
+            if self.pairs.get(path, ("",))[0] == its:
+                del self.pairs[path]
+                self.taken.discard(its)
+            if group is not None and group[0] not in self.pairs and group[1] not in self.taken:
+                self._pair(*group, ORDER, LIKELY)
+
+    def _shapes(self, calls: Calls) -> dict[str, tuple[int, ...]]:
+        """Torch path -> what one example of its output is like, where MindSpore's has other axes of 1."""
+        mine = {(call.path, call.call): call.shape for call in self.torch.calls}
+        its = {(call.path, call.call): call.shape for call in self.mindspore.calls}
+        found = {}
+        for path, k, their_path, their_k in calls:
+            ours, theirs = mine[path, k], its[their_path, their_k]
+            if ours and theirs and ours != theirs and ours[0] == theirs[0] and fits(ours, theirs):
+                found[path] = ours[1:]
+        return found
 
     def _pair(self, ours: str, theirs: str, how: str, sure: str) -> None:
         self.pairs[ours] = (theirs, how, sure)
@@ -157,7 +193,7 @@ class _Aligner:
             if path in self.pairs or its in self.taken:
                 return FORCED if path in self.pairs and self.pairs[path][0] == its else 0.0
             a, b = ours.by_path[path], theirs.by_path[its]
-            key = (a.kind, b.kind, a.held, b.held, a.shape == b.shape)
+            key = (a.kind, b.kind, a.held, b.held, a.shape, b.shape, a.passes, b.passes)
             if key not in cache:
                 cache[key] = base_score(a, b)
             points = cache[key]
@@ -271,8 +307,8 @@ class _Aligner:
         their = self._gaps(self.theirs, {theirs: ours for ours, theirs in partner.items()}, self.taken)
         for place, left in mine.items():
             other = their.get(place, [])
-            kinds = [torch_class(self.ours.by_path[path].kind) for path in left]
-            their_kinds = [torch_class(self.theirs.by_path[path].kind) for path in other]
+            kinds = [self.ours.by_path[path].sort for path in left]
+            their_kinds = [self.theirs.by_path[path].sort for path in other]
             for i, (path, kind) in enumerate(zip(left, kinds, strict=True)):
                 if kinds == their_kinds:
                     self._pair_calls(path, other[i], ORDER, calls)
@@ -445,17 +481,31 @@ def match_containers(ours: Layers, theirs: Layers, calls: Calls, pairs: dict[str
     for span, paths in mine.items():
         free = [path for path in paths if path and path not in pairs]
         other = [path for path in its.get(span, []) if path and path not in pairs.values()]
-        if not span or not free or not other:
+        if not span:
             continue
-        if len(free) != len(other):
-            own, its_own = _no_lists(ours, free), _no_lists(theirs, other)
-            free, other = (own or free, its_own or other)
-        if len(free) != len(other):
-            names = {path.rpartition(".")[2]: path for path in other}
-            both = [(path, names[path.rpartition(".")[2]]) for path in free if path.rpartition(".")[2] in names]
-            yield from both or [(free[0], other[0])]
-            continue
-        yield from zip(free, other, strict=True)
+        # what adds a residual goes with what adds one, and not with the list inside that does not
+        for plain in (True, False):
+            some = [p for p in free if ours.plain(p) is plain], [p for p in other if theirs.plain(p) is plain]
+            for found in list(_same_span(ours, theirs, *some)):
+                free.remove(found[0])
+                other.remove(found[1])
+                yield found
+        yield from _same_span(ours, theirs, free, other)
+
+
+def _same_span(ours: Layers, theirs: Layers, free: list[str], other: list[str]) -> Iterator[tuple[str, str]]:
+    """The pairs of containers around one set of calls."""
+    if not free or not other:
+        return
+    if len(free) != len(other):
+        own, its_own = _no_lists(ours, free), _no_lists(theirs, other)
+        free, other = (own or free, its_own or other)
+    if len(free) != len(other):
+        names = {path.rpartition(".")[2]: path for path in other}
+        both = [(path, names[path.rpartition(".")[2]]) for path in free if path.rpartition(".")[2] in names]
+        yield from both or [(free[0], other[0])]
+        return
+    yield from zip(free, other, strict=True)
 
 
 def _no_lists(layers: Layers, paths: list[str]) -> list[str]:
@@ -530,21 +580,6 @@ def settle(options: ParityJob) -> None:
     if options.pair.of_recipe:
         check_recipe(options.recipe, found)
     partial.replace(folder / ALIGNMENT)
-
-
-def check_recipe(recipe: Recipe, found: Alignment) -> None:
-    """Raise BadRecipe where training would take what the recipe says of its model otherwise than the proof does."""
-    model = recipe.model
-    if model.classes is not None and found.classes and model.classes != found.classes:
-        raise BadRecipe(f"model.classes is {model.classes}, and {model.name} gives {found.classes} numbers an image")
-    other = next((match for match in found.modules if match.torch != match.mindspore), None)
-    named = [f"model.{key}" for key in (*FINE_TUNING, "checkpoint") if getattr(model, key)]
-    named += ["optimizer.groups"] if recipe.optimizer.groups else []
-    if other is not None and named and is_file(model.name):
-        raise BadRecipe(
-            f"{named[0]} goes by torch's names, and training finds MindSpore's: {other.torch} is {other.mindspore} in "
-            f"{model.source}; name its attributes as {model.name} does, as convert-model writes them"
-        )
 
 
 def check(found: Alignment) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 from .alignment import CERTAIN, LIKELY, MAP, NAME, Left, Question, Tensor
-from .layers import USUAL, Layers, alike, crossing, fits, row_of, torch_class
+from .layers import USUAL, Calls, Layers, alike, crossing, fits, row_of, torch_class
 from .model_structure import Held, join, parent
 
 STATISTICS = ("running_mean", "running_var", USUAL["running_mean"], USUAL["running_var"])
-
-Calls = list[tuple[str, int, str, int]]
 
 
 class Crossed:
@@ -61,6 +60,8 @@ class Crossed:
         for name in ours:
             if name in theirs and (ours[name].trains or theirs[name].trains) and self._fit(name, name):
                 enter(name, name, NAME, CERTAIN)
+        for name, target in self._in_one_module(found, used):
+            enter(name, target, "the only one of its shape in its module", LIKELY)
         # then the only one of its shape, first among those that train on both sides
         for some in (all, any):
             rest = [n for n, h in ours.items() if n not in found and (h.trains or some is any) and not self.state(n)]
@@ -78,6 +79,29 @@ class Crossed:
             for own, target in self._of_other_shapes(path, its, found, used).items():
                 enter(join(path, own), join(its, target), how, LIKELY)
         return {name: found[name] for name in ours if name in found}
+
+    def _in_one_module(self, found: Container[str], used: Container[str]) -> Iterable[tuple[str, str]]:
+        """Pairs of tensors that train, of which either is the only one of its shape in the innermost module that both
+        sides have around it, or the only one of such a name."""
+        within = {its: path for path, (its, _, _) in self.pairs.items()}
+        rest = [(n, self._owner(n, self.pairs)) for n, held in self.mine.items() if held.trains and n not in found]
+        free = [(n, self._owner(n, within)) for n, held in self.its.items() if held.trains and n not in used]
+        for name, owner in rest:
+            fit = [n for n, its in free if within.get(its) == owner and self._fit(name, n)]
+            same = [n for n, its in rest if its == owner and fits(self.mine[n].shape, self.mine[name].shape)]
+            named = [n for n in fit if _called_alike(name[len(owner) :], n[len(self.pairs[owner][0]) :])]
+            if owner and len(fit) == len(same) == 1:
+                yield name, fit[0]
+            elif owner and len(named) == 1:
+                yield name, named[0]
+
+    @staticmethod
+    def _owner(name: str, paired: Container[str]) -> str:
+        """The innermost module around a tensor that has a counterpart; empty for none but the model."""
+        path = parent(name)
+        while path and path not in paired:
+            path = parent(path)
+        return path
 
     def _fit(self, name: str, target: str) -> bool:
         """Whether a torch tensor's elements fill a MindSpore one, by its layer's row or as they are."""
@@ -171,11 +195,14 @@ class Crossed:
     def left(self, calls: Calls) -> Iterable[Left]:
         """Modules and constants without a counterpart; that is no fault, but no comparison either."""
         done = {(path, k) for path, k, _, _ in calls}
-        for layers, framework, mine in (
-            (self.ours, "torch", done),
-            (self.theirs, "mindspore", {(path, k) for _, _, path, k in calls}),
+        for layers, framework, mine, known in (
+            (self.ours, "torch", done, self.pairs.keys()),
+            (self.theirs, "mindspore", {(path, k) for _, _, path, k in calls}, self.taken),
         ):
+            around = tuple(f"{path}." for path, _ in mine if path not in layers.by_path)
             for path in layers.by_path:
+                if path in known or path.startswith(around):
+                    continue
                 if not any((path, k) in mine for k in range(layers.count[path])):
                     kind = layers.by_path[path].kind
                     yield Left(framework, path or "(model)", kind)
@@ -194,6 +221,12 @@ class Crossed:
 def statistic(name: str) -> bool:
     """Whether a tensor is called as running statistics are, in either framework: it is nobody's weight."""
     return name.rpartition(".")[2] in STATISTICS
+
+
+def _called_alike(one: str, other: str) -> bool:
+    """Whether the letters and digits of one name begin those of the other: layer_scale_1 and layer_scale1.scale."""
+    short, long = sorted((re.sub(r"[^a-z0-9]", "", name.lower()) for name in (one, other)), key=len)
+    return bool(short) and long.startswith(short)
 
 
 def _listed(names: Sequence[str], tensors: Mapping[str, Held]) -> str:

@@ -373,7 +373,8 @@ class ReplayTraces:
         self.context = context
         self.recording = Recording.open(context.folder / FOLDER)
         self.mindspore = Trace(context.folder / MINDSPORE_REPLAY)
-        self.shared = module_calls.Outcome.of(self.mindspore).cells
+        theirs = module_calls.Outcome.of(self.mindspore)
+        self.shared, self.unwired = theirs.cells, theirs.unwired
         self.torch = [Trace(context.folder / name) for name in torch_runs(context.folder, replayed)]
         self.modules = dict(context.model.train().named_modules())  # by the net itself: it may keep layers frozen
         self.usual = UsualNoise(self.torch, context.traces.alone[1])
@@ -406,7 +407,8 @@ class ReplayTraces:
                 expected |= self._expected(WIRING, each.label, f"{within(each.path, path, each.number)} ", "input")
             if inner and expected:
                 subject = self.subject(call)
-                return ContainerSubject(path, subject.module, subject.given, expected, subject.around)
+                unwired = frozenset(each.path for each in inner if each.path in self.unwired)
+                return ContainerSubject(path, subject.module, subject.given, expected, subject.around, unwired=unwired)
         return None
 
     def _failed(self, part: str) -> set[str]:
@@ -465,9 +467,10 @@ class ContainerSubject(ModuleSubject):
     """A container's own forward under test.
 
     Its tensors are named `PATH input` for what reaches a module, with the module's dotted name inside the container
-    (and #N for a further call), and `output`.
+    (and #N for a further call), and `output`. unwired: modules whose input nobody looked at.
     """
 
+    unwired: frozenset[str] = field(default=frozenset(), kw_only=True)
     how = "with torch's own outputs from every module in it"
 
     def computed(self, mutations: Any, dtype: torch.dtype, gradients: bool = True) -> Tensors:
@@ -491,7 +494,8 @@ class ContainerSubject(ModuleSubject):
                 if recorded is None:
                     raise CannotRun(f"{path} is called once too often")
                 who = within(path, call.path, number)
-                found.update({f"{who} {name}": array for name, array in _named("input", (args, kwargs)).items()})
+                if path not in self.unwired:
+                    found.update({f"{who} {name}": array for name, array in _named("input", (args, kwargs)).items()})
                 return rebuilt(recorded.output, fresh)
 
             return forward

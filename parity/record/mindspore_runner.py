@@ -443,9 +443,13 @@ def leaf_outputs(net: nn.Cell, seen: Seen, alignment: Alignment = IDENTITY) -> I
             if isinstance(output, Tensor) and torch is not None:
                 kind = classes.get(type(cell).__name__)
                 source = inputs[0].asnumpy() if kind in BY_INPUT else None
-                seen(LeafOutput(*torch, kind, output.asnumpy(), source))
+                seen(LeafOutput(*torch, kind, in_torchs_shape(output.asnumpy(), torch[0]), source))
 
         return hook
+
+    def in_torchs_shape(array: np.ndarray, path: str) -> np.ndarray:
+        shape = (*array.shape[:1], *alignment.shapes.get(path, array.shape[1:]))
+        return array.reshape(shape) if array.size == math.prod(shape) else array
 
     layers = {path for _, _, path, _ in alignment.calls}
     # a model zoo's DropPath has a Dropout inside, torch's has none: what leaves the branch is compared

@@ -181,10 +181,9 @@ def main(options: ParityJob) -> None:
         progress("MindSpore: waiting for what torch's modules were given", State.WAITING)
         wait_for(folder / REPLAY / RECORDING)
         side.restart()
-        names = None if paired is None else {match.torch: match.mindspore for match in paired.alignment.modules}
         # alone, a layer whose weight is another one's has it under its own name
         held = side.held if paired is not None else canonical_parameters(net, every_name=True)
-        replay(folder, net, held, about(options), options.narrowing, names, options.sample)
+        replay(folder, net, held, about(options), options.narrowing, side.alignment, options.sample)
 
 
 def data_batches(recipe: Recipe, steps: int) -> list[Batch]:

@@ -6,9 +6,10 @@ PyNative only: in Graph mode hooks on Cells never fire, and each Cell would be c
 from __future__ import annotations
 
 import inspect
+import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ from ...mappings import table
 from ...mappings.verb_registry import SHAPES
 from ...training.models.mindspore_models import Canonical
 from ...workers.worker import progress
-from ..align.model_structure import flat
+from ..align.alignment import IDENTITY, Alignment
+from ..align.model_structure import Shape, flat
 from ..options import WHOLE, Narrowing
 from ..record.mindspore_kinks import function_choices
 from ..record.mindspore_randomness import fixed
@@ -31,6 +33,7 @@ from ..record.recorder import BY_INPUT, KINKED, POOLED, choice
 from ..run_folder import MINDSPORE_REPLAY
 from ..trace import ALONE, SIDES_STAGE, WIRING, Part, TraceWriter
 from .module_calls import (
+    CHAINED,
     FOLDER,
     NOT_ASKED,
     Call,
@@ -48,6 +51,9 @@ from .module_calls import (
 INTEGER = {"int64": np.int32}  # MindSpore's whole numbers: many of its operators take no others
 
 
+Layer = tuple[nn.Cell, Sequence[tuple[str, int] | None]]
+
+
 class CannotRun(Exception):
     """Why a Cell cannot be called as torch called its counterpart; no fault by itself."""
 
@@ -60,12 +66,23 @@ class Alone:
     """A net at the starting weights, any Cell of which can be run alone.
 
     cells: torch path -> Cell, for the modules that have one; held: its parameters under torch's names, whose values
-    now are the start.
+    now are the start; layers: Cell path -> the Cell, and the torch path and number of each of its calls in one pass,
+    None for a call that has no counterpart.
     """
 
-    def __init__(self, recording: Recording, cells: Mapping[str, nn.Cell], held: Sequence[Canonical]) -> None:
+    def __init__(
+        self,
+        recording: Recording,
+        cells: Mapping[str, nn.Cell],
+        held: Sequence[Canonical],
+        layers: Mapping[str, Layer],
+    ) -> None:
         self.recording = recording
         self.cells = cells
+        self.layers = layers
+        # torch path -> the shapes of what its Cell gets and gives in the net's own pass
+        self.gets: dict[str, set[Shape]] = {}
+        self.gives: dict[str, set[Shape]] = {}
         self.held = {each.name: each for each in held}
         self._start = {name: each.parameter.asnumpy().copy() for name, each in self.held.items()}
         self._trains = {name: bool(each.parameter.requires_grad) for name, each in self.held.items()}
@@ -81,7 +98,7 @@ class Alone:
         self.restore(module.path)
         self.trouble = ""
         parameters = self._trainable(call.path, module.parameters)
-        given = {stored.file: self.tensor(stored) for stored in call.inputs}
+        given = {stored.file: self.given(call.path, stored) for stored in call.inputs}
         by = [stored for stored in call.inputs if stored.needs_grad]
         outputs: list[Tensor] = []
 
@@ -93,7 +110,7 @@ class Alone:
             now = {**given, **{stored.file: value for stored, value in zip(by, values, strict=True)}}
             try:
                 args, kwargs = arguments(cell.construct, call, now)
-                outputs[:] = flat(cell(*args, **kwargs), Tensor)
+                outputs[:] = shaped(flat(cell(*args, **kwargs), Tensor), flat(call.output, Stored))
                 if [tuple(out.shape) for out in outputs] != [stored.shape for stored in flat(call.output, Stored)]:
                     theirs = ", ".join(str(list(out.shape)) for out in outputs) or "nothing"
                     raise OtherOutputs(f"no gradients: its output is {theirs}, which torch's gradients do not fit")
@@ -123,9 +140,10 @@ class Alone:
         found: list[Computed] = [("forward", tensor_name("output", i), as_array(out)) for i, out in enumerate(outputs)]
         places = {stored.file: i for i, stored in enumerate(call.inputs)}
         names = [*parameters, *(tensor_name("input", places[stored.file]) for stored in by)]
+        whole = shaped(grads[0], by)
         found += [
             ("gradients", f"{name}.grad", self._torch_form(call.path, name, as_array(grad)))
-            for name, grad in zip(names, (*grads[1], *grads[0]), strict=False)
+            for name, grad in zip(names, (*grads[1], *whole), strict=False)
         ]
         found += self._changes(call.path, module.buffers)
         return found
@@ -134,6 +152,10 @@ class Alone:
         """A recorded tensor in the dtype that MindSpore has for it."""
         array = self.recording.array(stored)
         return Tensor(array.astype(INTEGER.get(stored.dtype, array.dtype)))
+
+    def given(self, path: str, stored: Stored) -> Tensor:
+        """A recorded tensor as the module's Cell gets it in its own net, which may have other axes of 1."""
+        return in_shape_of(self.tensor(stored), self.gets.get(path, set()))
 
     def restore(self, path: str = "") -> None:
         """Put the parameters and buffers inside a module back to where they started."""
@@ -172,9 +194,12 @@ class Alone:
         self.sides = []
         numbers: dict[str, int] = {}
 
-        def hook_for(name: str, kind: str) -> object:
+        def hook_for(names: Sequence[str], kinds: Mapping[str, str]) -> object:
+            turns = itertools.cycle(names)
+
             def hook(cell: nn.Cell, inputs: tuple[Tensor, ...], output: Any) -> None:
-                number = numbers.get(name, 0)
+                name = next(turns)
+                kind, number = kinds[name], numbers.get(name, 0)
                 numbers[name] = number + 1
                 if isinstance(output, Tensor):
                     source = inputs[0].asnumpy() if kind in BY_INPUT else None
@@ -193,9 +218,11 @@ class Alone:
             if name is not None and module.path in self.cells:
                 inside[name] = (self.cells[module.path], module.kind)
         with ExitStack() as undo:
-            for name, (cell, kind) in inside.items():
-                if kind in (*KINKED, *POOLED):
-                    undo.callback(cell.register_forward_hook(hook_for(name, kind)).remove)
+            for cell, calls in self.layers.values():
+                within = [name for name in (relative(each[0], path) for each in calls if each) if name is not None]
+                kinds = {name: self.recording.modules[f"{path}.{name}".strip(".")].kind for name in within}
+                if any(kind in (*KINKED, *POOLED) for kind in kinds.values()):
+                    undo.callback(cell.register_forward_hook(hook_for(within, kinds)).remove)
             undo.enter_context(function_choices(inside, keep))
             yield
 
@@ -237,6 +264,62 @@ def as_array(tensor: Tensor) -> np.ndarray:
     return array.astype(np.int64) if array.dtype.kind in "iub" else array
 
 
+def shaped(tensors: Sequence[Tensor], like: Sequence[Stored]) -> list[Tensor]:
+    """The tensors in the shapes of others, where those have other axes of 1."""
+    found = zip(tensors, like, strict=False) if len(tensors) == len(like) else ((each, None) for each in tensors)
+    return [each if stored is None else in_shape_of(each, {stored.shape}) for each, stored in found]
+
+
+def in_shape_of(tensor: Tensor, shapes: Iterable[Shape]) -> Tensor:
+    """The tensor in the one of these shapes that has other axes of 1; as it is where its own is among them."""
+    own = tuple(tensor.shape)
+    fit = [shape for shape in shapes if [n for n in shape if n != 1] == [n for n in own if n != 1]]
+    return tensor if not fit or own in fit else ops.reshape(tensor, fit[0])
+
+
+class Chain(nn.Cell):
+    """Cells of a net that compute one after the other what one module of torch's does; they stay the net's."""
+
+    def __init__(self, cells: Sequence[nn.Cell]) -> None:
+        super().__init__()
+        object.__setattr__(self, "chained", tuple(cells))  # a child would get another name
+
+    def construct(self, x: Tensor) -> Any:
+        for cell in self.chained:
+            x = cell(x)
+        return x
+
+    def set_train(self, mode: bool = True) -> nn.Cell:
+        """Every Cell of it; itself."""
+        for cell in self.chained:
+            cell.set_train(mode)
+        return self
+
+
+def _cells(
+    net: nn.Cell, names: Mapping[str, str], recording: Recording, alignment: Alignment
+) -> tuple[dict[str, nn.Cell], dict[str, str]]:
+    """Torch path -> Cell, and the Cell's path and class; names: torch path -> Cell path."""
+    there, cells, said = dict(net.cells_and_names()), {}, {}
+    for path in recording.modules:
+        chain = alignment.chains.get(path, (names[path],) if path in names else ())
+        if chain and set(chain) <= there.keys():
+            cells[path] = there[chain[0]] if len(chain) == 1 else Chain([there[each] for each in chain])
+            said[path] = f"{chain[0] or '(net)'} ({type(there[chain[0]]).__name__})"
+    return cells, said
+
+
+def _layers(net: nn.Cell, cells: Mapping[str, nn.Cell], recording: Recording, alignment: Alignment) -> dict[str, Layer]:
+    """Each Cell that is a layer, and which of torch's calls its calls in one pass are."""
+    if alignment.identity:
+        ran = Counter(call.path for call in recording.calls.values())
+        leaves = {path: cell for path, cell in cells.items() if not recording.modules[path].children}
+        return {path: (cell, [(path, k) for k in range(ran[path])]) for path, cell in leaves.items()}
+    there, counts = dict(net.cells_and_names()), alignment.counts.get("mindspore", {})
+    paths = dict.fromkeys(path for _, _, path, _ in alignment.calls if path in there)
+    return {path: (there[path], [alignment.torch_call(path, k) for k in range(counts.get(path, 1))]) for path in paths}
+
+
 SHARED_DRAWS = "took the same random draws in both frameworks"
 
 
@@ -246,23 +329,27 @@ def replay(
     held: Sequence[Canonical],
     about: dict[str, object],
     narrowing: Narrowing = WHOLE,
-    names: Mapping[str, str] | None = None,
+    alignment: Alignment = IDENTITY,
     sample: int | None = None,
 ) -> None:
     """Record the mindspore-replay trace in `folder`, which has torch's recording.
 
     net: at the starting weights; `held` are its parameters under torch's names. narrowing: which modules are to run,
-    and whether their wiring is looked at; all that they give is recorded, for causes are found by it. names: torch path
-    -> Cell path where they differ; a path that it lacks has no counterpart. What draws takes the numbers that
-    torch's will. Raises BadTrace for a damaged recording.
+    and whether their wiring is looked at; all that they give is recorded, for causes are found by it. alignment: which
+    Cell is which module, and which have no counterpart. What draws takes the numbers that torch's will. Raises BadTrace
+    for a damaged recording.
     """
     recording = Recording.open(folder / FOLDER)
-    there = dict(net.cells_and_names())
-    names = {path: path for path in recording.modules} if names is None else names
-    cells = {path: there[names[path]] for path in recording.modules if names.get(path) in there}
-    outcome = Outcome(cells={p: f"{names[p] or '(net)'} ({type(cell).__name__})" for p, cell in cells.items()})
+    names = {path: path for path in recording.modules}
+    if not alignment.identity:
+        names = {match.torch: match.mindspore for match in alignment.modules}
     torch_paths = {cell: path for path, cell in names.items()}
-    runner = Alone(recording, cells, held)
+    cells, said = _cells(net, names, recording, alignment)
+    outcome = Outcome(cells=said)
+    runner = Alone(recording, cells, held, _layers(net, cells, recording, alignment))
+    with fixed(net, Draws(1), torch_paths):
+        otherwise = _called_otherwise(runner)
+    runner.restore()
     writer = TraceWriter(folder / MINDSPORE_REPLAY, about, sample)
     for i, call in enumerate(recording.calls.values(), 1):
         if not narrowing.module(call.path):
@@ -293,70 +380,91 @@ def replay(
         writer.flush(SIDES_STAGE, part)
     if "forward" in narrowing.stages:
         progress("MindSpore: how the modules are wired")
-        with fixed(net, Draws(1), torch_paths) as draws:
-            record_wiring(runner, outcome, writer, draws)
+        outcome.unwired |= otherwise
+        with fixed(net, Draws(1), torch_paths):
+            record_wiring(runner, outcome, writer)
     writer.about = {**writer.about, **outcome.head()}
     writer.close()
 
 
-def record_wiring(runner: Alone, outcome: Outcome, writer: TraceWriter, draws: Draws) -> None:
-    """Record what reaches every Cell and leaves every container; fills `unwired` and `errors` of `outcome`.
+def record_wiring(runner: Alone, outcome: Outcome, writer: TraceWriter) -> None:
+    """Record what reaches every Cell and leaves every container; fills `errors` of `outcome`.
 
     A Cell that the net calls more or less often than torch's calls the module keeps its own output: which of its calls
     is which cannot be told. A container that raises is replaced by what torch's gave.
     """
     recording = runner.recording
-    outcome.unwired |= _called_otherwise(runner)
-    draws.restart()  # as in torch's one pass
-    wired = {path: cell for path, cell in runner.cells.items() if path not in outcome.unwired}
-    numbers: Counter[str] = Counter()
+    there = {call.label for call in recording.calls.values() if call.path not in outcome.unwired}
 
     def seen(call: Call, what: str, values: Any) -> None:
         if not outcome.asked(call.label, call.caller if what == "input" else None):
             return
         # tensors that it gets besides torch's are no business of its surroundings' wiring
-        expected = len(flat((call.args, call.kwargs), Stored)) if what == "input" else None
-        for i, tensor in enumerate(flat(values, Tensor)[:expected]):
+        stored = flat((call.args, call.kwargs) if what == "input" else call.output, Stored)
+        tensors = flat(values, Tensor)[: len(stored) if what == "input" else None]
+        for i, tensor in enumerate(shaped(tensors, stored)):
             kind = recording.modules[call.path].kind
             writer.add("forward", WIRING, f"{call.label} {tensor_name(what, i)}", as_array(tensor), module=kind)
 
-    def forced(path: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    def forced(original: Callable[..., Any], labels: Sequence[str | None]) -> Callable[..., Any]:
+        turns = itertools.cycle(labels)
+
         def construct(*args: Any, **kwargs: Any) -> Any:
-            call = recording.calls[label(path, numbers[path])]
-            numbers[path] += 1
+            call = recording.calls.get(next(turns) or "")
+            if call is None:
+                return original(*args, **kwargs)
             seen(call, "input", (args, kwargs))
-            if not recording.modules[path].children and isinstance(call.output, Stored):
-                return runner.tensor(call.output)
+            parts = recording.modules[call.path].children
+            if not parts and isinstance(call.output, Stored):
+                return in_shape_of(runner.tensor(call.output), runner.gives.get(call.path, set()))
             try:
                 given, named = _torch_arguments(runner, original, call) or (args, kwargs)
                 output = original(*given, **named)
-                if recording.modules[path].children:
+                if parts:
                     seen(call, "output", output)
             except Exception as error:
                 outcome.errors.setdefault(call.label, f"MindSpore raised {one_line(error)}")
                 return rebuilt(call.output, runner.tensor)
-            return _replaced(output, [runner.tensor(stored) for stored in flat(call.output, Stored)])
+            by = [runner.tensor(stored) for stored in flat(call.output, Stored)]
+            own = flat(output, Tensor)
+            if len(own) == len(by):
+                by = [in_shape_of(each, {tuple(out.shape)}) for each, out in zip(by, own, strict=True)]
+            return _replaced(output, by)
 
         return construct
 
     runner.restore()
-    before = {path: cell.construct for path, cell in wired.items()}
+    wired = [(cell, labels) for cell, labels in _wired(runner) if any(label_of in there for label_of in labels)]
+    before = [cell.construct for cell, _ in wired]
     try:
-        for path, cell in wired.items():
-            cell.construct = forced(path, before[path])
+        for (cell, labels), original in zip(wired, before, strict=True):
+            cell.construct = forced(original, [each if each in there else None for each in labels])
         _forward(runner)
     except Exception as error:
         outcome.errors.setdefault("wiring", f"MindSpore raised {one_line(error)}")
     finally:
-        for path, cell in wired.items():
-            cell.construct = before[path]
+        for (cell, _), original in zip(wired, before, strict=True):
+            cell.construct = original
         runner.restore()
+
+
+def _wired(runner: Alone) -> list[tuple[nn.Cell, list[str | None]]]:
+    """Each Cell that has a counterpart, and for each of its calls in one pass the label of torch's call."""
+    layers = {id(cell) for cell, _ in runner.layers.values()}
+    found = [
+        (cell, [None if each is None else label(*each) for each in calls]) for cell, calls in runner.layers.values()
+    ]
+    for path, cell in runner.cells.items():
+        if id(cell) not in layers and not isinstance(cell, Chain):
+            calls = [call for call in runner.recording.calls.values() if call.path == path]
+            found.append((cell, [call.label for call in calls]))
+    return found
 
 
 def _torch_arguments(runner: Alone, construct: Callable[..., Any], call: Call) -> tuple[Any, Any] | None:
     """What torch gave the module, or None where the Cell takes something else."""
     try:
-        return arguments(construct, call, {stored.file: runner.tensor(stored) for stored in call.inputs})
+        return arguments(construct, call, {stored.file: runner.given(call.path, stored) for stored in call.inputs})
     except CannotRun:
         return None
 
@@ -379,15 +487,29 @@ def _replaced(output: Any, by: list[Tensor]) -> Any:
 
 def _called_otherwise(runner: Alone) -> dict[str, str]:
     """The modules whose Cells the net does not call as often as torch's model calls the module, and why."""
-    recording, counts = runner.recording, Counter[str]()
+    recording, ran = runner.recording, Counter[int]()
 
-    def counting(path: str) -> Callable[..., None]:
-        def hook(*_: Any) -> None:
-            counts[path] += 1
+    def counting(cell: nn.Cell, paths: Sequence[str]) -> Callable[..., None]:
+        def hook(_: nn.Cell, inputs: Any) -> None:
+            ran[id(cell)] += 1
+            for path in paths:
+                runner.gets.setdefault(path, set()).update(tuple(each.shape) for each in flat(inputs, Tensor))
 
         return hook
 
-    handles = [cell.register_forward_pre_hook(counting(path)) for path, cell in runner.cells.items()]
+    def giving(paths: Sequence[str]) -> Callable[..., None]:
+        def hook(_: nn.Cell, __: Any, output: Any) -> None:
+            for path in paths:
+                runner.gives.setdefault(path, set()).update(tuple(each.shape) for each in flat(output, Tensor))
+
+        return hook
+
+    of: dict[int, tuple[nn.Cell, list[str]]] = {}
+    layers = [(each[0], cell) for cell, calls in runner.layers.values() for each in calls if each is not None]
+    for path, cell in [*runner.cells.items(), *layers]:
+        of.setdefault(id(cell), (cell, []))[1].append(path)
+    handles = [cell.register_forward_pre_hook(counting(cell, paths)) for cell, paths in of.values()]
+    handles += [cell.register_forward_hook(giving(paths)) for cell, paths in of.values()]
     try:
         _forward(runner)
     except Exception as error:
@@ -397,10 +519,17 @@ def _called_otherwise(runner: Alone) -> dict[str, str]:
             handle.remove()
     expected = Counter(call.path for call in recording.calls.values())
     first = {id(cell): path for path, cell in reversed([*runner.cells.items()])}
-    otherwise = {path: "there is no Cell of its own" for path in recording.modules if path not in runner.cells}
-    for path, cell in runner.cells.items():
-        if counts[path] != expected[path]:
-            otherwise[path] = f"its Cell is called {counts[path]} times, torch's module {expected[path]} times"
+    sure = [calls for cell, calls in runner.layers.values() if ran[id(cell)] == len(calls)]
+    told = {label(*each) for calls in sure for each in calls if each is not None}
+    otherwise: dict[str, str] = {}
+    for path in recording.modules:
+        cell = runner.cells.get(path)
+        if all(call.label in told for call in recording.calls.values() if call.path == path) and path in expected:
+            continue
+        if cell is None or isinstance(cell, Chain):
+            otherwise[path] = "there is no Cell of its own" if cell is None else CHAINED
+        elif ran[id(cell)] != expected[path]:
+            otherwise[path] = f"its Cell is called {ran[id(cell)]} times, torch's module {expected[path]} times"
         elif first[id(cell)] != path:
             otherwise[path] = f"it shares its Cell with {first[id(cell)]}"
     return otherwise

@@ -206,6 +206,7 @@ def _call(fields: Any, modules: dict[str, Module]) -> Call:
 KEY = "replay"
 FAILED = "failed alone"  # in the head of a torch trace: label of a call -> what torch raised in that precision
 NOT_ASKED = "not asked for"
+CHAINED = "several Cells compute it, one after the other"  # what reaches them is its own doing
 LONGEST = 300
 
 

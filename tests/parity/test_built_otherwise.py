@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from msmigrate.parity.build_result import built_otherwise
+from msmigrate.parity.build_result import built_otherwise, inside_what_agrees
 from msmigrate.parity.result import Finding
 from msmigrate.parity.trace import ALONE
 from msmigrate.parity.verdict import Verdict
@@ -63,3 +63,35 @@ def test_the_initial_distributions_are_another_matter() -> None:
     initial = Finding("init", "distribution", "fc.weight", 0, Verdict.FAIL)
     assert built_otherwise([initial, *STEP, GROSS])[-1].verdict is Verdict.NONE
     assert built_otherwise([initial, *STEP, GROSS])[0] == initial
+
+
+AROUND = [
+    Finding(stage, ALONE, f"block {tensor}", i, Verdict.PASS, error=1e-7, noise=1e-7, allowed=4e-7)
+    for i, (stage, tensor) in enumerate(
+        [("forward", "output"), ("gradients", "gate.conv.weight.grad"), ("gradients", "input.grad")]
+    )
+]
+PIECE = replace(GROSS, name="block.gate output")
+PIECE_IN_NET = replace(GROSS, part=STEP[0].part, name="block.gate")
+WRONG_ELSEWHERE = Finding("forward", ALONE, "head output", 8, Verdict.FAIL, error=0.1, noise=1e-7, allowed=4e-7)
+
+
+def test_inside_what_agrees_a_gross_difference_has_no_verdict_whatever_fails_elsewhere() -> None:
+    found = inside_what_agrees([*AROUND, WRONG_ELSEWHERE, PIECE, PIECE_IN_NET])
+    assert found[:-2] == [*AROUND, WRONG_ELSEWHERE]
+    assert [f.verdict for f in found[-2:]] == [Verdict.NONE, Verdict.NONE]
+    assert "block" in found[-1].why and found[-1].why.endswith(PIECE.why)
+
+
+@pytest.mark.parametrize("wrong", range(len(AROUND)))
+def test_a_fault_inside_shows_around_it_and_is_not_excused(wrong: int) -> None:
+    around = [replace(f, verdict=Verdict.FAIL) if i == wrong else f for i, f in enumerate(AROUND)]
+    assert inside_what_agrees([*around, PIECE, PIECE_IN_NET])[-2:] == [PIECE, PIECE_IN_NET]
+    undecided = [replace(f, verdict=Verdict.NONE) if i == wrong else f for i, f in enumerate(AROUND)]
+    assert inside_what_agrees([*undecided, PIECE])[-1] == PIECE
+
+
+def test_what_agrees_excuses_neither_itself_nor_small_differences_nor_other_modules() -> None:
+    small, beside = replace(PIECE, error=5e-4), replace(PIECE, name="blocks.gate output")
+    assert inside_what_agrees([*AROUND, small, beside, PIECE_IN_NET])[len(AROUND) :] == [small, beside, PIECE_IN_NET]
+    assert inside_what_agrees([*AROUND[:1], PIECE])[-1] == PIECE  # its gradients were not looked at

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadDestination, BadInput, BadRecipe, Unsupported
-from msmigrate.parity.align.alignment import Alignment, Match
-from msmigrate.parity.align.match_layers import check_recipe
+from msmigrate.parity.align.alignment import Alignment, Match, check_recipe
 from msmigrate.parity.job import check_inputs
 from msmigrate.training.models import converted_models, model_names
 from msmigrate.training.recipe import reader as recipes

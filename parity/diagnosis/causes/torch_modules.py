@@ -30,7 +30,7 @@ from ..context import Context, cell_of, counterpart, in_code, written
 from ..hypotheses import Outcome, Trial, module_hypotheses
 from ..mutations.torch_formulas import MUTATIONS as FORMULA_MUTATIONS
 from ..mutations.torch_layers import MUTATIONS as LAYER_MUTATIONS
-from ..mutations.torch_layers import ModuleHypothesis, Mutation, Values, applies, arguments_of, with_value
+from ..mutations.torch_layers import ModuleHypothesis, Mutation, Values, applies, arguments_of, class_of, with_value
 from ..mutations.torch_operations import Operation, operation_mutations, watched
 from ..search import CHECKED, LONGEST, best_of, clearly_nearer, fit, search, slightly_nearer
 from ..torch_subjects import (
@@ -163,8 +163,9 @@ def explained(
 def candidates(subject: ModuleSubject, kind: str, values: bool = True) -> list[ModuleHypothesis]:
     """Every mutation of the tables on a module of this class, those of known faults first, each once."""
     found: dict[str, ModuleHypothesis] = {}
+    of = {kind, class_of(subject.module)}
     for row in module_hypotheses(MUTATIONS):
-        if kind in row.of and applies(subject.module, row.values.get("when")):
+        if of & {*row.of} and applies(subject.module, row.values.get("when")):
             for mutation in MUTATIONS[row.verb](subject.module, row.values):
                 found.setdefault(mutation.what, mutation.hypothesis(row.fault))
     if own_forward(subject.module):
@@ -257,7 +258,7 @@ def _explains_what_is_first(subject: ModuleSubject, found: ModuleTrial) -> bool:
 
 def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial, hypothesis: ModuleHypothesis) -> Cause:
     """What one link of the chain says."""
-    mutation, cell, kind = hypothesis.change, cell_of(verdict), verdict.kind
+    mutation, cell, kind = hypothesis.change, cell_of(verdict), class_of(subject.module)
     own = arguments_of(subject.module)
     right = ", ".join(f"{name}={own[name]!r}" for name in mutation.arguments if name in own)
     text = f"{_named(verdict)} computes as with {mutation.what}"

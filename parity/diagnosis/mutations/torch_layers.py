@@ -18,6 +18,7 @@ from torch import nn
 
 from ....errors import UnknownRow
 from ....mappings import table
+from ...align.layers import layer_class, torch_class
 from ..hypotheses import Hypothesis
 
 Values = Mapping[str, Any]
@@ -45,10 +46,15 @@ ModuleHypothesis = Hypothesis[Mutation]
 Mutate = Callable[[nn.Module, Values], Iterator[Mutation]]
 
 
+def class_of(module: nn.Module) -> str:
+    """The torch class that a module is of, as far as its mapping row goes: timm's BatchNormAct2d is a BatchNorm2d."""
+    return torch_class(layer_class(type(module).__mro__))
+
+
 def arguments_of(module: nn.Module) -> dict[str, Any]:
     """The constructor arguments of a module that its mapping row names, as its attributes tell them."""
     try:
-        row = table.row(f"torch.nn.{type(module).__name__}")
+        row = table.row(f"torch.nn.{class_of(module)}")
     except UnknownRow:
         return {}
     found = {}

@@ -10,7 +10,7 @@ from msmigrate.training.recipe import reader as recipes
 
 HERE = Path(__file__).parent
 RECIPE = HERE / "pair.yaml"
-QUICK = ("Residual", "Tokens", "stepped", "grouped", "misgrouped", "handed", "Biasless")
+QUICK = ("Residual", "Tokens", "stepped", "grouped", "misgrouped", "handed", "Biasless", "Composed", "composed_wrong")
 SLOW = ("TwoInputs", "parts", "Branches", "Swapped")
 # what is wrong with a net's norms, for how many steps, on the recipe's images or one batch of a file, alone or not
 STATISTICS = {
@@ -34,7 +34,7 @@ DRAWING = {
 }
 QUICK_DRAWING = ("vae", "vae_uniform")
 SLOW_DRAWING = tuple(name for name in DRAWING if name not in QUICK_DRAWING)
-PORTED = {"Biasless": "Tokens"}  # a net that is not one of the twins -> torch's
+PORTED = {"Biasless": "Tokens", "composed_wrong": "Composed"}  # a net that is not one of the twins -> torch's
 MAP = "- {torch: left, mindspore: first}\n- {torch: right, mindspore: second}\n"
 
 
@@ -62,7 +62,7 @@ def options(root: Path, name: str) -> ParityJob:
         None,
         batch if batch.exists() else None,
     )
-    replay = name in ("Residual", "Tokens", "Swapped", "Biasless")
+    replay = name in ("Residual", "Tokens", "Swapped", "Biasless", "Composed", "composed_wrong")
     return ParityJob(recipes.load(RECIPE), root / name, steps=2, pair=pair, no_replay=not replay)
 
 

@@ -250,3 +250,69 @@ def handed() -> dict[str, Any]:
         return {"loss": loss, "logits": logits, "grads": {p.name: g for p, g in zip(weights, grads, strict=True)}}
 
     return {**grouped(), "step": step}
+
+
+class HardGate(nn.Cell):
+    def __init__(self, shift: float) -> None:
+        super().__init__()
+        self.relu6, self.shift = nn.ReLU6(), shift
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.relu6(x + self.shift) / 6.0
+
+
+class HardSwish(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.clip = nn.ReLU6()
+
+    def construct(self, x: Tensor) -> Tensor:
+        return x * self.clip(x + 3.0) / 6.0
+
+
+class MeanOfAll(nn.Cell):
+    def __init__(self, times: float) -> None:
+        super().__init__()
+        self.times = times
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.mean(x, (2, 3), True) * self.times
+
+
+class GatedCell(nn.Cell):
+    def __init__(self, width: int, shift: float = 3.0, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.conv, self.bn, self.relu = conv(width, width, 3, 1, 1), nn.BatchNorm2d(width, eps), nn.ReLU()
+        self.point, self.hard = nn.Conv2d(width, width, 1, has_bias=True), HardGate(shift)
+
+    def construct(self, x: Tensor) -> Tensor:
+        y = self.relu(self.bn(self.conv(x)))
+        return x + y * self.hard(self.point(ops.mean(y, (2, 3), True)))
+
+
+class Composed(nn.Cell):
+    """shift, eps, times, epsilon: what may be wrong in a gate, a norm with its activation, the pool, the mixer."""
+
+    def __init__(self, shift: float = 3.0, eps: float = 1e-5, times: float = 1.0, epsilon: float = 1e-5) -> None:
+        super().__init__()
+        self.begin, self.begin_norm, self.begin_act = conv(3, 8, 3, 2, 1), nn.BatchNorm2d(8), nn.ReLU()
+        down = nn.Conv2d(8, 12, 2, 2, has_bias=True)
+        self.groups = nn.CellList(
+            [nn.CellList([GatedCell(8, shift), GatedCell(8, eps=eps)]), nn.CellList([down, GatedCell(12)])]
+        )
+        self.layer_norm = nn.LayerNorm((12,), epsilon=epsilon)
+        self.dense, self.swish, self.branch = nn.Dense(12, 12), HardSwish(), nn.Identity()
+        self.gap, self.end_norm, self.head = MeanOfAll(times), nn.LayerNorm((12,), epsilon=1e-5), nn.Dense(12, 5)
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = self.begin_act(self.begin_norm(self.begin(x)))
+        for group in self.groups:
+            for cell in group:
+                x = cell(x)
+        y = self.swish(self.dense(self.layer_norm(x.transpose(0, 2, 3, 1))))
+        y = self.gap(x + self.branch(y.transpose(0, 3, 1, 2)))
+        return self.head(self.end_norm(y.reshape(y.shape[0], -1)))
+
+
+def composed_wrong() -> nn.Cell:
+    return Composed(shift=2.0, eps=1e-3, times=1.5, epsilon=1e-3)

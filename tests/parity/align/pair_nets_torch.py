@@ -192,3 +192,57 @@ def handed() -> dict[str, Any]:
         return {"loss": loss, "logits": logits}
 
     return {**grouped(), "step": step}
+
+
+class NormAct(nn.BatchNorm2d):
+    """A norm with its activation inside, as timm has them; two layers in the other framework."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width)
+        self.drop, self.act = nn.Identity(), nn.ReLU(inplace=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.act(self.drop(super().forward(x)))
+
+
+class Permute(nn.Module):
+    def __init__(self, *order: int) -> None:
+        super().__init__()
+        self.order = order
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.permute(self.order)
+
+
+class ChannelNorm(nn.LayerNorm):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+
+class Gated(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.reduce, self.norm = nn.Conv2d(width, width, 3, padding=1, bias=False), NormAct(width)
+        self.squeeze, self.gate = nn.Conv2d(width, width, 1), nn.Hardsigmoid()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.norm(self.reduce(x))
+        return x + y * self.gate(self.squeeze(y.mean((2, 3), keepdim=True)))
+
+
+class Composed(nn.Module):
+    """What is one module here is several there, or a function, and the reverse."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.norm = nn.Conv2d(3, 8, 3, 2, 1, bias=False), NormAct(8)
+        self.stages = nn.Sequential(nn.Sequential(Gated(8), Gated(8)), nn.Sequential(nn.Conv2d(8, 12, 2, 2), Gated(12)))
+        self.mix = nn.Sequential(
+            Permute(0, 2, 3, 1), nn.LayerNorm(12), nn.Linear(12, 12), nn.Hardswish(), Permute(0, 3, 1, 2)
+        )
+        self.pool, self.last, self.flat = nn.AdaptiveAvgPool2d(1), ChannelNorm(12), nn.Flatten()
+        self.fc = nn.Linear(12, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.stages(self.norm(self.stem(x)))
+        return self.fc(self.flat(self.last(self.pool(x + self.mix(x)))))

@@ -48,11 +48,12 @@ from .layers import (
     regions,
     torch_class,
 )
-from .model_structure import Structure, file, join, parent, read
+from .model_structure import Structure, file, join, parent, read, regrouped
 from .tensors import Crossed
 from .unlike import unlike
 
 FORCED = 1000.0
+BETWEEN, BEFORE, BEHIND = slice(0, 2), slice(1, 2), slice(0, 1)  # what is known of where a layer is
 
 
 def align(torch: Structure, mindspore: Structure, rules: list[Rule]) -> Alignment:
@@ -121,13 +122,13 @@ class _Aligner:
                 self._pair(*group, ORDER, LIKELY)
 
     def _shapes(self, calls: Calls) -> dict[str, tuple[int, ...]]:
-        """Torch path -> what one example of its output is like, where MindSpore's has other axes of 1."""
+        """Torch path -> what one example of its output is like, where MindSpore's has its axes grouped otherwise."""
         mine = {(call.path, call.call): call.shape for call in self.torch.calls}
         its = {(call.path, call.call): call.shape for call in self.mindspore.calls}
         found = {}
         for path, k, their_path, their_k in calls:
             ours, theirs = mine[path, k], its[their_path, their_k]
-            if ours and theirs and ours != theirs and ours[0] == theirs[0] and fits(ours, theirs):
+            if ours and theirs and ours != theirs and regrouped(ours, theirs):
                 found[path] = ours[1:]
         return found
 
@@ -300,31 +301,34 @@ class _Aligner:
             its = self.theirs.by_path.get(path)
             if its is not None and path not in self.taken and alike(layer.kind, its.kind):
                 self._pair_calls(path, path, NAME, calls)
-        partner = {ours: theirs for ours, _, theirs, _ in calls}
-        mine = self._gaps(self.ours, {path: path for path in partner}, self.pairs)
-        their = self._gaps(self.theirs, {theirs: ours for ours, theirs in partner.items()}, self.taken)
-        for place, left in mine.items():
-            other = their.get(place, [])
-            kinds = [self.ours.by_path[path].sort for path in left]
-            their_kinds = [self.theirs.by_path[path].sort for path in other]
-            for i, (path, kind) in enumerate(zip(left, kinds, strict=True)):
-                if kinds == their_kinds:
-                    self._pair_calls(path, other[i], ORDER, calls)
-                elif kinds.count(kind) == their_kinds.count(kind) == 1:
-                    self._pair_calls(path, other[their_kinds.index(kind)], ORDER, calls)
+        for ends in (BETWEEN, BEFORE, BEHIND):
+            partner = {ours: theirs for ours, _, theirs, _ in calls}
+            mine = self._gaps(self.ours, {path: path for path in partner}, self.pairs, ends)
+            their = self._gaps(self.theirs, {theirs: ours for ours, theirs in partner.items()}, self.taken, ends)
+            for place, left in mine.items():
+                other = their.get(place, [])
+                kinds = [self.ours.by_path[path].sort for path in left]
+                their_kinds = [self.theirs.by_path[path].sort for path in other]
+                for i, (path, kind) in enumerate(zip(left, kinds, strict=True)):
+                    if kinds == their_kinds and ends == BETWEEN:
+                        self._pair_calls(path, other[i], ORDER, calls)
+                    elif kinds.count(kind) == their_kinds.count(kind) == 1:
+                        self._pair_calls(path, other[their_kinds.index(kind)], ORDER, calls)
 
     @staticmethod
     def _left(layers: Layers, paired: Container[str]) -> dict[str, Layer]:
         return {path: layer for path, layer in layers.by_path.items() if path not in paired and layer.tensors}
 
-    def _gaps(self, layers: Layers, partner: Mapping[str, str], paired: Container[str]) -> dict[object, list[str]]:
+    def _gaps(
+        self, layers: Layers, partner: Mapping[str, str], paired: Container[str], ends: slice
+    ) -> dict[object, list[str]]:
         """The paired layers before and behind, under torch's names -> the layers with tensors that are left there."""
         known = [partner.get(call.path, "") for call in layers.calls]
         before, behind = ["", *itertools.accumulate(known, _latest)], ["", *itertools.accumulate(known[::-1], _latest)]
         first = {call.path: i for i, call in reversed([*enumerate(layers.calls)])}
         found: dict[object, list[str]] = {}
         for path in sorted(self._left(layers, paired), key=lambda path: first[path]):
-            found.setdefault((before[first[path]], behind[len(known) - 1 - first[path]]), []).append(path)
+            found.setdefault((before[first[path]], behind[len(known) - 1 - first[path]])[ends], []).append(path)
         return found
 
     def _pair_calls(self, ours: str, theirs: str, how: str, calls: Calls) -> None:
@@ -473,6 +477,8 @@ def match_containers(ours: Layers, theirs: Layers, calls: Calls, pairs: dict[str
     of them, plain lists are left out first, then what has no namesake.
     """
     yield "", ""
+    # an Identity may be any other one, so it says nothing of where it is
+    calls = [each for each in calls if not (ours.by_path[each[0]].passes and theirs.by_path[each[2]].passes)]
     number = {(path, k): i for i, (path, k, _, _) in enumerate(calls)}
     their_number = {(path, k): i for i, (_, _, path, k) in enumerate(calls)}
     mine, its = _spans(ours, number), _spans(theirs, their_number)

@@ -226,6 +226,10 @@ class Layers:
                 found |= {path} if any(part.path in called for part in parts) else set()
         return found
 
+    def no_lists(self, paths: Iterable[str]) -> list[str]:
+        """Those of these modules that are no plain lists."""
+        return [path for path in paths if torch_class(self.structure.by_path[path].kind) not in CONTAINERS]
+
     def plain(self, path: str) -> bool:
         """Whether a container gives what the last layer in it gave."""
         call = next(call for call in self.containers if call.path == path)

@@ -34,7 +34,6 @@ from .alignment import (
     scope,
 )
 from .layers import (
-    CONTAINERS,
     Calls,
     Layer,
     Layers,
@@ -46,7 +45,6 @@ from .layers import (
     fits,
     opened,
     regions,
-    torch_class,
 )
 from .model_structure import Structure, file, join, parent, read, regrouped
 from .tensors import Crossed
@@ -488,13 +486,17 @@ def match_containers(ours: Layers, theirs: Layers, calls: Calls, pairs: dict[str
         if not span:
             continue
         # what adds a residual goes with what adds one, and not with the list inside that does not
-        for plain in (True, False):
-            some = [p for p in free if ours.plain(p) is plain], [p for p in other if theirs.plain(p) is plain]
-            for found in list(_same_span(ours, theirs, *some)):
-                free.remove(found[0])
-                other.remove(found[1])
-                yield found
-        yield from _same_span(ours, theirs, free, other)
+        found = [
+            pair
+            for plain in (True, False)
+            for pair in _same_span(
+                ours,
+                theirs,
+                [path for path in free if ours.plain(path) is plain],
+                [path for path in other if theirs.plain(path) is plain],
+            )
+        ]
+        yield from found or _same_span(ours, theirs, free, other)
 
 
 def _same_span(ours: Layers, theirs: Layers, free: list[str], other: list[str]) -> Iterator[tuple[str, str]]:
@@ -502,7 +504,7 @@ def _same_span(ours: Layers, theirs: Layers, free: list[str], other: list[str]) 
     if not free or not other:
         return
     if len(free) != len(other):
-        own, its_own = _no_lists(ours, free), _no_lists(theirs, other)
+        own, its_own = ours.no_lists(free), theirs.no_lists(other)
         free, other = (own or free, its_own or other)
     if len(free) != len(other):
         names = {path.rpartition(".")[2]: path for path in other}
@@ -510,10 +512,6 @@ def _same_span(ours: Layers, theirs: Layers, free: list[str], other: list[str]) 
         yield from both or [(free[0], other[0])]
         return
     yield from zip(free, other, strict=True)
-
-
-def _no_lists(layers: Layers, paths: list[str]) -> list[str]:
-    return [path for path in paths if torch_class(layers.structure.by_path[path].kind) not in CONTAINERS]
 
 
 def _spans(layers: Layers, number: dict[tuple[str, int], int]) -> dict[frozenset[int], list[str]]:

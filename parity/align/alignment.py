@@ -156,7 +156,7 @@ class Alignment:
     has to be settled by a map first; unlike: the tensors that the two nets do not both have alike; counts: framework ->
     path -> how often a layer runs in one pass, where that is not once; chains: torch path -> the Cells that compute
     one after the other what it does, none where no Cells do; shapes: torch path -> its output's shape without the
-    first axis, where MindSpore's has other axes of 1; identity: a recipe's own models, whose names are equal.
+    first axis, where MindSpore's has them grouped otherwise; identity: a recipe's own models, whose names are equal.
     """
 
     modules: tuple[Match, ...] = ()

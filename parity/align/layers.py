@@ -17,7 +17,7 @@ from functools import cache, cached_property
 from ...mappings import table
 from ...mappings.rows import Row
 from ...mappings.verb_registry import SHAPES
-from .model_structure import Call, Held, Module, Shape, Structure, parent
+from .model_structure import Call, Held, Module, Shape, Structure, parent, regrouped
 
 # MindSpore's names of layers that have no row, and names of torch's own variants of a layer
 ELSEWHERE = {
@@ -226,6 +226,10 @@ class Layers:
                 found |= {path} if any(part.path in called for part in parts) else set()
         return found
 
+    def no_lists(self, paths: Iterable[str]) -> list[str]:
+        """Those of these modules that are no plain lists."""
+        return [path for path in paths if torch_class(self.structure.by_path[path].kind) not in CONTAINERS]
+
     def plain(self, path: str) -> bool:
         """Whether a container gives what the last layer in it gave."""
         call = next(call for call in self.containers if call.path == path)
@@ -403,7 +407,7 @@ def base_score(ours: Layer, theirs: Layer) -> float:
         return 1.5 + same_output
     if ours.passes != theirs.passes or (known(ours.kind) and known(theirs.kind)):
         return 0.0
-    return 0.5 if ours.shape is not None and theirs.shape is not None and fits(ours.shape, theirs.shape) else 0.0
+    return 0.5 if ours.shape is not None and theirs.shape is not None and regrouped(ours.shape, theirs.shape) else 0.0
 
 
 def describe(module: Module | Layer) -> str:

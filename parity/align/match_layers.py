@@ -36,7 +36,6 @@ from .alignment import (
     scope,
 )
 from .layers import (
-    CONTAINERS,
     Calls,
     Layer,
     Layers,
@@ -48,13 +47,13 @@ from .layers import (
     fits,
     opened,
     regions,
-    torch_class,
 )
-from .model_structure import Structure, file, join, parent, read
+from .model_structure import Structure, file, join, parent, read, regrouped
 from .tensors import Crossed
 from .unlike import unlike
 
 FORCED = 1000.0
+BETWEEN, BEFORE, BEHIND = slice(0, 2), slice(1, 2), slice(0, 1)  # what is known of where a layer is
 
 
 def align(torch: Structure, mindspore: Structure, rules: list[Rule]) -> Alignment:
@@ -123,13 +122,13 @@ class _Aligner:
                 self._pair(*group, ORDER, LIKELY)
 
     def _shapes(self, calls: Calls) -> dict[str, tuple[int, ...]]:
-        """Torch path -> what one example of its output is like, where MindSpore's has other axes of 1."""
+        """Torch path -> what one example of its output is like, where MindSpore's has its axes grouped otherwise."""
         mine = {(call.path, call.call): call.shape for call in self.torch.calls}
         its = {(call.path, call.call): call.shape for call in self.mindspore.calls}
         found = {}
         for path, k, their_path, their_k in calls:
             ours, theirs = mine[path, k], its[their_path, their_k]
-            if ours and theirs and ours != theirs and ours[0] == theirs[0] and fits(ours, theirs):
+            if ours and theirs and ours != theirs and regrouped(ours, theirs):
                 found[path] = ours[1:]
         return found
 
@@ -302,31 +301,34 @@ class _Aligner:
             its = self.theirs.by_path.get(path)
             if its is not None and path not in self.taken and alike(layer.kind, its.kind):
                 self._pair_calls(path, path, NAME, calls)
-        partner = {ours: theirs for ours, _, theirs, _ in calls}
-        mine = self._gaps(self.ours, {path: path for path in partner}, self.pairs)
-        their = self._gaps(self.theirs, {theirs: ours for ours, theirs in partner.items()}, self.taken)
-        for place, left in mine.items():
-            other = their.get(place, [])
-            kinds = [self.ours.by_path[path].sort for path in left]
-            their_kinds = [self.theirs.by_path[path].sort for path in other]
-            for i, (path, kind) in enumerate(zip(left, kinds, strict=True)):
-                if kinds == their_kinds:
-                    self._pair_calls(path, other[i], ORDER, calls)
-                elif kinds.count(kind) == their_kinds.count(kind) == 1:
-                    self._pair_calls(path, other[their_kinds.index(kind)], ORDER, calls)
+        for ends in (BETWEEN, BEFORE, BEHIND):
+            partner = {ours: theirs for ours, _, theirs, _ in calls}
+            mine = self._gaps(self.ours, {path: path for path in partner}, self.pairs, ends)
+            their = self._gaps(self.theirs, {theirs: ours for ours, theirs in partner.items()}, self.taken, ends)
+            for place, left in mine.items():
+                other = their.get(place, [])
+                kinds = [self.ours.by_path[path].sort for path in left]
+                their_kinds = [self.theirs.by_path[path].sort for path in other]
+                for i, (path, kind) in enumerate(zip(left, kinds, strict=True)):
+                    if kinds == their_kinds and ends == BETWEEN:
+                        self._pair_calls(path, other[i], ORDER, calls)
+                    elif kinds.count(kind) == their_kinds.count(kind) == 1:
+                        self._pair_calls(path, other[their_kinds.index(kind)], ORDER, calls)
 
     @staticmethod
     def _left(layers: Layers, paired: Container[str]) -> dict[str, Layer]:
         return {path: layer for path, layer in layers.by_path.items() if path not in paired and layer.tensors}
 
-    def _gaps(self, layers: Layers, partner: Mapping[str, str], paired: Container[str]) -> dict[object, list[str]]:
+    def _gaps(
+        self, layers: Layers, partner: Mapping[str, str], paired: Container[str], ends: slice
+    ) -> dict[object, list[str]]:
         """The paired layers before and behind, under torch's names -> the layers with tensors that are left there."""
         known = [partner.get(call.path, "") for call in layers.calls]
         before, behind = ["", *itertools.accumulate(known, _latest)], ["", *itertools.accumulate(known[::-1], _latest)]
         first = {call.path: i for i, call in reversed([*enumerate(layers.calls)])}
         found: dict[object, list[str]] = {}
         for path in sorted(self._left(layers, paired), key=lambda path: first[path]):
-            found.setdefault((before[first[path]], behind[len(known) - 1 - first[path]]), []).append(path)
+            found.setdefault((before[first[path]], behind[len(known) - 1 - first[path]])[ends], []).append(path)
         return found
 
     def _pair_calls(self, ours: str, theirs: str, how: str, calls: Calls) -> None:
@@ -475,6 +477,8 @@ def match_containers(ours: Layers, theirs: Layers, calls: Calls, pairs: dict[str
     of them, plain lists are left out first, then what has no namesake.
     """
     yield "", ""
+    # an Identity may be any other one, so it says nothing of where it is
+    calls = [each for each in calls if not (ours.by_path[each[0]].passes and theirs.by_path[each[2]].passes)]
     number = {(path, k): i for i, (path, k, _, _) in enumerate(calls)}
     their_number = {(path, k): i for i, (_, _, path, k) in enumerate(calls)}
     mine, its = _spans(ours, number), _spans(theirs, their_number)
@@ -484,13 +488,17 @@ def match_containers(ours: Layers, theirs: Layers, calls: Calls, pairs: dict[str
         if not span:
             continue
         # what adds a residual goes with what adds one, and not with the list inside that does not
-        for plain in (True, False):
-            some = [p for p in free if ours.plain(p) is plain], [p for p in other if theirs.plain(p) is plain]
-            for found in list(_same_span(ours, theirs, *some)):
-                free.remove(found[0])
-                other.remove(found[1])
-                yield found
-        yield from _same_span(ours, theirs, free, other)
+        found = [
+            pair
+            for plain in (True, False)
+            for pair in _same_span(
+                ours,
+                theirs,
+                [path for path in free if ours.plain(path) is plain],
+                [path for path in other if theirs.plain(path) is plain],
+            )
+        ]
+        yield from found or _same_span(ours, theirs, free, other)
 
 
 def _same_span(ours: Layers, theirs: Layers, free: list[str], other: list[str]) -> Iterator[tuple[str, str]]:
@@ -498,7 +506,7 @@ def _same_span(ours: Layers, theirs: Layers, free: list[str], other: list[str]) 
     if not free or not other:
         return
     if len(free) != len(other):
-        own, its_own = _no_lists(ours, free), _no_lists(theirs, other)
+        own, its_own = ours.no_lists(free), theirs.no_lists(other)
         free, other = (own or free, its_own or other)
     if len(free) != len(other):
         names = {path.rpartition(".")[2]: path for path in other}
@@ -506,10 +514,6 @@ def _same_span(ours: Layers, theirs: Layers, free: list[str], other: list[str]) 
         yield from both or [(free[0], other[0])]
         return
     yield from zip(free, other, strict=True)
-
-
-def _no_lists(layers: Layers, paths: list[str]) -> list[str]:
-    return [path for path in paths if torch_class(layers.structure.by_path[path].kind) not in CONTAINERS]
 
 
 def _spans(layers: Layers, number: dict[tuple[str, int], int]) -> dict[frozenset[int], list[str]]:

@@ -10,7 +10,10 @@ from __future__ import annotations
 import ast
 import hashlib
 import inspect
+import itertools
 import json
+import math
+import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
@@ -86,6 +89,15 @@ def few(inputs: tuple[np.ndarray, ...], batch: int) -> tuple[np.ndarray, ...]:
 FORMAT = 2
 SIDES = ("torch", "mindspore")
 Shape = tuple[NonNegativeInt, ...]
+
+
+def regrouped(one: Shape, other: Shape) -> bool:
+    """Whether a tensor of one shape is that of the other with axes split or put together, its elements in one order: an
+    image as rows of points, (N, H, W, C) and (N, H·W, C), and whatever has other axes of 1."""
+    ends = [set(itertools.accumulate(shape, operator.mul)) | {1} for shape in (one, other)]
+    return (
+        math.prod(one) == math.prod(other) > 0 and one[:1] == other[:1] and (ends[0] <= ends[1] or ends[1] <= ends[0])
+    )
 
 
 def file(folder: Path, framework: str) -> Path:

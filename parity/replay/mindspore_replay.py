@@ -24,7 +24,7 @@ from ...mappings.verb_registry import SHAPES
 from ...training.models.mindspore_models import Canonical
 from ...workers.worker import progress
 from ..align.alignment import IDENTITY, Alignment
-from ..align.model_structure import Shape, flat
+from ..align.model_structure import Shape, flat, regrouped
 from ..options import WHOLE, Narrowing
 from ..record.mindspore_kinks import function_choices
 from ..record.mindspore_randomness import fixed
@@ -83,6 +83,7 @@ class Alone:
         # torch path -> the shapes of what its Cell gets and gives in the net's own pass
         self.gets: dict[str, set[Shape]] = {}
         self.gives: dict[str, set[Shape]] = {}
+        self.own: dict[str, tuple[Any, ...]] = {}  # what its Cell is called with there
         self.held = {each.name: each for each in held}
         self._start = {name: each.parameter.asnumpy().copy() for name, each in self.held.items()}
         self._trains = {name: bool(each.parameter.requires_grad) for name, each in self.held.items()}
@@ -109,7 +110,7 @@ class Alone:
             """The outputs to which a gradient came back, by the inputs that have one."""
             now = {**given, **{stored.file: value for stored, value in zip(by, values, strict=True)}}
             try:
-                args, kwargs = arguments(cell.construct, call, now)
+                args, kwargs = self.arguments(cell.construct, call, now)
                 outputs[:] = shaped(flat(cell(*args, **kwargs), Tensor), flat(call.output, Stored))
                 if [tuple(out.shape) for out in outputs] != [stored.shape for stored in flat(call.output, Stored)]:
                     theirs = ", ".join(str(list(out.shape)) for out in outputs) or "nothing"
@@ -153,8 +154,19 @@ class Alone:
         array = self.recording.array(stored)
         return Tensor(array.astype(INTEGER.get(stored.dtype, array.dtype)))
 
+    def arguments(self, construct: Callable[..., Any], call: Call, given: Mapping[str, Tensor]) -> tuple[Any, Any]:
+        """Torch's arguments for a Cell's construct; where it takes others, those of its own net with torch's tensors in
+        place of its tensors. Raises CannotRun."""
+        try:
+            return arguments(construct, call, given)
+        except CannotRun:
+            own, torchs = self.own.get(call.path, ()), flat((call.args, call.kwargs), Stored)
+            if call.unsupported or not own or len(flat(own, Tensor)) != len(torchs):
+                raise
+            return replaced(own, [given[stored.file] for stored in torchs]), {}
+
     def given(self, path: str, stored: Stored) -> Tensor:
-        """A recorded tensor as the module's Cell gets it in its own net, which may have other axes of 1."""
+        """A recorded tensor as the module's Cell gets it in its own net, which may have its axes grouped otherwise."""
         return in_shape_of(self.tensor(stored), self.gets.get(path, set()))
 
     def restore(self, path: str = "") -> None:
@@ -265,15 +277,16 @@ def as_array(tensor: Tensor) -> np.ndarray:
 
 
 def shaped(tensors: Sequence[Tensor], like: Sequence[Stored]) -> list[Tensor]:
-    """The tensors in the shapes of others, where those have other axes of 1."""
+    """The tensors in the shapes of others, where those have their axes grouped otherwise."""
     found = zip(tensors, like, strict=False) if len(tensors) == len(like) else ((each, None) for each in tensors)
     return [each if stored is None else in_shape_of(each, {stored.shape}) for each, stored in found]
 
 
 def in_shape_of(tensor: Tensor, shapes: Iterable[Shape]) -> Tensor:
-    """The tensor in the one of these shapes that has other axes of 1; as it is where its own is among them."""
+    """The tensor in the one of these shapes that has its axes grouped otherwise; as it is where its own is among
+    them."""
     own = tuple(tensor.shape)
-    fit = [shape for shape in shapes if [n for n in shape if n != 1] == [n for n in own if n != 1]]
+    fit = [shape for shape in shapes if regrouped(shape, own)]
     return tensor if not fit or own in fit else ops.reshape(tensor, fit[0])
 
 
@@ -429,7 +442,7 @@ def record_wiring(runner: Alone, outcome: Outcome, writer: TraceWriter) -> None:
             own = flat(output, Tensor)
             if len(own) == len(by):
                 by = [in_shape_of(each, {tuple(out.shape)}) for each, out in zip(by, own, strict=True)]
-            return _replaced(output, by)
+            return replaced(output, by)
 
         return construct
 
@@ -464,12 +477,14 @@ def _wired(runner: Alone) -> list[tuple[nn.Cell, list[str | None]]]:
 def _torch_arguments(runner: Alone, construct: Callable[..., Any], call: Call) -> tuple[Any, Any] | None:
     """What torch gave the module, or None where the Cell takes something else."""
     try:
-        return arguments(construct, call, {stored.file: runner.given(call.path, stored) for stored in call.inputs})
+        return runner.arguments(
+            construct, call, {stored.file: runner.given(call.path, stored) for stored in call.inputs}
+        )
     except CannotRun:
         return None
 
 
-def _replaced(output: Any, by: list[Tensor]) -> Any:
+def replaced(output: Any, by: list[Tensor]) -> Any:
     """The output with its tensors replaced in order; as it is where it has another number of them."""
     if len(flat(output, Tensor)) != len(by):
         return output
@@ -494,6 +509,7 @@ def _called_otherwise(runner: Alone) -> dict[str, str]:
             ran[id(cell)] += 1
             for path in paths:
                 runner.gets.setdefault(path, set()).update(tuple(each.shape) for each in flat(inputs, Tensor))
+                runner.own.setdefault(path, inputs)
 
         return hook
 

@@ -290,6 +290,18 @@ class GatedCell(nn.Cell):
         return x + y * self.hard(self.point(ops.mean(y, (2, 3), True)))
 
 
+class Rows(nn.Cell):
+    """On the points of an image one after the other, and told how high it is."""
+
+    def __init__(self, width: int, epsilon: float) -> None:
+        super().__init__()
+        self.layer_norm, self.dense = nn.LayerNorm((width,), epsilon=epsilon), nn.Dense(width, width)
+        self.swish = HardSwish()
+
+    def construct(self, x: Tensor, height: int) -> Tensor:
+        return x + self.swish(self.dense(self.layer_norm(x)))
+
+
 class Composed(nn.Cell):
     """shift, eps, times, epsilon: what may be wrong in a gate, a norm with its activation, the pool, the mixer."""
 
@@ -300,8 +312,7 @@ class Composed(nn.Cell):
         self.groups = nn.CellList(
             [nn.CellList([GatedCell(8, shift), GatedCell(8, eps=eps)]), nn.CellList([down, GatedCell(12)])]
         )
-        self.layer_norm = nn.LayerNorm((12,), epsilon=epsilon)
-        self.dense, self.swish, self.branch = nn.Dense(12, 12), HardSwish(), nn.Identity()
+        self.rows, self.branch = Rows(12, epsilon), nn.Identity()
         self.gap, self.end_norm, self.head = MeanOfAll(times), nn.LayerNorm((12,), epsilon=1e-5), nn.Dense(12, 5)
 
     def construct(self, x: Tensor) -> Tensor:
@@ -309,8 +320,8 @@ class Composed(nn.Cell):
         for group in self.groups:
             for cell in group:
                 x = cell(x)
-        y = self.swish(self.dense(self.layer_norm(x.transpose(0, 2, 3, 1))))
-        y = self.gap(x + self.branch(y.transpose(0, 3, 1, 2)))
+        y = self.rows(x.reshape(*x.shape[:2], -1).transpose(0, 2, 1), x.shape[2])
+        y = self.gap(x + self.branch(y.transpose(0, 2, 1).reshape(x.shape)))
         return self.head(self.end_norm(y.reshape(y.shape[0], -1)))
 
 

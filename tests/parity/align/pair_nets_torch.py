@@ -230,6 +230,15 @@ class Gated(nn.Module):
         return x + y * self.gate(self.squeeze(y.mean((2, 3), keepdim=True)))
 
 
+class Mixer(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm, self.fc, self.act = nn.LayerNorm(width), nn.Linear(width, width), nn.Hardswish()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x + self.act(self.fc(self.norm(x)))
+
+
 class Composed(nn.Module):
     """What is one module here is several there, or a function, and the reverse."""
 
@@ -237,9 +246,7 @@ class Composed(nn.Module):
         super().__init__()
         self.stem, self.norm = nn.Conv2d(3, 8, 3, 2, 1, bias=False), NormAct(8)
         self.stages = nn.Sequential(nn.Sequential(Gated(8), Gated(8)), nn.Sequential(nn.Conv2d(8, 12, 2, 2), Gated(12)))
-        self.mix = nn.Sequential(
-            Permute(0, 2, 3, 1), nn.LayerNorm(12), nn.Linear(12, 12), nn.Hardswish(), Permute(0, 3, 1, 2)
-        )
+        self.mix = nn.Sequential(Permute(0, 2, 3, 1), Mixer(12), Permute(0, 3, 1, 2))
         self.pool, self.last, self.flat = nn.AdaptiveAvgPool2d(1), ChannelNorm(12), nn.Flatten()
         self.fc = nn.Linear(12, 5)
 

@@ -14,7 +14,7 @@ from msmigrate.errors import Ambiguous, BadInput
 from msmigrate.migrate.checkpoint.name_map import read_rules, write_rules
 from msmigrate.parity.align.alignment import CERTAIN, LIKELY, MAP, NAME, ORDER, Alignment
 from msmigrate.parity.align.match_layers import align, check
-from msmigrate.parity.align.model_structure import Held, Structure
+from msmigrate.parity.align.model_structure import Held, Module, Structure
 from msmigrate.parity.build_result import pair_notes
 from structures import Layer, structure
 
@@ -451,3 +451,72 @@ def test_a_block_s_own_relu_is_a_call_of_the_other_s_shared_one() -> None:
         assert found.torch_call(f"layer{n}.e2.2", 0) == (f"layer{n}.relu", 1)
         assert [found.torch_call(f"layer{n}.relu", k) for k in (0, 1)] == [(f"layer{n}.relu", 0), (f"layer{n}.relu", 2)]
         assert modules(found)[f"layer{n}.conv2"] == f"layer{n}.e2.0"
+
+
+def block(path: str, inputs: str, output: str) -> list[Layer]:
+    return [
+        Layer(f"{path}conv", "Conv2d", inputs, f"{output}1"),
+        Layer(f"{path}bn", "BatchNorm2d", f"{output}1", f"{output}2"),
+    ]
+
+
+def told_as(framework: str, layers: Sequence[Layer], outputs: dict[str, str]) -> Structure:
+    """The structure with what some containers give: the output of this layer and not a tensor of their own."""
+    found = structure(framework, layers)
+    given = {call.path: call.output for call in found.calls}
+    ends = [
+        replace(call, output=given[outputs[call.path]] if call.path in outputs else 1000 + i, shape=(2, 8, 6, 6))
+        if call.output is None
+        else call
+        for i, call in enumerate(found.calls)
+    ]
+    return replace(found, calls=tuple(ends))
+
+
+def test_what_adds_a_residual_goes_with_what_adds_one() -> None:
+    """Torch's list holds a block, which adds; MindSpore's block holds a list, and adds what that gave."""
+    ours = told_as("torch", [*block("a.0.", "x", "y"), *block("b.0.", "z", "u")], {})
+    theirs = told_as(
+        "mindspore",
+        [*block("one.list.", "x", "y"), *block("two.list.", "z", "u")],
+        {"one.list": "one.list.bn", "two.list": "two.list.bn"},
+    )
+    found = modules(align(ours, theirs, []))
+    assert "one.list" not in found.values() and "two.list" not in found.values()
+    assert {found.get("a"), found.get("a.0")} >= {"one"} and {found.get("b"), found.get("b.0")} >= {"two"}
+
+
+def test_a_layer_of_another_shape_is_found_by_the_one_layer_beside_it() -> None:
+    """In front of it one net has a layer more; behind it both have the same."""
+    ours = [
+        Layer("conv", "Conv2d", "x", "a"),
+        Layer("relu", "ReLU", "a", "b"),
+        Layer("squeeze", "Linear", "b", "c", 4, (2, 4)),
+        Layer("expand", "Linear", "c", "d", 5, (2, 5)),
+    ]
+    theirs = renamed([*ours[:1], replace(ours[2], width=6), ours[3]], {"squeeze": "down", "expand": "up"})
+    found = aligned(ours, theirs)
+    assert modules(found)["squeeze"] == "down" and modules(found)["expand"] == "up"
+    assert {each.name: each.lack.value for each in found.unlike} == {"squeeze.weight": "shape", "squeeze.bias": "shape"}
+
+
+def test_tensors_of_one_shape_go_by_the_module_around_them() -> None:
+    """A scale is a layer of its own in one net, and a parameter of the block in the other."""
+    ours = structure("torch", [*block("a.", "x", "y"), *block("b.", "z", "u")])
+    scale = {"scale": Held((8,), True)}
+    more = [
+        module
+        for path in ("a", "b")
+        for module in (Module(f"{path}.ls1", "Scale", scale), Module(f"{path}.ls2", "Scale", scale))
+    ]
+    theirs = structure("mindspore", [*block("one.", "x", "y"), *block("two.", "z", "u")])
+    held = {"ls_2": Held((8,), True), "ls_1": Held((8,), True)}
+    cells = tuple(replace(m, tensors=held) if m.path in ("one", "two") else m for m in theirs.modules)
+    found = align(replace(ours, modules=(*ours.modules, *more)), replace(theirs, modules=cells), [])
+    check(found)
+    assert {n: t.mindspore for n, t in found.parameters.items() if "scale" in n} == {
+        "a.ls1.scale": "one.ls_1",
+        "a.ls2.scale": "one.ls_2",
+        "b.ls1.scale": "two.ls_1",
+        "b.ls2.scale": "two.ls_2",
+    }

@@ -68,13 +68,14 @@ def at_fault(report: Report) -> dict[str, str]:
 
 def test_what_is_one_module_here_and_several_there(verdict: Callable[[str], Report]) -> None:
     """A hand-written gate around a ReLU6, a norm with its activation inside, a pool that keeps no axes of 1, lists that
-    nobody calls, permutations that are functions: nothing of a right net is red, and nearly all of it runs alone."""
+    nobody calls, permutations that are functions, points in rows: nothing of a right net is red, and nearly all of it
+    runs alone."""
     report = verdict("Composed")
     assert failed(report) == [] and at_fault(report) == {}
     cells = {m.name: m.mindspore.partition(" ")[0] for m in report.modules if m.verdict is Verdict.PASS}
-    assert cells["stages.0.0.gate"] == "groups.0.0.hard" and cells["mix.3"] == "swish"
+    assert cells["stages.0.0.gate"] == "groups.0.0.hard" and cells["mix.1.act"] == "rows.swish"
     assert cells["norm"] == "begin_norm" and cells["norm.act"] == "begin_act"
-    assert cells["pool"] == "gap" and cells["last"] == "end_norm"
+    assert cells["pool"] == "gap" and cells["last"] == "end_norm" and cells["mix.1"] == "rows"
     assert not any("branch" in cell for cell in cells.values())  # an Identity is no permutation
 
 
@@ -82,7 +83,7 @@ def test_a_fault_in_such_a_place_is_found_there_and_nowhere_else(verdict: Callab
     assert at_fault(verdict("composed_wrong")) == {
         "stages.0.0.gate": "groups.0.0.hard",
         "stages.0.1.norm": "groups.0.1.bn",
-        "mix.1": "layer_norm",
+        "mix.1.norm": "rows.layer_norm",
         "pool": "gap",
     }
 

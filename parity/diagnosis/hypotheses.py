@@ -171,7 +171,7 @@ def or_none(make: Callable[[], T]) -> T | None:
     """What `make()` gives, or None where this recipe cannot be run so: not every hypothesis fits every recipe."""
     try:
         return make()
-    except (MsmigrateError, ArithmeticError, KeyError, TypeError, ValueError):
+    except (MsmigrateError, ArithmeticError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
         return None
 
 

@@ -6,6 +6,7 @@ python -m msmigrate.parity.diagnosis.torch_diagnosis_worker JOB.json
 from __future__ import annotations
 
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 import torch
@@ -23,10 +24,11 @@ from ..align.unlike import without_consequences
 from ..align.user_model import Paired
 from ..job import ParityJob
 from ..options import STAGES
-from ..result import Cause, ModuleVerdict
+from ..replay.module_calls import parse_label
+from ..result import Cause, Finding, ModuleVerdict
 from ..run import CAUSES, read_failed, write_causes
 from ..run_folder import MINDSPORE, START, WEIGHTS
-from ..trace import Trace
+from ..trace import ALONE, WIRING, Trace
 from .causes import init, torch_data, torch_gradients, torch_loss, torch_modules, torch_optimizer, torch_precision
 from .causes.torch_precision import WHOLE
 from .context import Context
@@ -60,7 +62,7 @@ def main(options: ParityJob) -> None:
             causes += [cause for explainer in explainers for cause in explain(explainer, context)]
     if paired is not None and paired.alignment.unlike:
         causes = without_consequences(causes, modules, left)
-    write_causes(options.folder / CAUSES, distinct(without_victims(causes, modules)))
+    write_causes(options.folder / CAUSES, ranked(distinct(without_victims(causes, modules)), findings))
 
 
 def explain(explainer: Explainer, context: Context) -> list[Cause]:
@@ -82,7 +84,7 @@ def without_victims(causes: Sequence[Cause], modules: Iterable[ModuleVerdict]) -
 
 
 def distinct(causes: Iterable[Cause]) -> list[Cause]:
-    """Each cause once, by stage; of one place in one stage those that were tested, and where none was, the first."""
+    """Each cause once; of one place in one stage those that were tested, and where none was, the first."""
     found = list(dict.fromkeys(causes))
     tested = {(cause.stage, cause.place) for cause in found if _tested(cause)}
     kept, placed = [], set(tested)
@@ -91,7 +93,22 @@ def distinct(causes: Iterable[Cause]) -> list[Cause]:
         if _tested(cause) or at not in placed:
             kept.append(cause)
         placed.add(at)
-    return sorted(kept, key=lambda cause: STAGES.index(cause.stage))
+    return kept
+
+
+def ranked(causes: Sequence[Cause], findings: Iterable[Finding]) -> list[Cause]:
+    """What reaches the net first; of what is wrong in the net what was tested first, and in one stage the mistake that
+    explains most failing tensors of modules alone, all its places together."""
+    failing = Counter(parse_label(f.name.rpartition(" ")[0])[0] for f in findings if f.part in (ALONE, WIRING))
+
+    def weight(cause: Cause) -> int:
+        return sum(failing[other.place] for other in causes if cause.same_mistake(other))
+
+    def rank(cause: Cause) -> tuple[bool, bool, int, int]:
+        stage = STAGES.index(cause.stage)
+        return (cause.stage not in ("data", "init"), not _tested(cause), stage, -weight(cause))
+
+    return sorted(causes, key=rank)
 
 
 def _tested(cause: Cause) -> bool:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import inspect
 import math
+import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from ...mappings import table
 from ...mappings.verb_registry import SHAPES
 from ...training.models.mindspore_models import Canonical
 from ...workers.worker import progress
-from ..align.model_structure import flat
+from ..align.model_structure import flat, made_at, runs_at, statement
 from ..options import WHOLE, Narrowing
 from ..record.kinks import BY_INPUT, KINKED, POOLED, choice
 from ..record.mindspore_randomness import fixed
@@ -35,6 +36,7 @@ from .module_calls import (
     NOT_ASKED,
     Call,
     Computed,
+    Made,
     Outcome,
     Recording,
     Stored,
@@ -46,6 +48,55 @@ from .module_calls import (
 )
 
 INTEGER = {"int64": np.int32}  # MindSpore's whole numbers: many of its operators take no others
+# by torch class: options that say what else is returned, which a Cell of another hand need not know
+RETURNED = {"MultiheadAttention": {"need_weights", "average_attn_weights"}}
+
+
+PLAIN = (bool, int, float, str, type(None))
+_made: dict[int, tuple[tuple[Any, ...], dict[str, Any]]] = {}  # id of a Cell that is there -> what it was given
+
+
+def remember_arguments() -> None:
+    """Remember of every Cell that is made from now on in this process what arguments it is given."""
+    own_new = nn.Cell.__new__
+
+    def new(kind: type, *args: Any, **kwargs: Any) -> Any:
+        cell: nn.Cell = own_new(kind) if own_new is object.__new__ else own_new(kind, *args, **kwargs)
+        if kind.__module__.startswith("mindspore."):
+            weakref.finalize(cell, _made.pop, id(cell), None)
+            _made[id(cell)] = (args, kwargs)
+        return cell
+
+    nn.Cell.__new__ = staticmethod(new)
+
+
+def made_of(net: nn.Cell, cells: Mapping[str, nn.Cell], paths: Mapping[str, str]) -> dict[str, Made]:
+    """How each Cell was made that is one of MindSpore's own layers, and where a Cell of the user's computes; paths:
+    torch path -> Cell path."""
+    there, found = dict(net.cells_and_names()), {}
+    for name, cell in cells.items():
+        if id(cell) not in _made:
+            found[name] = Made("", {}, place=runs_at(type(cell)))
+            continue
+        args, kwargs = _made[id(cell)]
+        names = list(inspect.signature(type(cell).__init__).parameters)[1:]
+        try:
+            bound = inspect.signature(type(cell).__init__).bind(cell, *args, **kwargs)
+        except TypeError:
+            continue
+        bound.apply_defaults()
+        given = {**bound.arguments, **bound.arguments.get("kwargs", {})}
+        plain = {
+            key: value for key, value in given.items() if _is_plain(value) and key not in ("self", "args", "kwargs")
+        }
+        target = f"mindspore.nn.{type(cell).__name__}"
+        line, place = statement(there, paths[name]), made_at(there, paths[name])
+        found[name] = Made(target, plain, tuple(names[: len(args)]), line, place if line else "")
+    return found
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, PLAIN) or (isinstance(value, (tuple, list)) and all(isinstance(v, PLAIN) for v in value))
 
 
 class CannotRun(Exception):
@@ -92,7 +143,7 @@ class Alone:
             """The outputs to which a gradient came back, by the inputs that have one."""
             now = {**given, **{stored.file: value for stored, value in zip(by, values, strict=True)}}
             try:
-                args, kwargs = arguments(cell.construct, call, now)
+                args, kwargs = arguments(cell.construct, call, now, RETURNED.get(module.kind, ()))
                 outputs[:] = flat(cell(*args, **kwargs), Tensor)
                 if [tuple(out.shape) for out in outputs] != [stored.shape for stored in flat(call.output, Stored)]:
                     theirs = ", ".join(str(list(out.shape)) for out in outputs) or "nothing"
@@ -201,9 +252,10 @@ class Alone:
 
 
 def arguments(
-    construct: Callable[..., Any], call: Call, given: Mapping[str, Tensor]
+    construct: Callable[..., Any], call: Call, given: Mapping[str, Tensor], optional: Container[str] = ()
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Torch's arguments for a Cell's construct; those that are None are left out where it does not know them.
+    """Torch's arguments for a Cell's construct; those that are None or `optional` are left out where it does not know
+    them.
 
     Raises CannotRun where construct takes other arguments.
     """
@@ -216,7 +268,7 @@ def arguments(
         return args, kwargs
     while args and args[-1] is None:
         args.pop()
-    kwargs = {key: value for key, value in kwargs.items() if value is not None}
+    kwargs = {key: value for key, value in kwargs.items() if value is not None and key not in optional}
     if _binds(signature, args, kwargs):
         return args, kwargs
     raise CannotRun(f"its construct{signature} does not take torch's arguments")
@@ -261,6 +313,7 @@ def replay(
     names = {path: path for path in recording.modules} if names is None else names
     cells = {path: there[names[path]] for path in recording.modules if names.get(path) in there}
     outcome = Outcome(cells={p: f"{names[p] or '(net)'} ({type(cell).__name__})" for p, cell in cells.items()})
+    outcome.made = made_of(net, cells, names)
     torch_paths = {cell: path for path, cell in names.items()}
     runner = Alone(recording, cells, held)
     writer = TraceWriter(folder / MINDSPORE_REPLAY, about, sample)
@@ -355,8 +408,9 @@ def record_wiring(runner: Alone, outcome: Outcome, writer: TraceWriter, draws: D
 
 def _torch_arguments(runner: Alone, construct: Callable[..., Any], call: Call) -> tuple[Any, Any] | None:
     """What torch gave the module, or None where the Cell takes something else."""
+    optional = RETURNED.get(runner.recording.modules[call.path].kind, ())
     try:
-        return arguments(construct, call, {stored.file: runner.tensor(stored) for stored in call.inputs})
+        return arguments(construct, call, {stored.file: runner.tensor(stored) for stored in call.inputs}, optional)
     except CannotRun:
         return None
 

@@ -6,7 +6,6 @@ python -m msmigrate.parity.diagnosis.torch_diagnosis_worker JOB.json
 from __future__ import annotations
 
 import traceback
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 import torch
@@ -23,15 +22,14 @@ from ..align.alignment import Alignment, Lack, Unlike, read_alignment
 from ..align.unlike import without_consequences
 from ..align.user_model import Paired
 from ..job import ParityJob
-from ..options import STAGES
-from ..replay.module_calls import parse_label
-from ..result import Cause, Finding, ModuleVerdict
+from ..result import Cause, ModuleVerdict
 from ..run import CAUSES, read_failed, write_causes
 from ..run_folder import MINDSPORE, START, WEIGHTS
-from ..trace import ALONE, WIRING, Trace
+from ..trace import Trace
 from .causes import init, torch_data, torch_gradients, torch_loss, torch_modules, torch_optimizer, torch_precision
 from .causes.torch_precision import WHOLE
 from .context import Context
+from .hypotheses import ranked, tested
 
 STATISTICS = ("running_mean", "running_var")
 Explainer = Callable[[Context], list[Cause]]
@@ -80,39 +78,20 @@ def without_victims(causes: Sequence[Cause], modules: Iterable[ModuleVerdict]) -
     if not any(cause.place == WHOLE and cause.fault for cause in causes):
         return list(causes)
     alone = {module.name for module in modules if module.own}
-    return [cause for cause in causes if cause.fault or _tested(cause) or cause.place in alone]
+    return [cause for cause in causes if cause.fault or tested(cause) or cause.place in alone]
 
 
 def distinct(causes: Iterable[Cause]) -> list[Cause]:
     """Each cause once; of one place in one stage those that were tested, and where none was, the first."""
     found = list(dict.fromkeys(causes))
-    tested = {(cause.stage, cause.place) for cause in found if _tested(cause)}
-    kept, placed = [], set(tested)
+    known = {(cause.stage, cause.place) for cause in found if tested(cause)}
+    kept, placed = [], set(known)
     for cause in found:
         at = (cause.stage, cause.place)
-        if _tested(cause) or at not in placed:
+        if tested(cause) or at not in placed:
             kept.append(cause)
         placed.add(at)
     return kept
-
-
-def ranked(causes: Sequence[Cause], findings: Iterable[Finding]) -> list[Cause]:
-    """What reaches the net first; of what is wrong in the net what was tested first, and in one stage the mistake that
-    explains most failing tensors of modules alone, all its places together."""
-    failing = Counter(parse_label(f.name.rpartition(" ")[0])[0] for f in findings if f.part in (ALONE, WIRING))
-
-    def weight(cause: Cause) -> int:
-        return sum(failing[other.place] for other in causes if cause.same_mistake(other))
-
-    def rank(cause: Cause) -> tuple[bool, bool, int, int]:
-        stage = STAGES.index(cause.stage)
-        return (cause.stage not in ("data", "init"), not _tested(cause), stage, -weight(cause))
-
-    return sorted(causes, key=rank)
-
-
-def _tested(cause: Cause) -> bool:
-    return cause.ratio is not None or cause.fault is not None
 
 
 def load_model(options: ParityJob) -> tuple[nn.Module, Paired | None]:

@@ -216,10 +216,11 @@ def arguments(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
     return _filled(found, bind(found, args, ()), complete=True)
 
 
-def inverse(name: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def inverse(name: str, kwargs: Mapping[str, Any], *, partial: bool = False) -> dict[str, Any]:
     """Return torch arguments that mean the given MindSpore ones; `translate` takes them back to the same call.
 
-    Arguments that do not cross are left to torch's default. Raises UnknownRow; BadInput when one is missing.
+    Arguments that do not cross are left to torch's default, and with `partial` those that are not given. Raises
+    UnknownRow; BadInput when one is missing.
     """
     found = row(name)
     args = {}
@@ -227,6 +228,8 @@ def inverse(name: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
         if not argument.to:
             continue
         missing = [theirs for theirs in argument.to if theirs not in kwargs]
+        if missing and partial:
+            continue
         if missing:
             raise BadInput(f"{found.mindspore}: the argument '{missing[0]}' is not written")
         value: Any = tuple(kwargs[theirs] for theirs in argument.to)

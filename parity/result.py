@@ -93,7 +93,8 @@ class Cause:
     place: a module's dotted name, a parameter group or a stage. fault: the id of the known fault, None where nothing
     known reproduces what MindSpore computed. text: what is wrong. fix: what to write in MindSpore; change: the same for
     a program, where it is an argument of a Cell. evidence: how the hypothesis was tested, with its numbers. ratio:
-    MindSpore's distance from torch under this fault, over the noise; before: the same from torch as it is.
+    MindSpore's distance from torch under this fault, over the noise; before: the same from torch as it is. kind: torch
+    class of the module; hypothesis: what was tried on it, in the same words wherever the same was.
     """
 
     stage: str
@@ -105,13 +106,23 @@ class Cause:
     ratio: float | None = None
     before: float | None = None
     change: CellChange | None = None
+    kind: str = ""
+    hypothesis: str = ""
 
     def same_mistake(self, other: Cause) -> bool:
-        """Whether both are one known fault that writes the same of another Cell."""
-        if self.fault is None or self.change is None or other.change is None:
+        """Whether both are one mistake in another place: the same was tried on modules of one class, and the same is
+        to be written."""
+        if not self.hypothesis:
             return self is other
-        of_cells = replace(other.change, cells=self.change.cells)
-        return (self.fault, self.stage, self.change) == (other.fault, other.stage, of_cells)
+        tried = (self.fault, self.stage, self.kind, self.hypothesis) == (
+            other.fault,
+            other.stage,
+            other.kind,
+            other.hypothesis,
+        )
+        if self.change is None or other.change is None:
+            return tried and self.change is other.change
+        return tried and self.change == replace(other.change, cells=self.change.cells)
 
 
 @dataclass(frozen=True)

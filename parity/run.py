@@ -57,7 +57,7 @@ KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "4000000000", "MALLOC_TRIM_THRESHOLD_":
 def diagnose(
     job: ParityJob, report: Report, on_message: OnMessage = ignore, worker: Sequence[str] = WORKER
 ) -> list[Cause]:
-    """The causes of what failed in a report whose traces lie in job.folder, in the order of the stages.
+    """The causes of what failed in a report whose traces lie in job.folder, first things first.
 
     Raises WorkerFailed when the process that looks for them ends without an answer; the report stands without it.
     """
@@ -115,7 +115,7 @@ def write_causes(path: Path, causes: Sequence[Cause]) -> None:
 
 
 def read_causes(path: Path) -> list[Cause]:
-    """The causes in a file that a worker left, by stage. Raises WorkerFailed for anything else."""
+    """The causes in a file that a worker left, first things first. Raises WorkerFailed for anything else."""
     try:
         causes = typed(list[Cause], read_json(path))
         texts = [text for each in causes for text in (each.place, each.text, each.fix, each.evidence)]
@@ -125,7 +125,7 @@ def read_causes(path: Path) -> list[Cause]:
             raise ValueError(f"there is no stage {quoted(unknown[0])}")
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise WorkerFailed(f"{path}: {' '.join(str(error).split())[:300]}") from error
-    return sorted(causes, key=lambda cause: STAGES.index(cause.stage))
+    return causes
 
 
 def _finite(value: Any) -> Any:

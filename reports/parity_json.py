@@ -67,6 +67,8 @@ CAUSE = {
     "ratio": f"MindSpore's distance from torch under this fault, over the noise; {MEASURE}",
     "before": f"MindSpore's distance from torch as it is, over the noise; {MEASURE}",
     "change": "the fix for a program, where it is arguments of Cells; null for any other",
+    "kind": "torch class of the module at fault; empty where it is no module's",
+    "hypothesis": "what was tried on the module, in the same words wherever the same was; empty where nothing was",
 }
 CHANGE = {
     "cells": "attribute paths of the Cells in MindSpore's net; empty for the net itself",

@@ -63,9 +63,10 @@ def known(cause: Cause) -> str | None:
     return cause.fault if cause.fault in table.faults() else None
 
 
-def also_at(places: list[str]) -> str:
-    """The further places of one mistake: 2 more: layer1.bn1, layer1.bn2."""
-    return f"{len(places)} more: {', '.join(places)}" if places else ""
+def also_at(cause: Cause, places: list[str]) -> str:
+    """The further places of one mistake: 2 more BatchNorm2d: layer1.bn1, layer1.bn2."""
+    kind = f" {cause.kind}" if cause.kind else ""
+    return f"{len(places)} more{kind}: {', '.join(places)}" if places else ""
 
 
 STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.NONE: "yellow"}
@@ -167,7 +168,7 @@ def _causes(report: Report, console: Console, most: int) -> None:
     for number, (cause, places) in enumerate(mistakes[:most], 1):
         page = f" [msmigrate explain {known(cause)}]" if known(cause) else ""
         console.print(Text.assemble(f"{number:>2} ", (cause.place or "(model)", "bold"), f": {cause.text}{page}"))
-        for title, text in (("the same at", also_at(places)), ("fix", cause.fix), ("evidence", cause.evidence)):
+        for title, text in (("the same at", also_at(cause, places)), ("fix", cause.fix), ("evidence", cause.evidence)):
             if text:
                 console.print(Padding(Text(f"{title}: {text}"), (0, 0, 0, 6)))
     if len(mistakes) > most:

@@ -224,22 +224,47 @@ def made_at(modules: Mapping[str, Any], path: str) -> str:
     return _line(kind, "")
 
 
+def statement(modules: Mapping[str, Any], path: str) -> str:
+    """The line of the user's file in which the module of this dotted path is assigned, on one line; empty where a list
+    holds it, or nothing in sight assigns it."""
+    owner, _, attribute = path.rpartition(".")
+    kind: Any = type(modules.get(owner))
+    for node, file in _constructors(kind):
+        for name, assigned in _assigned(node):
+            if name == attribute:
+                lines = _lines(file)[assigned.lineno - 1 : assigned.end_lineno]
+                return " ".join(" ".join(lines).split())[:300]
+    return ""
+
+
+def runs_at(kind: type) -> str:
+    """`net.py, line 20` where a class of the user's computes; empty where that is no file of the user's."""
+    code = getattr(getattr(kind, "construct", None), "__code__", None)
+    return f"{Path(code.co_filename).name}, line {code.co_firstlineno}" if code and _theirs(code.co_filename) else ""
+
+
 @lru_cache(4096)
 def _line(kind: type, attribute: str) -> str:
     """Where a class of the user's assigns an attribute; where it does so nowhere in sight, the class's __init__."""
     begins = ""
+    for node, file in _constructors(kind):
+        where = f"{Path(file).name}, line {{}}"
+        lines = [assigned.lineno for name, assigned in _assigned(node) if name == attribute]
+        if lines:
+            return where.format(lines[0])
+        begins = begins or where.format(node.lineno)
+    return begins
+
+
+def _constructors(kind: type) -> Iterator[tuple[ast.FunctionDef, str]]:
+    """The __init__ of a class and of those it is derived from, as far as they stand in files of the user's."""
     for each in inspect.getmro(kind):
         code = getattr(inspect.unwrap(vars(each).get("__init__", object)), "__code__", None)
         if code is None or not _theirs(code.co_filename):
             continue
         for node in ast.walk(_tree(code.co_filename)):
             if isinstance(node, ast.FunctionDef) and _begins(node) == code.co_firstlineno:
-                lines = [line for assigned, line in _assigned(node) if assigned == attribute]
-                where = f"{Path(code.co_filename).name}, line {{}}"
-                if lines:
-                    return where.format(lines[0])
-                begins = begins or where.format(node.lineno)
-    return begins
+                yield node, code.co_filename
 
 
 def _begins(node: ast.FunctionDef) -> int:
@@ -258,15 +283,17 @@ def _tree(file: str) -> ast.Module:
         return ast.Module([], [])
 
 
-def _assigned(function: ast.FunctionDef) -> Iterator[tuple[str, int]]:
-    """Every attribute of self that a method assigns, and the line."""
+@lru_cache(64)
+def _lines(file: str) -> list[str]:
+    return read_bytes(file, LARGEST_PYTHON).decode("utf-8", "replace").splitlines()
+
+
+def _assigned(function: ast.FunctionDef) -> Iterator[tuple[str, ast.stmt]]:
+    """Every attribute of self that a method assigns, and the statement."""
     for node in ast.walk(function):
-        targets: list[ast.expr] = []
-        if isinstance(node, ast.Assign):
-            targets = node.targets
-        elif isinstance(node, ast.AnnAssign):
-            targets = [node.target]
-        for target in targets:
+        if not isinstance(node, ast.Assign | ast.AnnAssign):
+            continue
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             for each in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
                 if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == "self":
-                    yield each.attr, each.lineno
+                    yield each.attr, node

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from ..align.user_model import Paired
 from ..compare import Traces
 from ..job import ParityJob, recipe_of
 from ..record.batches import Inputs, read_inputs
+from ..replay.module_calls import Made
 from ..result import CellChange, Finding, ModuleVerdict
 from ..trace import Key, Trace, sample_positions
 from ..verdict import EPS32, Verdict
@@ -68,8 +70,9 @@ class Context:
 
     @cached_property
     def inputs(self) -> Inputs:
-        """The batches that every side was fed."""
-        return read_inputs(self.folder, self.recipe)
+        """The batches that every side was fed; of a pair, with the shape of what the model gives."""
+        found = read_inputs(self.folder, self.recipe)
+        return found if self.paired is None else replace(found, logits=self.paired.alignment.logits)
 
     def failed(self, stage: str, part: str | None = None) -> list[Finding]:
         """The failed tensors of a stage (and part), first divergence first."""
@@ -213,6 +216,54 @@ def written(change: CellChange) -> str:
         return f"{in_code(cell)}: {arguments}"
     call = f"{in_code(cell)}: {change.target.replace('mindspore.', '', 1)}({rest}{arguments})"
     return f"{call}  # now {now}" if now else call
+
+
+def own_line(made: Made, change: CellChange) -> str:
+    """The line of the user's file that makes the Cell, as it is to be, with its place; what makes it where that line
+    calls something else, as a helper; empty where no line is known."""
+    if not made.line:
+        return ""
+    try:
+        (statement,) = ast.parse(made.line).body
+        name = made.target.rpartition(".")[2]
+        (call,) = [node for node in ast.walk(statement) if isinstance(node, ast.Call) and _called(node) == name]
+        if change.whole:
+            arguments = ", ".join(f"{name}={value}" for name, value in change.arguments.items())
+            new: ast.expr = ast.parse(f"{change.target.replace('mindspore.', '', 1)}({arguments})", mode="eval").body
+        else:
+            new = _with(call, made.positional, change.arguments)
+        mended = ast.unparse(_Exchange(call, new).visit(statement))
+    except (SyntaxError, ValueError):  # it is not all there, it makes several, or a helper does
+        return f"{made.place} makes it: {made.line}"
+    return f"{made.place}: {mended}"
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _with(call: ast.Call, positional: Sequence[str], arguments: Mapping[str, str]) -> ast.expr:
+    """The call with these arguments. Raises ValueError where it takes a mapping that may hold them."""
+    if any(keyword.arg is None for keyword in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args):
+        raise ValueError("what it is given is not written here")
+    given, named = list(call.args), {keyword.arg or "": keyword.value for keyword in call.keywords}
+    for name, value in arguments.items():
+        new = ast.parse(value, mode="eval").body
+        if name in positional[: len(given)]:
+            given[positional.index(name)] = new
+        else:
+            named[name] = new
+    return ast.Call(call.func, given, [ast.keyword(name, value) for name, value in named.items()])
+
+
+class _Exchange(ast.NodeTransformer):
+    """Puts one node in the place of another."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> Any:
+        return self.new if node is self.old else self.generic_visit(node)
 
 
 def in_code(cell: str) -> str:

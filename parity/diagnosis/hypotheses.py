@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from math import inf, log10
@@ -13,7 +14,10 @@ import numpy as np
 from ...errors import BadInput, MsmigrateError
 from ...mappings import table
 from ...mappings.row_reader import Fields, read_yaml
-from ..result import Cause, CellChange
+from ..options import STAGES
+from ..replay.module_calls import parse_label
+from ..result import Cause, CellChange, Finding
+from ..trace import ALONE, WIRING
 from ..verdict import EPS32, FLOOR_ULPS, RATIO, Measure, Verdict, judge
 
 C = TypeVar("C")
@@ -167,11 +171,31 @@ def caused(stage: str, place: str, found: Trial[Any], evidence: str) -> Cause:
     return cause(stage, place, one.fault, one.text, evidence, after, before, one.fix)
 
 
+def ranked(causes: Sequence[Cause], findings: Iterable[Finding]) -> list[Cause]:
+    """What reaches the net first; of what is wrong in the net what was tested first, and in one stage the mistake that
+    explains most failing tensors of modules alone, all its places together."""
+    failing = Counter(parse_label(f.name.rpartition(" ")[0])[0] for f in findings if f.part in (ALONE, WIRING))
+
+    def weight(cause: Cause) -> int:
+        return sum(failing[other.place] for other in causes if cause.same_mistake(other))
+
+    def rank(cause: Cause) -> tuple[bool, bool, int, int]:
+        stage = STAGES.index(cause.stage)
+        return (cause.stage not in ("data", "init"), not tested(cause), stage, -weight(cause))
+
+    return sorted(causes, key=rank)
+
+
+def tested(cause: Cause) -> bool:
+    """Whether a cause is a hypothesis that was tried out, and not the place alone."""
+    return cause.ratio is not None or cause.fault is not None
+
+
 def or_none(make: Callable[[], T]) -> T | None:
     """What `make()` gives, or None where this recipe cannot be run so: not every hypothesis fits every recipe."""
     try:
         return make()
-    except (MsmigrateError, ArithmeticError, KeyError, TypeError, ValueError):
+    except (MsmigrateError, ArithmeticError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
         return None
 
 

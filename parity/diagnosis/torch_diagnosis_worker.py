@@ -22,7 +22,6 @@ from ..align.alignment import Alignment, Lack, Unlike, read_alignment
 from ..align.unlike import without_consequences
 from ..align.user_model import Paired
 from ..job import ParityJob
-from ..options import STAGES
 from ..result import Cause, ModuleVerdict
 from ..run import CAUSES, read_failed, write_causes
 from ..run_folder import MINDSPORE, START, WEIGHTS
@@ -30,6 +29,7 @@ from ..trace import Trace
 from .causes import init, torch_data, torch_gradients, torch_loss, torch_modules, torch_optimizer, torch_precision
 from .causes.torch_precision import WHOLE
 from .context import Context
+from .hypotheses import ranked, tested
 
 STATISTICS = ("running_mean", "running_var")
 Explainer = Callable[[Context], list[Cause]]
@@ -60,7 +60,7 @@ def main(options: ParityJob) -> None:
             causes += [cause for explainer in explainers for cause in explain(explainer, context)]
     if paired is not None and paired.alignment.unlike:
         causes = without_consequences(causes, modules, left)
-    write_causes(options.folder / CAUSES, distinct(without_victims(causes, modules)))
+    write_causes(options.folder / CAUSES, ranked(distinct(without_victims(causes, modules)), findings))
 
 
 def explain(explainer: Explainer, context: Context) -> list[Cause]:
@@ -78,24 +78,20 @@ def without_victims(causes: Sequence[Cause], modules: Iterable[ModuleVerdict]) -
     if not any(cause.place == WHOLE and cause.fault for cause in causes):
         return list(causes)
     alone = {module.name for module in modules if module.own}
-    return [cause for cause in causes if cause.fault or _tested(cause) or cause.place in alone]
+    return [cause for cause in causes if cause.fault or tested(cause) or cause.place in alone]
 
 
 def distinct(causes: Iterable[Cause]) -> list[Cause]:
-    """Each cause once, by stage; of one place in one stage those that were tested, and where none was, the first."""
+    """Each cause once; of one place in one stage those that were tested, and where none was, the first."""
     found = list(dict.fromkeys(causes))
-    tested = {(cause.stage, cause.place) for cause in found if _tested(cause)}
-    kept, placed = [], set(tested)
+    known = {(cause.stage, cause.place) for cause in found if tested(cause)}
+    kept, placed = [], set(known)
     for cause in found:
         at = (cause.stage, cause.place)
-        if _tested(cause) or at not in placed:
+        if tested(cause) or at not in placed:
             kept.append(cause)
         placed.add(at)
-    return sorted(kept, key=lambda cause: STAGES.index(cause.stage))
-
-
-def _tested(cause: Cause) -> bool:
-    return cause.ratio is not None or cause.fault is not None
+    return kept
 
 
 def load_model(options: ParityJob) -> tuple[nn.Module, Paired | None]:

@@ -9,7 +9,7 @@ the input that it has there, and one fault does not hide the next.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,7 +28,7 @@ from ..record.torch_kinks import KinkSides, taking
 from ..record.torch_randomness import fixed
 from ..record.torch_runner import TorchSide
 from ..replay import module_calls
-from ..replay.module_calls import FOLDER, Call, Recording, Stored, label, rebuilt, relative, tensor_name
+from ..replay.module_calls import FOLDER, Call, Made, Recording, Stored, label, rebuilt, relative, tensor_name
 from ..run_folder import MINDSPORE_REPLAY, replayed, torch_runs
 from ..trace import ALONE, WIRING, Key, Part, Trace
 from ..verdict import EPS32, FLOOR_ULPS, Verdict, judge
@@ -81,6 +81,7 @@ class ModuleSubject:
     module: torch's, float32, never changed. given: the recorded call; None where the subject has its inputs elsewhere.
     expected: MindSpore's tensors by name. around: the context that a run needs: shared random draws, sides of kinks.
     unlike: the tensors that MindSpore has otherwise or not at all, as is known: they fail nothing by their absence.
+    made: how MindSpore's Cell was made, where that is known.
     """
 
     path: str
@@ -89,6 +90,7 @@ class ModuleSubject:
     expected: Mapping[str, RecordedTensor]
     around: Around
     unlike: frozenset[str] = field(default=frozenset(), kw_only=True)
+    made: Made | None = field(default=None, kw_only=True)
     how = "alone, on the same input and upstream gradients"
 
     def computed(self, mutations: Sequence[Mutation], dtype: torch.dtype, gradients: bool = True) -> Tensors:
@@ -119,6 +121,8 @@ class ModuleSubject:
         }
         if gradients:  # MindSpore has no such tensors
             more = set(exact) - set(self.expected) - self.unlike
+            if not any(expected.stage == "gradients" for expected in self.expected.values()):
+                more = {name for name in more if not name.endswith(".grad")}  # none fitted its outputs' shapes
             compared |= {name: (inf, True) for name in more if np.any(exact[name])}
         failing = frozenset(name for name, (_, fails) in compared.items() if fails)
         return Outcome({name: ratio for name, (ratio, _) in compared.items()}, failing)
@@ -373,8 +377,8 @@ class ReplayTraces:
         self.context = context
         self.recording = Recording.open(context.folder / FOLDER)
         self.mindspore = Trace(context.folder / MINDSPORE_REPLAY)
-        theirs = module_calls.Outcome.of(self.mindspore)
-        self.shared, self.unwired = theirs.cells, theirs.unwired
+        outcome = module_calls.Outcome.of(self.mindspore)
+        self.shared, self.made, self.unwired = outcome.cells, outcome.made, outcome.unwired
         self.torch = [Trace(context.folder / name) for name in torch_runs(context.folder, replayed)]
         self.modules = dict(context.model.train().named_modules())  # by the net itself: it may keep layers frozen
         self.usual = UsualNoise(self.torch, context.traces.alone[1])
@@ -399,7 +403,7 @@ class ReplayTraces:
     def container(self, path: str) -> ContainerSubject | None:
         """The first call of a container whose wiring both frameworks recorded; of those that failed, if any did."""
         failed, every = self._failed(WIRING), list(self.recording.calls.values())
-        calls = [(call, inner_calls(every, call)) for call in every if call.path == path]
+        calls = [(call, forced_calls(every, call, self.unwired)) for call in every if call.path == path]
         calls.sort(key=lambda pair: not failed & {call.label for call in (pair[0], *pair[1])})
         for call, inner in calls:
             expected = self._expected(WIRING, call.label, "", "output")
@@ -407,8 +411,8 @@ class ReplayTraces:
                 expected |= self._expected(WIRING, each.label, f"{within(each.path, path, each.number)} ", "input")
             if inner and expected:
                 subject = self.subject(call)
-                unwired = frozenset(each.path for each in inner if each.path in self.unwired)
-                return ContainerSubject(path, subject.module, subject.given, expected, subject.around, unwired=unwired)
+                given = (path, subject.module, subject.given, expected, subject.around, inner)
+                return ContainerSubject(*given, made=subject.made)
         return None
 
     def _failed(self, part: str) -> set[str]:
@@ -428,7 +432,8 @@ class ReplayTraces:
         paired = self.context.paired
         names = [] if paired is None else [relative(name, call.path) for name in paired.alignment.lacks]
         unlike = frozenset(f"{name}.grad" for name in names if name)
-        return ModuleSubject(call.path, module, RecordedCall(self.recording, call), expected, around, unlike=unlike)
+        given = RecordedCall(self.recording, call)
+        return ModuleSubject(call.path, module, given, expected, around, unlike=unlike, made=self.made.get(call.path))
 
     def _expected(self, part: str, label: str, prefix: str, kind: str = "") -> dict[str, RecordedTensor]:
         """MindSpore's tensors of one call, by name."""
@@ -467,11 +472,11 @@ class ContainerSubject(ModuleSubject):
     """A container's own forward under test.
 
     Its tensors are named `PATH input` for what reaches a module, with the module's dotted name inside the container
-    (and #N for a further call), and `output`. unwired: modules whose input nobody looked at.
+    (and #N for a further call), and `output`. inner: the calls of modules that hand on torch's recorded outputs.
     """
 
-    unwired: frozenset[str] = field(default=frozenset(), kw_only=True)
     how = "with torch's own outputs from every module in it"
+    inner: Sequence[Call] | None = None  # None: all that it makes itself
 
     def computed(self, mutations: Any, dtype: torch.dtype, gradients: bool = True) -> Tensors:
         """What reaches the modules inside and leaves the container with these mutations one upon another. Raises
@@ -480,7 +485,9 @@ class ContainerSubject(ModuleSubject):
         assert given is not None
         module = copied(self.module, dtype)
         found: Tensors = {}
-        call, calls = given.call, inner_calls(given.recording.calls.values(), given.call)
+        call, calls = given.call, self.inner
+        if calls is None:
+            calls = inner_calls(given.recording.calls.values(), call)
         numbers = {path: min(c.number for c in calls if c.path == path) for path in {c.path for c in calls}}
 
         def fresh(stored: Stored) -> torch.Tensor:
@@ -494,8 +501,7 @@ class ContainerSubject(ModuleSubject):
                 if recorded is None:
                     raise CannotRun(f"{path} is called once too often")
                 who = within(path, call.path, number)
-                if path not in self.unwired:
-                    found.update({f"{who} {name}": array for name, array in _named("input", (args, kwargs)).items()})
+                found.update({f"{who} {name}": array for name, array in _named("input", (args, kwargs)).items()})
                 return rebuilt(recorded.output, fresh)
 
             return forward
@@ -514,6 +520,16 @@ def inner_calls(calls: Any, outer: Call) -> list[Call]:
         call
         for call in calls
         if call.caller == outer.label and call.path.startswith(f"{outer.path}." if outer.path else "")
+    ]
+
+
+def forced_calls(calls: Sequence[Call], outer: Call, unwired: Container[str]) -> list[Call]:
+    """The calls inside an outer one whose outputs were torch's in MindSpore's net too: of a module that has no Cell of
+    its own, which computes for itself there, those inside it."""
+    return [
+        found
+        for call in inner_calls(calls, outer)
+        for found in ([call] if call.path not in unwired else forced_calls(calls, call, unwired))
     ]
 
 

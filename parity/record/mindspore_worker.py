@@ -50,6 +50,7 @@ from ..align.mindspore_user_model import (  # noqa: E402
 from ..align.user_model import Paired  # noqa: E402
 from ..graph_mode import AGAIN, FAILED, GRAPH, UNFIXED, UNSEEN  # noqa: E402
 from ..job import ParityJob, batch_file, recipe_of  # noqa: E402
+from ..replay.mindspore_arguments import remember_arguments  # noqa: E402
 from ..replay.mindspore_replay import replay  # noqa: E402
 from ..replay.module_calls import FILE as RECORDING  # noqa: E402
 from ..replay.module_calls import FOLDER as REPLAY  # noqa: E402
@@ -130,6 +131,8 @@ def main(options: ParityJob) -> None:
     mindspore_device.use(options.mindspore_target, options.mindspore_device_id, mindspore.PYNATIVE_MODE)
     if options.mindspore_target != "CPU":
         mindspore.set_deterministic(True)  # one run is recorded, and it has to be the one that comes again
+    if options.replays:
+        remember_arguments()
     given = begin(options) if options.pair is not None else None
     recipe = recipe_of(options, classes_of(options))
     writer = TraceWriter(folder / MINDSPORE, about(options), options.sample, options.narrowing)

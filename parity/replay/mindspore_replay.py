@@ -9,7 +9,7 @@ import inspect
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from ..record.randomness import Draws
 from ..record.recorder import BY_INPUT, KINKED, POOLED, choice
 from ..run_folder import MINDSPORE_REPLAY
 from ..trace import ALONE, SIDES_STAGE, WIRING, Part, TraceWriter
+from .mindspore_arguments import made_of
 from .module_calls import (
     CHAINED,
     FOLDER,
@@ -49,6 +50,8 @@ from .module_calls import (
 )
 
 INTEGER = {"int64": np.int32}  # MindSpore's whole numbers: many of its operators take no others
+# by torch class: options that say what else is returned, which a Cell of another hand need not know
+RETURNED = {"MultiheadAttention": {"need_weights", "average_attn_weights"}}
 
 
 Layer = tuple[nn.Cell, Sequence[tuple[str, int] | None]]
@@ -158,7 +161,8 @@ class Alone:
         """Torch's arguments for a Cell's construct; where it takes others, those of its own net with torch's tensors in
         place of its tensors. Raises CannotRun."""
         try:
-            return arguments(construct, call, given)
+            optional = RETURNED.get(self.recording.modules[call.path].kind, ())
+            return arguments(construct, call, given, optional)
         except CannotRun:
             own, torchs = self.own.get(call.path, ()), flat((call.args, call.kwargs), Stored)
             if call.unsupported or not own or len(flat(own, Tensor)) != len(torchs):
@@ -240,9 +244,10 @@ class Alone:
 
 
 def arguments(
-    construct: Callable[..., Any], call: Call, given: Mapping[str, Tensor]
+    construct: Callable[..., Any], call: Call, given: Mapping[str, Tensor], optional: Container[str] = ()
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Torch's arguments for a Cell's construct; those that are None are left out where it does not know them.
+    """Torch's arguments for a Cell's construct; those that are None or `optional` are left out where it does not know
+    them.
 
     Raises CannotRun where construct takes other arguments.
     """
@@ -255,7 +260,7 @@ def arguments(
         return args, kwargs
     while args and args[-1] is None:
         args.pop()
-    kwargs = {key: value for key, value in kwargs.items() if value is not None}
+    kwargs = {key: value for key, value in kwargs.items() if value is not None and key not in optional}
     if _binds(signature, args, kwargs):
         return args, kwargs
     raise CannotRun(f"its construct{signature} does not take torch's arguments")
@@ -359,6 +364,7 @@ def replay(
     torch_paths = {cell: path for path, cell in names.items()}
     cells, said = _cells(net, names, recording, alignment)
     outcome = Outcome(cells=said)
+    outcome.made = made_of(net, {path: cell for path, cell in cells.items() if path in names}, names)
     runner = Alone(recording, cells, held, _layers(net, cells, recording, alignment))
     with fixed(net, Draws(1), torch_paths):
         otherwise = _called_otherwise(runner)

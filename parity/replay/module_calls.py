@@ -210,13 +210,27 @@ CHAINED = "several Cells compute it, one after the other"  # what reaches them i
 LONGEST = 300
 
 
+@dataclass(frozen=True)
+class Made:
+    """How a Cell was made: its class, its arguments by name as far as they are plain values, those that were given by
+    position, and the line of the user's file that makes it ("" where none does) with its place. Of a class of the
+    user's the place of its construct alone."""
+
+    target: str
+    arguments: dict[str, Any] = field(hash=False)
+    positional: tuple[str, ...] = ()
+    line: str = ""
+    place: str = ""
+
+
 @dataclass
 class Outcome:
     """What MindSpore's replay left out and failed at.
 
     left_out: label of a call that did not run alone -> why, which is no fault. errors: label -> what MindSpore raised,
     which is one. unwired: path of a module that the teacher-forced pass ran as it is -> why. cells: torch path -> the
-    Cell's path and class. notes: torch path -> what to know of its replay, such as what was made deterministic.
+    Cell's path and class. notes: torch path -> what to know of its replay, such as what was made deterministic. made:
+    torch path -> how the Cell was made, of MindSpore's own layers.
     """
 
     left_out: dict[str, str] = field(default_factory=dict)
@@ -224,6 +238,7 @@ class Outcome:
     unwired: dict[str, str] = field(default_factory=dict)
     cells: dict[str, str] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
+    made: dict[str, Made] = field(default_factory=dict)
 
     @classmethod
     def of(cls, trace: Trace) -> Outcome:

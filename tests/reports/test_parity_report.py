@@ -166,23 +166,29 @@ def test_json_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
 
 def momentum(place: str, **changed: str) -> Cause:
     change = CellChange((place,), "mindspore.nn.BatchNorm2d", {"momentum": "0.9", **changed})
-    return Cause("update", place, "bn-momentum-complement", f"{place} has momentum=0.9", "fix it", "", 0.2, 9.0, change)
+    tried = ("BatchNorm2d", "momentum=0.9")
+    text = f"{place} has momentum=0.9"
+    return Cause("update", place, "bn-momentum-complement", text, "fix it", "", 0.2, 9.0, change, *tried)
 
 
 def test_one_mistake_at_many_places_is_one_cause() -> None:
     causes = [momentum("a"), momentum("b", eps="0.1"), momentum("c"), momentum("d")]
-    causes += [replace(momentum("e"), change=None), replace(momentum("f"), change=None)]
+    causes += [replace(momentum("e"), hypothesis=""), replace(momentum("f"), hypothesis="")]
+    causes += [replace(momentum("g"), fault=None), replace(momentum("h"), fault=None)]  # no known fault, and the same
+    causes += [replace(momentum("i"), kind="LayerNorm")]
     found = replace(report(finding("update", 1, Verdict.FAIL)), causes=causes)
     assert [(cause.place, places) for cause, places in found.mistakes] == [
         ("a", ["c", "d"]),
         ("b", []),
         ("e", []),
         ("f", []),
+        ("g", ["h"]),
+        ("i", []),
     ]
     text = printed(found)
-    assert "4 causes, tried out in torch:" in text and "the same at: 2 more: c, d" in text
+    assert "6 causes, tried out in torch:" in text and "the same at: 2 more BatchNorm2d: c, d" in text
     assert "The same at 2 more: `c`, `d`." in markdown(found)
-    assert "2 more: c, d" in page(found)
+    assert "2 more BatchNorm2d: c, d" in page(found)
 
 
 def test_the_verdict_comes_first_then_causes_the_table_and_the_notes() -> None:

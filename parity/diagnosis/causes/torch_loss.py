@@ -65,12 +65,14 @@ def explained(context: Context) -> Explained:
     plain: Loss = own or as_written(recipe)
     labels = context.inputs.labels[0] if context.failed("loss", PART) else np.zeros(0)
     shape = context.inputs.logits or (len(labels), context.inputs.classes)
-    if not labels.size or len(shape) != 2:
+    if not labels.size or len(shape) < 2:
         return Explained(plain)
     logits = given_logits(*shape)
     outcome = partial(_outcome, context, logits, labels)
     usual = outcome(plain)
-    tries = itertools.chain(hypotheses(recipe, logits.shape, own), _smoothing(context, logits, labels, plain, own))
+    tries = itertools.chain(
+        hypotheses(recipe, logits.shape, own, labels), _smoothing(context, logits, labels, plain, own)
+    )
     found = first(tries, outcome, usual or NO_SUCH_SHAPE)
     worst = usual.worst if usual else None
     place = recipe.loss.name if own is None else OWN
@@ -117,7 +119,8 @@ def _smoothing(
     context: Context, logits: np.ndarray, labels: np.ndarray, plain: Loss, own: Loss | None
 ) -> Iterator[LossHypothesis]:
     """Another label smoothing: the loss is linear in it, so two evaluations tell which."""
-    entry, given = context.mindspore.entries.get(("loss", PART, "loss", 0)), arguments_seen(plain, logits.shape)
+    entry = context.mindspore.entries.get(("loss", PART, "loss", 0))
+    given = arguments_seen(plain, logits.shape, labels)
     if entry is None or entry.shape or given is None:
         return
     value = float(context.mindspore_values(entry.key)[0])
@@ -132,7 +135,7 @@ def _smoothing(
         now = given["label_smoothing"]
         text = f"label_smoothing is {smoothing:.5g} where {_whose(own)} has {now}"
         changed = partial(_with_cross_entropy, plain, {"label_smoothing": smoothing})
-        yield Hypothesis("loss-argument", text, changed, f"label_smoothing={now}")
+        yield Hypothesis("loss-argument", text, changed, f"nn.CrossEntropyLoss(…, label_smoothing={now})")
 
 
 def _numbers(context: Context, plain: Loss, logits: np.ndarray, labels: np.ndarray) -> str:
@@ -192,36 +195,40 @@ def as_written(recipe: Recipe, **changed: Any) -> Loss:
     return lambda logits, labels: torch_step.build_loss(other, logits)(logits, labels)
 
 
-def hypotheses(recipe: Recipe, shape: tuple[int, ...], own: Loss | None = None) -> Iterator[LossHypothesis]:
-    """What a loss of logits of `shape` (N, K) may do differently; the likelier first. own: the user's loss, where it
-    is not the recipe's."""
+def hypotheses(
+    recipe: Recipe, shape: tuple[int, ...], own: Loss | None = None, labels: np.ndarray | None = None
+) -> Iterator[LossHypothesis]:
+    """What a loss of logits of `shape`, (N, K) or (N, …, K), may do differently; the likelier first. own: the user's
+    loss, where it is not the recipe's; labels: what it is given, (N,) unless told."""
     name = table.row(recipe.loss.name).short if own is None else ""
     plain = own or as_written(recipe)
-    given = arguments_seen(plain, shape)
+    given = arguments_seen(plain, shape, labels)
     if given is not None:
         yield from _cross_entropy(plain, given, _whose(own))
     if own is None:
         yield from _arguments(recipe)
     yield from _functions(plain)
-    yield from _fed(plain, shape)
-    yield from _scaled(plain, shape)
+    if len(shape) == 2:
+        yield from _fed(plain, shape)
+        yield from _scaled(plain, shape)
     if name == "CrossEntropyLoss":
         yield from _otherwise()
     if name == "BCEWithLogitsLoss":
         yield from _binary(plain)
 
 
-def arguments_seen(loss: Loss, shape: tuple[int, ...]) -> dict[str, Any] | None:
-    """The arguments with which a loss, whoever wrote it, calls torch's cross_entropy of logits of `shape` (N, K); None
-    where it does not, or takes no such logits."""
+def arguments_seen(loss: Loss, shape: tuple[int, ...], labels: np.ndarray | None = None) -> dict[str, Any] | None:
+    """The arguments with which a loss, whoever wrote it, calls torch's cross_entropy of logits of `shape` and labels,
+    (N,) unless told; None where it does not, or takes no such logits."""
     seen: list[dict[str, Any]] = []
 
     def keep(*args: Any, **given: Any) -> torch.Tensor:
         seen.append(_bound(args, given))
         return F.cross_entropy(*args, **given)
 
+    targets = torch.zeros(shape[0], dtype=torch.long) if labels is None else torch.from_numpy(labels)
     try:
-        _with(loss, "cross_entropy", keep, torch.zeros(shape), torch.zeros(shape[0], dtype=torch.long))
+        _with(loss, "cross_entropy", keep, torch.zeros(shape), targets)
     except Exception:  # the user's code: what it refuses is explained by nothing here
         return None
     return seen[0]
@@ -247,21 +254,24 @@ def _cross_entropy(plain: Loss, given: dict[str, Any], whose: str) -> Iterator[L
             shown = [float(f"{w:.5g}") for w in now.tolist()] if name == "weight" else now
             text = f"{name} is {default} where {whose} has {shown}"
             changed = partial(_with_cross_entropy, plain, {name: default})
-            yield Hypothesis("loss-argument", text, changed, f"{name}={shown}")
+            value = f"Tensor({shown}, mindspore.float32)" if name == "weight" else shown
+            yield Hypothesis("loss-argument", text, changed, f"nn.CrossEntropyLoss(…, {name}={value})")
     none = partial(_with_cross_entropy, plain, {"reduction": "none"})
     text = "the loss is not reduced, and its gradient is that of the sum"
     yield Hypothesis("softmaxce-reduction-none", text, none)
     for reduction in {"mean", "sum"} - {given["reduction"]}:
         text = f"reduction is {reduction!r} where {whose} has {given['reduction']!r}"
         changed = partial(_with_cross_entropy, plain, {"reduction": reduction})
-        yield Hypothesis("loss-argument", text, changed, f"reduction={given['reduction']!r}")
+        yield Hypothesis("loss-argument", text, changed, f"nn.CrossEntropyLoss(…, reduction={given['reduction']!r})")
     by_count = partial(_with, plain, "cross_entropy", _mean_by_count)
     if weight is not None:
         text = "the weighted losses are divided by the number of samples, not by the sum of their weights"
-        fix = "nn.CrossEntropyLoss, which divides by the weights' sum"
+        fix = "nn.CrossEntropyLoss(weight=weight), which divides by the weights' sum, as `/ weight[labels].sum()` does"
         yield Hypothesis("weight-mean-by-count", text, by_count, fix)
     if given["ignore_index"] != -100:
-        yield Hypothesis("ignore-index-mean", "ignored samples count in the mean's denominator", by_count)
+        index = given["ignore_index"]
+        fix = f"nn.CrossEntropyLoss(…, ignore_index={index}), or `each.sum() / (labels != {index}).sum()`"
+        yield Hypothesis("ignore-index-mean", "ignored samples count in the mean's denominator", by_count, fix)
 
 
 def _mean_by_count(*args: Any, **given: Any) -> torch.Tensor:

@@ -26,11 +26,20 @@ from ...result import Cause, CellChange, ModuleVerdict
 from ...trace import Key, sample_positions
 from ...verdict import RATIO, Verdict, judge
 from .. import differences
-from ..context import Context, cell_of, counterpart, in_code, written
+from ..context import Context, cell_of, counterpart, in_code, own_line, written
 from ..hypotheses import Outcome, Trial, module_hypotheses
 from ..mutations.torch_formulas import MUTATIONS as FORMULA_MUTATIONS
 from ..mutations.torch_layers import MUTATIONS as LAYER_MUTATIONS
-from ..mutations.torch_layers import ModuleHypothesis, Mutation, Values, applies, arguments_of, class_of, with_value
+from ..mutations.torch_layers import (
+    ModuleHypothesis,
+    Mutation,
+    Values,
+    applies,
+    arguments_of,
+    as_made,
+    class_of,
+    with_value,
+)
 from ..mutations.torch_operations import Operation, operation_mutations, watched
 from ..search import CHECKED, LONGEST, best_of, clearly_nearer, fit, search, slightly_nearer
 from ..torch_subjects import (
@@ -168,6 +177,9 @@ def candidates(subject: ModuleSubject, kind: str, values: bool = True) -> list[M
         if of & {*row.of} and applies(subject.module, row.values.get("when")):
             for mutation in MUTATIONS[row.verb](subject.module, row.values):
                 found.setdefault(mutation.what, mutation.hypothesis(row.fault))
+    for mutation in as_made(subject.module, subject.made) if subject.made is not None else ():
+        if mutation.what not in found:  # a known fault says more
+            found = {mutation.what: mutation.hypothesis(), **found}
     if own_forward(subject.module):
         for each in operation_mutations(seen_in(subject), values, not isinstance(subject, ContainerSubject)):
             found.setdefault(each.text, each)
@@ -244,7 +256,7 @@ def describe(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial)
     what is left."""
     if found.reproduces:
         return [_cause(subject, verdict, found, each) for each in found.chain]
-    if not _explains_what_is_first(subject, found):
+    if not _explains_what_is_first(subject, found) or 2 * len(found.explained()) < len(found.before.failing):
         return [_unknown(subject, verdict, replace(found, chain=(), outcome=found.before))]
     return [*(_cause(subject, verdict, found, each) for each in found.chain), _unknown(subject, verdict, found)]
 
@@ -263,6 +275,10 @@ def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial, h
     right = ", ".join(f"{name}={own[name]!r}" for name in mutation.arguments if name in own)
     text = f"{_named(verdict)} computes as with {mutation.what}"
     text += f"; torch has {right}" if right else ""
+    if not found.reproduces:
+        left = len(found.outcome.failing)
+        text += f" (of {len(found.before.failing)} failing tensors it explains {len(found.explained())}; "
+        text += f"{left} {'stays' if left == 1 else 'stay'} unexplained)"
     # another value of the same argument means the same
     if ties := [tie.text for tie in found.ties if tie.change.arguments != mutation.arguments]:
         text += f" (or with {', or '.join(ties)}: these cannot be told apart here)"
@@ -271,7 +287,7 @@ def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial, h
     change = counterpart(cell, kind, own, changed) if changed or mutation.whole else None
     if change is not None and _is_of_another_class(verdict, change):
         change = counterpart(cell, kind, own, own)
-    advice = known.fix if known else mutation.fix
+    advice = mutation.fix or (known.fix if known else "")
     if change is None and hypothesis.fault in WRITTEN:
         change = CellChange((cell,), "", WRITTEN[hypothesis.fault])
     elif change is None and not advice:
@@ -279,7 +295,12 @@ def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial, h
     if change is not None and not change.whole and not mutation.whole:
         wrong = arguments_of(mutated(copied(subject.module), [mutation]))
         change = replace(change, now=_now(change, counterpart(cell, kind, wrong, changed)))
-    fix = written(change) if change is not None else f"{in_code(cell)}: {advice}"
+    where = f" ({subject.made.place})" if subject.made is not None and subject.made.place else ""
+    fix = written(change) if change is not None else f"{in_code(cell)}{where}: {advice}"
+    if change is not None and subject.made is not None and change.target == subject.made.target:
+        lines = [own_line(subject.made, change)]
+        lines += [f"torch: {known.torch}; MindSpore: {known.mindspore}"] if known is not None else []
+        fix = "\n".join([fix, *(line for line in lines if line)])
     tensors, worst = len(found.outcome.ratios), found.outcome.worst
     agreement = f"{len(found.explained())} of the {len(found.before.failing)} failing tensors agree with MindSpore's"
     if found.reproduces:
@@ -290,7 +311,8 @@ def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial, h
     rest = subject.outcome([each.change for each in found.chain if each is not hypothesis]) if found.chain[1:] else None
     stage = _stage(subject, rest if rest is not None and rest.failing else found.before)
     before = _finite(found.before.worst)
-    return Cause(stage, verdict.name, hypothesis.fault, text, fix, evidence, _finite(worst), before, change)
+    tried = (kind, hypothesis.text)
+    return Cause(stage, verdict.name, hypothesis.fault, text, fix, evidence, _finite(worst), before, change, *tried)
 
 
 def _now(change: CellChange, computes: CellChange | None) -> dict[str, str]:

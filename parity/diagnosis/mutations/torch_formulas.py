@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .torch_layers import Forward, Mutate, Mutation, Values, arguments_of, as_given, computing, instead
+from .torch_layers import Forward, Mutate, Mutation, Values, arguments_of, computing, instead
 
 ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "Identity": lambda x: x * 1.0,
@@ -82,23 +83,113 @@ def formula(module: nn.Module, values: Values) -> Iterator[Mutation]:
         yield Mutation(name, computing(forward), tuple(values.get("arguments", ())))
 
 
-def unscaled_attention(module: nn.Module, values: Values) -> Iterator[Mutation]:
-    """Attention whose scores are not divided by sqrt(d), or by sqrt of all dimensions instead of a head's."""
-    width, heads = module.embed_dim, module.num_heads
-    for what, factor in (
-        ("scores that are not divided by sqrt(d)", math.sqrt(width / heads)),
-        ("scores divided by sqrt of all dimensions instead of one head's", 1 / math.sqrt(heads)),
-        ("scores divided by d instead of sqrt(d)", 1 / math.sqrt(width / heads)),
-    ):
+Heads = Callable[[torch.Tensor, int], torch.Tensor]
+Mask = Callable[[torch.Tensor], torch.Tensor]
 
-        def change(own: dict[str, torch.Tensor], factor: float = factor) -> dict[str, torch.Tensor]:
-            scale = [torch.full((width,), f, dtype=own["in_proj_weight"].dtype) for f in (factor, 1.0, 1.0)]
-            rows = torch.cat(scale)
-            found = {"in_proj_weight": own["in_proj_weight"] * rows[:, None]}
-            return found | ({"in_proj_bias": own["in_proj_bias"] * rows} if "in_proj_bias" in own else {})
 
-        if getattr(module, "in_proj_weight", None) is not None and factor != 1.0:
-            yield Mutation(what, partial(as_given, change=change))
+@dataclass(frozen=True)
+class Attending:
+    """How attention is computed: what scores are multiplied by, of the size of a head and all dimensions; over which
+    axis of (batch, heads, queries, keys) the softmax goes; how heads are cut of (batch, length, width) and joined; what
+    becomes of the mask (…, queries, keys) that is added to the scores."""
+
+    scale: Callable[[int, int], float] = lambda size, width: size**-0.5
+    axis: int = -1
+    cut: Heads = lambda x, heads: x.unflatten(-1, (heads, -1)).transpose(-3, -2)
+    join: Callable[[torch.Tensor], torch.Tensor] = lambda x: x.transpose(-3, -2).flatten(-2)
+    mask: Mask = lambda mask: mask
+
+
+def _reshaped(x: torch.Tensor, heads: int) -> torch.Tensor:
+    """The heads cut by a reshape alone."""
+    *batch, length, width = x.shape
+    return x.reshape(*batch, heads, length, width // heads)
+
+
+def _rejoined(x: torch.Tensor) -> torch.Tensor:
+    """The heads joined by a reshape alone."""
+    *batch, heads, length, size = x.shape
+    return x.reshape(*batch, length, heads * size)
+
+
+def _causal(mask: torch.Tensor, diagonal: int = 1) -> torch.Tensor:
+    return mask + torch.full_like(mask, -torch.inf).triu(diagonal)
+
+
+# those of "its mask" are tried where there is one
+ATTENTION: dict[str, Attending] = {
+    "scores that are not divided by sqrt(d)": Attending(scale=lambda size, width: 1.0),
+    "scores divided by sqrt of all dimensions instead of one head's": Attending(scale=lambda size, width: width**-0.5),
+    "scores divided by d instead of sqrt(d)": Attending(scale=lambda size, width: 1.0 / size),
+    "scores multiplied by sqrt(d) instead of divided": Attending(scale=lambda size, width: size**0.5),
+    "a softmax over the queries instead of the keys": Attending(axis=-2),
+    "a softmax over the heads instead of the keys": Attending(axis=-3),
+    "heads cut by a reshape alone, which mixes them with the length": Attending(cut=_reshaped),
+    "heads joined by a reshape alone, which mixes them with the length": Attending(join=_rejoined),
+    "heads cut and joined by reshapes alone": Attending(cut=_reshaped, join=_rejoined),
+    "a causal mask": Attending(mask=_causal),
+    "a causal mask that shows the next position too": Attending(mask=lambda mask: _causal(mask, 2)),
+    "its mask left out": Attending(mask=torch.zeros_like),
+    "its mask inverted": Attending(mask=lambda mask: torch.zeros_like(mask).masked_fill(mask == 0, -torch.inf)),
+    "its mask moved by one, which shows the next position too": Attending(mask=lambda mask: mask.roll(1, -1).tril(1)),
+    "its mask added as ones and zeros": Attending(mask=lambda mask: (mask == 0).to(mask.dtype)),
+}
+
+
+def attention(module: nn.Module, values: Values) -> Iterator[Mutation]:
+    """Attention that is computed otherwise."""
+    for what, how in ATTENTION.items():
+        fix = f"compute attention without {what}: {RIGHT}"
+        yield Mutation(what, computing(partial(_attend, how, "its mask" in what)), fix=fix)
+
+
+RIGHT = (
+    "softmax(q·kᵀ / sqrt(d) + mask, axis=-1)·v, with q, k and v of (batch, length, width) reshaped to (batch, length, "
+)
+RIGHT += "heads, d) and then transposed to (batch, heads, length, d)"
+
+
+def _attend(
+    how: Attending,
+    masked: bool,
+    m: Any,
+    _: Forward,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    key_padding_mask: torch.Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: torch.Tensor | None = None,
+    average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """torch's MultiheadAttention written out. Raises ValueError for what is not written out here, and for a hypothesis
+    about a mask where there is none."""
+    if (m.dropout and m.training) or m.in_proj_weight is None or m.bias_k is not None or m.add_zero_attn:
+        raise ValueError("an attention of options that are not written out")
+    if masked and attn_mask is None and key_padding_mask is None:
+        raise ValueError("there is no mask")
+    turned = not m.batch_first and query.dim() == 3
+    given = [x.transpose(0, 1) if turned else x for x in (query, key, value)]
+    biases = (None, None, None) if m.in_proj_bias is None else m.in_proj_bias.chunk(3)
+    parts = zip(given, m.in_proj_weight.chunk(3), biases, strict=True)
+    q, k, v = (how.cut(F.linear(x, weight, bias), m.num_heads) for x, weight, bias in parts)
+    mask = q.new_zeros(q.shape[-2], k.shape[-2])
+    if attn_mask is not None:
+        mask = mask + _added(attn_mask, q)
+        mask = mask.unflatten(0, (-1, m.num_heads)) if mask.dim() == 3 and q.dim() == 4 else mask
+    if key_padding_mask is not None:
+        mask = mask + _added(key_padding_mask, q)[..., None, None, :]
+    scores = q @ k.transpose(-1, -2) * how.scale(q.shape[-1], m.embed_dim)
+    weights = F.softmax(scores + how.mask(mask), how.axis)
+    output = m.out_proj(how.join(weights @ v))
+    shown = weights.mean(-3) if average_attn_weights else weights
+    return output.transpose(0, 1) if turned else output, shown if need_weights else None
+
+
+def _added(mask: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+    """A mask as numbers to add: torch's True hides."""
+    return like.new_zeros(mask.shape).masked_fill(mask, -torch.inf) if mask.dtype == torch.bool else mask.to(like.dtype)
 
 
 def _output_padding_zeros(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
@@ -164,7 +255,7 @@ MUTATIONS: dict[str, Mutate] = {
     "activation": activation,
     "tie_gradients": tie_gradients,
     "formula": formula,
-    "unscaled_attention": unscaled_attention,
+    "attention": attention,
     "resize": resize,
 }
 

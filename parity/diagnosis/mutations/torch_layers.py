@@ -16,9 +16,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ....errors import UnknownRow
+from ....errors import BadInput, UnknownRow
 from ....mappings import table
 from ...align.layers import layer_class, torch_class
+from ...replay.module_calls import Made
 from ..hypotheses import Hypothesis
 
 Values = Mapping[str, Any]
@@ -132,6 +133,36 @@ def set_attribute(module: nn.Module, values: Values) -> Iterator[Mutation]:
     for value in wanted:
         if value != current or (type(value) is not type(current) and isinstance(value, bool)):
             yield with_value(name, value, repr(value))
+
+
+def as_made(module: nn.Module, made: Made) -> Iterator[Mutation]:
+    """The arguments with which MindSpore's Cell was made, where they mean others than the module has: all at once."""
+    kind, own = f"torch.nn.{type(module).__name__}", arguments_of(module)
+    try:
+        row = table.row(kind)
+        theirs = table.inverse(kind, {name: _as_tuple(value) for name, value in made.arguments.items()}, partial=True)
+    except (UnknownRow, BadInput, ArithmeticError, AttributeError, KeyError, TypeError, ValueError, IndexError):
+        return
+    if row.mindspore != made.target or any(made.arguments.get(w.mindspore, w.value) != w.value for w in row.written):
+        return  # another layer, or written in another way, as pad_mode='same'
+    other = {n: like(own[n], v) for n, v in theirs.items() if n in own and n not in FIXED and v is not None}
+    other = {n: v for n, v in other.items() if v != own[n] and type(v) is type(own[n])}
+    if other:
+        what = ", ".join(f"{name}={value!r}" for name, value in other.items())
+        yield Mutation(what, partial(_set, other), tuple(other))
+
+
+def _set(values: Values, module: nn.Module) -> None:
+    for name, value in values.items():
+        setattr(module, name, value)
+
+
+FIXED = {"bias", "affine", "elementwise_affine", "in_channels", "out_channels", "in_features", "out_features"}
+# what decides about tensors, which are compared by themselves
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def complement(module: nn.Module, values: Values) -> Iterator[Mutation]:

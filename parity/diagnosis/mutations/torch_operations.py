@@ -8,6 +8,7 @@ the user's own.
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +21,8 @@ import torch.nn.functional as F
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from ....errors import UnknownRow
+from ....mappings import table
 from ...align.model_structure import flat
 from ..hypotheses import module_hypotheses
 from .torch_formulas import ACTIVATIONS
@@ -33,8 +36,27 @@ DIVIDES = {"div", "__truediv__", "div_", "__itruediv__", "true_divide"}
 NAMED = {"relu", "relu_", "gelu", "silu", "relu6", "hardswish", "sigmoid", "tanh", "leaky_relu", "elu", "softplus"}
 TURNS = {"transpose", "permute", "swapaxes", "movedim", "t"}
 IN_PLACE = {"__iadd__", "__isub__", "__imul__", "__itruediv__", "add_", "mul_", "sub_", "div_", "relu_", "clamp_"}
+MOST_PARTS = 6  # of a concatenation that are exchanged
 PRESENT = 12  # earlier tensors that an operand may be mistaken for
 SHAPED = {"flatten", "view", "reshape", "_unsafe_view"}
+Do = Callable[..., Any]  # called with the operation's function first, then its arguments
+NORMS = {"LayerNorm", "BatchNorm1d", "BatchNorm2d", "GroupNorm", "RMSNorm", "InstanceNorm2d"}
+RECURRENT = {"LSTM", "GRU", "RNN"}
+# functions that are easily taken for each other
+LOOKALIKES: dict[str, dict[str, Do]] = {
+    "mean": {"amax": lambda x, *a, **k: torch.amax(x, *a, **k), "sum": lambda *a, **k: torch.sum(*a, **k)},
+    "sum": {"mean": lambda *a, **k: torch.mean(*a, **k)},
+    "amax": {"mean": lambda *a, **k: torch.mean(*a, **k)},
+    "adaptive_avg_pool2d": {"adaptive_max_pool2d": F.adaptive_max_pool2d},
+    "adaptive_max_pool2d": {"adaptive_avg_pool2d": F.adaptive_avg_pool2d},
+    "max_pool2d": {"avg_pool2d": lambda x, *a, dilation=1, return_indices=False, **k: F.avg_pool2d(x, *a, **k)},
+    "avg_pool2d": {"max_pool2d": lambda x, *a, count_include_pad=True, **k: F.max_pool2d(x, *a, **k)},
+    "softmax": {"log_softmax": F.log_softmax, "sigmoid": lambda x, *a, **k: torch.sigmoid(x)},
+    "log_softmax": {"softmax": F.softmax},
+    "rsqrt": {"sqrt": torch.sqrt},
+    "var": {"std": torch.std},
+    "std": {"var": torch.var},
+}
 JOINS = {"cat", "concat", "concatenate"}
 SPLITS = {"chunk", "split", "unbind", "tensor_split", "split_with_sizes"}
 # what queries a tensor and computes nothing
@@ -43,7 +65,6 @@ QUESTIONS = {"__get__", "size", "dim", "numel", "stride", "is_floating_point", "
 EDITS = "_operations_done_otherwise"
 
 Place = tuple[int, str]  # index and name, so that what comes to stand elsewhere is left alone
-Do = Callable[..., Any]  # called with the operation's function first, then its arguments
 
 
 @dataclass
@@ -74,6 +95,26 @@ class Operation:
             return f"{self.name} {self.child}{again}"
         return f"{self.name.strip('_')}{again} in `{self.line}`" if self.line else f"{self.name.strip('_')}{again}"
 
+    @property
+    def right(self) -> str:
+        """What to write: torch's own line, and what its function is called in MindSpore."""
+        if not self.line:
+            return f"compute {self.text} as torch does"
+        theirs = next((called for name in FUNCTIONS if (called := _counterpart(name + self.name))), "")
+        also = f" ({self.name} is {theirs})" if theirs and self.child is None else ""
+        return f"write what torch computes in `{self.line}`{also}"
+
+
+FUNCTIONS = ("torch.nn.functional.", "torch.", "torch.Tensor.")
+
+
+def _counterpart(name: str) -> str:
+    """MindSpore's function for one of torch, in short; empty where the table has none."""
+    try:
+        return (table.row(name).mindspore or "").replace("mindspore.", "", 1)
+    except UnknownRow:
+        return ""
+
 
 class Operations(TorchFunctionMode):
     """Runs a module's forward; `otherwise` says by place what to do in place of an operation; `seen` keeps them."""
@@ -100,8 +141,10 @@ class Operations(TorchFunctionMode):
             do = self.otherwise.get((index, name))
             result = func(*args, **kwargs) if do is None else do(func, *args, **kwargs)
             if self.seen is not None:
-                op = Operation(index, name, "" if child else self._line(), before, kwargs, _copied(result), child)
-                op.nth = sum((e.name, e.line, e.child) == (name, op.line, child) for e in self.seen)
+                op = Operation(index, name, self._line(), before, kwargs, _copied(result), child)
+                op.nth = sum(
+                    (e.name, e.child) == (name, child) and (op.line == e.line or child is not None) for e in self.seen
+                )
                 self.seen.append(op)
         finally:
             self._inside -= 1
@@ -193,6 +236,8 @@ def operation_mutations(
 
     values: ways that change what is computed; gradients: ways that leave it as it is.
     """
+    if values:
+        yield from _norms_moved(seen)
     for i, op in enumerate(seen):
         if values:
             yield from _left_out(op)
@@ -202,6 +247,8 @@ def operation_mutations(
             yield from arranged(op)
             yield from _exchanged(op, seen[i + 1 :])
             yield from _arguments(op)
+            yield from _numbers(op)
+            yield from _directions(op)
         if gradients:
             yield from _gradient(op)
 
@@ -262,7 +309,7 @@ def _other_operand(op: Operation, position: int, other: Operation) -> ModuleHypo
 
     operand = f"operand {position + 1}" if len(op.args) > 1 else "input"
     what = f"the result of {other.text} for {operand} of {op.text}"
-    return edit(what, {other.place: remember, op.place: use}, f"write {op.text} as torch does")
+    return edit(what, {other.place: remember, op.place: use}, op.right)
 
 
 def _moved(op: Operation, later: Sequence[Operation]) -> Iterator[ModuleHypothesis]:
@@ -321,12 +368,121 @@ def _swap(one: Operation, other: Operation, module: nn.Module) -> None:
     edited(module, {one.place: lambda f, *x, **k: second(*x, **k), other.place: lambda f, *x, **k: first(*x, **k)})
 
 
+def _padded_by_zeros(f: Any, x: torch.Tensor, *args: Any, padding: Any = 0, **kwargs: Any) -> Any:
+    """A max-pool of an image that was padded before."""
+    if len(args) > 2:
+        (kernel, stride, padding), args = args[:3], args[3:]
+        args = (kernel, stride, 0, *args)
+    high, wide = padding if isinstance(padding, (tuple, list)) else (padding, padding)
+    return f(F.pad(x, (wide, wide, high, high)), *args, **kwargs)
+
+
+def _numbers(op: Operation) -> Iterator[ModuleHypothesis]:
+    """Another number where one stands in the line: its square or its root, as a scale of d for one of sqrt(d); another
+    diagonal of a mask; a mask that hides what it should show."""
+    if op.name in BINARY | DIVIDES and len(op.args) == 2:
+        for i, number in enumerate(op.args):
+            if isinstance(number, torch.Tensor) and number.dim() == 0:
+                number = number.item()
+            if isinstance(number, float) and number > 0.0 and number != 1.0:
+                for words, value in (("square", number**2), ("root", number**0.5)):
+                    what = f"the {words} of {number:.5g}, {value:.5g}, in {op.text}"
+                    do = lambda f, *a, i=i, v=value, **k: f(*(v if j == i else x for j, x in enumerate(a)), **k)  # noqa: E731
+                    yield otherwise(op, what, do)
+    if op.name in ("triu", "tril"):
+        now = op.kwargs.get("diagonal", op.args[1] if len(op.args) > 1 else 0)
+        for value in (now + 1, now - 1):
+            do = lambda f, x, *a, v=value, **k: f(x, v)  # noqa: E731
+            yield otherwise(op, f"diagonal={value} in {op.text}", do)
+    if op.name in ("masked_fill", "masked_fill_", "where") and len(op.args) == 3:
+        at = 0 if op.name == "where" else 1
+        if isinstance(op.args[at], torch.Tensor) and op.args[at].dtype == torch.bool:
+            do = lambda f, *a, at=at, **k: f(*(~x if j == at else x for j, x in enumerate(a)), **k)  # noqa: E731
+            yield otherwise(op, f"the mask of {op.text} inverted", do)
+
+
+def _directions(op: Operation) -> Iterator[ModuleHypothesis]:
+    """The two directions of a recurrent layer in the other order."""
+    if op.child is None or op.name not in RECURRENT or not isinstance(op.result, tuple):
+        return
+
+    def exchanged(f: Any, *args: Any, **kwargs: Any) -> Any:
+        output, *state = f(*args, **kwargs)
+        forth, back = output.chunk(2, -1)
+        return torch.cat([back, forth], -1), *state
+
+    if op.result[0].shape[-1] % 2 == 0:
+        fix = f"the forward direction comes first, as in torch's `{op.line}`: ops.cat([forward, backward], -1)"
+        yield edit(f"the two directions of {op.text} in the other order", {op.place: exchanged}, fix)
+
+
+def _norms_moved(seen: Sequence[Operation]) -> Iterator[ModuleHypothesis]:
+    """Norms behind the addition of their branch instead of at its beginning (post-norm), or the other way round; all
+    that stand so at once, for a block has them alike."""
+    for what, pairs in (
+        ("after the addition behind it (post-norm)", list(_before_a_branch(seen))),
+        ("before the branch that it follows (pre-norm)", list(_after_a_branch(seen))),
+    ):
+        for chosen in dict.fromkeys((tuple(pairs), *((pair,) for pair in pairs))):
+            if chosen:
+                names = " and ".join(seen[norm].text for norm, _ in chosen)
+                each = f"each of {names}" if len(chosen) > 1 else names
+                changes = [(seen[norm], seen[other]) for norm, other in chosen]
+                lines = dict.fromkeys(seen[norm].line for norm, _ in chosen)
+                fix = f"write what torch computes in {' and '.join(f'`{line}`' for line in lines)}"
+                yield Mutation(f"{each} {what}", partial(_move, changes), fix=fix).hypothesis()
+
+
+def _before_a_branch(seen: Sequence[Operation]) -> Iterator[tuple[int, int]]:
+    """(norm, addition) where x + f(norm(x)) is computed."""
+    for i, norm in enumerate(seen):
+        if norm.child is not None and norm.name in NORMS and (x := first_tensor(norm.args)) is not None:
+            adds = (j for j, e in enumerate(seen[i + 1 :], i + 1) if e.name in ADDS and _has(e, x))
+            if (j := next(adds, None)) is not None:
+                yield i, j
+
+
+def _after_a_branch(seen: Sequence[Operation]) -> Iterator[tuple[int, int]]:
+    """(norm, the branch's first operation) where norm(x + f(x)) is computed."""
+    for i, norm in enumerate(seen):
+        add = next((e for e in seen[:i] if norm.child is not None and norm.name in NORMS and _takes(norm, e)), None)
+        if add is not None and add.name in ADDS:
+            starts = (j for j, e in enumerate(seen[:i]) if e.child is not None and any(_has(e, x) for x in add.args))
+            if (j := next(starts, None)) is not None:
+                yield i, j
+
+
+def _has(op: Operation, x: Any) -> bool:
+    return isinstance(x, torch.Tensor) and any(same_shape(x, arg) and torch.equal(x, arg) for arg in op.args)
+
+
+def _move(changes: Sequence[tuple[Operation, Operation]], module: nn.Module) -> None:
+    otherwise: dict[Place, Do] = {}
+    for norm, other in changes:
+        inner = module.get_submodule(norm.child or "")
+        otherwise[norm.place] = lambda f, x, *a, **k: x
+        if other.name in ADDS:
+            otherwise[other.place] = lambda f, *a, n=inner, **k: n(f(*a, **k))
+        else:
+            otherwise[other.place] = lambda f, *a, n=inner, **k: f(*_normed(n, a), **k)
+    edited(module, otherwise)
+
+
+def _normed(norm: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments with one norm of the tensor that they begin with in each place where that stands."""
+    x, y = args[0], norm(args[0])
+    return tuple(y if each is x else each for each in args)
+
+
 def _gradient(op: Operation) -> Iterator[ModuleHypothesis]:
     """The same values, with a gradient that does not pass, or passes where torch stops it."""
     if op.name == "detach":
         yield otherwise(op, f"a gradient that passes {op.text}", lambda f, x, *a, **k: x, "detach")
     elif isinstance(op.result, torch.Tensor) and op.result.is_floating_point():
-        yield otherwise(op, f"a stop_gradient after {op.text}", lambda f, *a, **k: f(*a, **k).detach(), "detach")
+        # the fault's own fix is the other way round: what torch stops
+        fix = f"take out the ops.stop_gradient behind {op.text}: torch's gradient passes there"
+        what = f"a stop_gradient after {op.text}"
+        yield edit(what, {op.place: lambda f, *a, **k: f(*a, **k).detach()}, fix, "detach")
 
 
 def _arguments(op: Operation) -> Iterator[ModuleHypothesis]:
@@ -342,7 +498,7 @@ def _arguments(op: Operation) -> Iterator[ModuleHypothesis]:
 
 def otherwise(op: Operation, what: str, do: Do, fault: str | None = None) -> ModuleHypothesis:
     """One operation is done otherwise."""
-    return edit(what, {op.place: do}, f"write {op.text} as torch does", fault)
+    return edit(what, {op.place: do}, "" if fault else op.right, fault)
 
 
 def edit(what: str, do: Mapping[Place, Do], fix: str, fault: str | None = None) -> ModuleHypothesis:
@@ -371,6 +527,10 @@ def arranged(op: Operation) -> Iterator[ModuleHypothesis]:
         yield from _packed(op, tuple(op.result.shape))
     if op.name in JOINS and isinstance(op.args[0], (list, tuple)):
         yield otherwise(op, turned_round, lambda f, xs, *a, **k: f(list(xs)[::-1], *a, **k))
+        count = min(len(op.args[0]), MOST_PARTS)
+        for i, j in itertools.combinations(range(count), 2) if count > 2 else ():
+            what = f"parts {i + 1} and {j + 1} of {op.text} exchanged"
+            yield otherwise(op, what, lambda f, xs, *a, i=i, j=j, **k: f(_exchange(xs, i, j), *a, **k))
     if op.name in SPLITS:
         yield otherwise(op, turned_round, lambda f, *a, **k: tuple(f(*a, **k))[::-1])
         for shift in range(1, len(op.result) if isinstance(op.result, tuple) else 1):
@@ -388,11 +548,19 @@ def arranged(op: Operation) -> Iterator[ModuleHypothesis]:
     if op.name == "repeat" and given is not None:
         what = f"repeat_interleave for {op.text}"
         yield otherwise(op, what, lambda f, x, *n, **k: _interleaved(x, n), "repeat-vs-tile")
-    if op.name in ("mean", "sum") and given is not None:
-        other = torch.sum if op.name == "mean" else torch.mean
-        yield otherwise(op, f"a {other.__name__} for {op.text}", lambda f, *a, g=other, **k: g(*a, **k))
+    for name, other in LOOKALIKES.get(op.name, {}).items() if op.child is None else ():
+        yield otherwise(op, f"{name} for {op.text}", lambda f, *a, g=other, **k: g(*a, **k))
+    if op.name == "max_pool2d" and given is not None:
+        what = f"zeros for padding, by a Pad before {op.text}"
+        yield otherwise(op, what, _padded_by_zeros, "maxpool-zero-pad")
     if op.name == "__getitem__" and given is not None and isinstance(op.args[1], tuple):
         yield from _picked(op, given)
+
+
+def _exchange(parts: Sequence[Any], i: int, j: int) -> list[Any]:
+    found = list(parts)
+    found[i], found[j] = found[j], found[i]
+    return found
 
 
 def _packed(op: Operation, shape: tuple[int, ...]) -> Iterator[ModuleHypothesis]:

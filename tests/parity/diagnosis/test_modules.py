@@ -26,6 +26,8 @@ KNOWN = {
     "bn eval": ("forward", "bn-set-train-missing", "evaluation mode"),
     "conv same": ("forward", "conv-same-stride2-shift", "pad_mode='same'"),
     "conv flipped": ("forward", None, "its kernel flipped"),
+    "conv dilated": ("forward", None, "padding=(1, 1), dilation=(1, 1); torch has padding=(2, 2), dilation=(2, 2)"),
+    "pool made otherwise": ("forward", None, "ceil_mode=True, count_include_pad=False"),
     "conv stride": ("forward", None, "stride=(2, 2)"),
     "conv twice the bias": ("forward", None, "bias taken 2 times"),
     "pool same": ("forward", "maxpool-same-stem", "pad_mode='same'"),
@@ -50,6 +52,10 @@ KNOWN = {
     "lstm gates": ("forward", "lstm-gate-order", "input, cell, forget, output"),
     "attention packed": ("forward", "mha-packed-order", "head by head"),
     "attention unscaled": ("forward", None, "sqrt(d)"),
+    "attention axis": ("forward", None, "a softmax over the queries"),
+    "attention heads": ("forward", None, "heads cut by a reshape alone"),
+    "attention causal": ("forward", None, "as with a causal mask"),
+    "attention next": ("forward", None, "diagonal=2 in triu"),
     "upsample": ("forward", "resize-align-corners", "align_corners=True"),
     "shuffle": ("forward", "depth-to-space", "DepthToSpace"),
     "flatten": ("forward", None, "NHWC"),
@@ -77,6 +83,17 @@ CONTAINERS = {
     "flatten": ("forward", None, "with the channels last"),
     "residual missing, alone": ("forward", None, "the first operand of add"),
     "sequential exchanged": ("forward", None, "1 and 2 exchanged"),
+    "layers: post-norm": (
+        "forward",
+        None,
+        "each of LayerNorm a and LayerNorm b after the addition behind it (post-norm)",
+    ),
+    "layers: pre-norm": ("forward", None, "before the branch that it follows (pre-norm)"),
+    "text: directions": ("forward", None, "the two directions of LSTM rnn in the other order"),
+    "text: mask": ("forward", None, "the mask of masked_fill in `"),
+    "pools: zeros": ("forward", "maxpool-zero-pad", "zeros for padding, by a Pad before max_pool2d"),
+    "pools: maximum": ("forward", None, "adaptive_max_pool2d for adaptive_avg_pool2d"),
+    "pools: parts": ("forward", None, "parts 1 and 2 of cat"),
 }
 UNKNOWN = {
     "bn unknown": "1.02",
@@ -200,6 +217,17 @@ def test_a_fix_is_mindspore_code(modules: Causes) -> None:
         "ln eps": "net.layer1[0].module: nn.LayerNorm(…, epsilon=1e-05)  # now epsilon=1e-07",
         "relu6": "net.layer1[0].module: nn.ReLU6()",
     }
+
+
+def test_a_fix_shows_the_users_own_line(modules: Causes) -> None:
+    fix = modules["conv dilated"][0]["fix"]
+    arguments = "8, 8, 3, padding=(2, 2, 2, 2), pad_mode='pad', dilation=(2, 2)"
+    assert fix.splitlines()[1] == f"net.py, line 4: self.c = nn.Conv2d({arguments})"
+
+
+def test_what_a_cell_was_made_with_explains_only_what_it_reproduces(modules: Causes) -> None:
+    """A Cell whose arguments were set otherwise after it was made: they are a hypothesis like any other."""
+    assert modules["clean"] == [] and "eps=0.001" in modules["bn eps 1e-3"][0]["text"]
 
 
 def test_every_hypothesis_has_its_verb(modules: Causes) -> None:

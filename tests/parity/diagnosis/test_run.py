@@ -57,10 +57,10 @@ def test_what_failed_goes_out_and_causes_come_back(tmp_path: Path) -> None:
         tmp_path,
         f"print({SEARCHING!r})",
         "print('noise')",
-        answer([later, {**asdict(CAUSE), "before": 900.0}]),
+        answer([{**asdict(CAUSE), "before": 900.0}, later]),
         told=lambda *what: heard.append(what),
     )
-    assert [cause.stage for cause in causes] == ["forward", "update"]  # in the order of the stages
+    assert [cause.stage for cause in causes] == ["forward", "update"]  # in the order of the answer, which ranks them
     assert causes[0] == Cause(**{**asdict(CAUSE), "before": 900.0})
     assert heard[0] == ("torch", Progress("causes: bn1")) and len(heard) == 2
     findings, modules = read_failed(tmp_path / "run")

@@ -104,6 +104,70 @@ class Pooled(nn.Module):
         return self.fc(x)
 
 
+class Layers(nn.Module):
+    """Two branches, with the norm at the beginning of each or behind its addition."""
+
+    def __init__(self, post: bool) -> None:
+        super().__init__()
+        self.a, self.b, self.post = nn.LayerNorm(12), nn.LayerNorm(12), post
+        self.mix, self.grow = nn.Linear(12, 12), nn.Linear(12, 12)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return after(self, x) if self.post else before(self, x)
+
+
+def after(m: Any, x: torch.Tensor) -> torch.Tensor:
+    x = m.a(x + m.mix(x))
+    return m.b(x + m.grow(x).relu())
+
+
+def before(m: Any, x: torch.Tensor) -> torch.Tensor:
+    x = x + m.mix(m.a(x))
+    return x + m.grow(m.b(x)).relu()
+
+
+class Text(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rnn, self.head = nn.LSTM(12, 4, batch_first=True, bidirectional=True), nn.Linear(8, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        hidden = x[..., 0] > 0.5
+        y, _ = self.rnn(x)
+        scores = y.sum(-1).masked_fill(hidden, -1e4)
+        return self.head(torch.softmax(scores, 1)[:, :, None] * y)
+
+
+def text(fault: str) -> Any:
+    def forward(m: Any, x: torch.Tensor) -> torch.Tensor:
+        hidden, (y, _) = x[..., 0] > 0.5, m.rnn(x)
+        y = torch.cat([y[..., 4:], y[..., :4]], -1) if fault == "directions" else y
+        scores = y.sum(-1).masked_fill(~hidden if fault == "mask" else hidden, -1e4)
+        return m.head(torch.softmax(scores, 1)[:, :, None] * y)
+
+    return computing(forward)
+
+
+class Pools(nn.Module):
+    """All but one layer are functions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight, self.fc = nn.Parameter(torch.randn(6, 6, 3, 3) * 0.1), nn.Linear(72, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return pools(self, x, "")
+
+
+def pools(m: Any, x: torch.Tensor, fault: str) -> torch.Tensor:
+    small = F.max_pool2d(F.pad(x, (1, 1, 1, 1)), 3, 2) if fault == "zeros" else F.max_pool2d(x, 3, 2, padding=1)
+    wide = F.conv2d(small, m.weight, None, padding=2, dilation=2)
+    parts = [wide, small, small + wide] if fault == "parts" else [small, wide, small + wide]
+    y = torch.cat(parts, 1)
+    y = F.adaptive_max_pool2d(y, 2) if fault == "maximum" else F.adaptive_avg_pool2d(y, 2)
+    return m.fc(y.flatten(1))
+
+
 def block(order: str) -> Any:
     def forward(m: Any, x: torch.Tensor) -> torch.Tensor:
         first = m.conv1(x)
@@ -220,6 +284,12 @@ def cases() -> dict[str, tuple[nn.Module, list[torch.Tensor], Any, bool]]:
         found[f"attention: {fault}"] = (Attention(), [tokens], attention(fault), True)
     for fault in ("gelu", "std"):
         found[f"leaf: {fault}"] = (Scaled(), [tokens], scaled(fault), False)
+    found["layers: post-norm"] = (Layers(post=False), [tokens], computing(after), True)
+    found["layers: pre-norm"] = (Layers(post=True), [tokens], computing(before), True)
+    for fault in ("directions", "mask"):
+        found[f"text: {fault}"] = (Text(), [tokens], text(fault), True)
+    for fault in ("zeros", "maximum", "parts"):
+        found[f"pools: {fault}"] = (Pools(), [images - 1.0], computing(lambda m, x, f=fault: pools(m, x, f)), True)
     found["another shape"] = (Diagonal(), [x(2, 3, 8, 8)], computing(of_another_shape), False)
     found["head: mean"] = (Head(), [tokens], computing(lambda m, x: m.fc(m.norm(x).mean(1))), True)
     found["gradient not stopped"] = (Stopped(), [tokens], computing(stopped), False)

@@ -30,7 +30,7 @@ from msmigrate.parity.diagnosis.torch_subjects import (
     copied,
     noise_of,
 )
-from msmigrate.parity.replay.module_calls import Recording
+from msmigrate.parity.replay.module_calls import Made, Recording
 from msmigrate.parity.replay.torch_replay import record
 from msmigrate.parity.result import Cause, ModuleVerdict
 from msmigrate.parity.verdict import Verdict
@@ -91,9 +91,12 @@ def exercise(module: nn.Module) -> None:
                 b += 0.3 * torch.rand_like(b)
 
 
-def diagnosed(module: nn.Module, inputs: list[torch.Tensor], plant: Plant, without: list[str]) -> list[dict[str, Any]]:
+def diagnosed(
+    module: nn.Module, inputs: list[torch.Tensor], plant: Plant, without: list[str], made: Made | None = None
+) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         found = subject(module, inputs, plant, Path(folder))
+        found.made = made
         kind = type(module).__name__
         verdict = ModuleVerdict(found.path, kind, f"{found.path} ({kind})", Verdict.FAIL, True, 2, 5)
 
@@ -167,6 +170,8 @@ def cases() -> dict[str, tuple[nn.Module, list[torch.Tensor], Plant]]:
         "bn unknown": (bn, [images], computing(lambda m, x: m.__class__.forward(m, x) * 1.02 + 0.1)),
         "conv same": (conv, [x(4, 8, 8, 8)], computing(same_conv)),
         "conv flipped": (conv, [images], weights(weight=lambda w: w.flip(2, 3))),
+        "conv dilated": (nn.Conv2d(8, 8, 3, 1, 2, dilation=2), [images], having(padding=(1, 1), dilation=(1, 1))),
+        "pool made otherwise": (nn.AvgPool2d(3, 2, 1), [images], having(ceil_mode=True, count_include_pad=False)),
         "conv stride": (nn.Conv2d(8, 8, 3, 1, 1), [images], having(stride=(2, 2))),
         "conv twice the bias": (conv, [images], weights(bias=lambda b: 2 * b)),
         "pool same": (
@@ -207,6 +212,26 @@ def cases() -> dict[str, tuple[nn.Module, list[torch.Tensor], Plant]]:
             [tokens, tokens, tokens],
             weights(in_proj_weight=doubled_query, in_proj_bias=doubled_query),
         ),
+        "attention axis": (
+            nn.MultiheadAttention(16, 4, batch_first=True),
+            [tokens, tokens, tokens],
+            computing(lambda m, *given: attended(m, *given, axis=-2)),
+        ),
+        "attention heads": (
+            nn.MultiheadAttention(16, 2, batch_first=True),
+            [tokens, tokens, tokens],
+            computing(lambda m, *given: attended(m, *given, cut=False)),
+        ),
+        "attention causal": (
+            nn.MultiheadAttention(16, 2, batch_first=True, bias=False),
+            [tokens, tokens, tokens],
+            computing(lambda m, q, k, v: type(m).forward(m, q, k, v, attn_mask=torch.ones(6, 6).triu(1).bool())),
+        ),
+        "attention next": (
+            Causal(),
+            [tokens],
+            computing(lambda m, x: m.attn(x, x, x, attn_mask=torch.ones(6, 6, dtype=torch.bool).triu(2))[0]),
+        ),
         "upsample": (nn.Upsample(scale_factor=2, mode="bilinear"), [images], having(align_corners=True)),
         "shuffle": (nn.PixelShuffle(2), [images], computing(depth_to_space)),
         "flatten": (nn.Flatten(), [images], computing(lambda m, x: x.permute(0, 2, 3, 1).flatten(1))),
@@ -225,6 +250,37 @@ def cases() -> dict[str, tuple[nn.Module, list[torch.Tensor], Plant]]:
         "unknown function": (nn.Tanh(), [tokens], computing(lambda m, x: torch.sin(x) * 0.9)),
         "one channel": (nn.Tanh(), [images], computing(lambda m, x: torch.tanh(x) * one_hot(x, 3))),
     }
+
+
+class Causal(nn.Module):
+    """Attention that may not look ahead."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.attn = nn.MultiheadAttention(16, 4, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        mask = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool)
+        return self.attn(x, x, x, attn_mask=torch.triu(mask, diagonal=1), need_weights=False)[0]
+
+
+def attended(
+    m: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, axis: int = -1, cut: bool = True
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Attention by hand, batch first."""
+    n, length, width = query.shape
+    size = width // m.num_heads
+
+    def heads(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        y = x @ weight.t() + bias
+        split = y.view(n, length, m.num_heads, size).permute(0, 2, 1, 3)
+        return split if cut else y.contiguous().view(n, m.num_heads, length, size)
+
+    parts = zip((query, key, value), m.in_proj_weight.chunk(3), m.in_proj_bias.chunk(3), strict=True)
+    q, k, v = (heads(*each) for each in parts)
+    weights = torch.softmax(torch.einsum("nhqd,nhkd->nhqk", q, k) / size**0.5, axis)
+    joined = torch.einsum("nhqk,nhkd->nhqd", weights, v).permute(0, 2, 1, 3).reshape(n, length, width)
+    return m.out_proj(joined), weights.mean(1)
 
 
 def short(x: torch.Tensor) -> torch.Tensor:
@@ -260,6 +316,17 @@ def one_hot(x: torch.Tensor, channel: int) -> torch.Tensor:
     return factor
 
 
+# how MindSpore's Cell was made, where that is known
+CONV = {"kernel_size": 3, "stride": 1, "pad_mode": "pad", "padding": 1, "dilation": 1, "group": 1, "has_bias": True}
+POOL = {"kernel_size": 3, "stride": 2, "pad_mode": "pad", "padding": 1, "ceil_mode": True, "count_include_pad": False}
+MADE = {
+    "conv dilated": Made("mindspore.nn.Conv2d", CONV, (), "self.c = nn.Conv2d(8, 8, 3, padding=1)", "net.py, line 4"),
+    "pool made otherwise": Made("mindspore.nn.AvgPool2d", POOL),
+    "clean": Made("mindspore.nn.BatchNorm2d", {"num_features": 8, "eps": 1e-3}),
+    "bn eps 1e-3": Made("mindspore.nn.BatchNorm2d", {"eps": 0.5, "momentum": 0.9}),
+}
+
+
 # the same faults with their rows held out: they have to be placed all the same
 HELD_OUT = {
     "gelu tanh": ["gelu-approximate"],
@@ -289,7 +356,7 @@ def main(wanted: list[str]) -> None:
     found: dict[str, Any] = {"modes": modes()}
     for name, (module, inputs, plant) in cases().items():
         if not wanted or name in wanted:
-            found[name] = diagnosed(module, inputs, plant, [])
+            found[name] = diagnosed(module, inputs, plant, [], MADE.get(name))
             if name in HELD_OUT:
                 found[f"{name}, held out"] = diagnosed(module, inputs, plant, HELD_OUT[name])
     verbs = {*MUTATIONS, ESTIMATE, OPERATION, NOT_FINITE}

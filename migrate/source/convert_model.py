@@ -24,7 +24,7 @@ class ConvertedModel(NamedTuple):
 
     maker: the function in it that returns the model. classes: how many it defines. problems: what could not be written,
     each of which raises NotImplementedError in the file. inputs: the words for what the model was run on. left: the
-    functions of which nothing could be learnt, and why.
+    functions of which nothing could be learnt, and why. not_run: what the model did not run, and raises there too.
     """
 
     text: str
@@ -33,6 +33,7 @@ class ConvertedModel(NamedTuple):
     problems: list[Problem]
     inputs: str
     left: Mapping[str, str]
+    not_run: Sequence[Problem] = ()
 
     @property
     def lines(self) -> int:
@@ -84,7 +85,8 @@ def written(model: str, report: Mapping[str, Any]) -> ConvertedModel:
         source = build_file(Observations(report), maker, says)
     text = formatted(source.text, model)
     classes = sum(isinstance(node, ast.ClassDef) for node in ast.parse(text).body)
-    return ConvertedModel(text, maker, classes, _once(source.problems), report["inputs"], report.get("left", {}))
+    left, not_run = report.get("left", {}), _once(source.not_run)
+    return ConvertedModel(text, maker, classes, _once(source.problems), report["inputs"], left, not_run)
 
 
 def _defined(source: Emitted, model: str) -> list[str]:

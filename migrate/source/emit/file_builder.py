@@ -17,19 +17,22 @@ from ..rewrite.context import Context, Problem, Program
 from ..rewrite.control_flow import fill_empty_blocks
 from ..rewrite.library_lookups import ChosenEntries
 from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration
-from ..rewrite.rewriter import rewrite_function
+from ..rewrite.rewriter import as_told, rewrite_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..source_files import OWN, Constant, local_names, short
 from .imports import Imports, report_undefined, undefined
 from .model_function import ModelFunction
 from .unused_code import defines, tidy
 
+MODULE = "torch.nn.Module"
+
 
 class Emitted(NamedTuple):
-    """The text of the new file, and what could not be written."""
+    """The text of the new file, what could not be written, and what did not run and raises."""
 
     text: str
     problems: list[Problem]
+    not_run: list[Problem]
 
 
 class FileBuilder(Program):
@@ -58,7 +61,7 @@ class FileBuilder(Program):
         """The functions that a model needs once its arguments are known: what makes and runs its modules, and what
         these call; how somebody's own functions came by the arguments is not."""
         classes = {base for bases in self.facts.classes.values() for base in bases} | set(functions_in(self.facts.root))
-        waiting = [f"{name}{method}" for name in classes for method in ("", ".__init__", ".forward")]
+        waiting = [f"{name}{method}" for name in classes for method in ("", ".__init__", ".forward", ".train")]
         found: set[str] = set()
         while waiting:
             name = waiting.pop()
@@ -180,12 +183,15 @@ class FileBuilder(Program):
         for statement in node.body:
             if isinstance(statement, ast.FunctionDef):
                 first = first_line(statement)
+                context = Context(self, file, qualified)
                 if first in ran and (ran[first].qualified in self.wanted or is_property(statement)):
                     self._needed(file, statement)
                     name = "construct" if statement.name == "forward" else statement.name
-                    context = Context(self, file, qualified)
-                    body.append(self._translated(context, statement, name))
+                    made = self._translated(context, statement, name)
+                    body.append(as_told(made) if name == "train" and self.derives(qualified, MODULE) else made)
                     adds |= context.adds
+                elif first not in ran and self.derives(qualified, MODULE):
+                    body += unseen_method(statement, context)
             elif not is_dropped(statement):
                 body.append(self._attribute(file, statement))
         del self.definitions[qualified]
@@ -270,7 +276,7 @@ def build_file(facts: Observations, name: str, says: str) -> Emitted:
     text = _text(says, maker, assembly)
     if report_undefined(undefined(text), maker, assembly):
         text = _text(says, maker, assembly)
-    return Emitted(text, assembly.problems)
+    return Emitted(text, assembly.problems, assembly.not_run)
 
 
 def _assembled(facts: Observations, new_names: Mapping[str, str]) -> tuple[FileBuilder, ast.expr]:

@@ -15,6 +15,7 @@ from .. import model_spec
 from .emit.file_builder import Emitted, build_file
 from .observe.observations import PROOF_FILES, Observations
 from .rewrite.context import Problem
+from .variations import Variation
 
 SPARE = "build"  # what makes the model where its own name is taken by one of its classes
 
@@ -25,6 +26,7 @@ class ConvertedModel(NamedTuple):
     maker: the function in it that returns the model. classes: how many it defines. problems: what could not be written,
     each of which raises NotImplementedError in the file. inputs: the words for what the model was run on. left: the
     functions of which nothing could be learnt, and why. not_run: what the model did not run, and raises there too.
+    variations: the ways of making the model that both frameworks may be tried on.
     """
 
     text: str
@@ -34,6 +36,7 @@ class ConvertedModel(NamedTuple):
     inputs: str
     left: Mapping[str, str]
     not_run: Sequence[Problem] = ()
+    variations: Sequence[Variation] = ()
 
     @property
     def lines(self) -> int:
@@ -85,8 +88,9 @@ def written(model: str, report: Mapping[str, Any]) -> ConvertedModel:
         source = build_file(Observations(report), maker, says)
     text = formatted(source.text, model)
     classes = sum(isinstance(node, ast.ClassDef) for node in ast.parse(text).body)
-    left, not_run = report.get("left", {}), _once(source.not_run)
-    return ConvertedModel(text, maker, classes, _once(source.problems), report["inputs"], left, not_run)
+    problems, not_run = _once(source.problems), _once(source.not_run)
+    left = report.get("left", {})
+    return ConvertedModel(text, maker, classes, problems, report["inputs"], left, not_run, source.variations)
 
 
 def _defined(source: Emitted, model: str) -> list[str]:

@@ -21,6 +21,7 @@ from ..observe.observations import (
     NONE,
     CallableKind,
     Kind,
+    ModuleKind,
     ObjectKind,
     Observations,
     PythonModule,
@@ -166,6 +167,25 @@ def by_syntax(node: ast.AST, stage: Stage) -> Sequence[Handler]:
     return _BY_SYNTAX.get((stage, type(node)), ())
 
 
+def _of_self(node: ast.AST) -> Iterator[tuple[str, list[Kind]]]:
+    """The attributes of `self` that a node reads, calls or gives values to, and what they were."""
+    pairs: list[tuple[ast.expr, list[Kind]]] = []
+    if isinstance(node, ast.Attribute):
+        pairs = [(node, kinds_of(node))]
+    elif isinstance(node, ast.Call):
+        called = (name.removeprefix("module ") for name in callees_of(node) if name.startswith("module "))
+        pairs = [(node.func, [ModuleKind(name) for name in called])]
+    elif isinstance(node, ast.Assign):
+        for target in node.targets:
+            both = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+            targets, values = (target.elts, node.value.elts) if both else ([target], [node.value])  # type: ignore[attr-defined]
+            pairs += [(one, kinds_of(value)) for one, value in zip(targets, values, strict=False)]
+    for target, kinds in pairs:
+        first, _, path = ast.unparse(target).partition(".") if isinstance(target, ast.Attribute) else ("", "", "")
+        if first == "self":
+            yield path, kinds
+
+
 class Program(SourceFiles, ABC):
     """The files of a model and the new file that they become, as those see it who write its parts.
 
@@ -235,16 +255,9 @@ class Program(SourceFiles, ABC):
             found: dict[str, list[Kind]] = {}
             methods = (f for base in self.facts.bases(owner) for f in self.owners.get(base, ()))
             for inner in (inner for method in methods for inner in ast.walk(self.node(method) or ast.Pass())):
-                pairs: list[tuple[ast.Attribute, ast.expr]] = []
-                if isinstance(inner, ast.Attribute):
-                    pairs = [(inner, inner)]
-                if isinstance(inner, ast.Assign):
-                    pairs = [(target, inner.value) for target in inner.targets if isinstance(target, ast.Attribute)]
-                for target, value in pairs:
-                    first, _, path = ast.unparse(target).partition(".")
-                    if first == "self":
-                        known = found.setdefault(path, [])
-                        known += [kind for kind in kinds_of(value) if kind not in known and kind != NONE]
+                for path, kinds in _of_self(inner):
+                    known = found.setdefault(path, [])
+                    known += [kind for kind in kinds if kind not in known and kind != NONE]
             self._attributes[owner] = found
         return self._attributes[owner]
 
@@ -280,6 +293,7 @@ class Context(ast.NodeTransformer):
         self.program, self.file, self.owner = program, file, owner
         self.name = program.name
         self.function: ast.FunctionDef | None = None
+        self.commented: set[int] = set()  # the lines whose comments are written
         self.before: list[ast.stmt] = []  # what has to be asked before the statement at hand
         self.local: set[str] = set()
         self.own: set[str] = set()
@@ -290,8 +304,21 @@ class Context(ast.NodeTransformer):
         """What becomes of one statement: one, several or none; what is asked of its values stands before it."""
         outer, self.before = self.before, []
         found = self._statement(node)
-        found, self.before = [*self.before, *found], outer
+        found, self.before = [*self._comments(node), *self.before, *found] if found else [], outer
         return found
+
+    def _comments(self, node: ast.stmt) -> list[ast.stmt]:
+        """The comments above a statement and beside it, which are written above it, each once."""
+        if self.strict or not hasattr(node, "lineno"):
+            return []
+        known = self.program.comments(self.file)
+        first = node.lineno
+        while known.get(first - 1, ("", False))[1]:
+            first -= 1
+        last = node.lineno if hasattr(node, "body") else node.end_lineno or node.lineno
+        lines = [line for line in range(first, last + 1) if line in known and line not in self.commented]
+        self.commented.update(lines)
+        return [ast.Expr(ast.Name(known[line][0], ast.Load())) for line in lines]
 
     def guard(self, value: ast.expr, seen: list[Any], node: ast.expr) -> None:
         """Raise before the statement at hand where a value is none of those that were seen, by which it was written."""

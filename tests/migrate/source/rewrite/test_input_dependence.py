@@ -71,7 +71,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
         "for _ in range(2):\n            if height > 1000:\n                # not run\n                x = x + 1\n",
         "if self.rate > 0:\n            # not run\n            x = x * self.rate\n",
         "if x.ndim != 4:\n            raise ValueError('not an image')\n",
-        "if wide:\n            # not run\n            self.conv = nn.Conv2d(3, 64, 1, pad_mode='valid', has_bias=True)\n",
+        "if wide:\n            # not run\n            self.conv = nn.Conv2d(3, 64, 1, pad_mode='valid'",
     ],
 )
 def test_a_branch_that_did_not_run_is_written_and_marked(text: str, lines: str) -> None:

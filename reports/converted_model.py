@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from ..migrate.checkpoint.convert import Result
 from ..migrate.source.convert_model import ConvertedModel
 from ..migrate.source.rewrite.context import Problem
+from ..migrate.source.variations import Tried
 from ..parity.result import Report
 from .formatting import bytes_text, count_text
 
@@ -18,8 +19,8 @@ PACKAGES = ("site-packages", "dist-packages")
 
 @dataclass(frozen=True)
 class Converted:
-    """What came of convert-model: the source, the weights where they were converted and loaded, the proof where there
-    is one, and why what is missing is."""
+    """What came of convert-model: the source, the weights where they were converted and loaded, what came of both with
+    other arguments, the proof where there is one, and why what is missing is."""
 
     model: str
     file: Path
@@ -28,12 +29,14 @@ class Converted:
     loaded: bool = False
     report: Report | None = None
     stopped: list[str] = field(default_factory=list)
+    tried: list[Tried] = field(default_factory=list)
     proof: bool = True
 
     @property
     def sound(self) -> bool:
         """Whether everything was written, and is the same where that was to be proven."""
         whole = not self.written.problems and self.ckpt is not None and not self.stopped
+        whole = whole and not any(map(is_wrong, self.tried[:1])) and all(one.verdict != "differs" for one in self.tried)
         return whole and (not self.proof or (self.report is not None and self.report.parity))
 
 
@@ -48,7 +51,27 @@ def source_lines(model: str, file: Path, written: ConvertedModel) -> list[str]:
         raises = "raises" if count == 1 else "raise"
         lines.append(f"{count_text(count, 'place')} could not be written, and {raises} NotImplementedError:")
         lines += [f"  {_place(problem)}{problem.text}" for problem in written.problems]
+    if written.not_run:
+        places = count_text(len(written.not_run), "place")
+        lines.append(f"{places} did not run, and could not be read; what comes there raises NotImplementedError:")
+        lines += [f"  {_place(problem)}{problem.text}" for problem in written.not_run]
     return lines
+
+
+def is_wrong(first: Tried) -> bool:
+    """Whether the model as it is does not compute the same, or raises."""
+    return first.verdict in ("refused", "differs")
+
+
+def tried_lines(tried: Sequence[Tried]) -> list[str]:
+    """What was varied, and what came of it."""
+    found = []
+    same = [one.text for one in tried if one.verdict == "same"]
+    if same:
+        found.append(f"the same in both modes, and after training: {', '.join(same)}")
+    words = {"differs": "not the same", "refused": "raises", "both": "raises in both", "left": "not tried"}
+    found += [f"{words[one.verdict]}: {one.text}: {one.why}" for one in tried if one.verdict in words]
+    return found
 
 
 def ckpt_line(result: Result, maker: str, *, loaded: bool) -> str:
@@ -73,7 +96,9 @@ def as_json(found: Converted) -> dict[str, Any]:
             "problems": [{"file": p.file, "line": p.line, "text": p.text} for p in written.problems],
             "left": dict(written.left),
             "notes": [*written.notes],
+            "not_run": [{"file": p.file, "line": p.line, "text": p.text} for p in written.not_run],
         },
+        "tried": [{"what": one.text, "verdict": one.verdict, "why": one.why} for one in found.tried],
         "checkpoint": None
         if result is None
         else {

@@ -17,12 +17,13 @@ from ..migrate import model_spec
 from ..migrate.checkpoint.convert import Result as Conversion
 from ..migrate.checkpoint.convert import convert, make_plan
 from ..migrate.source.convert_model import ConvertedModel, ProofInputs, start, write_source
+from ..migrate.source.variations import try_variations
 from ..option_fields import STDOUT, as_path, model_name, values_of
 from ..parity.job import Pair, ParityJob
 from ..parity.options import StepOptions
 from ..parity.result import Report
 from ..printable import echo
-from ..reports.converted_model import Converted, as_json, ckpt_line, source_lines
+from ..reports.converted_model import Converted, as_json, ckpt_line, source_lines, tried_lines
 from ..reports.html.parity_page import write_html
 from ..reports.parity_json import write_json
 from ..reports.parity_terminal import show
@@ -144,6 +145,7 @@ def _converted(
             said(line)
         found = Converted(options.model, options.out, written, proof=not options.no_proof)
         found = _with_weights(options, found, options.weights or begin.weights, said)
+        found = _with_variations(options, found, folder / "variations", said)
         if not options.no_proof and found.loaded:
             found = _with_proof(options, found, begin, recipe_file, folder / "run")
             if found.report is not None:
@@ -186,6 +188,25 @@ def _with_weights(
         return replace(found, stopped=[f"the weights are not converted: {error}"])
     said(ckpt_line(result, found.written.maker, loaded=whole))
     return replace(found, ckpt=result, loaded=whole)
+
+
+def _with_variations(
+    options: ConvertModelOptions, found: Converted, folder: Path, said: Callable[[str], None]
+) -> Converted:
+    """Run the new classes next to torch's, as they are and with other arguments."""
+    if not found.loaded:
+        return found
+    written = found.written
+    try:
+        with doing("running both, also with other arguments"):
+            tried = try_variations(
+                options.model, options.shapes, written.text, written.maker, written.variations, folder
+            )
+    except MsmigrateError as error:
+        return replace(found, stopped=[f"not tried with other arguments: {error}"])
+    for line in tried_lines(tried):
+        said(line)
+    return replace(found, tried=tried)
 
 
 def _with_proof(

@@ -38,13 +38,14 @@ STATE = ("optimizer.*", "ema.*", "msmigrate.*")  # what a checkpoint of `msmigra
 class Options(NamedTuple):
     """What a conversion may be told.
 
-    key: where the state dict stands in the file, when that is ambiguous. model: names the torch model (see model_spec)
-    whose classes own the tensors. into: names a MindSpore net that must be filled exactly. to: whose names the new file
-    gets, "torch" or "mindspore", by default the other's. dtype: floating-point tensors are cast to it. training: the
-    state of optimizer, schedule, loss scale and moving average goes along. optimizer: names torch's class, where the
-    file does not tell it, or a function that returns (model, optimizer), where the order of parameters is not clear.
-    max_shard_size: the most bytes of tensors in one file of a folder. name_map: a file that says how torch's modules
-    are called in MindSpore (see name_map.py).
+    key: where the state dict stands in the file, when that is ambiguous. model: names the torch model (see
+    model_spec) whose classes own the tensors; owners: these classes by the modules' paths, where they are known.
+    into: names a MindSpore net that must be filled exactly. to: whose names the new file gets, "torch" or
+    "mindspore", by default the other's. dtype: floating-point tensors are cast to it. training: the state of
+    optimizer, schedule, loss scale and moving average goes along. optimizer: names torch's class, where the file
+    does not tell it, or a function that returns (model, optimizer), where the order of parameters is not clear.
+    max_shard_size: the most bytes of tensors in one file of a folder. name_map: a file that says how torch's
+    modules are called in MindSpore (see name_map.py).
     """
 
     key: str | None = None
@@ -56,6 +57,7 @@ class Options(NamedTuple):
     optimizer: str | None = None
     max_shard_size: int | None = None
     name_map: Path | None = None
+    owners: Mapping[str, Sequence[str]] | None = None
 
 
 class Result(NamedTuple):
@@ -186,6 +188,8 @@ def _settled(
     own: dict[str, str] = {}
     if options.model is not None:
         model = model_checks.torch_model(opened.path, checkpoint, options.model, notes)
+    elif options.owners is not None:
+        model = model_checks.own_classes({path: tuple(names) for path, names in options.owners.items()})
     elif checkpoint.owners is not None:
         model = model_checks.own_classes(checkpoint.owners)
     if options.into is not None:

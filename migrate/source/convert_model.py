@@ -16,6 +16,7 @@ from .emit.file_builder import Emitted, build_file
 from .observe.observations import PROOF_FILES, Made, Observations
 from .rewrite.context import Problem
 from .source_files import short
+from .variations import Variation
 
 SPARE = "build"  # what makes the model where its own name is taken by one of its classes
 
@@ -25,7 +26,9 @@ class ConvertedModel(NamedTuple):
 
     maker: the function in it that returns the model. classes: how many it defines. problems: what could not be written,
     each of which raises NotImplementedError in the file. inputs: the words for what the model was run on. left: the
-    functions of which nothing could be learnt, and why. notes: what else there is to say, in sentences.
+    functions of which nothing could be learnt, and why. notes: what else there is to say, in sentences. not_run: what
+    the model did not run, and raises there too. variations: the ways of making the model that both frameworks may be
+    tried on.
     """
 
     text: str
@@ -35,6 +38,8 @@ class ConvertedModel(NamedTuple):
     inputs: str
     left: Mapping[str, str]
     notes: Sequence[str] = ()
+    not_run: Sequence[Problem] = ()
+    variations: Sequence[Variation] = ()
 
     @property
     def lines(self) -> int:
@@ -87,9 +92,9 @@ def written(model: str, report: Mapping[str, Any]) -> ConvertedModel:
         source = build_file(Observations(report), maker, says)
     text = formatted(source.text, model)
     classes = sum(isinstance(node, ast.ClassDef) for node in ast.parse(text).body)
-    return ConvertedModel(
-        text, maker, classes, _once(source.problems), report["inputs"], report.get("left", {}), report.get("notes", ())
-    )
+    problems, not_run = _once(source.problems), _once(source.not_run)
+    left, notes = report.get("left", {}), report.get("notes", ())
+    return ConvertedModel(text, maker, classes, problems, report["inputs"], left, notes, not_run, source.variations)
 
 
 def _defined(source: Emitted, model: str) -> list[str]:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import ast
+import io
+import re
+import tokenize
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from .observe.instrument import definition
@@ -12,6 +17,7 @@ from .observe.observations import Function, Observations
 OWN = {"net", "name", "parameter", "kwargs"}  # what the function that makes the model calls its own
 
 
+TO_TOOLS = re.compile(r"#\s*(type:|noqa|fmt:|pylint:|pyright:|isort:|pragma:|region|endregion|$)")
 FAR = 5  # files that hand a name on to each other
 MAKE = {"dict", "float", "frozenset", "int", "list", "partial", "range", "set", "tuple"}
 
@@ -71,6 +77,7 @@ class SourceFiles:
         self.facts = facts
         self.trees: dict[str, ast.Module] = {}
         self.imported: dict[str, Imported] = {}
+        self._comments: dict[str, dict[int, tuple[str, bool]]] = {}
         self.functions = {function.qualified: function for function in facts.functions}
         self.modules = {**facts.files, **{f.module: f.file for f in facts.functions}}
         self.all_files = {**facts.beside, **self.modules}
@@ -82,6 +89,19 @@ class SourceFiles:
         if file not in self.trees:
             self.trees[file] = imports_at_top(self.facts.tree(file))
         return self.trees[file]
+
+    def comments(self, file: str) -> dict[int, tuple[str, bool]]:
+        """The comments of a file by line, without those to tools, and whether nothing else stands in the line."""
+        if file not in self._comments:
+            text = Path(file).read_bytes()
+            with suppress(tokenize.TokenError):  # ast reads such files
+                tokens = [*tokenize.tokenize(io.BytesIO(text).readline)]
+                self._comments[file] = {
+                    token.start[0]: (f"# {token.string.lstrip('#').strip()}", token.line.lstrip().startswith("#"))
+                    for token in tokens
+                    if token.type == tokenize.COMMENT and not TO_TOOLS.match(token.string)
+                }
+        return self._comments.get(file, {})
 
     def names(self, file: str) -> Imported:
         """What the names of a file stand for."""

@@ -19,6 +19,7 @@ from ..observe.observations import (
     ModuleKind,
     Observations,
     callees_of,
+    constants_of,
     functions_in,
     kinds_of,
     observed,
@@ -28,21 +29,25 @@ from ..rewrite.context import Context, Problem, Program
 from ..rewrite.control_flow import fill_empty_blocks
 from ..rewrite.library_lookups import ChosenEntries
 from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration
-from ..rewrite.rewriter import rewrite_function
+from ..rewrite.rewriter import CALLED, as_told, rewrite_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..source_files import OWN, Constant, local_names, says_its_value, short
+from ..variations import Variation, variations
 from .imports import Imports, report_undefined, undefined
 from .model_function import ModelFunction
 from .unused_code import defines, tidy
 
 ZOO = "zoo"  # the file of functions that make a zoo's models
+MODULE = "torch.nn.Module"
 
 
 class Emitted(NamedTuple):
-    """The text of the new file, and what could not be written."""
+    """The text of the new file, what could not be written, what did not run and raises, and what may be varied."""
 
     text: str
     problems: list[Problem]
+    not_run: Sequence[Problem] = ()
+    variations: Sequence[Variation] = ()
 
 
 class FileBuilder(Program):
@@ -53,6 +58,7 @@ class FileBuilder(Program):
         self.new_names = renamed
         self.configurations: list[str] = []
         self.makers: dict[tuple[Made, str], str] = {}  # how a module is made, and the name that is wanted for it
+        self.variations: list[Variation] = []
         self.wanted = self._wanted()
         taken = self._taken()
         self.head = Imports(taken)
@@ -72,7 +78,7 @@ class FileBuilder(Program):
         """The functions that a model needs once its arguments are known: what makes and runs its modules, and what
         these call; how somebody's own functions came by the arguments is not."""
         classes = {base for bases in self.facts.classes.values() for base in bases} | set(functions_in(self.facts.root))
-        waiting = [f"{name}{method}" for name in classes for method in ("", ".__init__", ".forward")]
+        waiting = [f"{name}{method}" for name in classes for method in ("", ".__init__", ".forward", ".train")]
         found: set[str] = set()
         while waiting:
             name = waiting.pop()
@@ -127,7 +133,9 @@ class FileBuilder(Program):
 
     def _constant(self, origin: Constant) -> str:
         if origin.key not in self.definitions:
-            made = self._attribute(origin.file, self._computed(origin))
+            node = self._computed(origin)
+            seen = self._as_seen(origin) if node is origin.node else None
+            made = seen or self._attribute(origin.file, node)
             for inner in ast.walk(made):
                 if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store) and inner.id == origin.name:
                     inner.id = self.called(origin.key)
@@ -141,6 +149,18 @@ class FileBuilder(Program):
         if origin.name not in known or says_its_value(origin.node, self.names(origin.file).name):
             return origin.node
         return ast.Assign([ast.Name(origin.name, ast.Store())], self.model.expression(known[origin.name]))
+
+    def _as_seen(self, origin: Constant) -> ast.stmt | None:
+        """`nz = 100` for what a script's own objects said, as `int(opt.nz)`; None where no such object is read."""
+        resolve = self.names(origin.file).name
+        read = [n for n in ast.walk(origin.node.value or origin.node) if isinstance(n, ast.Attribute)]
+        if not read or all(resolve(node) for node in read):
+            return None
+        nodes = (n for n in ast.walk(self.tree(origin.file)) if isinstance(n, ast.Name) and n.id == origin.name)
+        seen = [one for node in nodes for one in constants_of(node) or ()]
+        if not seen or any(one != seen[0] for one in seen):
+            return None
+        return ast.Assign([ast.Name(origin.name, ast.Store())], ast.Constant(seen[0]), lineno=1)
 
     def called(self, qualified: str) -> str:
         """The name in the new file of a class, function or constant: `pkg.layers.Block`, `layers.py:WIDTH`."""
@@ -212,12 +232,15 @@ class FileBuilder(Program):
         for statement in node.body:
             if isinstance(statement, ast.FunctionDef):
                 first = first_line(statement)
+                context = Context(self, file, qualified)
                 if first in ran and (ran[first].qualified in self.wanted or is_property(statement)):
                     self._needed(file, statement)
                     name = "construct" if statement.name == "forward" else statement.name
-                    context = Context(self, file, qualified)
-                    body.append(self._translated(context, statement, name))
+                    made = self._translated(context, statement, name)
+                    body.append(as_told(made) if name == "train" and self.derives(qualified, MODULE) else made)
                     adds |= context.adds
+                elif (first not in ran or statement.name in CALLED) and self.derives(qualified, MODULE):
+                    body += unseen_method(statement, context)
             elif not is_dropped(statement):
                 body.append(self._attribute(file, statement))
         del self.definitions[qualified]
@@ -299,19 +322,31 @@ def build_file(facts: Observations, name: str, says: str) -> Emitted:
     maker = assembly.model.function(name, root)
     for node in assembly.definitions.values():
         fill_empty_blocks(node)
+    for file, classes in assembly.not_written.items():
+        for owner, names in classes.items():
+            place = assembly.class_node(file, owner)
+            words = f"methods of {owner} that are no part of what it computes: {', '.join(names)}"
+            assembly.not_run.append(Problem(file, place.lineno if place else 1, words))
     text = _text(says, maker, assembly)
     if report_undefined(undefined(text), maker, assembly):
         text = _text(says, maker, assembly)
-    return Emitted(text, assembly.problems)
+    return Emitted(text, assembly.problems, assembly.not_run, assembly.variations)
 
 
 def _assembled(facts: Observations, new_names: Mapping[str, str]) -> tuple[FileBuilder, ast.expr]:
     """The definitions under their names or new ones, and the expression that makes the model."""
     assembly = FileBuilder(facts, new_names)
     root = assembly.model.expression(facts.root)
-    more = [*assembly.model.shared.before, root]
+    before, plan = len(assembly.problems), variations(assembly)
+    made = [None if one.made is None else assembly.model.expression(one.made) for one in plan]
+    if len(assembly.problems) > before:  # of arguments that are no numbers after all
+        del assembly.problems[before:]
+        plan, made = plan[:1], made[:1]
+    more = [*assembly.model.shared.before, root, *filter(None, made)]
     fill_configurations(assembly.configurations, assembly, assembly.model.expression, more)
     tidy(assembly.definitions, more)
+    texts = ("" if one is None else ast.unparse(one) for one in made)
+    assembly.variations = [replace(one, source=text) for one, text in zip(plan, texts, strict=True)]
     return assembly, root
 
 

@@ -430,9 +430,9 @@ def entries_of(node: ast.AST) -> dict[str, list[Kind]] | None:
     return {key: list(dict.fromkeys(one[key] for one in entries if key in one)) for key in keys}
 
 
-def set_callee(function: ast.expr, name: str) -> None:
+def set_callee(function: ast.expr, *names: str) -> None:
     """Note what would have been called at a place that did not run."""
-    vars(function)["observed"] = replace(observed(function), callees=[name])
+    vars(function)["observed"] = replace(observed(function), callees=[*names])
 
 
 def set_kinds(node: _Node, kinds: Iterable[Kind]) -> _Node:

@@ -88,6 +88,9 @@ def _placed(
             yield from _placed(log, child, made, given, here)
 
 
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
 class _Comparison:
     """A module next to one that the same call made anew, apart from the children at some paths."""
 
@@ -123,7 +126,7 @@ class _Comparison:
                     yield name, of
 
     def missed(self, log: ConstructionLog) -> Iterator[str]:
-        """In words, modules that are gone or of another class."""
+        """In words, modules that are gone, of another class, or have hooks that the call did not give them."""
         modules = dict(self.module.named_modules(remove_duplicate=False))
         for path, part in self.fresh.named_modules(remove_duplicate=False):
             if not self.inside(path):
@@ -135,6 +138,8 @@ class _Comparison:
             elif type(other) is not type(part):
                 kinds = log.names.name(type(part)), log.names.name(type(other))
                 yield f"{path} became a {kinds[1]} from a {kinds[0]} after the model was made"
+            elif any(len(getattr(other, hooks)) > len(getattr(part, hooks)) for hooks in HOOKS):
+                yield f"{path or 'the model'} got a hook after it was made: call what it does in forward"
 
     def numbers(self, log: ConstructionLog) -> Iterator[tuple[str, str, Any, Any, bool]]:
         """What was set to another number: path, attribute, its value, that which the call gave, whether of torch's."""

@@ -4,9 +4,12 @@ which a handler stands."""
 from __future__ import annotations
 
 import ast
+import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ....errors import UnknownRow
@@ -19,6 +22,7 @@ from ..observe.observations import (
     CallableKind,
     Kind,
     Made,
+    ModuleKind,
     ObjectKind,
     Observations,
     PythonModule,
@@ -27,7 +31,7 @@ from ..observe.observations import (
     entries_of,
     kinds_of,
 )
-from ..source_files import SourceFiles, none_anyway
+from ..source_files import SourceFiles, literal, none_anyway
 
 Namer = Callable[[str], ast.expr]  # the expression for a qualified name of MindSpore's
 
@@ -46,6 +50,40 @@ class ObservedArgument(NamedTuple):
     node: ast.expr
     kinds: list[Kind]
     constants: list[Any] | None  # None: other things than a few constants
+
+
+class Given(dict[str, ObservedArgument]):
+    """What a call gives, under torch's names; by_value: those that crossed by the values that were seen."""
+
+    def __init__(self, items: Mapping[str, ObservedArgument], by_value: set[str] | None = None) -> None:
+        super().__init__(items)
+        self.by_value: set[str] = set() if by_value is None else by_value
+
+
+def by_value(given: Mapping[str, ObservedArgument], name: str) -> None:
+    """Note that an argument that is computed crossed by the values that it had."""
+    if isinstance(given, Given) and name in given and not literal(given[name].node)[0]:
+        given.by_value.add(name)
+
+
+class Asked(dict[str, Any]):
+    """Arguments by name; names: those that were asked for."""
+
+    def __init__(self, items: Mapping[str, Any]) -> None:
+        super().__init__(items)
+        self.names: set[str] = set()
+
+    def __getitem__(self, key: str) -> Any:
+        self.names.add(key)
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The argument, noted."""
+        self.names.add(key)
+        return super().get(key, default)
+
+
+UNSEEN = ObjectKind("")  # what did not run, and of which nothing is known
 
 
 class Unwritable(Exception):
@@ -120,9 +158,33 @@ def by_callee(callees: Sequence[str], stage: Stage) -> Iterator[Handler]:
             yield entry.handler
 
 
+def has_handler(name: str) -> bool:
+    """Whether a call of just this name has a handler."""
+    return any((stage, name) in _BY_NAME for stage in Stage)
+
+
 def by_syntax(node: ast.AST, stage: Stage) -> Sequence[Handler]:
     """The handlers for a form of syntax, in the order in which they were registered."""
     return _BY_SYNTAX.get((stage, type(node)), ())
+
+
+def _of_self(node: ast.AST) -> Iterator[tuple[str, list[Kind]]]:
+    """The attributes of `self` that a node reads, calls or gives values to, and what they were."""
+    pairs: list[tuple[ast.expr, list[Kind]]] = []
+    if isinstance(node, ast.Attribute):
+        pairs = [(node, kinds_of(node))]
+    elif isinstance(node, ast.Call):
+        called = (name.removeprefix("module ") for name in callees_of(node) if name.startswith("module "))
+        pairs = [(node.func, [ModuleKind(name) for name in called])]
+    elif isinstance(node, ast.Assign):
+        for target in node.targets:
+            both = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+            targets, values = (target.elts, node.value.elts) if both else ([target], [node.value])  # type: ignore[attr-defined]
+            pairs += [(one, kinds_of(value)) for one, value in zip(targets, values, strict=False)]
+    for target, kinds in pairs:
+        first, _, path = ast.unparse(target).partition(".") if isinstance(target, ast.Attribute) else ("", "", "")
+        if first == "self":
+            yield path, kinds
 
 
 class Program(SourceFiles, ABC):
@@ -130,13 +192,17 @@ class Program(SourceFiles, ABC):
 
     definitions: what stands in the new file, by qualified name. translated: the qualified names of the classes and
     functions that are translated. settings: the functions of these that only say how a package is set. reads: what the
-    model reads of its configurations. problems: what could not be written.
+    model reads of its configurations. problems: what could not be written. not_run: what did not run, and raises in
+    the new file because too little is known of it.
     """
 
     def __init__(self, facts: Observations) -> None:
         super().__init__(facts)
         self.definitions: dict[str, ast.stmt] = {}
         self.problems: list[Problem] = []
+        self.not_run: list[Problem] = []
+        self.not_written: dict[str, dict[str, list[str]]] = {}  # file -> class -> methods that are no part of the model
+        self._attributes: dict[str, dict[str, list[Kind]]] = {}
         self.reads: dict[str, dict[str, list[Any] | None]] = {}  # a configuration's class -> attribute -> its values
         self.translated = frozenset({*self.functions, *self.owners, *self.assigned})
         self.settings = frozenset(self.settings_functions())
@@ -188,32 +254,96 @@ class Program(SourceFiles, ABC):
         rows = (row_of(base) for base in self.facts.bases(name) if base not in self.translated)
         return next((row for row in rows if row is not None), None)
 
+    def attributes(self, owner: str) -> dict[str, list[Kind]]:
+        """What the attributes of an object of a class were, wherever its methods ran, and theirs: `norm.weight`."""
+        if owner not in self._attributes:
+            found: dict[str, list[Kind]] = {}
+            methods = (f for base in self.facts.bases(owner) for f in self.owners.get(base, ()))
+            for inner in (inner for method in methods for inner in ast.walk(self.node(method) or ast.Pass())):
+                for path, kinds in _of_self(inner):
+                    known = found.setdefault(path, [])
+                    known += [kind for kind in kinds if kind not in known and kind != NONE]
+            self._attributes[owner] = found
+        return self._attributes[owner]
+
     def missing(self, problem: Problem) -> ast.Call:
         """What stands where something could not be written: an error that says so; and a line of the report."""
         self.problems.append(problem)
         return ast.Call(self.name(NOT_CONVERTED), [ast.Constant(problem.text)], [])
 
 
+def bound_inside(function: ast.AST) -> set[str]:
+    """The names that lambdas and comprehensions give to what they go over."""
+    found: set[str] = set()
+    for part in ast.walk(function):
+        if isinstance(part, ast.comprehension):
+            found |= {inner.id for inner in ast.walk(part.target) if isinstance(inner, ast.Name)}
+        elif isinstance(part, ast.Lambda):
+            found |= {inner.arg for inner in ast.walk(part.args) if isinstance(inner, ast.arg)}
+    return found
+
+
 class Context(ast.NodeTransformer):
     """What a handler sees: the function in which its statement or expression stands, and how to go on.
 
-    program: what all functions share. file: where the function stands; owner: its class. local: the names that belong
-    to it; own: to the innermost of the functions in it. handed: its parameters. in_python: whether MindSpore never
-    compiles it. strict: whether what cannot be written raises Unwritable, and does not become a part of the file. adds:
-    whether cells are added to one that has its name already, which those inside do not learn by themselves.
+    program: what all functions share. file: where the function stands; owner: its class; function: itself. local: the
+    names that belong to it; own: to the innermost of the functions in it. handed: its parameters. in_python: whether
+    MindSpore never compiles it. strict: whether what cannot be written raises Unwritable, and does not become a part of
+    the file. adds: whether cells are added to one that has its name already, which those inside do not learn by
+    themselves.
     in_type_check: inside isinstance(…, …), where a class is a class.
     """
 
     def __init__(self, program: Program, file: str, owner: str = "") -> None:
         self.program, self.file, self.owner = program, file, owner
         self.name = program.name
+        self.function: ast.FunctionDef | None = None
+        self.commented: set[int] = set()  # the lines whose comments are written
+        self.before: list[ast.stmt] = []  # what has to be asked before the statement at hand
         self.local: set[str] = set()
         self.own: set[str] = set()
         self.handed: set[str] = set()
         self.in_python = self.strict = self.adds = self.in_type_check = False
 
     def statement(self, node: ast.stmt) -> list[ast.stmt]:
-        """What becomes of one statement: one, several or none."""
+        """What becomes of one statement: one, several or none; what is asked of its values stands before it."""
+        outer, self.before = self.before, []
+        found = self._statement(node)
+        found, self.before = [*self._comments(node), *self.before, *found] if found else [], outer
+        return found
+
+    def _comments(self, node: ast.stmt) -> list[ast.stmt]:
+        """The comments above a statement and beside it, which are written above it, each once."""
+        if self.strict or not hasattr(node, "lineno"):
+            return []
+        known = self.program.comments(self.file)
+        first = node.lineno
+        while known.get(first - 1, ("", False))[1]:
+            first -= 1
+        last = node.lineno if hasattr(node, "body") else node.end_lineno or node.lineno
+        lines = [line for line in range(first, last + 1) if line in known and line not in self.commented]
+        self.commented.update(lines)
+        return [ast.Expr(ast.Name(known[line][0], ast.Load())) for line in lines]
+
+    def guard(self, value: ast.expr, seen: list[Any], node: ast.expr) -> None:
+        """Raise before the statement at hand where a value is none of those that were seen, by which it was written."""
+        text = f"{ast.unparse(value)} was {' or '.join(map(repr, seen))}"
+        names = {inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name)}
+        if names & bound_inside(self.function or node):
+            self.did_not_run(node, f"{text}, and is taken as that")
+            return
+        among = ast.Tuple([ast.Constant(one) for one in seen], ast.Load())
+        test = ast.Compare(copy.deepcopy(value), [ast.NotIn()], [among])
+        raised = ast.Call(ast.Name("NotImplementedError", ast.Load()), [ast.Constant(self.place(node, text))], [])
+        question = ast.If(test, [ast.Raise(raised, None)], [])
+        if all(ast.unparse(question) != ast.unparse(one) for one in self.before):
+            self.before.append(question)
+
+    def place(self, node: ast.expr | ast.stmt, text: str) -> str:
+        """The text of an error, with the place in torch's file."""
+        return f"{Path(self.file).name}:{node.lineno}: when this was written, {text}"
+
+    def _statement(self, node: ast.stmt) -> list[ast.stmt]:
         found: list[ast.stmt] | None
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             for handler in by_callee(callees_of(node.value), Stage.STATEMENT):
@@ -304,6 +434,20 @@ class Context(ast.NodeTransformer):
         for kind in kinds:
             if isinstance(kind, ObjectKind):
                 self.program.reads.setdefault(kind.cls, {})[attribute] = seen
+
+    @contextmanager
+    def strictly(self) -> Iterator[None]:
+        """Meanwhile what cannot be written raises Unwritable."""
+        before, self.strict = self.strict, True
+        try:
+            yield
+        finally:
+            self.strict = before
+
+    def did_not_run(self, node: ast.expr | ast.stmt, why: str) -> str:
+        """Note what did not run and raises in the new file; gives the text of its error."""
+        self.program.not_run.append(Problem(self.file, node.lineno, why))
+        return self.place(node, f"this did not run: {why}")
 
     def missing(self, node: ast.expr | ast.stmt, text: str) -> ast.Call:
         """What stands where something could not be written: an error that says so, and a line of the report."""

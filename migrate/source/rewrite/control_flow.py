@@ -1,7 +1,7 @@
 """Branches that ran or did not, also by a value or a shape; loops over modules; contexts such as no_grad.
 
-What a side that did not run would have been is read from the names of the file. Where that does not suffice, only
-what ran is written. A loop over modules may pick one of them, as TorchScript needed it written:
+What a side that did not run would have been is read from the names of the file (unseen.py). Where that does not
+suffice, it raises. A loop over modules may pick one of them, as TorchScript needed it written:
 
     for i, layer in enumerate(layers):
         if i == n:
@@ -14,17 +14,12 @@ five minutes. Only where every number that n was is one of the loop's is it writ
 from __future__ import annotations
 
 import ast
-import builtins
 import copy
-from collections.abc import Callable, Mapping
-from typing import Literal
+from collections.abc import Mapping
 
-from ..library_names import COUNTERPARTS, TABLES
-from ..observe.instrument import EXPRESSIONS
+from ..library_names import NOT_CONVERTED, TABLES
 from ..observe.observations import (
-    CallableKind,
     ModuleKind,
-    PythonModule,
     TensorKind,
     always,
     callees_of,
@@ -32,34 +27,43 @@ from ..observe.observations import (
     kinds_of,
     reached,
     replacing,
-    set_callee,
-    set_kinds,
 )
 from ..source_files import blocks_of, local_names, substitute
-from .context import Context, Stage, Unwritable, handles, row_of
+from .context import Context, Stage, Unwritable, handles
 from .graph_mode import in_blocks, is_pure
+from .unseen import SAFE, Reader, unseen_expression, unseen_statements, was_observed, writable
 
-BLOCKS = (ast.For, ast.While, ast.With)
-Missing = Callable[[ast.stmt, str], ast.stmt]  # what stands where something could not be written
 SIMPLE = (ast.Raise, ast.Pass)
+LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
-def select_branches(function: ast.FunctionDef, missing: Missing, *, entered: bool = False) -> list[ast.stmt]:
-    """The statements of a function that ran, in their order; its docstring stays.
+def select_branches(function: ast.FunctionDef, context: Context, *, entered: bool = False) -> list[ast.stmt]:
+    """The statements of a function in their order; its docstring stays.
 
-    Of an `if` with two branches of which one never ran, the other takes its place; one without `else` stays a question,
-    so that it is answered anew with other arguments. Where a tensor's value decides, what did not run may run with
-    other inputs: that is missing, and reported. Where an input's shape decides, a comment says what was always so.
+    What did not run is read instead, and marked; where too little is known of it, it raises in the new file, naming
+    its line. Where a tensor's value decides, what did not run may run with other inputs: that is missing, and reported.
+    A question that cannot be written is taken as it was answered; where an input's shape decides, a comment says so.
 
     entered: whether the function is the model's own `forward`.
     """
     values, inputs = ValueDependence(function), InputDependence(function, entered=entered)
-    return _Pruning(values, inputs, missing, function.name == "__init__").block(function.body)
+    pruning = _Pruning(values, inputs, context, function.name == "__init__")
+    if any(map(reached, function.body)):
+        return pruning.block(function.body)
+    first = int(ast.get_docstring(function) is not None)
+    return [*function.body[:first], *pruning.unseen(function.body[first:])]
+
+
+def refused(text: str, node: ast.stmt) -> ast.stmt:
+    """What raises in the place of a statement."""
+    raised = ast.Call(ast.Name("NotImplementedError", ast.Load()), [ast.Constant(text)], [])
+    return ast.copy_location(ast.Raise(raised, None), node)
 
 
 class _Pruning:
-    def __init__(self, values: ValueDependence, inputs: InputDependence, missing: Missing, checks: bool) -> None:
-        self.values, self.inputs, self.missing = values, inputs, missing
+    def __init__(self, values: ValueDependence, inputs: InputDependence, context: Context, checks: bool) -> None:
+        self.values, self.inputs, self.context = values, inputs, context
+        self.reader = Reader(context)
         self.checks = checks  # of arguments: they stay where a model is made
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
@@ -70,22 +74,21 @@ class _Pruning:
                 left.append(statement)
             elif reached(statement):
                 left += self.statement(statement)
+            elif index and reached(body[index - 1]):  # all that ran left before it
+                return left if isinstance(body[index - 1], LEAVING) else [*left, *self.unseen(body[index:])]
         return left
 
     def statement(self, statement: ast.stmt) -> list[ast.stmt]:
         """What is left of a statement that ran."""
         if isinstance(statement, ast.If):
             return self.question(statement)
-        if isinstance(statement, BLOCKS):
-            notes, body = split_comments(self.block(statement.body))
-            if isinstance(statement, (ast.For, ast.While)):
-                statement.orelse = self.block(statement.orelse)
-            if not body and isinstance(statement, ast.While) and self.values.decides(statement.test):
-                body = [self.unseen(statement, "a loop that did not run")]
-            statement.body = body
+        if isinstance(statement, (ast.For, ast.While)):
+            return self.loop(statement)
+        if isinstance(statement, ast.With):
+            notes, statement.body = split_comments(self.block(statement.body))
             return [*notes, statement] if statement.body else notes
         if isinstance(statement, ast.Try):
-            if all(not self.block(handler.body) for handler in statement.handlers):
+            if not any(self.ran(handler.body) for handler in statement.handlers):
                 parts = (statement.body, statement.orelse, statement.finalbody)
                 return [kept for part in parts for kept in self.block(part)]
             return [statement]
@@ -93,8 +96,32 @@ class _Pruning:
             return [statement] if self.checks and (statement.msg is None or harmless(statement.msg)) else []
         return [] if isinstance(statement, ast.Pass) else [statement]
 
+    def loop(self, statement: ast.For | ast.While) -> list[ast.stmt]:
+        """A loop, also one that was never gone through."""
+        if self.ran(statement.body):
+            notes, body = split_comments(self.block(statement.body))
+        elif isinstance(statement, ast.While) and self.values.decides(statement.test):
+            notes, body = [], [self.undecided(statement, "a loop that did not run")]
+        else:
+            if isinstance(statement, ast.For):
+                self.reader.stored(statement.target, self.reader.items(kinds_of(statement.iter)))
+            notes, body = [], self.unseen(statement.body)
+        statement.body, statement.orelse = body, self.block(statement.orelse)
+        return [*notes, statement] if statement.body else notes
+
     def question(self, statement: ast.If) -> list[ast.stmt]:
-        """An `if` with the branches that ran."""
+        """An `if` with its branches."""
+        ran = self.ran(statement.body), self.ran(statement.orelse)
+        both = ran[0] and (ran[1] or not statement.orelse)
+        if not both and not self.values.decides(statement.test):
+            if writable(statement.test, self.context):
+                body, other = (
+                    self.block(part) if seen else self.unseen(part)
+                    for part, seen in zip((statement.body, statement.orelse), ran, strict=True)
+                )
+                return [replacing(ast.If(statement.test, body or [ast.Pass()], other), statement)]
+            why = f"{ast.unparse(statement.test)} is taken as it was answered, for it cannot be written"
+            self.context.did_not_run(statement, why)
         above, body = split_comments(self.block(statement.body))
         below, other = split_comments(self.block(statement.orelse))
         return [*above, *below, *self.answered(statement, body, other)]
@@ -103,14 +130,13 @@ class _Pruning:
         """An `if` with what is left of its branches."""
         if self.values.decides(statement.test):
             if not self.ran(statement.body) and not all(isinstance(inner, SIMPLE) for inner in statement.body):
-                body = [self.unseen(statement, "a branch that did not run")]
+                body = [self.undecided(statement, "a branch that did not run")]
             elif statement.orelse and not self.ran(statement.orelse):
-                other = [self.unseen(statement, "a branch that did not run")]
+                other = [self.undecided(statement, "a branch that did not run")]
         elif not self.ran(statement.orelse) and statement.orelse:
             return [*self.said(statement.orelse, statement, always=True), *body]  # the test was always true
         elif not self.ran(statement.body):
-            kept = self.checks and not statement.orelse and _refuses(statement.body)
-            return [statement] if kept else [*self.said(statement.body, statement, always=False), *other]  # or never
+            return [*self.said(statement.body, statement, always=False), *other]  # or never
         if body:
             return [replacing(ast.If(statement.test, body, other), statement)]
         opposite = replacing(ast.UnaryOp(ast.Not(), statement.test), statement.test)
@@ -126,15 +152,31 @@ class _Pruning:
         """Whether any of some statements was reached."""
         return any(map(reached, body))
 
-    def unseen(self, statement: ast.If | ast.While, what: str) -> ast.stmt:
-        """What stands for statements whose run was not seen."""
-        return self.missing(statement, f"{what}: a tensor's value decides, in {ast.unparse(statement.test)}")
+    def unseen(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """Statements that did not run, by what is known of them; else an error in their place."""
+        if not body:
+            return []
+        first = body[0]
+        if len(body) == 1 and isinstance(first, ast.If):  # the next question of a row of them
+            try:
+                with self.context.strictly():
+                    self.reader.expression(first.test)
+                    self.context.visit(copy.deepcopy(first.test))
+                inside = self.unseen(first.body), self.unseen(first.orelse)
+                return [ast.copy_location(ast.If(first.test, *inside), first)]
+            except Unwritable:
+                pass
+        try:
+            found = unseen_statements(body, self.reader, checks=self.checks)
+        except Unwritable as error:
+            return [refused(self.context.did_not_run(first, str(error)), first)]
+        plain = all(isinstance(statement, SIMPLE) for statement in body)
+        return found if plain else [comment("not run"), *found]
 
-
-def _refuses(body: list[ast.stmt]) -> bool:
-    """Whether statements only raise an error of Python's own."""
-    raised = [statement.exc for statement in body if isinstance(statement, ast.Raise) and statement.cause is None]
-    return len(raised) == len(body) and all(error is not None and harmless(error) for error in raised)
+    def undecided(self, statement: ast.If | ast.While, what: str) -> ast.stmt:
+        """What stands for statements whose run was not seen, and that a value decides on."""
+        text = f"{what}: a tensor's value decides, in {ast.unparse(statement.test)}"
+        return ast.Expr(self.context.missing(statement, text))
 
 
 class InputDependence:
@@ -255,89 +297,48 @@ class ValueDependence:
         return isinstance(node.op, ast.Not) and self._tensor(node.operand)
 
 
-SAFE = {*dir(builtins)} - {"eval", "exec", "super", "locals", "globals"}
-
-
-def was_observed(node: ast.expr, context: Context) -> bool:
-    """Whether an expression was evaluated; a constant counts as such."""
-    if isinstance(node, EXPRESSIONS):
-        return bool(kinds_of(node))
-    return True
-
-
 @handles(syntax=[ast.IfExp])
 def conditional_expression(node: ast.IfExp, context: Context) -> ast.expr:
     """`a if test else b`, of which one may not have run."""
-    sides = [_side(side, context) for side in (node.body, node.orelse)]
-    if None in sides:
-        return next(side for side in sides if side is not None)
+    seen = [side for side in (node.body, node.orelse) if was_observed(side)]
+    if len(seen) == 1 and not writable(node.test, context):
+        context.did_not_run(node, f"{ast.unparse(node.test)} is taken as it was answered, for it cannot be written")
+        found: ast.expr = context.visit(seen[0])
+        return found
     test = context.visit(node.test)
-    body, orelse = sides
-    assert body is not None and orelse is not None
-    return replacing(ast.IfExp(test, body, orelse), node)
+    return replacing(ast.IfExp(test, _side(node.body, context), _side(node.orelse, context)), node)
 
 
 @handles(syntax=[ast.BoolOp])
 def boolean_expression(node: ast.BoolOp, context: Context) -> ast.expr:
     """`a or b`, of which the last may not have run."""
-    values = [side for side in (_side(value, context) for value in node.values) if side is not None]
-    return values[0] if len(values) == 1 else replacing(ast.BoolOp(node.op, values), node)
+    return replacing(ast.BoolOp(node.op, [_side(value, context) for value in node.values]), node)
 
 
 def observe_statically(node: ast.expr, context: Context) -> ast.expr | None:
     """A value that calls torch where no function did, at a file's top; None for any other, and where it is unknown."""
     resolve = context.program.names(context.file).name
     calls = [inner.func for inner in ast.walk(node) if isinstance(inner, ast.Call)]
-    return _read(node, context) if any(resolve(call).startswith("torch.") for call in calls) else None
-
-
-def _side(node: ast.expr, context: Context) -> ast.expr | None:
-    """The expression, rewritten; None for one that did not run, and of which too little is known."""
-    if not was_observed(node, context):
-        return _read(node, context)
-    found: ast.expr = context.visit(node)
-    return found
-
-
-def _read(node: ast.expr, context: Context) -> ast.expr | None:
-    before = context.strict
-    context.strict = True
+    if not any(resolve(call).startswith("torch.") for call in calls):
+        return None
     try:
-        _resolve_names(node, context)
-        found: ast.expr = context.visit(copy.deepcopy(node))
+        return unseen_expression(node, context)
     except Unwritable:
         return None
-    finally:
-        context.strict = before
-    return found
 
 
-def _resolve_names(node: ast.expr, context: Context) -> None:
-    """Note what the names in an expression stand for; raises CannotWrite where they stand for something unknown."""
-    resolve = context.program.names(context.file).name
-    calls = {id(inner.func) for inner in ast.walk(node) if isinstance(inner, ast.Call)}
-    resolved: set[int] = set()
-    for inner in ast.walk(node):
-        if not isinstance(inner, (ast.Name, ast.Attribute)) or id(inner) in resolved:
-            continue
-        name = resolve(inner)
-        if name:
-            resolved |= {id(part) for part in ast.walk(inner)}
-        called = id(inner) in calls
-        if not name.startswith("torch."):
-            if (name and name.partition(".")[0] not in ("math", "functools")) or (called and not _built_in(inner)):
-                raise Unwritable(f"{ast.unparse(inner)} did not run")
-            continue
-        if called:
-            set_callee(inner, name)
-            if isinstance(inner, ast.Attribute):
-                set_kinds(inner.value, [PythonModule(resolve(inner.value))])
-        elif name not in COUNTERPARTS and row_of(name) is None:
-            raise Unwritable(f"{ast.unparse(inner)} did not run")
-        else:
-            row = row_of(name)
-            what: Literal["class", "function"] = "function" if row is not None and row.kind == "function" else "class"
-            set_kinds(inner, [CallableKind(what, name)])
+def _side(node: ast.expr, context: Context) -> ast.expr:
+    """The expression, rewritten; for one that did not run, and of which too little is known, an error."""
+    if was_observed(node):
+        found: ast.expr = context.visit(node)
+        return found
+    try:
+        return unseen_expression(node, context)
+    except Unwritable as error:
+        if context.strict:
+            raise
+        text = context.did_not_run(node, str(error))
+        return ast.Call(context.name(NOT_CONVERTED), [ast.Constant(text)], [])
 
 
 def _built_in(node: ast.expr) -> bool:

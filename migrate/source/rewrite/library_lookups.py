@@ -7,11 +7,13 @@ model that uses it. Where it always gave the same one, that is written in its pl
 from __future__ import annotations
 
 import ast
+import copy
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ....mappings.rows import Row
 from ..library_names import CONTAINERS, TABLES
 from ..observe.observations import (
     CallableKind,
@@ -27,7 +29,7 @@ from ..observe.observations import (
 )
 from ..source_files import literal
 from .context import Context, Unwritable, handles, set_receivers
-from .row_calls import with_initial_values, write_call
+from .row_calls import arguments_of, call_through_variable, with_initial_values, write_call, write_reference
 
 # arguments of a zoo's function that say where trained weights are from
 LOADING = {"pretrained", "weights", "weights_backbone", "progress", "model_name", "checkpoint_path", "force_reload"}
@@ -41,9 +43,14 @@ def resolve_lookup(node: ast.Call | ast.Subscript, context: Context) -> ast.expr
     if owner is None or owner.id in context.local or len(kinds) != 1 or not _is_object(owner, context):
         return None
     (kind,) = kinds
+    found: ast.expr | None = _layer(kind.cls, context) if isinstance(kind, ModuleKind) else None
     if isinstance(kind, CallableKind) and kind.what != "partial" and kind.name in context.program.translated:
-        return ast.Name(context.program.called(kind.name), ast.Load())
-    return _layer(kind.cls, context) if isinstance(kind, ModuleKind) else None
+        found = ast.Name(context.program.called(kind.name), ast.Load())
+    if found is not None:  # it stands for what was seen alone
+        for asked in [node.slice] if isinstance(node, ast.Subscript) else node.args:
+            if not isinstance(asked, ast.Constant) and (seen := constants_of(asked)):
+                context.guard(context.visit(copy.deepcopy(asked)), seen, node)
+    return found
 
 
 def _looked_in(node: ast.Call | ast.Subscript) -> ast.Name | None:
@@ -121,6 +128,63 @@ def from_zoo(node: ast.Call, context: Context) -> ast.expr | None:
 def to_text(made: Any) -> str:
     """A construction without the numbers by which objects are known."""
     return re.sub(r"\bid=\d+", "", repr(made))
+
+
+@handles("builtins.getattr", "builtins.hasattr")
+def read_by_name(node: ast.Call, context: Context) -> ast.expr | None:
+    """Note what `getattr(config, "name", …)` or `hasattr` reads; the call is one like others. Of torch's modules what
+    the names are that may be asked for: `{"LSTM": nn.LSTM, "GRU": nn.GRU}[kind]` for `getattr(nn, kind)`."""
+    if len(callees_of(node)) == 1 and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
+        context.read(kinds_of(node.args[0]), str(node.args[1].value), constants_of(node))
+    rows = _rows_by_name(node, context)
+    return _by_name(node, rows, context) if rows else None
+
+
+@handles(syntax=[ast.Call])
+def call_by_name(node: ast.Call, context: Context) -> ast.expr | None:
+    """`getattr(nn, kind)(…)`, by all of the names that may be asked for, and of which the call is the same."""
+    asked = node.func
+    if not isinstance(asked, ast.Call) or not (rows := _rows_by_name(asked, context)):
+        return None
+    function = ast.Name("_", ast.Load())
+    calls: dict[str, ast.Call] = {}
+    for name, row in rows.items():
+        try:
+            with context.strictly():
+                arguments = arguments_of(row, copy.deepcopy(node), context)
+                calls[name] = call_through_variable(row, arguments, context.name, function)
+                if arguments.by_value:
+                    raise Unwritable(f"{name} takes these arguments by their values")
+        except Unwritable:
+            continue
+    first = next((name for name in constants_of(asked.args[1]) or () if name in calls), None)
+    if first is None:
+        return None
+    same = {name: rows[name] for name, call in calls.items() if ast.dump(call) == ast.dump(calls[first])}
+    calls[first].func = _by_name(asked, same, context)
+    return calls[first]
+
+
+def _rows_by_name(node: ast.Call, context: Context) -> dict[str, Row]:
+    """The rows of what `getattr(nn, kind)` may be: what it was, and what the function's texts name; else nothing."""
+    match node:
+        case ast.Call(ast.Name("getattr"), [module, ast.expr() as name, *_], []) if not isinstance(name, ast.Constant):
+            kinds = kinds_of(module)
+        case _:
+            return {}
+    if len(kinds) != 1 or not isinstance(kinds[0], PythonModule) or not kinds[0].name.startswith("torch.nn"):
+        return {}
+    inside = ast.walk(context.function) if context.function is not None else ()
+    texts = [n.value for n in inside if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    names = dict.fromkeys([*(constants_of(name) or ()), *(text for text in texts if text.isidentifier())])
+    rows = {str(one): context.program.row(f"{kinds[0].name}.{one}") for one in names}
+    known = {one: row for one, row in rows.items() if row is not None and row.mindspore is not None}
+    return {one: row for one, row in known.items() if all(state.start is None for state in row.state)}
+
+
+def _by_name(node: ast.Call, rows: Mapping[str, Row], context: Context) -> ast.expr:
+    values = [write_reference(row, {}, context.name) for row in rows.values()]
+    return ast.Subscript(ast.Dict([*map(ast.Constant, rows)], values), context.visit(node.args[1]), ast.Load())
 
 
 @handles(*TABLES["framework_questions"])

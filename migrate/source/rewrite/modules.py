@@ -12,6 +12,13 @@ from .row_calls import is_super
 PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
 BUFFERS = ("torch.nn.Buffer", "torch.nn.parameter.Buffer")
 MODES = ("torch.nn.Module.train", "torch.nn.Module.eval")
+LOADING = [
+    f"torch.nn.Module.{name}"
+    for name in (
+        *("register_load_state_dict_pre_hook", "_register_load_state_dict_pre_hook", "register_state_dict_pre_hook"),
+        *("register_load_state_dict_post_hook", "register_state_dict_post_hook", "_register_state_dict_hook"),
+    )
+]
 RESET = "msmigrate.nn.reset_parameters"
 ATTENTION = "torch.nn.MultiheadAttention"
 CHECKPOINT = "torch.utils.checkpoint.checkpoint"
@@ -96,6 +103,13 @@ def _untrained(value: ast.expr, context: Context, *options: ast.keyword) -> ast.
 def _flag(call: ast.Call, context: Context) -> ast.expr:
     values = [*call.args, *(word.value for word in call.keywords)]
     return context.visit(values[0]) if values else ast.Constant(True)
+
+
+@handles(*LOADING, stage=Stage.STATEMENT)
+def loading_hook(call: ast.Call, context: Context) -> list[ast.stmt]:
+    """Nothing: what a hook does to a state dict is no part of what a model computes; it is listed."""
+    context.did_not_run(call, f"{ast.unparse(call.func)}: what a state dict is changed by as it is loaded or saved")
+    return []
 
 
 @handles("torch.nn.*")

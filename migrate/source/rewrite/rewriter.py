@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
+from pathlib import Path
 
+from ..library_names import INSTALLED
 from ..observe.observations import callees_of
-from ..source_files import local_names
+from ..source_files import defaults_of, literal, local_names, short
 from . import axis_patterns, control_flow, graph_mode, library_lookups, modules, records, row_calls, tensors
 from .context import Context, handles
 from .control_flow import pick_by_index, select_branches
@@ -21,22 +24,83 @@ HANDLERS = (axis_patterns, library_lookups, records, modules, tensors, graph_mod
 
 def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.FunctionDef:
     """The definition under another name, with what ran of its body."""
-    found = copy.deepcopy(node)
+    found = context.function = copy.deepcopy(node)
     context.local = context.own = set(local_names(found))
     context.handed = {argument.arg for argument in ast.walk(found.args) if isinstance(argument, ast.arg)}
     context.in_python = name == "__init__"
     _normalise(found, context)
     entered = node.name == "forward" and context.owner in context.program.facts.classes.get("", ())
-    body = select_branches(found, lambda node, text: ast.Expr(context.missing(node, text)), entered=entered)
+    body = select_branches(found, context, entered=entered)
     if not context.in_python and control_flow.without_gradient_by_decorator(node):
         statements = control_flow.without_gradient(body, context)
     else:
         statements = [new for old in body for new in context.statement(old)]
     found.name, found.body = name, statements or [ast.Pass()]
-    kept = ("staticmethod", "classmethod", "property")
-    found.decorator_list = [item for item in node.decorator_list if isinstance(item, ast.Name) and item.id in kept]
+    found.decorator_list = [item for item in node.decorator_list if isinstance(item, ast.Name) and item.id in KEPT]
     SignatureRewriter(context.program, context.file).signature(found)
     return found
+
+
+TOLD = """
+def add_flags_recursive(self, **flags):
+    \"\"\"MindSpore tells every cell so that training begins or ends: `train` of torch's class.\"\"\"
+    if 'training' not in flags:
+        return super().add_flags_recursive(**flags)
+    mode = flags['training']
+"""
+
+
+def as_told(train: ast.FunctionDef) -> ast.FunctionDef:
+    """A class's own `train` under the name by which MindSpore calls it: `set_train` tells the cells inside by
+    `add_flags_recursive`, and not by their own `set_train`."""
+    found = ast.parse(TOLD).body[0]
+    assert isinstance(found, ast.FunctionDef)
+    mode = next((argument.arg for argument in train.args.args[1:]), "mode")
+    found.body[-1] = ast.parse(f"{mode} = flags['training']").body[0]
+    for call in [node for node in ast.walk(train) if isinstance(node, ast.Call) and row_calls.is_super(node.func)]:
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("train", "set_train"):
+            value = call.args[0] if call.args else next((w.value for w in call.keywords), ast.Constant(True))
+            call.func.attr, call.args = "add_flags_recursive", []
+            flags = ast.Dict([None, ast.Constant("training")], [ast.Name("flags", ast.Load()), value])
+            call.keywords = [ast.keyword(None, flags)]
+    documented = ast.get_docstring(train) is not None
+    found.body += train.body[1:] if documented else train.body
+    return found
+
+
+KEPT = ("staticmethod", "classmethod", "property")
+# what torch itself calls as it loads, saves, moves or shows a module, and no part of what it computes
+AROUND = re.compile(r"_?(load|save|register)\w*|state_dict|[sg]et_extra_state|_apply|_version|extra_repr|__\w+__")
+CALLED = ("eval", "__call__")  # by who runs a model; MindSpore has another way
+
+
+def unseen_method(node: ast.FunctionDef, context: Context) -> list[ast.FunctionDef]:
+    """A method that did not run, by what is known of it; one that raises, where that does not suffice. What is around
+    a module and not in what it computes is listed, and so is what did not run of an installed package."""
+    program = context.program
+    if node.name in CALLED:
+        context.missing(node, f"{node.name} of {short(context.owner)}, which torch calls, and MindSpore does not")
+        return []
+    if AROUND.fullmatch(node.name) or INSTALLED.intersection(Path(context.file).parts):
+        program.not_written.setdefault(context.file, {}).setdefault(short(context.owner), []).append(node.name)
+        return []
+    decorators = [ast.unparse(item) for item in node.decorator_list]
+    plain = all(name in KEPT or control_flow.without_gradient_by_decorator(node) for name in decorators)
+    known = all(literal(default)[0] for default in defaults_of(node.args).values())
+    if plain and known:
+        made = rewrite_function(node, node.name, context)
+    else:
+        made = copy.deepcopy(node)
+        why = "its decorators" if known else "the defaults of its arguments"
+        made.body = [control_flow.refused(context.did_not_run(node, f"{why} are not known"), node)]
+        made.decorator_list = [item for item in node.decorator_list if ast.unparse(item) in KEPT]
+    if any(isinstance(statement, ast.Raise) for statement in made.body[-1:]) and len(made.body) <= 2:
+        first = [] if "staticmethod" in decorators else made.args.args[:1]
+        made.args = ast.arguments([], first, ast.arg("args"), [], [], ast.arg("kwargs"), [])
+        if "property" in decorators:
+            made.args.vararg = made.args.kwarg = None
+        made.returns = None
+    return [made]
 
 
 def _normalise(function: ast.FunctionDef, context: Context) -> None:

@@ -31,23 +31,22 @@ from ..observe.observations import (
     of_constant,
 )
 from ..source_files import literal, substitute
-from .context import Context, Namer, ObservedArgument, Unwritable, handles
+from .context import UNSEEN, Asked, Context, Given, Namer, ObservedArgument, Unwritable, by_value, handles
 
+PLACES = ("device", "dtype", "memory_format", "layout")  # None where the constructor that takes one drops it
 SCALED = ("torch.add", "torch.sub")
 STARTING = "msmigrate.nn.starting_at"
 ASKS_WHETHER = ("recompute",)  # verbs that ask of another argument only whether it is given
 
 
-def bind_arguments(
-    row: Row, positional: list[ObservedArgument], named: Mapping[str, ObservedArgument]
-) -> dict[str, ObservedArgument]:
+def bind_arguments(row: Row, positional: list[ObservedArgument], named: Mapping[str, ObservedArgument]) -> Given:
     """The arguments under torch's names; raises CannotWrite for what the row does not know.
 
     `inplace` may be given to a class that has none: one that a variable holds, and that torch did not make after all.
     """
+    given = Given({})
     if takes_anything(row):
-        return {}
-    given: dict[str, ObservedArgument] = {}
+        return given
     waiting = list(positional)
     for argument in row.arguments:
         if not waiting:
@@ -134,7 +133,8 @@ def _scaled(row: Row, given: Mapping[str, ObservedArgument]) -> Mapping[str, Obs
         return given
     product = ast.BinOp(given["alpha"].node, ast.Mult(), given["other"].node)
     rest = {key: item for key, item in given.items() if key != "alpha"}
-    return {**rest, "other": ObservedArgument(product, given["other"].kinds, None)}
+    items = {**rest, "other": ObservedArgument(product, given["other"].kinds, None)}
+    return Given(items, given.by_value if isinstance(given, Given) else None)
 
 
 def keywords_of(
@@ -192,6 +192,8 @@ def _crossed(
 ) -> dict[str, ast.expr]:
     item = given[argument.torch]
     known, value = literal(item.node)
+    if UNSEEN in item.kinds and (argument.verb or argument.values or argument.only or argument.refuse):
+        raise Unwritable(f"{row.torch}: what {argument.torch} is was not seen")
     if argument.torch == "inplace":
         return {}  # the result is the same; what else reads the tensor that torch overwrites, parity shows
     if known:
@@ -205,11 +207,13 @@ def _crossed(
             raise Unwritable(f"{row.torch}: {argument.torch} may be anything here: {argument.why}")
         for constant in item.constants:
             _value(row, argument, constant, given)  # raises where it does not cross
+        by_value(given, argument.torch)
         if not argument.to:
             return {}
     symbolic = VERBS[argument.verb].symbolic if argument.verb else None
     if argument.values or (symbolic is None and argument.verb):
         if item.constants is not None and len(item.constants) == 1:
+            by_value(given, argument.torch)
             return _constant(row, argument, item.constants[0], given, name, every)
         raise Unwritable(f"{row.torch}: {argument.torch} is computed, and crosses by its value")
     if symbolic is not None:
@@ -274,8 +278,12 @@ def _value(row: Row, argument: Argument, value: Any, given: Mapping[str, Observe
             others[key] = item.node
         else:
             others.pop(key, None)
+    asked = Asked({**others, argument.torch: table.plain(value)})
     try:
-        return table.cross(row, argument, {**others, argument.torch: table.plain(value)})
+        found = table.cross(row, argument, asked)
+        for key in asked.names - {argument.torch}:
+            by_value(given, key)
+        return found
     except Unsupported as error:
         raise Unwritable(str(error)) from None
     except KeyError as error:
@@ -324,7 +332,7 @@ def expression(value: Any, name: Namer) -> ast.expr:
     return ast.parse(repr(value), mode="eval").body
 
 
-def arguments_of(row: Row, node: ast.Call, context: Context, *, method: bool = False) -> dict[str, ObservedArgument]:
+def arguments_of(row: Row, node: ast.Call, context: Context, *, method: bool = False) -> Given:
     """What the call gives for each of the row's arguments."""
     positional: list[ObservedArgument] = []
     if method and isinstance(node.func, ast.Attribute):
@@ -416,9 +424,18 @@ def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast
     if plain is not None:
         return plain
     call = write_call(row, arguments, context.name)
+    only_as_seen(arguments, node, context)
     if callees[0] in context.program.translated:  # a class that is made as its base is
         call.func = context.visit(node.func)
     return with_initial_values(row, call, context.name)
+
+
+def only_as_seen(given: Given, node: ast.Call, context: Context) -> None:
+    """Make the new file raise where an argument that crossed by its value has another one than it was seen to have."""
+    for name in sorted(given.by_value):
+        constants = given[name].constants
+        if constants is not None and not (name in PLACES and constants == [None]):
+            context.guard(given[name].node, constants, node)
 
 
 def common_call(node: ast.Call, rows: Mapping[str, Row | None], context: Context) -> ast.Call:
@@ -435,7 +452,9 @@ def common_call(node: ast.Call, rows: Mapping[str, Row | None], context: Context
         if row is None:
             calls.append(context.kept(copied))
         else:
-            calls.append(call_through_variable(row, arguments_of(row, copied, context), context.name, function))
+            arguments = arguments_of(row, copied, context)
+            calls.append(call_through_variable(row, arguments, context.name, function))
+            only_as_seen(arguments, node, context)
     if len({ast.dump(call) for call in calls}) > 1:
         raise Unwritable(f"{' and '.join(rows)} take these arguments each in its own way")
     return calls[0]
@@ -446,7 +465,9 @@ def base(node: ast.Call, context: Context) -> ast.Call:
     row = context.program.torch_base(context.owner)
     if row is None:
         raise Unwritable(f"{ast.unparse(node.func)} of {context.owner}")
-    call = write_call(row, arguments_of(row, node, context), context.name)
+    arguments = arguments_of(row, node, context)
+    call = write_call(row, arguments, context.name)
+    only_as_seen(arguments, node, context)
     call.func = context.generic_visit(node.func)
     return call
 
@@ -461,7 +482,9 @@ def partial(node: ast.Call, context: Context) -> ast.AST:
     if row is None:
         return context.kept(node)
     rest = ast.Call(node.args[0], node.args[1:], node.keywords)
-    found = write_reference(row, arguments_of(row, rest, context), context.name)
+    arguments = arguments_of(row, rest, context)
+    found = write_reference(row, arguments, context.name)
+    only_as_seen(arguments, node, context)
     if name in context.program.translated and isinstance(found, ast.Call):
         found.args[0] = context.visit(node.args[0])
     return found
@@ -471,7 +494,7 @@ def is_variable(function: ast.expr, context: Context) -> bool:
     """Whether what is called is the value of a variable, and no name that a module defines or imports."""
     if isinstance(function, ast.Name):
         return not context.program.is_global(context.file, function.id)
-    if isinstance(function, ast.Subscript):
+    if isinstance(function, (ast.Subscript, ast.IfExp)):
         return True
     return isinstance(function, ast.Attribute) and not any(
         isinstance(kind, (PythonModule, TensorKind)) for kind in kinds_of(function.value)

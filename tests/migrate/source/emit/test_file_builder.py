@@ -107,6 +107,7 @@ def test_what_has_no_row_is_told_with_its_place(source: Emitted) -> None:
     assert "raise NotImplementedError(why)" in source.text
 
 
-def test_what_never_ran_is_not_there(source: Emitted) -> None:
-    assert "Conv2d(width, 10" not in source.text
+def test_what_never_ran_is_read_and_marked(source: Emitted) -> None:
+    old = "if old:\n            # not run\n            self.head = nn.Conv2d(width, 10, 1, pad_mode='valid'"
+    assert old in source.text
     assert "import torch" not in source.text

@@ -1,0 +1,139 @@
+"""Worker: run what was written, and its classes with other arguments, on torch's weights and inputs.
+
+    python -m msmigrate.migrate.source.observe.mindspore_variations_worker FILE.py FOLDER FIRST
+
+FILE.py has the functions variation_0, variation_1 and so on; FOLDER holds for each N that torch could run N.ckpt,
+N.json with the structure of its inputs, and N.npz of torch_variations_worker.py; N.left where it is not to be tried.
+N.out.npz gets the outputs by the same keys.
+Prints one line of JSON: by number None or the error that it raises, from FIRST to the first error: one within
+value_and_grad was seen to make nets fail that come after it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
+
+import mindspore
+import numpy as np
+from mindspore import Tensor, nn, ops
+
+from ...model_spec import place_of, serve
+
+GROWN = 1.05  # as in torch_variations_worker.py
+
+
+def report(file: str, folder: str, first: str) -> dict[str, Any]:
+    """Run every variation from the first on, until one fails."""
+    told: dict[str, str | None] = {}
+    source = importlib.util.spec_from_file_location("variations_written", file)
+    assert source is not None and source.loader is not None
+    module = importlib.util.module_from_spec(source)
+    sys.modules[module.__name__] = module
+    source.loader.exec_module(module)
+    number = int(first)
+    while make := getattr(module, f"variation_{number}", None):
+        if (Path(folder) / f"{number}.left").exists():
+            number += 1
+            continue
+        try:
+            tried(make, Path(folder), number)
+            told[str(number)] = None
+        except Exception as error:
+            words = " ".join(str(error).split("- C++ Call Stack")[0].split())[:300]
+            told[str(number)] = f"{type(error).__name__}: {words}{place_of(error)}"
+            break
+        number += 1
+    return {"told": told}
+
+
+def tried(make: Any, folder: Path, number: int) -> None:
+    """Make a net; where torch's ran, give it the weights, run it, and leave what it gave."""
+    mindspore.set_seed(0)
+    net: nn.Cell = make()
+    structure = folder / f"{number}.json"
+    if not structure.exists():
+        return  # torch does not run so far
+    fill(net, mindspore.load_checkpoint(str(folder / f"{number}.ckpt")))
+    arrays = np.load(folder / f"{number}.npz")
+    before, trained, words = built(json.loads(structure.read_text()), arrays)
+    np.savez(folder / f"{number}.out.npz", **ran(net, before, trained, words))
+
+
+def fill(net: nn.Cell, weights: dict[str, Any]) -> None:
+    """Put the weights into the net's parameters by their paths; raises ValueError where one is left over."""
+    paths: dict[int, list[str]] = {}
+    for path, cell in net.cells_and_names():
+        for name, parameter in cell._params.items():
+            paths.setdefault(id(parameter), []).append(f"{path}.{name}" if path else name)
+    waiting = dict(weights)
+    for path, parameter in net.parameters_and_names():
+        names = [name for name in (path, parameter.name, *paths.get(id(parameter), ())) if name in weights]
+        if not names:
+            raise ValueError(f"{path} is in no weights of torch's")
+        parameter.set_data(Tensor(weights[names[0]].asnumpy(), parameter.dtype))
+        for name in names:
+            waiting.pop(name, None)
+    if waiting:
+        raise ValueError(f"{next(iter(waiting))} of torch's is no parameter")
+
+
+def built(shape: Any, arrays: Any) -> Any:
+    """Inputs of a structure."""
+    ((kind, content),) = shape.items()
+    if kind == "tensor":
+        return Tensor(arrays[f"input/{content}"])
+    if kind == "dict":
+        return {key: built(item, arrays) for key, item in content.items()}
+    if kind == "value":
+        return content
+    items = [built(item, arrays) for item in content]
+    return items if kind == "list" else tuple(items)
+
+
+def ran(net: nn.Cell, before: Any, trained: Any, words: Any) -> dict[str, Any]:
+    """Outputs and the gradient's length, by the keys of torch_variations_worker.py."""
+    net.set_train(False)
+    found = outputs(net(*before, **words), "eval")
+    net.set_train(True)
+    weights = [parameter for parameter in net.get_parameters() if parameter.requires_grad]
+
+    def loss() -> Any:
+        made = tensors(net(*trained, **words))
+        terms = [(o * Tensor(np.cos(1.7 * np.arange(o.size)).reshape(o.shape), o.dtype)).sum() for o in made]
+        return ops.stack(terms).sum() if terms else Tensor(0.0), made
+
+    if weights:
+        (_, made), gradients = mindspore.value_and_grad(loss, None, weights, has_aux=True)()
+        squares = [float((g.asnumpy().astype(np.float64) ** 2).sum()) for g in gradients]
+        found["gradient"] = np.array(sum(squares) ** 0.5)
+    else:
+        made = tensors(net(*trained, **words))
+    found |= outputs(made, "train")
+    for parameter in weights:
+        parameter.set_data(Tensor(parameter.asnumpy() * np.float32(GROWN), parameter.dtype))
+    net.set_train(False)
+    return found | outputs(net(*before, **words), "after")
+
+
+def tensors(value: Any) -> list[Tensor]:
+    """The tensors of floating-point numbers in an output, in order."""
+    if isinstance(value, Tensor):
+        return [value] if "Float" in str(value.dtype) else []
+    values = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return [tensor for item in values for tensor in tensors(item)]
+
+
+def outputs(value: Any, mode: str) -> dict[str, Any]:
+    """The same, by mode and number."""
+    return {f"{mode}/{n}": tensor.asnumpy() for n, tensor in enumerate(tensors(value))}
+
+
+if __name__ == "__main__":
+    serve(report)

@@ -1,0 +1,169 @@
+"""Worker: build a torch model, and its class with other arguments, run each, and leave weights and outputs in a folder.
+
+    python -m msmigrate.migrate.source.observe.torch_variations_worker model.py:build FOLDER PLAN.json [1x3x64x64]
+
+PLAN.json lists what to try: `made`, how the model is made (see observations.py; null for what the function returns),
+and `without`, how many of its last inputs are left out. Each runs in evaluation mode, in training mode with a gradient,
+and in evaluation mode once more with every weight a little larger, so that what a step leaves behind is seen. N.pth
+gets the weights, N.npz inputs and outputs. Prints one line of JSON: for each the classes of its modules, the structure
+of its inputs and whether training is random, or the error that it `raises`, and whether as it is made or run; those for
+which there was no time are `left`.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import json
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils import _pytree as pytree
+
+from ...checkpoint.torch_model_worker import public_name
+from ...model_spec import parse, place_of, serve
+from ...torch_models import builder, inputs_for, quietly, split, twice
+from .observations import EnumMember, Items, Made, Pairs, Reference, from_json
+from .torch_simplified_transformers import for_training
+
+GROWN = 1.05  # the weights before the last run, of what they were
+SECONDS = 45.0  # after which nothing more is begun
+LARGE = 20_000_000  # weights of a model that is tried as it is alone, and in float32
+
+
+def report(text: str, folder: str, plan: str, *shapes: str) -> dict[str, Any]:
+    """Try what the plan lists; raises BadInput where there is no model."""
+    quietly()
+    spec, began = parse(text), time.monotonic()
+    make = builder(spec)
+    torch.manual_seed(0)
+    model, returned = split(make())
+    inputs = inputs_for(spec, model, shapes, returned)
+    large = sum(p.numel() for p in model.parameters()) > LARGE
+    found: list[dict[str, Any]] = []
+    for number, one in enumerate(json.loads(Path(plan).read_text())):
+        past = number and (large or time.monotonic() - began > SECONDS)
+        if past or one["without"] > len(inputs.eval):
+            found.append({"left": True})
+            continue
+        stage = "made"
+        try:
+            torch.manual_seed(0)
+            model = split(make())[0] if one["made"] is None else made_of(from_json(one["made"]))
+            stage = "run"
+            kept = slice(0, len(inputs.eval) - one["without"])
+            given = [(*part[kept],) for part in (inputs.eval, inputs.train)]
+            found.append(tried(model, given, inputs.kwargs, Path(folder) / str(number), large))
+        except Exception as error:
+            words = " ".join(str(error).split())[:200]
+            found.append({"raises": f"{type(error).__name__}: {words}{place_of(error)}", "stage": stage})
+    return {"tried": found}
+
+
+def made_of(value: Any) -> Any:
+    """The object of a construction."""
+    match value:
+        case Made(function, args, kwargs):
+            return named(function)(*map(made_of, args), **{key: made_of(item) for key, item in kwargs})
+        case Items(kind, items):
+            return (list if kind == "list" else tuple)(map(made_of, items))
+        case Pairs(pairs):
+            return {made_of(key): made_of(item) for key, item in pairs}
+        case Reference(name):
+            return named(name)
+        case EnumMember(cls, name):
+            return getattr(named(cls), name)
+    return value
+
+
+def named(name: str) -> Any:
+    """A class or a function by its qualified name."""
+    module, _, last = name.rpartition(".")
+    return getattr(importlib.import_module(module), last)
+
+
+def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, large: bool) -> dict[str, Any]:
+    """Run a model, and leave what it gave."""
+    for_training(model)
+    with torch.no_grad():  # a fresh net's ones and zeros would hide what is swapped
+        for tensor in (*model.parameters(), *model.buffers()):
+            if tensor.is_floating_point():
+                tensor += 0.02 * torch.rand_like(tensor)
+    torch.save(model.state_dict(), to.with_suffix(".pth"))
+    classes = {
+        path: [public_name(cls) for cls in type(module).__mro__ if cls is not object]
+        for path, module in model.named_modules(remove_duplicate=False)
+    }
+    fresh = copy.deepcopy(model)
+    try:
+        copy.deepcopy(model).train()(*copy.deepcopy(given[1]), **words)
+    except Exception:  # one image is too few for a batch's statistics
+        given = [given[0], tuple(pytree.tree_map_only(torch.Tensor, twice, part) for part in given[1])]
+    plain = ran(fresh, given, words, 1)
+    again = ran(copy.deepcopy(model), given, words, 2)
+    same = all(np.array_equal(again[key], value) for key, value in plain.items())
+    arrays = {f"plain/{key}": value for key, value in plain.items()}
+    if not large:
+        with suppress(Exception):  # a model that says float32 somewhere
+            wide, wide_words = pytree.tree_map_only(torch.Tensor, _double, (given, words))
+            exact = ran(copy.deepcopy(model).double(), wide, wide_words, 1)
+            arrays |= {f"exact/{key}": value for key, value in exact.items()}
+    leaves: list[torch.Tensor] = []
+    structure = shape_of((*given, dict(words)), leaves)
+    arrays |= {f"input/{n}": leaf.numpy() for n, leaf in enumerate(leaves)}
+    np.savez(to.with_suffix(".npz"), **arrays)
+    return {"classes": classes, "inputs": structure, "random": not same}
+
+
+def _double(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.double() if tensor.is_floating_point() else tensor
+
+
+def shape_of(value: Any, leaves: list[torch.Tensor]) -> Any:
+    """The structure of inputs as JSON: tensors by their number among the leaves, to which they are added."""
+    if isinstance(value, torch.Tensor):
+        leaves.append(value)
+        return {"tensor": len(leaves) - 1}
+    if isinstance(value, (list, tuple)):
+        return {"tuple" if isinstance(value, tuple) else "list": [shape_of(item, leaves) for item in value]}
+    if isinstance(value, dict):
+        return {"dict": {key: shape_of(item, leaves) for key, item in value.items()}}
+    return {"value": value}
+
+
+def ran(model: torch.nn.Module, given: list[Any], words: Any, seed: int) -> dict[str, Any]:
+    """The outputs before training, in it, and after it with larger weights; and the gradient's length."""
+    torch.manual_seed(seed)
+    found = outputs(model.eval()(*copy.deepcopy(given[0]), **words), "eval")
+    made = model.train()(*copy.deepcopy(given[1]), **words)
+    found |= outputs(made, "train")
+    factors = ((o, torch.cos(1.7 * torch.arange(o.numel(), dtype=o.dtype))) for o in tensors(made) if o.requires_grad)
+    terms = [(o * factor.reshape(o.shape)).sum() for o, factor in factors]
+    if terms:
+        torch.stack(terms).sum().backward()
+        squares = [float((p.grad.double() ** 2).sum()) for p in model.parameters() if p.grad is not None]
+        found["gradient"] = np.array(sum(squares) ** 0.5)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.requires_grad:
+                parameter *= GROWN
+    return found | outputs(model.eval()(*copy.deepcopy(given[0]), **words), "after")
+
+
+def tensors(value: Any) -> list[torch.Tensor]:
+    """The tensors of floating-point numbers in an output, in order."""
+    leaves = pytree.tree_leaves(dict(value) if isinstance(value, dict) else value)
+    return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()]
+
+
+def outputs(value: Any, mode: str) -> dict[str, Any]:
+    """The same, by mode and number."""
+    return {f"{mode}/{n}": tensor.detach().numpy().copy() for n, tensor in enumerate(tensors(value))}
+
+
+if __name__ == "__main__":
+    serve(report)

@@ -1,0 +1,450 @@
+"""What did not run, read instead: what its expressions would be, as far as the names in them tell.
+
+A branch that configuration decided against is part of a class all the same. Its names are looked up where they were
+seen: what an attribute was in another method, a variable in another line, and what a file imports. An expression of
+which that tells nothing is an error here, and the branch raises in the new file.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+import sys
+from collections.abc import Sequence
+from typing import Literal
+
+from ..library_names import CELL_METHODS, CONTAINERS, COUNTERPARTS, TABLES, TENSOR, is_dtype, telling_method
+from ..observe.instrument import EXPRESSIONS
+from ..observe.observations import (
+    NONE,
+    CallableKind,
+    DictKind,
+    DtypeKind,
+    Kind,
+    ModuleKind,
+    ObjectKind,
+    Observed,
+    PlainKind,
+    PythonModule,
+    SequenceKind,
+    SizeKind,
+    TensorKind,
+    kinds_of,
+    of_constant,
+    set_callee,
+    set_kinds,
+)
+from ..source_files import literal
+from .context import UNSEEN, Context, Unwritable, has_handler, row_of
+
+MOST = 99  # dimensions of a tensor of which nothing is known, so that no way of writing is chosen for few of them
+SOME_TENSOR = TensorKind("float32", MOST)
+SAFE = {*dir(builtins)} - {"eval", "exec", "super", "locals", "globals", "vars", "dir", "open", "input", "setattr"}
+OF_BUILTINS = {"int": "int", "len": "int", "round": "int", "float": "float", "bool": "bool", "isinstance": "bool"}
+OF_BUILTINS |= {"str": "str", "hasattr": "bool", "callable": "bool"}
+OF_TENSORS: dict[str, Kind] = {
+    **{name: PlainKind("int") for name in ("dim", "ndimension", "numel", "nelement", "ndim")},
+    **dict.fromkeys(("T", "mT", "H", "data", "grad"), SOME_TENSOR),
+    "shape": SizeKind(MOST),
+    "dtype": DtypeKind(),
+    "item": PlainKind("float"),
+    "device": UNSEEN,
+}
+QUESTIONS = {name for name in TABLES["framework_questions"] if name.startswith(("torch.jit.", "torch.compiler."))}
+MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")
+TELLING = {"size", "dim", "numel", "new_zeros", "new_ones", "new_full", "new_empty", "new_tensor", "masked_fill"}
+PARAMETERS = {"weight", "bias", "running_mean", "running_var"}
+STATEMENTS = (
+    *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.If, ast.For, ast.Raise, ast.Pass, ast.Assert),
+    *(ast.Continue, ast.Break),
+)
+
+
+def was_observed(node: ast.expr) -> bool:
+    """Whether an expression was evaluated; a constant counts as such."""
+    return bool(kinds_of(node)) if isinstance(node, EXPRESSIONS) else True
+
+
+def unseen_expression(node: ast.expr, context: Context) -> ast.expr:
+    """An expression that did not run, rewritten; raises Unwritable where too little is known of it."""
+    found = copy.deepcopy(node)
+    Reader(context).expression(found)
+    with context.strictly():
+        made: ast.expr = context.visit(found)
+    return made
+
+
+def writable(node: ast.expr, context: Context) -> bool:
+    """Whether all of an expression that ran has a counterpart."""
+    try:
+        with context.strictly():
+            context.visit(copy.deepcopy(node))
+    except Unwritable:
+        return False
+    return True
+
+
+def unseen_statements(body: Sequence[ast.stmt], reader: Reader, *, checks: bool) -> list[ast.stmt]:
+    """Statements that did not run, with what they would be noted; raises Unwritable where too little is known.
+
+    checks: whether assertions stay.
+    """
+    found = [copy.deepcopy(one) for statement in body for one in _tried(statement)]
+    found = [statement for statement in found if checks or not isinstance(statement, ast.Assert)]
+    reader.block(found)
+    with reader.context.strictly():
+        for statement in copy.deepcopy(found):
+            reader.context.statement(statement)
+    return found
+
+
+def _tried(statement: ast.stmt) -> list[ast.stmt]:
+    """A statement; what it tries, where it gives one error for another."""
+    if isinstance(statement, ast.Try) and all(isinstance(one.body[-1], ast.Raise) for one in statement.handlers):
+        return [*statement.body, *statement.orelse, *statement.finalbody]
+    return [statement]
+
+
+class Reader:
+    """Notes with expressions that did not run what they would be, and what they would call."""
+
+    def __init__(self, context: Context) -> None:
+        self.context, self.program = context, context.program
+        self.resolve = context.program.names(context.file).name
+        self.variables: dict[str, list[Kind]] = {}
+        if any(context.owner in bases for bases in self.program.facts.classes.values()):
+            self.variables["self"] = [ModuleKind(context.owner)]
+        for inner in ast.walk(context.function) if context.function is not None else ():
+            if isinstance(inner, ast.Name):
+                self._know(inner.id, [kind for kind in kinds_of(inner) if kind != NONE])
+            elif isinstance(inner, ast.arg) and inner.annotation is not None:
+                hint = ast.unparse(inner.annotation)
+                if hint in ("torch.Tensor", "Tensor"):
+                    self._know(inner.arg, [SOME_TENSOR])
+                elif hint in ("int", "float", "bool", "str"):
+                    self._know(inner.arg, [PlainKind(hint)])
+            elif isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name):
+                telling = inner.attr in TELLING or telling_method(inner.attr) == TENSOR
+                if telling and inner.value.id != "self":
+                    self.variables.setdefault(inner.value.id, [SOME_TENSOR])
+
+    def _know(self, name: str, kinds: Sequence[Kind]) -> None:
+        kinds = [kind for kind in kinds if kind != UNSEEN] or ([] if name in self.variables else kinds)
+        if kinds:
+            before = [kind for kind in self.variables.get(name, ()) if kind != UNSEEN]
+            self.variables[name] = list(dict.fromkeys([*before, *kinds]))
+
+    def block(self, body: Sequence[ast.stmt]) -> None:
+        """Read statements in their order."""
+        for statement in body:
+            if not isinstance(statement, STATEMENTS):
+                raise Unwritable(f"{type(statement).__name__} in what did not run")
+            if isinstance(statement, ast.For):
+                self.stored(statement.target, self.items(self.expression(statement.iter)))
+            elif isinstance(statement, (ast.If, ast.Assert)):
+                self.expression(statement.test)
+            elif isinstance(statement, ast.Raise):
+                continue  # its text is kept where it is Python's own
+            else:
+                value = getattr(statement, "value", None)
+                kinds = [] if value is None else self.expression(value)
+                targets = getattr(statement, "targets", [getattr(statement, "target", None)])
+                for target in targets:
+                    if isinstance(target, ast.expr):
+                        if isinstance(statement, ast.AugAssign):
+                            self._augmented(target)
+                        self.stored(target, kinds)
+            for part in ("body", "orelse"):
+                self.block(getattr(statement, part, []))
+
+    def _augmented(self, target: ast.expr) -> None:
+        there = copy.deepcopy(target)
+        if not isinstance(target, (ast.Name, ast.Attribute)):
+            raise Unwritable(f"{ast.unparse(target)} is changed in what did not run")
+        there.ctx = ast.Load()  # type: ignore[attr-defined]
+        set_kinds(target, self.expression(there))
+
+    def stored(self, target: ast.expr, kinds: list[Kind]) -> None:
+        """Note what a variable would be."""
+        if isinstance(target, ast.Name):
+            self._know(target.id, kinds)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            for item in target.elts:
+                self.stored(item, self.items(kinds))
+        elif isinstance(target, ast.Attribute) and not isinstance(target.value, ast.Name):
+            self.expression(target.value)
+        elif isinstance(target, ast.Subscript):
+            owner = self.expression(target.value)
+            self.expression(target.slice)
+            index = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+            alone = isinstance(target.value, ast.Name) and not any(isinstance(item, ast.Slice) for item in index)
+            if UNSEEN in owner or (not alone and any(isinstance(kind, TensorKind) for kind in owner)):
+                raise Unwritable(f"{ast.unparse(target)} is written to in what did not run")
+
+    def items(self, kinds: Sequence[Kind]) -> list[Kind]:
+        """What one gets of something by number, or in a loop."""
+        found: list[Kind] = []
+        for kind in kinds:
+            if isinstance(kind, TensorKind):
+                found.append(SOME_TENSOR)
+            elif isinstance(kind, SizeKind):
+                found.append(PlainKind("int"))
+            elif isinstance(kind, SequenceKind) and kind.items:
+                found += kind.items
+            elif isinstance(kind, ModuleKind) and kind.cls in CONTAINERS:
+                found.append(ModuleKind("torch.nn.Module"))
+            elif isinstance(kind, ModuleKind):
+                found.append(SOME_TENSOR)
+            else:
+                found.append(UNSEEN)
+        return list(dict.fromkeys(found))
+
+    def expression(self, node: ast.expr) -> list[Kind]:
+        """What an expression would be; notes it with all of its parts. Raises Unwritable."""
+        if isinstance(node, EXPRESSIONS) and kinds_of(node):
+            return kinds_of(node)
+        found = self._read(node)
+        if isinstance(node, EXPRESSIONS) and not kinds_of(node):
+            set_kinds(node, found)
+        return found
+
+    def _read(self, node: ast.expr) -> list[Kind]:
+        match node:
+            case ast.Constant():
+                return [of_constant(node.value)]
+            case ast.Name():
+                return self._name(node)
+            case ast.Attribute():
+                return self._attribute(node)
+            case ast.Call():
+                return self._call(node)
+            case ast.Subscript():
+                kinds = self.expression(node.value)
+                self.expression(node.slice)
+                whole = isinstance(node.slice, ast.Slice) and not any(isinstance(k, ModuleKind) for k in kinds)
+                return kinds if whole else self.items(kinds)
+            case ast.Tuple() | ast.List():
+                kinds = list(dict.fromkeys(kind for item in node.elts for kind in self.expression(item)))
+                return [SequenceKind("list" if isinstance(node, ast.List) else "tuple", tuple(kinds))]
+            case ast.Dict() if None not in node.keys:
+                for key, value in zip(node.keys, node.values, strict=True):
+                    self.expression(key or value)
+                    self.expression(value)
+                return [UNSEEN]
+            case ast.BoolOp():
+                return list(dict.fromkeys(kind for value in node.values for kind in self.expression(value)))
+            case ast.IfExp():
+                self.expression(node.test)
+                return list(dict.fromkeys([*self.expression(node.body), *self.expression(node.orelse)]))
+            case ast.ListComp(generators=[one]) | ast.GeneratorExp(generators=[one]):
+                self.stored(one.target, self.items(self.expression(one.iter)))
+                for test in one.ifs:
+                    self.expression(test)
+                return [SequenceKind("list", tuple(self.expression(node.elt)))]
+            case ast.Lambda() | ast.NamedExpr() | ast.Await() | ast.Yield() | ast.YieldFrom():
+                raise Unwritable(f"{ast.unparse(node)} did not run")
+            case ast.UnaryOp() | ast.BinOp() | ast.Compare() | ast.Slice() | ast.Starred() | ast.JoinedStr():
+                return self._operation(node)
+            case ast.FormattedValue():
+                self.expression(node.value)
+                return [PlainKind("str")]
+        raise Unwritable(f"{ast.unparse(node)} did not run")
+
+    def _operation(self, node: ast.expr) -> list[Kind]:
+        inside = [self.expression(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
+        kinds = [kind for part in inside for kind in part]
+        if isinstance(node, ast.JoinedStr):
+            return [PlainKind("str")]
+        if any(isinstance(kind, TensorKind) for kind in kinds):
+            return [SOME_TENSOR]
+        if isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
+            return [PlainKind("bool")]
+        same = {*kinds}
+        return [*same] if len(same) == 1 else [UNSEEN]
+
+    def _name(self, node: ast.Name) -> list[Kind]:
+        if node.id in self.context.local:
+            return list(self.variables.get(node.id, [UNSEEN]))
+        if name := self.resolve(node):
+            return self._of_file(name, node)
+        if node.id in SAFE:
+            return [CallableKind("function", f"builtins.{node.id}")]
+        constant = self.program.origin(self.context.file, node.id)
+        if constant is None or not literal(constant.node.value)[0]:
+            raise Unwritable(f"what {node.id} is was not seen")
+        return [of_constant(constant.value)]
+
+    def _of_file(self, name: str, node: ast.expr) -> list[Kind]:
+        """What a name of the file's top is, by its full name."""
+        package = name.partition(".")[0]
+        ran = name in self.program.functions or f"{name}.__init__" in self.program.functions
+        if ran or f"{name}.forward" in self.program.functions:
+            self.program.define(name)
+            return [CallableKind("class" if name in self.program.owners else "function", name)]
+        if name in self.program.translated:
+            raise Unwritable(f"{ast.unparse(node)} did not run")
+        if name.startswith("torch.") and is_dtype(name.removeprefix("torch.")):
+            return [DtypeKind()]
+        row = row_of(name) if package in ("torch", "torchvision", "timm") else None
+        if row is not None or name in COUNTERPARTS:
+            what: Literal["class", "function"] = "function" if row is not None and row.kind == "function" else "class"
+            return [CallableKind(what, name)]
+        if name in MODULES:
+            return [PythonModule(name)]
+        if package in sys.stdlib_module_names:
+            return [PythonModule(name)] if name == package else [UNSEEN]
+        raise Unwritable(f"{ast.unparse(node)} did not run")
+
+    def _attribute(self, node: ast.Attribute) -> list[Kind]:
+        root = node.value
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        own = isinstance(root, ast.Name) and root.id in self.context.local
+        if not own and (name := self.resolve(node)):
+            if isinstance(node.value, (ast.Name, ast.Attribute)):
+                set_kinds(node.value, [PythonModule(self.resolve(node.value))])
+            return self._of_file(name, node)
+        first, _, path = ast.unparse(node).partition(".")
+        if first == "self" and (seen := self.program.attributes(self.context.owner).get(path)):
+            if node.value != root:
+                self.expression(node.value)
+            return seen
+        if isinstance(node.value, ast.Name) and first == "self":
+            return [UNSEEN]
+        found: list[Kind] = []
+        for kind in self.expression(node.value):
+            if isinstance(kind, TensorKind) and node.attr in OF_TENSORS:
+                found.append(OF_TENSORS[node.attr])
+            elif isinstance(kind, ModuleKind) and node.attr in PARAMETERS:
+                found.append(TensorKind("float32", MOST, parameter=True))
+            elif isinstance(kind, ModuleKind) and kind.cls in self.program.translated:
+                found += self.program.attributes(kind.cls).get(node.attr) or [UNSEEN]
+            elif isinstance(kind, ObjectKind) and kind != UNSEEN:
+                found.append(UNSEEN)
+            else:
+                raise Unwritable(f"what {ast.unparse(node)} is was not seen")
+        return list(dict.fromkeys(found))
+
+    def _call(self, node: ast.Call) -> list[Kind]:
+        names, gives = self._called(node)
+        if not names:
+            raise Unwritable(f"{ast.unparse(node.func)} did not run")
+        if all(map(QUESTIONS.__contains__, names)):  # of torch's compilers, which are not at work
+            vars(node)["observed"] = Observed(kinds=[PlainKind("bool")], constants=[False])
+            set_callee(node.func, *names)
+            return gives
+        if isinstance(node.func, EXPRESSIONS):
+            if not kinds_of(node.func):
+                set_kinds(node.func, [UNSEEN])
+            set_callee(node.func, *names)
+        for part in (*node.args, *(word.value for word in node.keywords)):
+            self.expression(part)
+        return gives
+
+    def _called(self, node: ast.Call) -> tuple[list[str], list[Kind]]:
+        """The names of what a call would call, and what it would give."""
+        function = node.func
+        own = not isinstance(function, ast.Name) or function.id in self.context.local or self.resolve(function)
+        if isinstance(function, ast.Name) and not own and function.id in SAFE:
+            known = OF_BUILTINS.get(function.id)
+            return [f"builtins.{function.id}"], [UNSEEN if known is None else PlainKind(known)]
+        if isinstance(function, ast.Attribute) and not self._in_module(function):
+            return self._method(function)
+        kinds = self.expression(function)
+        names: list[str] = []
+        gives: list[Kind] = []
+        for kind in kinds:
+            if isinstance(kind, ModuleKind):
+                names.append(f"module {kind.cls}")
+                gives.append(SOME_TENSOR)
+            elif isinstance(kind, CallableKind) and kind.what != "partial":
+                names.append(self._known(kind.name))
+                gives += self._given(kind.name)
+            elif isinstance(function, (ast.Name, ast.Attribute)) and self._of_python(self.resolve(function)):
+                names.append(self.resolve(function))
+                gives.append(UNSEEN)
+            else:
+                return [], []
+        return names, list(dict.fromkeys(gives))
+
+    def _in_module(self, function: ast.Attribute) -> bool:
+        """Whether it is a function of a module that the file imports."""
+        root: ast.expr = function
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        return isinstance(root, ast.Name) and root.id not in self.context.local and bool(self.resolve(function))
+
+    def _of_python(self, name: str) -> bool:
+        return name.partition(".")[0] in ("math", "functools", "itertools", "operator")
+
+    def _known(self, name: str) -> str:
+        """The name, of what has a row or is translated too; raises Unwritable."""
+        if name in self.program.translated or name.startswith("builtins."):
+            return name
+        if self.program.row(name) is None and name not in COUNTERPARTS and not _handled(name):
+            raise Unwritable(f"{name} has no row in the mapping table")
+        return name
+
+    def _given(self, name: str) -> list[Kind]:
+        """What a class or a function gives."""
+        row = self.program.row(name)
+        if name in COUNTERPARTS or (row is not None and row.kind == "layer"):
+            return [ModuleKind(name)]
+        if name in self.program.translated:
+            modules = any(name in bases for bases in self.program.facts.classes.values())
+            return [ModuleKind(name) if modules else UNSEEN]
+        return [SOME_TENSOR]
+
+    def _method(self, function: ast.Attribute) -> tuple[list[str], list[Kind]]:
+        """A method, or a module that is called as an attribute."""
+        if isinstance(function.value, ast.Name) and function.value.id == "self":
+            kinds = self.program.attributes(self.context.owner).get(function.attr, [])
+            if kinds and all(isinstance(kind, ModuleKind) for kind in kinds):
+                set_kinds(function, kinds)
+                return [f"module {kind.cls}" for kind in kinds if isinstance(kind, ModuleKind)], [SOME_TENSOR]
+            for base in self.program.facts.bases(self.context.owner):
+                if f"{base}.{function.attr}" in self.program.functions:
+                    return [f"{base}.{function.attr}"], [UNSEEN]
+                module, _, name = base.rpartition(".")
+                file = self.program.modules.get(module)
+                own = None if file is None else self.program.class_node(file, name)
+                if any(isinstance(n, ast.FunctionDef) and n.name == function.attr for n in (own.body if own else ())):
+                    return [f"{base}.{function.attr}"], [UNSEEN]
+                if base.startswith("torch.nn.Module"):
+                    return [self._known(f"torch.nn.Module.{function.attr}")], [UNSEEN]
+        names: list[str] = []
+        gives: list[Kind] = []
+        for kind in self.expression(function.value):
+            match kind:
+                case TensorKind():
+                    sizes = PlainKind("int") if function.attr == "stride" else SizeKind(MOST)
+                    gives.append(OF_TENSORS.get(function.attr, sizes if function.attr == "size" else SOME_TENSOR))
+                    names.append(self._known(f"torch.Tensor.{function.attr}"))
+                case ModuleKind(cls) if cls in self.program.translated:
+                    inner = self.program.attributes(cls).get(function.attr, [])
+                    if not inner or not all(isinstance(one, ModuleKind) for one in inner):
+                        return [], []
+                    names += [f"module {one.cls}" for one in inner if isinstance(one, ModuleKind)]
+                    gives.append(SOME_TENSOR)
+                case ModuleKind(cls) if cls in CONTAINERS and function.attr in ("append", "extend"):
+                    names.append(f"{cls}.{function.attr}")
+                    gives.append(UNSEEN)
+                case PlainKind("str"):
+                    names.append(f"builtins.str.{function.attr}")
+                    gives.append(UNSEEN)
+                case SequenceKind("list") if function.attr in ("append", "extend"):
+                    names.append(f"builtins.list.{function.attr}")
+                    gives.append(NONE)
+                case DictKind():
+                    names.append(f"builtins.dict.{function.attr}")
+                    gives.append(UNSEEN)
+                case _:
+                    return [], []
+        return names, list(dict.fromkeys(gives))
+
+
+def _handled(name: str) -> bool:
+    """Whether a call of this name has a handler of its own."""
+    owner, _, method = name.rpartition(".")
+    return has_handler(name) or owner == "torch.nn.init" or (owner == "torch.nn.Module" and method in CELL_METHODS)

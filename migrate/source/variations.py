@@ -1,0 +1,218 @@
+"""What was written next to torch's, as it is and with other arguments: both compute the same, or the new one raises.
+
+A class is more than the one object that ran. For each argument of the model's class, and each field of its
+configuration, that is a number, a word or a switch, both sides are made with another value and run on the same weights
+and inputs. Last, inputs that may be left out are.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..checkpoint.convert import convert
+from ..model_spec import ask, ask_worker
+from .observe.observations import NONE, Made, kinds_of, to_json
+from .source_files import SourceFiles, defaults_of, literal
+
+TORCH, MINDSPORE = (f"source.observe.{name}_variations_worker" for name in ("torch", "mindspore"))
+MOST = 12  # variations of one model
+NOISE, LEAST = 50, 2e-4  # how far apart values may be: of torch's own noise, and of the largest value
+ROUGH = 0.05  # how far apart the lengths of gradients may be, which kinks move
+
+
+@dataclass(frozen=True)
+class Variation:
+    """One way of making the model: in words, its construction, how many inputs are left out, and MindSpore's source."""
+
+    text: str
+    made: Made | None = None
+    without: int = 0
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of one: `same`, `refused` (the new one raises), `both` (raise), `left` (no time), or `differs`."""
+
+    text: str
+    verdict: str
+    why: str = ""
+
+
+def variations(facts: SourceFiles) -> list[Variation]:
+    """The model as it is, and what may be varied in it."""
+    root, found = facts.facts.root, [Variation("as it is")]
+    found += [Variation(f"without {name}", without=n) for n, name in enumerate(_optional(facts), 1)]
+    if isinstance(root, Made) and root.changes is None:
+        found += [Variation(text, made) for text, made in _varied(root, facts) if _plain(made)]
+    return found[:MOST]
+
+
+def _optional(facts: SourceFiles) -> list[str]:
+    """The inputs that were given, and that have a default, from the last one on."""
+    owner = facts.facts.root.function if isinstance(facts.facts.root, Made) else ""
+    forward = next((f for b in facts.facts.bases(owner) if (f := facts.functions.get(f"{b}.forward"))), None)
+    node = None if forward is None else facts.node(forward)
+    if node is None:
+        return []
+    seen = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and {*kinds_of(n)} - {NONE}}
+    takes = [item.arg for item in node.args.args if item.arg != "self"]
+    given = [name for name in takes if name in seen]
+    found: list[str] = []
+    while given and given == takes[: len(given)] and given[-1] in defaults_of(node.args):
+        found.append(given.pop())
+    return found
+
+
+def _plain(value: Any) -> bool:
+    """Whether a construction is of values and of classes of these alone, so that it can be made anew anywhere."""
+    if isinstance(value, Made):
+        return value.changes is None and all(map(_plain, (*value.args, *(item for _, item in value.kwargs))))
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def _varied(made: Made, facts: SourceFiles, outer: str = "") -> Iterator[tuple[str, Made]]:
+    """A construction with another value for one of its arguments, or of its configuration's."""
+    takes = facts.signature(made.function)
+    names = facts.parameters(made.function)
+    defaults = {
+        k: v for k, n in (defaults_of(takes) if takes else {}).items() if (v := _value(n, made, facts)) is not None
+    }
+    known = facts.facts.configurations.get(made.function)
+    if takes is None:
+        names, defaults = _fields(made.function, facts)
+    if known is not None:
+        defaults = {}
+    given = {**dict(zip(names, made.args, strict=False)), **dict(made.kwargs)}
+    for name, value in {**defaults, **given}.items():
+        if isinstance(value, Made):
+            for text, inner in _varied(value, facts, f"{name}."):
+                yield text, _with(made, names, name, inner)
+        for other in _others(name, value, facts):
+            yield f"{outer}{name}={other!r}", _with(made, names, name, other)
+
+
+def _value(node: ast.expr, made: Made, facts: SourceFiles) -> Any:
+    """The number, word or switch that a default is, also by a name of its file's top; None for any other."""
+    file = facts.modules.get(made.function.rpartition(".")[0])
+    origin = facts.origin(file, node.id) if file is not None and isinstance(node, ast.Name) else None
+    return literal(node)[1] if origin is None else origin.value
+
+
+def _fields(cls: str, facts: SourceFiles) -> tuple[list[str], dict[str, Any]]:
+    """The fields of a dataclass in their order, and the defaults that are plain."""
+    module, _, name = cls.rpartition(".")
+    file = facts.modules.get(module)
+    node = None if file is None else facts.class_node(file, name)
+    lines = [line for line in (node.body if node is not None else ()) if isinstance(line, ast.AnnAssign)]
+    fields = {line.target.id: literal(line.value) for line in lines if isinstance(line.target, ast.Name)}
+    return list(fields), {name: value for name, (known, value) in fields.items() if known and value is not None}
+
+
+def _with(made: Made, names: Sequence[str], name: str, value: Any) -> Made:
+    """The construction with another value for one argument."""
+    if name in names[: len(made.args)]:
+        place = names.index(name)
+        return replace(made, args=(*made.args[:place], value, *made.args[place + 1 :]), id=None)
+    return replace(made, kwargs=(*((k, v) for k, v in made.kwargs if k != name), (name, value)), id=None)
+
+
+def _others(name: str, value: Any, facts: SourceFiles) -> list[Any]:
+    """Other values of an argument: the other answer, twice the number, the words that it is compared with."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int):
+        return [2 * value] if value else [1]
+    if isinstance(value, float):
+        return [value / 2] if value else [0.1]
+    if isinstance(value, str):
+        words = _words(name, facts)
+        return [word for word in (*words, *([f"no_{value}"] if words else ())) if word != value][:3]
+    return []
+
+
+def _words(name: str, facts: SourceFiles) -> list[str]:
+    """The words that an argument, or an attribute of its name, is compared with, or that are looked up by it."""
+    found: dict[str, None] = {}
+    for file in {function.file for function in facts.facts.functions}:
+        for node in ast.walk(facts.tree(file)):
+            about, among = (node.left, node.comparators) if isinstance(node, ast.Compare) else (None, [])
+            if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Dict):
+                about, among = node.slice, [key for key in node.value.keys if key is not None]
+            if about is not None and ast.unparse(about).rpartition(".")[2] == name:
+                values = [part.value for one in among for part in ast.walk(one) if isinstance(part, ast.Constant)]
+                found |= dict.fromkeys(value for value in values if isinstance(value, str))
+    return list(found)
+
+
+def try_variations(
+    model: str, shapes: Sequence[str], text: str, maker: str, plan: Sequence[Variation], folder: Path
+) -> list[Tried]:
+    """Run every variation in both frameworks. text: the new source; maker: the function in it that makes the model.
+
+    Raises WorkerFailed, BadInput.
+    """
+    folder.mkdir()
+    (folder / "plan.json").write_text(json.dumps([{"made": to_json(v.made), "without": v.without} for v in plan]))
+    theirs = ask(TORCH, model, "convert-model", str(folder), str(folder / "plan.json"), *shapes)["tried"]
+    for number, one in enumerate(theirs):
+        if "inputs" in one:
+            (folder / f"{number}.json").write_text(json.dumps(one["inputs"]))
+            convert(folder / f"{number}.pth", folder / f"{number}.ckpt", owners=one["classes"])
+        elif "left" in one or one["stage"] == "run":
+            (folder / f"{number}.left").touch()
+    makers = (f"def variation_{n}():\n    return {v.source or f'{maker}()'}" for n, v in enumerate(plan))
+    written = folder / "written.py"
+    written.write_text("\n\n\n".join((text.rstrip("\n"), *makers)) + "\n")
+    ours: dict[str, str | None] = {}
+    first = 0
+    while first < len(plan):
+        told = ask_worker(MINDSPORE, [str(written), str(folder), str(first)], f"running {maker}")["told"]
+        if not told:
+            break
+        ours |= told
+        first = max(map(int, told)) + 1
+    return [_judged(v.text, theirs[n], ours.get(str(n)), folder / str(n)) for n, v in enumerate(plan)]
+
+
+def _judged(text: str, theirs: dict[str, Any], ours: str | None, at: Path) -> Tried:
+    if "left" in theirs:
+        return Tried(text, "left", "there was no time for it")
+    if "raises" in theirs:
+        if theirs["stage"] == "run":
+            return Tried(text, "left", f"torch does not run so on these inputs: {theirs['raises']}")
+        return Tried(text, "both", ours) if ours else Tried(text, "differs", f"torch refuses it: {theirs['raises']}")
+    if ours is not None:
+        return Tried(text, "refused", ours)
+    why = _apart(dict(np.load(f"{at}.npz")), dict(np.load(f"{at}.out.npz")), random=theirs["random"])
+    return Tried(text, "differs", why) if why else Tried(text, "same")
+
+
+def _apart(theirs: dict[str, Any], ours: dict[str, Any], *, random: bool) -> str:
+    """In words the first output that is not the same; empty where all are. random: as dropout makes training."""
+    after = "evaluation after training, with weights that changed meanwhile"
+    modes = {"eval": "evaluation", "train": "training", "after": after, "gradient": "the length of the gradient"}
+    plain = {key.removeprefix("plain/"): value for key, value in theirs.items() if key.startswith("plain/")}
+    if {*plain} != {*ours}:
+        return f"torch gives {len(plain)} values, MindSpore {len(ours)}"
+    for key, value in plain.items():
+        mode, _, number = key.partition("/")
+        where = f"{modes[mode]}{f', output {number}' if int(number or 0) else ''}"
+        if value.shape != ours[key].shape:
+            return f"{where}: {list(ours[key].shape)}, not torch's {list(value.shape)}"
+        if random and mode in ("train", "gradient"):
+            continue
+        exact = theirs.get(f"exact/{key}", value).astype(np.float64)
+        noise = float(np.abs(value - exact).max(initial=0))
+        scale = float(np.abs(exact).max(initial=0))
+        off = float(np.abs(ours[key] - exact).max(initial=0))
+        if not off <= max(NOISE * noise, (ROUGH if mode == "gradient" else LEAST) * scale, 1e-6):
+            return f"{where}: {off / scale if scale else off:.2g} of the largest value apart"
+    return ""

@@ -1,0 +1,215 @@
+"""A class is more than the object that ran: with other arguments it computes the same, or raises; and what is around
+`forward` is there, or told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msmigrate.migrate.source.convert_model import ConvertedModel, write_source
+from msmigrate.migrate.source.variations import Tried, try_variations
+
+MODEL = '''
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+WIDTH = 8
+
+
+class Shifted(nn.Module):
+    def __init__(self, width, shift):
+        super().__init__()
+        self.scale = nn.Parameter(torch.full((width,), 1.1))
+        self.shift = nn.Parameter(torch.full((width,), 0.1)) if shift else None
+
+    def forward(self, x):
+        return F.layer_norm(x, self.scale.shape, self.scale, self.shift)
+
+
+class Table(nn.Module):
+    """Keeps a product between two evaluations, until training begins."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(width, width))
+        self.kept = {}
+
+    def train(self, mode=True):
+        super().train(mode)
+        if mode and self.kept:
+            self.kept = {}
+        return self
+
+    def product(self):
+        if self.training:
+            return self.weight @ self.weight
+        if "it" not in self.kept:
+            self.kept["it"] = self.weight @ self.weight
+        return self.kept["it"]
+
+    def forward(self, x):
+        return x @ self.product()
+
+
+class Still(nn.Module):
+    """Never trains its norm."""
+
+    def __init__(self, width, still):
+        super().__init__()
+        self.still = still
+        self.norm = nn.BatchNorm1d(width)
+
+    def train(self, mode=True):
+        super().train(mode and not self.still)
+        return self
+
+    def forward(self, x):
+        return self.norm(x)
+
+
+class Net(nn.Module):
+    def __init__(self, kind="GRU", width=WIDTH, shift=False, act="relu", border="zeros", still=True, more=0):
+        super().__init__()
+        if kind not in ("GRU", "LSTM"):
+            raise ValueError(kind)
+        if border not in ("zeros", "reflect"):
+            raise ValueError(border)
+        self.norm = Shifted(6, shift)
+        self.rnn = getattr(nn, kind)(6, width, batch_first=True)
+        self.other = "LSTM" if kind == "GRU" else "GRU"
+        self.conv = nn.Conv1d(width, 4, 3, padding=1, padding_mode=border)
+        self.table, self.still = Table(4), Still(4, still)
+        self.act = act
+        self.blocks = nn.ModuleList([])
+        for _ in range(more):
+            self.blocks.append(nn.Linear(6, 6))
+        if more > 1:
+            self.blocks.append(torch.vander(torch.ones(2)))
+        self._register_load_state_dict_pre_hook(rename)
+
+    def forward(self, x, factor=None):
+        x = self.norm(x)
+        for block in self.blocks:
+            x = block(x)
+        if factor is not None:
+            x = x * factor
+        else:
+            x = x - 0.5
+        x = self.conv(self.rnn(x)[0].transpose(1, 2))
+        if self.act == "relu":
+            x = F.relu(x)
+        elif self.act == "tanh":
+            x = torch.tanh(x)
+        else:
+            return self.still(self.table(x.amax(2)))
+        return self.still(self.table(x.mean(2)))
+
+    def encode(self, x):
+        return self.rnn(self.norm(x))[0]
+
+    def start(self, count):
+        weight = next(self.parameters())
+        return weight.new_zeros(1, count, WIDTH)
+
+    def optimizer(self):
+        return torch.optim.SGD(self.parameters(), 0.1)
+
+    def state_dict(self, *args, **kwargs):
+        return super().state_dict(*args, **kwargs)
+
+
+def rename(state, *others):
+    pass
+
+
+def build():
+    return Net(), (torch.randn(2, 5, 6), torch.rand(2, 5, 1))
+
+
+class Hooked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.fc(x)
+
+    def eval(self):
+        return super().eval()
+
+
+def hooked():
+    model = Hooked()
+    model.fc.register_forward_hook(lambda module, args, made: made * 2)
+    return model, torch.randn(2, 4)
+'''
+
+
+@pytest.fixture(scope="module")
+def spec(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The place of the model's file."""
+    file: Path = tmp_path_factory.mktemp("model") / "varied.py"
+    file.write_text(MODEL)
+    return str(file)
+
+
+@pytest.fixture(scope="module")
+def written(spec: str) -> ConvertedModel:
+    """The model as it is written."""
+    return write_source(f"{spec}:build")
+
+
+def tried(written: ConvertedModel, spec: str, folder: Path, **words: str) -> dict[str, Tried]:
+    """What comes of its variations, with other words in the source."""
+    text = written.text
+    for old, new in words.values():
+        assert old in text, text
+        text = text.replace(old, new)
+    found = try_variations(f"{spec}:build", (), text, written.maker, written.variations, folder / "variations")
+    return {one.text: one for one in found}
+
+
+def test_what_did_not_run_is_written_or_raises(written: ConvertedModel) -> None:
+    assert not written.problems
+    for line in (
+        "WIDTH = 8",
+        "if shift else None",
+        '{"GRU": nn.GRU, "LSTM": nn.LSTM}[kind](6, width, batch_first=True)',
+        'if border not in ("zeros",):',
+        "# not run\n            x = x - 0.5",
+        'super().add_flags_recursive(**{**flags, "training": mode and (not self.still)})',
+        "def encode(self, x):\n        # not run\n        return self.rnn(self.norm(x))[0]",
+        "def optimizer(self, *args, **kwargs):\n        raise NotImplementedError(",
+    ):
+        assert line in written.text, f"{line}\n{written.text}"
+    assert "state_dict" not in written.text
+    lines = MODEL.splitlines()
+    assert any("torch.vander" in lines[one.line - 1] for one in written.not_run), written.not_run
+
+
+def test_with_other_arguments_it_is_the_same_or_raises(written: ConvertedModel, spec: str, tmp_path: Path) -> None:
+    found = tried(written, spec, tmp_path)
+    same = ("as it is", "without factor", "kind='LSTM'", "shift=True", "act='tanh'", "act='no_relu'", "still=False")
+    for text in (*same, "width=16", "more=1"):
+        assert found[text].verdict == "same", (found[text], written.text)
+    assert found["border='no_zeros'"].verdict == "both"
+    assert found["border='reflect'"].verdict == "refused"
+
+
+def test_what_is_not_the_same_is_found(written: ConvertedModel, spec: str, tmp_path: Path) -> None:
+    found = tried(
+        *(written, spec, tmp_path),
+        told=("if mode and self.kept:", "if False:"),
+        branch=("x = ops.tanh(x)", "x = ops.sigmoid(x)"),
+        given=("x = x - 0.5", "x = x - 0.4"),
+    )
+    assert "after training" in found["as it is"].why
+    for text in ("act='tanh'", "without factor"):
+        assert found[text].verdict == "differs" and "evaluation" in found[text].why
+
+
+def test_what_is_around_a_module_is_told(spec: str) -> None:
+    texts = [problem.text for problem in write_source(f"{spec}:hooked").problems]
+    assert any("got a hook" in text for text in texts), texts
+    assert any("eval of Hooked" in text for text in texts), texts

@@ -130,12 +130,8 @@ def to_text(made: Any) -> str:
     return re.sub(r"\bid=\d+", "", repr(made))
 
 
-@handles("builtins.getattr", "builtins.hasattr")
-def read_by_name(node: ast.Call, context: Context) -> ast.expr | None:
-    """Note what `getattr(config, "name", …)` or `hasattr` reads; the call is one like others. Of torch's modules what
-    the names are that may be asked for: `{"LSTM": nn.LSTM, "GRU": nn.GRU}[kind]` for `getattr(nn, kind)`."""
-    if len(callees_of(node)) == 1 and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
-        context.read(kinds_of(node.args[0]), str(node.args[1].value), constants_of(node))
+def class_by_name(node: ast.Call, context: Context) -> ast.expr | None:
+    """`{"LSTM": nn.LSTM, "GRU": nn.GRU}[kind]` for `getattr(nn, kind)`; None for any other call."""
     rows = _rows_by_name(node, context)
     return _by_name(node, rows, context) if rows else None
 

@@ -28,6 +28,7 @@ from ..observe.observations import (
     kinds_of,
 )
 from .context import Context, Program, Unwritable, handles, receivers
+from .library_lookups import class_by_name
 
 Make = Callable[[Any], ast.expr]  # the expression for a value of the worker's report
 NAMED = {bool: "bool", int: "int", float: "float", str: "str", list: "list[Any]", tuple: "tuple[Any, ...]"}
@@ -120,11 +121,11 @@ def entry(node: ast.Attribute, context: Context) -> ast.expr | None:
 @handles("builtins.getattr", "builtins.hasattr")
 def entry_by_name(node: ast.Call, context: Context) -> ast.expr | None:
     """`getattr(config, "depth", 2)` as `config.get("depth", 2)`, and `hasattr` as `in`, of such a dictionary; of
-    another configuration the call stays, and what it reads is noted."""
+    another configuration the call stays, and what it reads is noted; of torch's modules it is read by name."""
     if len(callees_of(node)) == 1 and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
         context.read(kinds_of(node.args[0]), str(node.args[1].value), constants_of(node))
     if len(node.args) < 2 or not always(kinds_of(node.args[0]), DictKind):
-        return None
+        return class_by_name(node, context)
     owner, name, *default = map(context.visit, node.args)
     if callees_of(node) == ["builtins.hasattr"]:
         return ast.Compare(name, [ast.In()], [owner])

@@ -218,7 +218,9 @@ class ParityOptions(StepOptions):
         Option("Names that alignment does not find by itself (YAML).", flag="map", metavar="FILE", reads="name map"),
     ] = None
     outputs: bool = False
-    write_map: Annotated[Path | None, Option("Write the alignment, for editing; a refused one too.", metavar="FILE")] = None
+    write_map: Annotated[
+        Path | None, Option("Write the alignment, for editing; a refused one too.", metavar="FILE")
+    ] = None
     html: Annotated[Path | None, Option("Write one page to look at, without a network.", metavar="FILE")] = None
     json_file: Annotated[Path | None, Option("All findings", flag="json", stdout=True)] = None
     junit: Annotated[Path | None, Option("Write JUnit XML, for a CI server.", metavar="FILE")] = None

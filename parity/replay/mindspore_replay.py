@@ -36,6 +36,7 @@ from .module_calls import (
     Call,
     Computed,
     Outcome,
+    Packed,
     Recording,
     Stored,
     label,
@@ -45,6 +46,7 @@ from .module_calls import (
     tensor_name,
 )
 
+RECURRENT_CELLS = (nn.LSTMCell, nn.GRUCell, nn.RNNCell)
 INTEGER = {"int64": np.int32}  # MindSpore's whole numbers: many of its operators take no others
 
 
@@ -93,7 +95,7 @@ class Alone:
             now = {**given, **{stored.file: value for stored, value in zip(by, values, strict=True)}}
             try:
                 args, kwargs = arguments(cell.construct, call, now)
-                outputs[:] = flat(cell(*args, **kwargs), Tensor)
+                outputs[:] = flat(_in_torchs_form(call, cell.construct, cell(*args, **kwargs), now), Tensor)
                 if [tuple(out.shape) for out in outputs] != [stored.shape for stored in flat(call.output, Stored)]:
                     theirs = ", ".join(str(list(out.shape)) for out in outputs) or "nothing"
                     raise OtherOutputs(f"no gradients: its output is {theirs}, which torch's gradients do not fit")
@@ -209,6 +211,8 @@ def arguments(
     """
     if call.unsupported:
         raise CannotRun(f"torch gave it a {call.unsupported}, which cannot be kept")
+    if _packed(call) is not None:
+        return _packed_arguments(construct, call, given)
     args = list(rebuilt(call.args, lambda stored: given[stored.file]))
     kwargs = rebuilt(call.kwargs, lambda stored: given[stored.file])
     signature = inspect.signature(construct)
@@ -219,7 +223,79 @@ def arguments(
     kwargs = {key: value for key, value in kwargs.items() if value is not None}
     if _binds(signature, args, kwargs):
         return args, kwargs
+    cell = getattr(construct, "__self__", None)
+    if isinstance(cell, RECURRENT_CELLS) and len(args) == 1 and not kwargs:  # MindSpore's have no state by default
+        zeros = ops.zeros((*args[0].shape[:-1], cell.hidden_size), args[0].dtype)
+        return [*args, (zeros, zeros) if isinstance(cell, nn.LSTMCell) else zeros], {}
     raise CannotRun(f"its construct{signature} does not take torch's arguments")
+
+
+def _packed(call: Call) -> Packed | None:
+    """The packed sequence that torch gave a module."""
+    return next((each for each in (*call.args, *call.kwargs.values()) if isinstance(each, Packed)), None)
+
+
+def _gives_packed(call: Call) -> bool:
+    """Whether a module was given a packed sequence and gave one, with a state: a recurrent layer."""
+    return (
+        _packed(call) is not None and isinstance(call.output, tuple) and isinstance(next(iter(call.output), 0), Packed)
+    )
+
+
+def _batch_first(construct: Callable[..., Any]) -> bool:
+    """Whether a recurrent Cell, by its construct, has the batch as its first axis."""
+    return bool(getattr(getattr(construct, "__self__", None), "batch_first", False))
+
+
+def _packed_arguments(
+    construct: Callable[..., Any], call: Call, given: Mapping[str, Tensor]
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """What torch gave a recurrent layer, as (x, hx, seq_length). Raises CannotRun for a construct that takes others."""
+    signature = inspect.signature(construct)
+    bound = dict(zip(("input", "hx"), call.args, strict=False)) | call.kwargs
+    if "seq_length" not in signature.parameters or not isinstance(bound.get("input"), Packed):
+        raise CannotRun(f"torch gave it a packed sequence, for which its construct{signature} has no seq_length")
+    padded, lengths = (given[stored.file] for stored in bound["input"])
+    x = padded if _batch_first(construct) else padded.swapaxes(0, 1)
+    state = rebuilt(bound.get("hx"), lambda stored: given[stored.file])
+    return (x, state), {"seq_length": ops.cast(lengths, mstype.int32)}
+
+
+def _in_torchs_form(call: Call, construct: Callable[..., Any], output: Any, given: Mapping[str, Tensor]) -> Any:
+    """A Cell's output; where torch's is a packed sequence, the same with the batch first, and its lengths."""
+    theirs = _packed(call)
+    if theirs is None or not _gives_packed(call):
+        return output
+    steps, *state = output
+    return (steps if _batch_first(construct) else steps.swapaxes(0, 1), given[theirs.lengths.file], *state)
+
+
+def _torchs_inputs(runner: Alone, construct: Callable[..., Any], call: Call, args: Any, kwargs: Any) -> list[Any]:
+    """The tensors that reach a Cell, in torch's order, None for one that is lacking; without those that it gets besides
+    torch's, which are no business of its surroundings' wiring."""
+    theirs, signature = _packed(call), inspect.signature(construct)
+    if theirs is None or "seq_length" not in signature.parameters:
+        return flat((args, kwargs), Tensor)[: len(flat((call.args, call.kwargs), Stored))]
+    bound = signature.bind(*args, **kwargs).arguments
+    x, state, lengths = (next(iter(bound.values())), bound.get("hx"), bound.get("seq_length"))
+    x = x if _batch_first(construct) else x.swapaxes(0, 1)
+    if x.ndim > 1 and x.shape[0] == theirs.padded.shape[0] and x.shape[1] >= theirs.padded.shape[1]:
+        longest = theirs.padded.shape[1]
+        there = ops.arange(longest) < runner.tensor(theirs.lengths).reshape(-1, 1)
+        # what stands behind the end of a sequence is padding, whatever it is
+        x = ops.where(there.reshape(*there.shape, *[1] * (x.ndim - 2)), x[:, :longest], ops.zeros_like(x[:, :longest]))
+    return [x, lengths, *flat(state, Tensor)]
+
+
+def _torchs_steps(runner: Alone, construct: Callable[..., Any], call: Call, args: Any, kwargs: Any) -> Any:
+    """What torch's recurrent layer gave of a packed sequence, as its Cell gives it: as long as what reached that."""
+    x = next(iter(inspect.signature(construct).bind(*args, **kwargs).arguments.values()))
+    (padded, _), *state = rebuilt(call.output, runner.tensor)
+    first = _batch_first(construct)
+    missing = x.shape[1 if first else 0] - padded.shape[1]
+    if missing > 0:
+        padded = ops.cat((padded, ops.zeros((padded.shape[0], missing, *padded.shape[2:]), padded.dtype)), 1)
+    return (padded if first else padded.swapaxes(0, 1), *state)
 
 
 def _binds(signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
@@ -311,27 +387,28 @@ def record_wiring(runner: Alone, outcome: Outcome, writer: TraceWriter, draws: D
     wired = {path: cell for path, cell in runner.cells.items() if path not in outcome.unwired}
     numbers: Counter[str] = Counter()
 
-    def seen(call: Call, what: str, values: Any) -> None:
+    def seen(call: Call, what: str, found: Sequence[Tensor | None]) -> None:
         if not outcome.asked(call.label, call.caller if what == "input" else None):
             return
-        # tensors that it gets besides torch's are no business of its surroundings' wiring
-        expected = len(flat((call.args, call.kwargs), Stored)) if what == "input" else None
-        for i, tensor in enumerate(flat(values, Tensor)[:expected]):
+        for i, tensor in enumerate(found):
             kind = recording.modules[call.path].kind
-            writer.add("forward", WIRING, f"{call.label} {tensor_name(what, i)}", as_array(tensor), module=kind)
+            if tensor is not None:
+                writer.add("forward", WIRING, f"{call.label} {tensor_name(what, i)}", as_array(tensor), module=kind)
 
     def forced(path: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def construct(*args: Any, **kwargs: Any) -> Any:
             call = recording.calls[label(path, numbers[path])]
             numbers[path] += 1
-            seen(call, "input", (args, kwargs))
+            seen(call, "input", _torchs_inputs(runner, original, call, args, kwargs))
             if not recording.modules[path].children and isinstance(call.output, Stored):
                 return runner.tensor(call.output)
+            if not recording.modules[path].children and _gives_packed(call):
+                return _torchs_steps(runner, original, call, args, kwargs)
             try:
                 given, named = _torch_arguments(runner, original, call) or (args, kwargs)
                 output = original(*given, **named)
                 if recording.modules[path].children:
-                    seen(call, "output", output)
+                    seen(call, "output", flat(output, Tensor))
             except Exception as error:
                 outcome.errors.setdefault(call.label, f"MindSpore raised {one_line(error)}")
                 return rebuilt(call.output, runner.tensor)

@@ -391,8 +391,17 @@ def arranged(op: Operation) -> Iterator[ModuleHypothesis]:
     if op.name in ("mean", "sum") and given is not None:
         other = torch.sum if op.name == "mean" else torch.mean
         yield otherwise(op, f"a {other.__name__} for {op.text}", lambda f, *a, g=other, **k: g(*a, **k))
-    if op.name == "__getitem__" and given is not None and isinstance(op.args[1], tuple):
-        yield from _picked(op, given)
+        dim = op.kwargs.get("dim", op.args[1] if len(op.args) > 1 else None)
+        for at, which in ((0, "the first"), (-1, "the last")) if isinstance(dim, int) else ():
+
+            def take(f: Any, x: Any, *args: Any, axis: int = dim, place: int = at, **kwargs: Any) -> Any:
+                return x.select(axis, place).reshape(f(x, *args, **kwargs).shape)
+
+            yield otherwise(op, f"{which} along dimension {dim} for {op.text}", take)
+    if op.name == "__getitem__" and given is not None and isinstance(op.args[1], (int, tuple)):
+        yield from _picked(op, given, op.args[1] if isinstance(op.args[1], tuple) else (op.args[1],))
+    if op.name == "select" and given is not None and len(op.args) == 3:
+        yield from _picked(op, given, (*[slice(None)] * (op.args[1] % given.dim()), op.args[2]))
 
 
 def _packed(op: Operation, shape: tuple[int, ...]) -> Iterator[ModuleHypothesis]:
@@ -409,18 +418,17 @@ def _packed(op: Operation, shape: tuple[int, ...]) -> Iterator[ModuleHypothesis]
             yield otherwise(op, what, do, fault)
 
 
-def _picked(op: Operation, given: torch.Tensor) -> Iterator[ModuleHypothesis]:
+def _picked(op: Operation, given: torch.Tensor, index: tuple[Any, ...]) -> Iterator[ModuleHypothesis]:
     """One element along a dimension: the class token, or the last time step."""
-    index = op.args[1]
     for dim, at in enumerate(index):
         if isinstance(at, int):
-            yield otherwise(op, f"a mean for {op.text}", lambda f, x, i, dim=dim, **k: x.mean(dim))
+            yield otherwise(op, f"a mean for {op.text}", lambda f, x, *i, dim=dim, **k: x.mean(dim))
             for other in {0, given.shape[dim] - 1} - {at % given.shape[dim]}:
                 changed = (*index[:dim], other, *index[dim + 1 :])
                 # of a sequence (batch, step, channel), the last step of all instead of the sample's own last one
                 padded = given.dim() == 3 and dim == 1 and other and at % given.shape[dim]
                 what = f"element {other} for {op.text}"
-                do = lambda f, x, i, c=changed, **k: f(x, c)  # noqa: E731
+                do = lambda f, x, *i, c=changed, **k: x[c]  # noqa: E731
                 yield otherwise(op, what, do, "lstm-seq-length" if padded else None)
 
 

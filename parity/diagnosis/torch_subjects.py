@@ -21,7 +21,6 @@ import torch
 from torch import nn
 
 from ...errors import MsmigrateError, WorkerFailed
-from ..align.model_structure import flat
 from ..noise import UsualNoise
 from ..record.randomness import Draws
 from ..record.torch_kinks import KinkSides, taking
@@ -29,6 +28,7 @@ from ..record.torch_randomness import fixed
 from ..record.torch_runner import TorchSide
 from ..replay import module_calls
 from ..replay.module_calls import FOLDER, Call, Made, Recording, Stored, label, rebuilt, relative, tensor_name
+from ..replay.torch_replay import packed, tensors
 from ..run_folder import MINDSPORE_REPLAY, replayed, torch_runs
 from ..trace import ALONE, WIRING, Key, Part, Trace
 from ..verdict import EPS32, FLOOR_ULPS, Verdict, judge
@@ -189,8 +189,8 @@ def alone(
         return leaves[stored.file].clone()
 
     with running(), around(module), torch.set_grad_enabled(gradients):
-        args, kwargs = rebuilt(given.call.args, tensor), rebuilt(given.call.kwargs, tensor)
-        outputs = flat(module(*args, **kwargs), torch.Tensor)
+        args, kwargs = (rebuilt(each, tensor, packed) for each in (given.call.args, given.call.kwargs))
+        outputs = tensors(module(*args, **kwargs))
         found = _named("output", outputs)
         if gradients:
             wanted = {
@@ -238,7 +238,7 @@ def mutated(module: nn.Module, mutations: Sequence[Mutation]) -> nn.Module:
 
 def _named(what: str, values: Any) -> Tensors:
     """Copies of the float tensors in a nest, by `what` and which of them it is."""
-    found = enumerate(flat(values, torch.Tensor))
+    found = enumerate(tensors(values))
     return {tensor_name(what, i): _array(tensor).copy() for i, tensor in found if tensor.is_floating_point()}
 
 
@@ -259,7 +259,7 @@ class LayerInNet(ModuleSubject):
         module = mutated(copied(self.module, dtype), mutations)
         with running(), torch.no_grad(), self.around(module):
             output = module(*(_as(x, dtype) for x in self.inputs))
-        return {"output": _array(flat(output, torch.Tensor)[0])}
+        return {"output": _array(tensors(output)[0])}
 
 
 def shapes_with(context: Context, path: str, mutations: Sequence[Mutation]) -> dict[tuple[str, int], tuple[int, ...]]:
@@ -502,7 +502,7 @@ class ContainerSubject(ModuleSubject):
                     raise CannotRun(f"{path} is called once too often")
                 who = within(path, call.path, number)
                 found.update({f"{who} {name}": array for name, array in _named("input", (args, kwargs)).items()})
-                return rebuilt(recorded.output, fresh)
+                return rebuilt(recorded.output, fresh, packed)
 
             return forward
 
@@ -510,7 +510,7 @@ class ContainerSubject(ModuleSubject):
             module.get_submodule(relative(path, call.path) or "").__dict__["forward"] = forced(path)
         mutated(module, mutations)
         with running(), torch.no_grad(), self.around(module):
-            output = module(*rebuilt(call.args, fresh), **rebuilt(call.kwargs, fresh))
+            output = module(*rebuilt(call.args, fresh, packed), **rebuilt(call.kwargs, fresh, packed))
         return found | _named("output", output)
 
 

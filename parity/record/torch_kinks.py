@@ -202,12 +202,14 @@ class KinkSides:
     ) -> torch.Tensor | None:
         """What `pool_output` does, for a function that pools the last `axes` of `values` in the module at `path`;
         indices: which elements it takes of an input."""
+        sources = self._sources(path, values.numel())
+        if not sources:
+            return None
         ours = indices(values.detach())
 
         def clear(kept: _Recorded) -> int:
             return self._clear(*_flips(values, output, ours, indices(_as(kept.kept, values)), axes), values)
 
-        sources = [one for one in self._near(path) if one.kept.dtype != np.uint8 and one.kept.size == values.numel()]
         found = self._own(sources, clear, output.numel())
         return None if found is None else self._pooled(found, values, output, indices, axes)
 
@@ -216,6 +218,9 @@ class KinkSides:
     ) -> torch.Tensor | None:
         """The largest (or smallest) elements along `axes`, `output` with these kept, taken from those that the other
         run took; evenly: whether equal ones share the gradient."""
+        sources = self._sources(path, values.numel())
+        if not sources:
+            return None
         x = values.detach()
         ours = _shares(x, axes, largest, evenly)
 
@@ -225,7 +230,6 @@ class KinkSides:
             gap = (output.detach() - _shared(x, theirs, axes)).abs()
             return (theirs != ours).any(dim=axes, keepdim=True), gap, theirs
 
-        sources = [one for one in self._near(path) if one.kept.dtype != np.uint8 and one.kept.size == x.numel()]
         found = self._own(sources, lambda kept: self._clear(*flips(kept)[:2], x), output.numel())
         if found is None:
             return None
@@ -281,6 +285,10 @@ class KinkSides:
                 break
             around = around.rpartition(".")[0]
         yield from (one for where, one in at if where != path and where.startswith(f"{path}." if path else ""))
+
+    def _sources(self, path: str, count: int) -> list[_Recorded]:
+        """The inputs of so many elements that something near took the largest of."""
+        return [one for one in self._near(path) if one.kept.dtype != np.uint8 and one.kept.size == count]
 
     @staticmethod
     def _own(candidates: list[Any], clear: Callable[[Any], int], most: int) -> Any:

@@ -33,11 +33,13 @@ from ..record.recorder import BY_INPUT, KINKED, POOLED, choice
 from ..run_folder import MINDSPORE_REPLAY
 from ..trace import ALONE, SIDES_STAGE, WIRING, Part, TraceWriter
 from .mindspore_arguments import made_of
+from .mindspore_packed import gives_packed, in_torchs_form, packed, packed_arguments, torchs_inputs, torchs_steps
 from .module_calls import (
     CHAINED,
     FOLDER,
     NOT_ASKED,
     Call,
+    CannotRun,
     Computed,
     Outcome,
     Recording,
@@ -49,16 +51,13 @@ from .module_calls import (
     tensor_name,
 )
 
+RECURRENT_CELLS = (nn.LSTMCell, nn.GRUCell, nn.RNNCell)
 INTEGER = {"int64": np.int32}  # MindSpore's whole numbers: many of its operators take no others
 # by torch class: options that say what else is returned, which a Cell of another hand need not know
 RETURNED = {"MultiheadAttention": {"need_weights", "average_attn_weights"}}
 
 
 Layer = tuple[nn.Cell, Sequence[tuple[str, int] | None]]
-
-
-class CannotRun(Exception):
-    """Why a Cell cannot be called as torch called its counterpart; no fault by itself."""
 
 
 class OtherOutputs(Exception):
@@ -114,7 +113,8 @@ class Alone:
             now = {**given, **{stored.file: value for stored, value in zip(by, values, strict=True)}}
             try:
                 args, kwargs = self.arguments(cell.construct, call, now)
-                outputs[:] = shaped(flat(cell(*args, **kwargs), Tensor), flat(call.output, Stored))
+                output = in_torchs_form(call, cell.construct, cell(*args, **kwargs), now)
+                outputs[:] = shaped(flat(output, Tensor), flat(call.output, Stored))
                 if [tuple(out.shape) for out in outputs] != [stored.shape for stored in flat(call.output, Stored)]:
                     theirs = ", ".join(str(list(out.shape)) for out in outputs) or "nothing"
                     raise OtherOutputs(f"no gradients: its output is {theirs}, which torch's gradients do not fit")
@@ -253,6 +253,8 @@ def arguments(
     """
     if call.unsupported:
         raise CannotRun(f"torch gave it a {call.unsupported}, which cannot be kept")
+    if packed(call) is not None:
+        return packed_arguments(construct, call, given)
     args = list(rebuilt(call.args, lambda stored: given[stored.file]))
     kwargs = rebuilt(call.kwargs, lambda stored: given[stored.file])
     signature = inspect.signature(construct)
@@ -263,6 +265,10 @@ def arguments(
     kwargs = {key: value for key, value in kwargs.items() if value is not None and key not in optional}
     if _binds(signature, args, kwargs):
         return args, kwargs
+    cell = getattr(construct, "__self__", None)
+    if isinstance(cell, RECURRENT_CELLS) and len(args) == 1 and not kwargs:  # MindSpore's have no state by default
+        zeros = ops.zeros((*args[0].shape[:-1], cell.hidden_size), args[0].dtype)
+        return [*args, (zeros, zeros) if isinstance(cell, nn.LSTMCell) else zeros], {}
     raise CannotRun(f"its construct{signature} does not take torch's arguments")
 
 
@@ -281,10 +287,10 @@ def as_array(tensor: Tensor) -> np.ndarray:
     return array.astype(np.int64) if array.dtype.kind in "iub" else array
 
 
-def shaped(tensors: Sequence[Tensor], like: Sequence[Stored]) -> list[Tensor]:
-    """The tensors in the shapes of others, where those have their axes grouped otherwise."""
+def shaped(tensors: Sequence[Any], like: Sequence[Stored]) -> list[Any]:
+    """The tensors in the shapes of others, where those have their axes grouped otherwise; None for one that lacks."""
     found = zip(tensors, like, strict=False) if len(tensors) == len(like) else ((each, None) for each in tensors)
-    return [each if stored is None else in_shape_of(each, {stored.shape}) for each, stored in found]
+    return [each if each is None or stored is None else in_shape_of(each, {stored.shape}) for each, stored in found]
 
 
 def in_shape_of(tensor: Tensor, shapes: Iterable[Shape]) -> Tensor:
@@ -415,15 +421,14 @@ def record_wiring(runner: Alone, outcome: Outcome, writer: TraceWriter) -> None:
     recording = runner.recording
     there = {call.label for call in recording.calls.values() if call.path not in outcome.unwired}
 
-    def seen(call: Call, what: str, values: Any) -> None:
+    def seen(call: Call, what: str, found: Sequence[Tensor | None]) -> None:
         if not outcome.asked(call.label, call.caller if what == "input" else None):
             return
-        # tensors that it gets besides torch's are no business of its surroundings' wiring
         stored = flat((call.args, call.kwargs) if what == "input" else call.output, Stored)
-        tensors = flat(values, Tensor)[: len(stored) if what == "input" else None]
-        for i, tensor in enumerate(shaped(tensors, stored)):
+        for i, tensor in enumerate(shaped(found, stored)):
             kind = recording.modules[call.path].kind
-            writer.add("forward", WIRING, f"{call.label} {tensor_name(what, i)}", as_array(tensor), module=kind)
+            if tensor is not None:
+                writer.add("forward", WIRING, f"{call.label} {tensor_name(what, i)}", as_array(tensor), module=kind)
 
     def forced(original: Callable[..., Any], labels: Sequence[str | None]) -> Callable[..., Any]:
         turns = itertools.cycle(labels)
@@ -432,15 +437,17 @@ def record_wiring(runner: Alone, outcome: Outcome, writer: TraceWriter) -> None:
             call = recording.calls.get(next(turns) or "")
             if call is None:
                 return original(*args, **kwargs)
-            seen(call, "input", (args, kwargs))
+            seen(call, "input", torchs_inputs(runner.tensor, original, call, args, kwargs))
             parts = recording.modules[call.path].children
             if not parts and isinstance(call.output, Stored):
                 return in_shape_of(runner.tensor(call.output), runner.gives.get(call.path, set()))
+            if not parts and gives_packed(call):
+                return torchs_steps(runner.tensor, original, call, args, kwargs)
             try:
                 given, named = _torch_arguments(runner, original, call) or (args, kwargs)
                 output = original(*given, **named)
                 if parts:
-                    seen(call, "output", output)
+                    seen(call, "output", flat(output, Tensor))
             except Exception as error:
                 outcome.errors.setdefault(call.label, f"MindSpore raised {one_line(error)}")
                 return rebuilt(call.output, runner.tensor)

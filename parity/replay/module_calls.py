@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -210,6 +210,10 @@ CHAINED = "several Cells compute it, one after the other"  # what reaches them i
 LONGEST = 300
 
 
+class CannotRun(Exception):
+    """Why a Cell cannot be called as torch called its counterpart; no fault by itself."""
+
+
 @dataclass(frozen=True)
 class Made:
     """How a Cell was made: its class, its arguments by name as far as they are plain values, those that were given by
@@ -299,17 +303,27 @@ class Unsupported:
     what: str
 
 
-Value = Any  # Stored | Unsupported | None | bool | int | float | str | list, tuple or dict of these
+class Packed(NamedTuple):
+    """Sequences of several lengths, which torch packs: padded with zeros, (N, T, …) whatever the module's own order of
+    axes is, and the N lengths as whole numbers."""
+
+    padded: Any
+    lengths: Any
 
 
-def rebuilt(value: Value, tensor: Callable[[Stored], Any]) -> Any:
-    """The nest with each stored tensor replaced by what `tensor` makes of it."""
+Value = Any  # Stored | Unsupported | Packed | None | bool | int | float | str | list, tuple or dict of these
+
+
+def rebuilt(value: Value, tensor: Callable[[Stored], Any], packed: Callable[[Any, Any], Any] = Packed) -> Any:
+    """The nest with each stored tensor replaced by what `tensor` makes of it, and packed ones of such by `packed`."""
     if isinstance(value, Stored):
         return tensor(value)
+    if isinstance(value, Packed):
+        return packed(tensor(value.padded), tensor(value.lengths))
     if isinstance(value, (list, tuple)):
-        return type(value)(rebuilt(each, tensor) for each in value)
+        return type(value)(rebuilt(each, tensor, packed) for each in value)
     if isinstance(value, dict):
-        return {key: rebuilt(each, tensor) for key, each in value.items()}
+        return {key: rebuilt(each, tensor, packed) for key, each in value.items()}
     return value
 
 
@@ -326,6 +340,8 @@ def encoded(value: Value) -> Any:
         return {"tensor": [value.file, list(value.shape), value.dtype, value.needs_grad]}
     if isinstance(value, Unsupported):
         return {"unsupported": value.what}
+    if isinstance(value, Packed):
+        return {"packed": [encoded(each) for each in value]}
     if isinstance(value, (list, tuple)):
         return {type(value).__name__: [encoded(each) for each in value]}
     if isinstance(value, dict):
@@ -350,9 +366,19 @@ def decoded(value: Any, depth: int = 0) -> Value:
         return Unsupported(held)
     if kind == "dict" and type(held) is dict:
         return {key: decoded(each, depth + 1) for key, each in held.items()}
+    if kind == "packed":
+        return _packed(*(decoded(each, depth + 1) for each in held))
     if kind in ("list", "tuple") and type(held) is list:
         return {"list": list, "tuple": tuple}[kind](decoded(each, depth + 1) for each in held)
     raise ValueError(f"{str(value)[:100]} is no value")
+
+
+def _packed(padded: Any, lengths: Any) -> Packed:
+    if not isinstance(padded, Stored) or not isinstance(lengths, Stored) or lengths.is_float:
+        raise ValueError("a packed sequence without its tensors")
+    if len(padded.shape) < 2 or lengths.shape != padded.shape[:1]:
+        raise ValueError(f"{lengths.shape} lengths of {padded.shape} are no packed sequence")
+    return Packed(padded, lengths)
 
 
 def _stored(file: Any, shape: Any, dtype: Any, needs_grad: Any) -> Stored:

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from ...workers.worker import progress
-from ..align.model_structure import flat
 from ..options import WHOLE, Narrowing
 from ..record.randomness import Draws
 from ..record.torch_device import CPU
@@ -37,6 +37,7 @@ from .module_calls import (
     Computed,
     Module,
     Outcome,
+    Packed,
     Recording,
     Stored,
     Unsupported,
@@ -80,10 +81,10 @@ class Alone:
         passed = {file: leaf.clone() for file, leaf in given.items()}  # a module may overwrite its inputs
         with taking(sides, module) if sides is not None else nullcontext():
             output = module(
-                *rebuilt(call.args, lambda stored: passed[stored.file]),
-                **rebuilt(call.kwargs, lambda stored: passed[stored.file]),
+                *rebuilt(call.args, lambda stored: passed[stored.file], packed),
+                **rebuilt(call.kwargs, lambda stored: passed[stored.file], packed),
             )
-        outputs = flat(output, torch.Tensor)
+        outputs = tensors(output)
         found: list[Computed] = [
             ("forward", tensor_name("output", i), as_array(each)) for i, each in enumerate(outputs)
         ]
@@ -125,6 +126,22 @@ class Alone:
         with torch.no_grad():
             for name, buffer in self.model.named_buffers():
                 buffer.copy_(self._start[name])
+
+
+def packed(padded: torch.Tensor, lengths: torch.Tensor) -> PackedSequence:
+    """The packed sequence of these (N, T, …), of N lengths."""
+    return pack_padded_sequence(padded, lengths.cpu(), batch_first=True, enforce_sorted=False)
+
+
+def tensors(value: Any) -> list[torch.Tensor]:
+    """The tensors in a nest, in order; a packed sequence is (N, T, …) and its lengths, as a recording has it."""
+    if isinstance(value, PackedSequence):
+        return list(pad_packed_sequence(value, batch_first=True))
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [found for each in value for found in tensors(each)]
+    return [value] if isinstance(value, torch.Tensor) else []
 
 
 def as_array(tensor: torch.Tensor) -> np.ndarray:
@@ -197,12 +214,12 @@ class _Recorder:
 
         def after(_: nn.Module, __: tuple[Any, ...], output: Any) -> None:
             call = self._stack.pop()
-            tensors: list[torch.Tensor] = []
-            call.output = self._keep(output, tensors)
-            call.gradients = [None] * len(tensors)
-            for i, tensor in enumerate(tensors):
+            seen: list[tuple[torch.Tensor, PackedSequence | None]] = []
+            call.output = self._keep(output, seen)
+            call.gradients = [None] * len(seen)
+            for i, (tensor, whole) in enumerate(seen):
                 if tensor.requires_grad:
-                    tensor.register_hook(self._gradient_of(call, i))
+                    tensor.register_hook(self._gradient_of(call, i, whole))
 
         return [
             module.register_forward_pre_hook(before, with_kwargs=True),
@@ -213,21 +230,29 @@ class _Recorder:
         """Everything recorded, in the order in which the calls began."""
         return [Call(**{**vars(call), "gradients": tuple(call.gradients)}) for call in self._begun]
 
-    def _gradient_of(self, call: _Open, position: int) -> Callable[[torch.Tensor], None]:
+    def _gradient_of(self, call: _Open, position: int, whole: PackedSequence | None) -> Callable[[torch.Tensor], None]:
         def hook(gradient: torch.Tensor) -> None:
+            if whole is not None:
+                gradient = tensors(PackedSequence(gradient, *whole[1:]))[0]
             call.gradients[position] = self._store(gradient)
 
         return hook
 
-    def _keep(self, value: Any, seen: list[torch.Tensor] | None = None) -> Value:
-        """Store the tensors of a nest; `seen` collects those that were stored, in order."""
+    def _keep(self, value: Any, seen: list[tuple[torch.Tensor, PackedSequence | None]] | None = None) -> Value:
+        """Store the tensors of a nest; `seen` collects those that were stored, in order; of a packed sequence the one
+        that has its gradient, with the sequence."""
+        if isinstance(value, PackedSequence):
+            padded, lengths = tensors(value)
+            if seen is not None:
+                seen += [(value.data, value), (lengths, None)]
+            return Packed(self._store(padded), self._store(lengths))
         if isinstance(value, torch.Tensor):
             try:
                 stored = self._store(value)
             except (TypeError, ValueError, RuntimeError):  # a dtype or a device that NumPy cannot have
                 return Unsupported(f"{value.dtype} tensor")
             if seen is not None:
-                seen.append(value)
+                seen.append((value, None))
             return stored
         if isinstance(value, (list, tuple)):
             nested = [self._keep(each, seen) for each in value]
@@ -347,7 +372,7 @@ def record_wiring(runner: Alone, theirs: Outcome, writer: TraceWriter) -> None:
     def seen(call: Call, what: str, values: Any) -> None:
         if not theirs.asked(call.label, call.caller if what == "input" else None):
             return
-        for i, tensor in enumerate(flat(values, torch.Tensor)):
+        for i, tensor in enumerate(tensors(values)):
             kind = recording.modules[call.path].kind
             writer.add("forward", WIRING, f"{call.label} {tensor_name(what, i)}", as_array(tensor), module=kind)
 
@@ -362,9 +387,9 @@ def record_wiring(runner: Alone, theirs: Outcome, writer: TraceWriter) -> None:
             if call is None:
                 return original(*args, **kwargs)
             seen(call, "input", (args, kwargs))
-            given = rebuilt(call.output, fresh)
+            given = rebuilt(call.output, fresh, packed)
             if recording.modules[path].children:
-                found = original(*rebuilt(call.args, fresh), **rebuilt(call.kwargs, fresh))
+                found = original(*rebuilt(call.args, fresh, packed), **rebuilt(call.kwargs, fresh, packed))
                 seen(call, "output", found)
                 if isinstance(given, dict) and isinstance(found, dict):
                     return type(found)(**given)  # one whose items are attributes too, as transformers' ModelOutput
@@ -379,7 +404,7 @@ def record_wiring(runner: Alone, theirs: Outcome, writer: TraceWriter) -> None:
             module.forward = forced(path, module.forward)
         with torch.no_grad():
             for root in recording.roots:
-                runner.modules[root.path](*rebuilt(root.args, fresh), **rebuilt(root.kwargs, fresh))
+                runner.modules[root.path](*rebuilt(root.args, fresh, packed), **rebuilt(root.kwargs, fresh, packed))
     finally:
         for module in patched.values():
             module.__dict__.pop("forward", None)

@@ -14,6 +14,22 @@ from torch import nn
 
 from .torch_layers import Forward, Mutate, Mutation, Values, arguments_of, computing, instead
 
+# functions that are easily taken for each other
+LOOKALIKES: dict[str, dict[str, Callable[..., Any]]] = {
+    "mean": {"amax": lambda x, *a, **k: torch.amax(x, *a, **k), "sum": lambda *a, **k: torch.sum(*a, **k)},
+    "sum": {"mean": lambda *a, **k: torch.mean(*a, **k)},
+    "amax": {"mean": lambda *a, **k: torch.mean(*a, **k)},
+    "adaptive_avg_pool2d": {"adaptive_max_pool2d": F.adaptive_max_pool2d},
+    "adaptive_max_pool2d": {"adaptive_avg_pool2d": F.adaptive_avg_pool2d},
+    "max_pool2d": {"avg_pool2d": lambda x, *a, dilation=1, return_indices=False, **k: F.avg_pool2d(x, *a, **k)},
+    "avg_pool2d": {"max_pool2d": lambda x, *a, count_include_pad=True, **k: F.max_pool2d(x, *a, **k)},
+    "softmax": {"log_softmax": F.log_softmax, "sigmoid": lambda x, *a, **k: torch.sigmoid(x)},
+    "log_softmax": {"softmax": F.softmax},
+    "rsqrt": {"sqrt": torch.sqrt},
+    "var": {"std": torch.std},
+    "std": {"var": torch.var},
+}
+
 ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "Identity": lambda x: x * 1.0,
     "ReLU": F.relu,

@@ -25,7 +25,7 @@ from ....errors import UnknownRow
 from ....mappings import table
 from ...align.model_structure import flat
 from ..hypotheses import module_hypotheses
-from .torch_formulas import ACTIVATIONS
+from .torch_formulas import ACTIVATIONS, LOOKALIKES
 from .torch_layers import ModuleHypothesis, Mutation, instead
 
 OPERATION = "operation"
@@ -42,21 +42,6 @@ SHAPED = {"flatten", "view", "reshape", "_unsafe_view"}
 Do = Callable[..., Any]  # called with the operation's function first, then its arguments
 NORMS = {"LayerNorm", "BatchNorm1d", "BatchNorm2d", "GroupNorm", "RMSNorm", "InstanceNorm2d"}
 RECURRENT = {"LSTM", "GRU", "RNN"}
-# functions that are easily taken for each other
-LOOKALIKES: dict[str, dict[str, Do]] = {
-    "mean": {"amax": lambda x, *a, **k: torch.amax(x, *a, **k), "sum": lambda *a, **k: torch.sum(*a, **k)},
-    "sum": {"mean": lambda *a, **k: torch.mean(*a, **k)},
-    "amax": {"mean": lambda *a, **k: torch.mean(*a, **k)},
-    "adaptive_avg_pool2d": {"adaptive_max_pool2d": F.adaptive_max_pool2d},
-    "adaptive_max_pool2d": {"adaptive_avg_pool2d": F.adaptive_avg_pool2d},
-    "max_pool2d": {"avg_pool2d": lambda x, *a, dilation=1, return_indices=False, **k: F.avg_pool2d(x, *a, **k)},
-    "avg_pool2d": {"max_pool2d": lambda x, *a, count_include_pad=True, **k: F.max_pool2d(x, *a, **k)},
-    "softmax": {"log_softmax": F.log_softmax, "sigmoid": lambda x, *a, **k: torch.sigmoid(x)},
-    "log_softmax": {"softmax": F.softmax},
-    "rsqrt": {"sqrt": torch.sqrt},
-    "var": {"std": torch.std},
-    "std": {"var": torch.var},
-}
 JOINS = {"cat", "concat", "concatenate"}
 SPLITS = {"chunk", "split", "unbind", "tensor_split", "split_with_sizes"}
 # what queries a tensor and computes nothing
@@ -553,8 +538,18 @@ def arranged(op: Operation) -> Iterator[ModuleHypothesis]:
     if op.name == "max_pool2d" and given is not None:
         what = f"zeros for padding, by a Pad before {op.text}"
         yield otherwise(op, what, _padded_by_zeros, "maxpool-zero-pad")
-    if op.name == "__getitem__" and given is not None and isinstance(op.args[1], tuple):
-        yield from _picked(op, given)
+    if op.name in ("mean", "sum") and given is not None:
+        dim = op.kwargs.get("dim", op.args[1] if len(op.args) > 1 else None)
+        for at, which in ((0, "the first"), (-1, "the last")) if isinstance(dim, int) else ():
+
+            def take(f: Any, x: Any, *args: Any, axis: int = dim, place: int = at, **kwargs: Any) -> Any:
+                return x.select(axis, place).reshape(f(x, *args, **kwargs).shape)
+
+            yield otherwise(op, f"{which} along dimension {dim} for {op.text}", take)
+    if op.name == "__getitem__" and given is not None and isinstance(op.args[1], (int, tuple)):
+        yield from _picked(op, given, op.args[1] if isinstance(op.args[1], tuple) else (op.args[1],))
+    if op.name == "select" and given is not None and len(op.args) == 3:
+        yield from _picked(op, given, (*[slice(None)] * (op.args[1] % given.dim()), op.args[2]))
 
 
 def _exchange(parts: Sequence[Any], i: int, j: int) -> list[Any]:
@@ -577,18 +572,17 @@ def _packed(op: Operation, shape: tuple[int, ...]) -> Iterator[ModuleHypothesis]
             yield otherwise(op, what, do, fault)
 
 
-def _picked(op: Operation, given: torch.Tensor) -> Iterator[ModuleHypothesis]:
+def _picked(op: Operation, given: torch.Tensor, index: tuple[Any, ...]) -> Iterator[ModuleHypothesis]:
     """One element along a dimension: the class token, or the last time step."""
-    index = op.args[1]
     for dim, at in enumerate(index):
         if isinstance(at, int):
-            yield otherwise(op, f"a mean for {op.text}", lambda f, x, i, dim=dim, **k: x.mean(dim))
+            yield otherwise(op, f"a mean for {op.text}", lambda f, x, *i, dim=dim, **k: x.mean(dim))
             for other in {0, given.shape[dim] - 1} - {at % given.shape[dim]}:
                 changed = (*index[:dim], other, *index[dim + 1 :])
                 # of a sequence (batch, step, channel), the last step of all instead of the sample's own last one
                 padded = given.dim() == 3 and dim == 1 and other and at % given.shape[dim]
                 what = f"element {other} for {op.text}"
-                do = lambda f, x, i, c=changed, **k: f(x, c)  # noqa: E731
+                do = lambda f, x, *i, c=changed, **k: x[c]  # noqa: E731
                 yield otherwise(op, what, do, "lstm-seq-length" if padded else None)
 
 

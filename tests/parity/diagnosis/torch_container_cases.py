@@ -83,6 +83,21 @@ class Head(nn.Module):
         return self.fc(x[:, 0])
 
 
+class MeanHead(Head):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.fc(self.norm(x).mean(dim=1))
+
+
+class SelectHead(Head):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.fc(self.norm(x).select(1, -1))
+
+
+class StateHead(Head):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.fc(self.norm(x)[-1])
+
+
 class Stopped(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -292,6 +307,9 @@ def cases() -> dict[str, tuple[nn.Module, list[torch.Tensor], Any, bool]]:
         found[f"pools: {fault}"] = (Pools(), [images - 1.0], computing(lambda m, x, f=fault: pools(m, x, f)), True)
     found["another shape"] = (Diagonal(), [x(2, 3, 8, 8)], computing(of_another_shape), False)
     found["head: mean"] = (Head(), [tokens], computing(lambda m, x: m.fc(m.norm(x).mean(1))), True)
+    found["head: last step"] = (MeanHead(), [tokens], computing(lambda m, x: m.fc(m.norm(x)[:, -1])), True)
+    found["head: mean of steps"] = (SelectHead(), [tokens], computing(lambda m, x: m.fc(m.norm(x).mean(1))), True)
+    found["head: first layer's state"] = (StateHead(), [tokens], computing(lambda m, x: m.fc(m.norm(x)[0])), True)
     found["gradient not stopped"] = (Stopped(), [tokens], computing(stopped), False)
     found["flatten"] = (Pooled(), [images], computing(pooled), True)
     found["residual missing, alone"] = (Block(), [images], block("residual missing"), False)

@@ -19,6 +19,7 @@ from msmigrate.parity.replay.module_calls import (
     FOLDER,
     Call,
     Module,
+    Packed,
     Recording,
     Stored,
     Unsupported,
@@ -157,7 +158,9 @@ def test_a_nest_without_end_is_refused() -> None:
 
 
 TENSORS = st.builds(Stored, st.just("0" * 32), st.just((2, 3)), st.sampled_from(["float32", "int64"]), st.booleans())
-LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | TENSORS
+LENGTHS = Stored("1" * 32, (2,), "int64")
+PACKED = st.builds(Packed, TENSORS, st.just(LENGTHS))
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | TENSORS | PACKED
 NESTS = st.recursive(
     LEAVES,
     lambda inner: st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(st.text(), inner),
@@ -169,6 +172,14 @@ NESTS = st.recursive(
 def test_every_nest_comes_back(nest: Any) -> None:
     again = decoded(json.loads(json.dumps(encoded(nest))))
     assert again == nest and type(again) is type(nest) and flat(again, Stored) == flat(nest, Stored)
+
+
+@pytest.mark.parametrize(
+    "parts", [[], [LENGTHS], [LENGTHS, LENGTHS], [Stored("0" * 32, (3, 4), "float32"), LENGTHS], [1, 2]]
+)
+def test_what_is_no_packed_sequence_is_refused(parts: list[Any]) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        decoded({"packed": [encoded(part) for part in parts]})
 
 
 @given(st.recursive(st.none() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))

@@ -71,7 +71,8 @@ def inside_what_agrees(findings: Sequence[Finding]) -> list[Finding]:
     limits = {path: _gross(found) for path, found in alone.items() if path and _agrees(found)}
 
     def excused(finding: Finding, path: str) -> Finding:
-        above = (path[:end] for end, letter in enumerate(path) if letter == ".")
+        above = [path[:end] for end, letter in enumerate(path) if letter == "."]
+        above += [path] if finding.part == WIRING else []  # what a module hands on is inside it
         around = next((each for each in above if each in limits), None)
         if finding.verdict is not Verdict.FAIL or around is None:
             return finding

@@ -38,6 +38,7 @@ ELSEWHERE = {
     "DropConnect": "StochasticDepth",
     "StochasticDepth": "StochasticDepth",
 }
+IDENTITY = "Identity"
 CONTAINERS = {"Sequential", "ModuleList", "ModuleDict"}
 RECURRENT = {"LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"}  # torch's have no parts, MindSpore's have
 ACTIVATIONS = (
@@ -451,6 +452,9 @@ def regions(ours: Layers, theirs: Layers, calls: Calls) -> Regions:
                 found.calls.append((path, k, their_path, their_k))
             continue
         layer, its_layer = ours.by_path[path], theirs.by_path[their_path]
+        if torch_class(layer.kind) == torch_class(its_layer.kind) == IDENTITY:
+            found.paired[path, their_path] = None  # it is never wrong, and where it stands does not matter
+            continue
         if layer.tensors or its_layer.tensors or alike(layer.kind, its_layer.kind):
             found.calls.append((path, k, their_path, their_k))
             continue

@@ -6,7 +6,7 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 
 from .alignment import CERTAIN, LIKELY, MAP, NAME, Left, Question, Tensor
-from .layers import USUAL, Calls, Layers, alike, crossing, fits, row_of, torch_class
+from .layers import IDENTITY, USUAL, Calls, Layers, alike, crossing, fits, row_of, torch_class
 from .model_structure import Held, join, parent
 
 STATISTICS = ("running_mean", "running_var", USUAL["running_mean"], USUAL["running_var"])
@@ -201,7 +201,7 @@ class Crossed:
         ):
             around = tuple(f"{path}." for path, _ in mine if path not in layers.by_path)
             for path in layers.by_path:
-                if path in known or path.startswith(around):
+                if path in known or path.startswith(around) or torch_class(layers.by_path[path].kind) == IDENTITY:
                     continue
                 if not any((path, k) in mine for k in range(layers.count[path])):
                     kind = layers.by_path[path].kind

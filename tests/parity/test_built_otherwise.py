@@ -95,3 +95,11 @@ def test_what_agrees_excuses_neither_itself_nor_small_differences_nor_other_modu
     small, beside = replace(PIECE, error=5e-4), replace(PIECE, name="blocks.gate output")
     assert inside_what_agrees([*AROUND, small, beside, PIECE_IN_NET])[len(AROUND) :] == [small, beside, PIECE_IN_NET]
     assert inside_what_agrees([*AROUND[:1], PIECE])[-1] == PIECE  # its gradients were not looked at
+
+
+def test_how_a_module_is_wired_inside_is_its_own_affair_where_it_agrees() -> None:
+    """It repeats a row before a layer that the other repeats behind it."""
+    wiring = replace(SHAPE, name="block output")
+    assert inside_what_agrees([*AROUND, wiring])[-1].verdict is Verdict.NONE
+    wrong = replace(AROUND[0], verdict=Verdict.FAIL)
+    assert inside_what_agrees([wrong, *AROUND[1:], wiring])[-1] == wiring

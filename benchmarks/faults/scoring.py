@@ -73,7 +73,7 @@ def foreign() -> list[Fault]:
             (entry["net"],),
             "default",
             entry["stage"],
-            "planted",
+            entry.get("place", "planted"),
             causes(entry),
             tuple(entry["at"]),
             entry.get("says", ""),

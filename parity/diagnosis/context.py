@@ -233,7 +233,7 @@ def own_line(made: Made, change: CellChange) -> str:
         else:
             new = _with(call, made.positional, change.arguments)
         mended = ast.unparse(_Exchange(call, new).visit(statement))
-    except (SyntaxError, ValueError):  # it is not all there, it makes several, or a helper does
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # cut off, several, a helper, or made up by anyone
         return f"{made.place} makes it: {made.line}"
     return f"{made.place}: {mended}"
 

@@ -18,9 +18,15 @@ Verdict = Callable[[str], Report]
 
 
 @pytest.fixture(scope="session")
-def verdict(tmp_path_factory: pytest.TempPathFactory) -> Verdict:
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the quick pairs leave their folders."""
+    return tmp_path_factory.mktemp("pairs")
+
+
+@pytest.fixture(scope="session")
+def verdict(pairs: Path) -> Verdict:
     """The report of a quick pair."""
-    return recorded(tmp_path_factory.mktemp("pairs"), QUICK)
+    return recorded(pairs, QUICK)
 
 
 @pytest.fixture(scope="session")

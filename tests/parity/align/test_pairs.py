@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from msmigrate.parity.replay import module_calls
 from msmigrate.parity.result import Outcome, Report
+from msmigrate.parity.run_folder import MINDSPORE_REPLAY
+from msmigrate.parity.trace import Trace
 from msmigrate.parity.verdict import Verdict
 
 # a fresh embedding is drawn from another distribution in MindSpore: a real difference, not one of the twins
@@ -25,6 +29,18 @@ def test_a_residual_net_under_foreign_names(verdict: Callable[[str], Report]) ->
     assert {"layer1.1.bn2", "layer2.0.downsample.1", "fc"} <= names and "relu" not in names  # a function there
     assert any("27 modules and 42 tensors were aligned" in note for note in report.notes)
     assert any("relu (ReLU)" in note for note in report.notes)
+
+
+def test_how_a_cell_was_made_is_known_with_its_line(verdict: Callable[[str], Report], pairs: Path) -> None:
+    assert verdict("Residual")
+    made = module_calls.Outcome.of(Trace(pairs / "Residual" / MINDSPORE_REPLAY)).made
+    norm, conv, block = made["bn1"], made["conv1"], made["layer1.0"]
+    assert (norm.target, norm.line) == ("mindspore.nn.BatchNorm2d", "self.norm = nn.BatchNorm2d(8)")
+    assert norm.arguments["momentum"] == 0.9 and norm.arguments["num_features"] == 8  # its default, as it is written
+    assert norm.positional == ("num_features",) and norm.place.startswith("pair_nets_mindspore.py, line ")
+    assert conv.line == "self.stem = conv(3, 8, 3, 2, 1)", "by a helper"
+    assert (conv.target, conv.arguments["padding"]) == ("mindspore.nn.Conv2d", 1)
+    assert (block.target, block.line) == ("", "") and block.place.startswith("pair_nets_mindspore.py, line ")
 
 
 def test_whole_numbers_go_in_and_have_no_gradient(verdict: Callable[[str], Report]) -> None:

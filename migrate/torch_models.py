@@ -250,8 +250,8 @@ def builder_of(spec: Spec, notes: list[str] | None = None) -> Callable[..., Any]
     def refused(self: torch.Tensor, *args: Any, **kwargs: Any) -> None:
         raise Stop("there it begins to train")
 
-    torch.Tensor.backward = refused  # type: ignore[assignment,method-assign]
+    torch.Tensor.backward = refused
     try:
         return function(spec, notes)
     finally:
-        torch.Tensor.backward = backward  # type: ignore[method-assign]
+        torch.Tensor.backward = backward

@@ -52,7 +52,7 @@ class SettingsNet(nn.Module):
         return self.third(torch.tanh(self.second(torch.relu(self.first(x))))) * self.scale
 
 
-def settings():
+def handed_on():
     one = Settings()
     one.kind = "small"
     width = Width()

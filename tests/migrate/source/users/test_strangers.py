@@ -8,9 +8,9 @@ Users = dict[str, Written]
 
 
 def test_settings_are_those_that_were_handed_on(users: Users) -> None:
-    found = users["settings"]
+    found = users["handed_on"]
     found.agrees()
-    found.holds("settings2.kind = 'small'", "width.hidden = 7", "tree['head']['classes'] * tree.get('factor', 1)")
+    found.holds("settings.kind = 'small'", "width.hidden = 7", "tree['head']['classes'] * tree.get('factor', 1)")
     found.lacks("settings.hidden = ")  # which the class sets itself
 
 

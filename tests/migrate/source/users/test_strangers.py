@@ -24,4 +24,4 @@ def test_a_zoos_model_is_made_by_a_function_of_the_file(users: Users) -> None:
 def test_constructors_of_long_ago(users: Users) -> None:
     found = users["old"]
     found.agrees()
-    found.holds("ops.zeros((width, 4), mindspore.float32)", "setattr(self, 'layer_%d' % i, ")
+    found.holds("ops.zeros((width, 4), mindspore.float32)", "setattr(self, 'layer_%d' % i, ", "net.classes = 4")

@@ -360,7 +360,7 @@ def _command_line(spec: Spec) -> Iterator[None]:
     wants others."""
     before, refuse = sys.argv, argparse.ArgumentParser.error
 
-    def refused(parser: argparse.ArgumentParser, message: str) -> NoReturn:
+    def refused(self: argparse.ArgumentParser, message: str) -> NoReturn:
         lines = (f.lineno for f in traceback.extract_stack() if Path(f.filename).name == Path(spec.place).name)
         line = next((f":{line}" for line in lines), "")
         raise BadInput(

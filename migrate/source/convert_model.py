@@ -67,6 +67,7 @@ def start(model: str, shapes: Sequence[str], folder: Path, *, seed: int, batch: 
     weights, inputs = (folder / name for name in PROOF_FILES)
     outputs = report["outputs"]
     plain = report["alone"] and len(outputs) == 1 and len(outputs[0]) == 2
+    plain = plain and outputs[0][0] == report["inputs"][0][0]  # a row for each example, and not for each of its tokens
     return ProofInputs(weights, None if outputs is None else inputs, plain)
 
 

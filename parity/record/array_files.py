@@ -160,7 +160,7 @@ def read_batches(path: Path, steps: int) -> tuple[list[tuple[np.ndarray, ...]], 
     given, arrays = check_batches(path), _arrays(path)
     turns = [given[i % len(given)] for i in range(steps)]
     inputs = [tuple(_whole(arrays[name]) for name in step.inputs) for step in turns]
-    return inputs, [_whole(arrays[step.labels]) for step in turns]
+    return inputs, [_whole(arrays[step.labels], "ub") for step in turns]
 
 
 def check_batch(path: Path) -> None:
@@ -251,5 +251,6 @@ def _check(path: Path, name: str, header: Header) -> None:
         raise BadInput(f"{path}: {name} is empty or a single number; expected a batch")
 
 
-def _whole(array: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(array.astype(np.int64) if array.dtype.kind in "ub" else array)
+def _whole(array: np.ndarray, kinds: str = "u") -> np.ndarray:
+    """The array, of these kinds of numbers as int64; an input that is a mask stays one."""
+    return np.ascontiguousarray(array.astype(np.int64) if array.dtype.kind in kinds else array)

@@ -66,12 +66,14 @@ class FileBuilder(Program):
         self.model = ModelFunction(self, top | OWN | set(renamed.values()), free="net" not in top)
 
     def _taken(self) -> frozenset[str]:
-        """The names of parameters, variables, functions and classes in what is translated."""
+        """The names of parameters, variables, functions, classes and modules of Python's in what is translated."""
         owners = self.owners.items()
         found = {name.rpartition(".")[2] for name, own in owners if any(f.qualified in self.wanted for f in own)}
         for function in self.functions.values():
             node = self.node(function) if function.qualified in self.wanted else None
             found.update(local_names(node) if node is not None else ())
+            imports = [node for node in self.tree(function.file).body if isinstance(node, ast.Import)]
+            found.update(alias.asname or alias.name for node in imports for alias in node.names)  # import copy
         return frozenset(found) | set(self.new_names.values())
 
     def _wanted(self) -> set[str]:

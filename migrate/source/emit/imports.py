@@ -191,8 +191,8 @@ def report_undefined(names: set[str], maker: ast.FunctionDef, definitions: Progr
     for key, node in {**definitions.definitions, "": maker}.items() if names else ():
         kind = key or next(functions_in(definitions.facts.root), "")
         module, _, own = kind.rpartition(":" if ":" in kind else ".")
-        file = definitions.all_files.get(module, module if ":" in kind else "")
-        if ":" in kind and _constant_from_reads(node, names, file, own, definitions):
+        file = definitions.all_files.get(module, module if module.endswith(".py") else "")
+        if ":" in kind and file and _constant_from_reads(node, names, file, own, definitions):
             continue
         at = next((n.lineno for n in definitions.tree(file).body if getattr(n, "name", "") == own), 1) if file else 1
         where = own if key else f"what makes the {own}"

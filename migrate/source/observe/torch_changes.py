@@ -152,6 +152,9 @@ class _Comparison:
             for key, value in numbers_of(part).items():
                 if key in values and values[key] != value and not _not_a_number(values[key], value):
                     yield path, key, values[key], value, is_torch(type(part))
+            for key in values if not is_torch(type(part)) else ():
+                if key not in vars(part):  # one that the class does not give it
+                    yield path, key, values[key], None, False
 
 
 def _not_a_number(*values: Any) -> bool:

@@ -146,6 +146,7 @@ class ConstructionLog:
             self.drawings += 1
             return function if self.running else noting_values(self, function)
         of_zoo = name.startswith(ZOOS) and isinstance(function, types.FunctionType) and not self.running
+        of_zoo = of_zoo and (_loads(function) or name == ZOOS[-1])
         if of_zoo and any(number in sites for sites in self.outside):
             return functools.partial(self._from_zoo, number, function)
         plain = isinstance(function, types.FunctionType) and not hasattr(function, "__wrapped__")

@@ -119,7 +119,8 @@ def from_zoo(node: ast.Call, context: Context) -> ast.expr | None:
         if word.arg in given and not isinstance(given[word.arg], Reference):
             del given[word.arg]
             words.append(ast.keyword(word.arg, context.visit(word.value)))
-    said = [value for value in constants_of(node.args[0]) or () if isinstance(value, str)] if node.args else []
+    first = ([literal(one)[1]] if literal(one)[0] else constants_of(one) or () for one in node.args[:1])
+    said = [value for values in first for value in values if isinstance(value, str)]
     wanted = re.sub(r"\W", "_", (said[0] if len(said) == 1 else name.rpartition(".")[2]).partition(".")[0])
     maker = context.program.maker(wanted, replace(made[0], kwargs=tuple(given.items())))
     return ast.Call(ast.Name(maker, ast.Load()), [], words)

@@ -8,9 +8,9 @@ Users = dict[str, Written]
 
 
 def test_settings_are_those_that_were_handed_on(users: Users) -> None:
-    found = users["settings"]
+    found = users["handed_on"]
     found.agrees()
-    found.holds("settings2.kind = 'small'", "width.hidden = 7", "tree['head']['classes'] * tree.get('factor', 1)")
+    found.holds("settings.kind = 'small'", "width.hidden = 7", "tree['head']['classes'] * tree.get('factor', 1)")
     found.lacks("settings.hidden = ")  # which the class sets itself
 
 
@@ -24,4 +24,4 @@ def test_a_zoos_model_is_made_by_a_function_of_the_file(users: Users) -> None:
 def test_constructors_of_long_ago(users: Users) -> None:
     found = users["old"]
     found.agrees()
-    found.holds("ops.zeros((width, 4), mindspore.float32)", "setattr(self, 'layer_%d' % i, ")
+    found.holds("ops.zeros((width, 4), mindspore.float32)", "setattr(self, 'layer_%d' % i, ", "net.classes = 4")

@@ -8,9 +8,9 @@ import copy
 import re
 from pathlib import Path
 
-from ..library_names import INSTALLED
+from ..library_names import INSTALLED, NOT_CONVERTED
 from ..observe.observations import callees_of
-from ..source_files import defaults_of, literal, local_names, short
+from ..source_files import defaults_of, literal, local_names, short, substitute
 from . import axis_patterns, control_flow, graph_mode, library_lookups, modules, records, row_calls, tensors
 from .context import Context, handles
 from .control_flow import pick_by_index, select_branches
@@ -36,6 +36,14 @@ def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.
     else:
         statements = [new for old in body for new in context.statement(old)]
     found.name, found.body = name, statements or [ast.Pass()]
+    if lost := context.local - {*local_names(found)}:  # to which only what did not run, and raises, gave a value
+        text = context.place(node, "this did not run")
+
+        def change(inner: ast.AST) -> ast.AST | None:
+            read = isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load) and inner.id in lost
+            return ast.Call(context.name(NOT_CONVERTED), [ast.Constant(text)], []) if read else None
+
+        found.body = [substitute(statement, change) for statement in found.body]
     found.decorator_list = [item for item in node.decorator_list if isinstance(item, ast.Name) and item.id in KEPT]
     SignatureRewriter(context.program, context.file).signature(found)
     return found

@@ -219,9 +219,12 @@ class Layers:
         return {path: count for path, count in counts.items() if count > 1}
 
     def composites(self) -> set[str]:
-        """The layers that have tensors of their own and call modules that have none."""
+        """The layers that have tensors of their own and call modules that have none; not recurrent ones, of which
+        MindSpore's call Cells of their own that stand for nothing of torch's."""
         called, found = {call.path for call in self.structure.calls}, set()
         for path in self.by_path:
+            if torch_class(self.by_path[path].kind) in RECURRENT:
+                continue
             parts = [module for module in self.structure.modules if path and module.path.startswith(f"{path}.")]
             if self.structure.by_path[path].tensors and not any(part.tensors for part in parts):
                 found |= {path} if any(part.path in called for part in parts) else set()

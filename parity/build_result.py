@@ -72,7 +72,8 @@ def inside_what_agrees(findings: Sequence[Finding]) -> list[Finding]:
 
     def excused(finding: Finding, path: str) -> Finding:
         above = [path[:end] for end, letter in enumerate(path) if letter == "."]
-        above += [path] if finding.part == WIRING else []  # what a module hands on is inside it
+        # what a module hands on is inside it, and what reaches it is not
+        above += [path] if finding.part == WIRING and not _tensor(finding).startswith("input") else []
         around = next((each for each in above if each in limits), None)
         if finding.verdict is not Verdict.FAIL or around is None:
             return finding
@@ -83,6 +84,10 @@ def inside_what_agrees(findings: Sequence[Finding]) -> list[Finding]:
     cut = {_path(f) for f in outputs if f.unjudged is Unjudged.BUILT_OTHERWISE}
     whole = [f.stage == "forward" and f.part in ("eval", "train") and f.name in cut for f in found]
     return [excused(f, f.name) if is_output else f for f, is_output in zip(found, whole, strict=True)]
+
+
+def _tensor(finding: Finding) -> str:
+    return finding.name.rpartition(" ")[2]
 
 
 def _path(finding: Finding) -> str:

@@ -13,8 +13,7 @@ from typing import Annotated, Literal, get_args
 
 from ..errors import BadInput
 from ..option_fields import STDOUT, Option, check
-from ..training.options import TARGETS
-from ..training.recipe.schema import DEVICE
+from ..training.options import DEVICE, TARGETS
 
 MODES = ("pynative", "graph")
 FORMATS = ("fp32", "hf32", "tf32", "fp16", "bf16")

@@ -12,6 +12,7 @@ from ..input_files import unreadable
 from ..option_fields import Option, check
 
 TARGETS = ("Ascend", "GPU", "CPU")  # the first that can be used is the default
+DEVICE = r"cpu|(cuda|npu)(:\d{1,3})?"  # a device of torch's by name
 SEVERAL_MACHINES_PORT = 8118  # msrun's own default; all machines have to name the same
 
 

@@ -29,6 +29,7 @@ from ...mappings.rows import build
 from ...migrate import model_spec
 from ...printable import quoted
 from ..models import model_names
+from ..options import DEVICE
 
 StrictT = TypeVar("StrictT", bound="Strict")
 
@@ -319,9 +320,6 @@ OUTSIDE_THE_STEP: Any = {
     "ignore": True,
     "data": {"validation", "eval_batch", "eval_transforms", "shuffle", "drop_last", "workers", "cache", "on_corrupt"},
 }
-
-
-DEVICE = r"cpu|(cuda|npu)(:\d{1,3})?"
 
 
 class Devices(Strict):

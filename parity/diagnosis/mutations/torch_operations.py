@@ -396,7 +396,7 @@ def _directions(op: Operation) -> Iterator[ModuleHypothesis]:
         forth, back = output.chunk(2, -1)
         return torch.cat([back, forth], -1), *state
 
-    if op.result[0].shape[-1] % 2 == 0:
+    if isinstance(op.result[0], torch.Tensor) and op.result[0].shape[-1] % 2 == 0:  # and no packed sequence
         fix = f"the forward direction comes first, as in torch's `{op.line}`: ops.cat([forward, backward], -1)"
         yield edit(f"the two directions of {op.text} in the other order", {op.place: exchanged}, fix)
 

@@ -23,7 +23,7 @@ class Packed(nn.Cell):
         steps, state = self.memory(given) if self.fault == "no lengths" else self.memory(given, None, lengths)
         steps = steps if self.first else steps.swapaxes(0, 1)
         h = state[0] if isinstance(state, tuple) else state
-        ends = h[-2:][::-1] if self.fault == "directions" else h[-2:]
+        ends = (h[-1], h[-2]) if self.fault == "directions" else h[-2:]
         return self.verdict((ops.cat((ends[0], ends[1]), 1) if len(h) % 2 == 0 else h[-1]) + steps.mean(1))
 
 

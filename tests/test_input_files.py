@@ -191,10 +191,12 @@ OWN = {  # what else the package opens for reading: nothing that a user, or a fi
     "parity/record/torch_device processes temporary migrate/analyze/onnx_worker",
     "left by a process of msmigrate's in a folder of its own": "deploy/lite deploy/mindspore_export_worker "
     "deploy/serving/mindspore_servable_worker deploy/onnx_check_worker deploy/export "
-    "parity/job deploy/output_files training/metrics "
+    "parity/job deploy/output_files training/metrics migrate/source/observe/mindspore_variations_worker "
+    "migrate/source/observe/torch_variations_worker "
     "training/recipe/schema training/run/launch training/step/mindspore_compile",
     "checked before this process was started": "deploy/serving/mindspore_server_worker",
-    "Python has imported it, or would": "migrate/source/observe/observations migrate/model_spec workers/parent",
+    "Python has imported it, or would": "migrate/source/observe/observations migrate/source/source_files "
+    "migrate/model_spec workers/parent",
 }
 
 

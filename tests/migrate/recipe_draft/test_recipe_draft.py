@@ -159,7 +159,7 @@ def test_a_script_with_mistakes_gives_a_recipe_all_the_same(scripts: dict[str, P
          "optimizer.args.weight_decay", 1.0),
         ("torch.manual_seed(-1)", "seed", 42),
         ("torch.nn.MSELoss(reduction='sum')(a, b).backward()", "loss.args.reduction", "sum"),
-        ("torch.nn.MSELoss(reduction='none')(a, b).backward()", "loss", {"name": "MSELoss", "args": {}}),
+        ("torch.nn.MSELoss(reduction='none')(a, b).backward()", "loss.args", {}),
         ("torch.nn.CTCLoss()", "loss.name", "CrossEntropyLoss"),
         ("import torchvision\ntorchvision.models.resnet18(num_classes=7)", "model.args",
          {"num_classes": 7}),

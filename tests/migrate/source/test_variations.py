@@ -188,6 +188,7 @@ def test_what_did_not_run_is_written_or_raises(written: ConvertedModel) -> None:
     assert any("torch.vander" in lines[one.line - 1] for one in written.not_run), written.not_run
 
 
+@pytest.mark.full
 def test_with_other_arguments_it_is_the_same_or_raises(written: ConvertedModel, spec: str, tmp_path: Path) -> None:
     found = tried(written, spec, tmp_path)
     same = ("as it is", "without factor", "kind='LSTM'", "shift=True", "act='tanh'", "act='no_relu'", "still=False")

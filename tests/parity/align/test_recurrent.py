@@ -42,9 +42,7 @@ RIGHT = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("net", "arguments"), [pytest.param(*case, marks=pytest.mark.full if i else ()) for i, case in enumerate(RIGHT)]
-)
+@pytest.mark.parametrize(("net", "arguments"), [pytest.param(*case, marks=pytest.mark.full) for case in RIGHT])
 def test_a_recurrent_layer_is_aligned_and_runs_alone(net: str, arguments: str, tmp_path: Path) -> None:
     found = report(net, arguments, "", tmp_path)
     assert found.parity, [(f.place, f.why) for f in found.findings if f.verdict is Verdict.FAIL]

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import mindspore
@@ -57,6 +58,10 @@ INTEGER = {"int64": np.int32}  # MindSpore's whole numbers: many of its operator
 RETURNED = {"MultiheadAttention": {"need_weights", "average_attn_weights"}}
 
 
+# what a MindSpore that hands hooks the arguments by name too is asked for
+BY_NAME = (
+    {"with_kwargs": True} if "with_kwargs" in inspect.signature(nn.Cell.register_forward_pre_hook).parameters else {}
+)
 Layer = tuple[nn.Cell, Sequence[tuple[str, int] | None]]
 
 
@@ -85,7 +90,7 @@ class Alone:
         # torch path -> the shapes of what its Cell gets and gives in the net's own pass
         self.gets: dict[str, set[Shape]] = {}
         self.gives: dict[str, set[Shape]] = {}
-        self.own: dict[str, tuple[Any, ...]] = {}  # what its Cell is called with there
+        self.own: dict[str, tuple[Any, dict[str, Any]]] = {}  # what its Cell is called with there
         self.held = {each.name: each for each in held}
         self._start = {name: each.parameter.asnumpy().copy() for name, each in self.held.items()}
         self._trains = {name: bool(each.parameter.requires_grad) for name, each in self.held.items()}
@@ -164,10 +169,11 @@ class Alone:
             optional = RETURNED.get(self.recording.modules[call.path].kind, ())
             return arguments(construct, call, given, optional)
         except CannotRun:
-            own, torchs = self.own.get(call.path, ()), flat((call.args, call.kwargs), Stored)
+            own, torchs = self.own.get(call.path), flat((call.args, call.kwargs), Stored)
             if call.unsupported or not own or len(flat(own, Tensor)) != len(torchs):
                 raise
-            return replaced(own, [given[stored.file] for stored in torchs]), {}
+            args, kwargs = replaced([*own], [given[stored.file] for stored in torchs])
+            return args, kwargs
 
     def given(self, path: str, stored: Stored) -> Tensor:
         """A recorded tensor as the module's Cell gets it in its own net, which may have its axes grouped otherwise."""
@@ -262,7 +268,8 @@ def arguments(
         return args, kwargs
     while args and args[-1] is None:
         args.pop()
-    kwargs = {key: value for key, value in kwargs.items() if value is not None and key not in optional}
+    unknown = {key for key in kwargs if key not in signature.parameters}
+    kwargs = {k: value for k, value in kwargs.items() if value is not None and not (k in unknown and k in optional)}
     if _binds(signature, args, kwargs):
         return args, kwargs
     cell = getattr(construct, "__self__", None)
@@ -518,11 +525,13 @@ def _called_otherwise(runner: Alone) -> dict[str, str]:
     recording, ran = runner.recording, Counter[int]()
 
     def counting(cell: nn.Cell, paths: Sequence[str]) -> Callable[..., None]:
-        def hook(_: nn.Cell, inputs: Any) -> None:
+        def hook(_: nn.Cell, inputs: Any, named: Any = MappingProxyType({})) -> None:
             ran[id(cell)] += 1
             for path in paths:
-                runner.gets.setdefault(path, set()).update(tuple(each.shape) for each in flat(inputs, Tensor))
-                runner.own.setdefault(path, inputs)
+                runner.gets.setdefault(path, set()).update(
+                    tuple(each.shape) for each in flat((inputs, dict(named)), Tensor)
+                )
+                runner.own.setdefault(path, (inputs, dict(named)))
 
         return hook
 
@@ -537,7 +546,7 @@ def _called_otherwise(runner: Alone) -> dict[str, str]:
     layers = [(each[0], cell) for cell, calls in runner.layers.values() for each in calls if each is not None]
     for path, cell in [*runner.cells.items(), *layers]:
         of.setdefault(id(cell), (cell, []))[1].append(path)
-    handles = [cell.register_forward_pre_hook(counting(cell, paths)) for cell, paths in of.values()]
+    handles = [cell.register_forward_pre_hook(counting(cell, paths), **BY_NAME) for cell, paths in of.values()]
     handles += [cell.register_forward_hook(giving(paths)) for cell, paths in of.values()]
     try:
         _forward(runner)

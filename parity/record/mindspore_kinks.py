@@ -14,7 +14,7 @@ from mindspore.ops import auto_generate, functional_overload
 from mindspore.ops.auto_generate import pyboost_inner_prim
 from mindspore.ops.operations import nn_ops
 
-from .recorder import EVENLY, KINKED, KINKS, POOLED, function_name
+from .kinks import EVENLY, KINKED, KINKS, POOLED, function_name
 
 Made = Callable[..., "np.ndarray | None"]  # what is kept of a call, from its output and arguments; None: nothing
 

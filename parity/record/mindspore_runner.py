@@ -30,10 +30,11 @@ from ..align.mindspore_user_model import held as held_of
 from ..align.model_structure import flat
 from ..align.user_model import Paired, held_by, is_users, one_number, own_step, shows_its_optimizer
 from .batches import Images
+from .kinks import BY_INPUT
 from .mindspore_kinks import function_choices
 from .mindspore_randomness import BRANCHES, CompiledDraws, fixed
 from .randomness import GIVEN_STEPS, Draws
-from .recorder import BY_INPUT, REDUCED, Arrays, LeafOutput, Seen, Side, StepArrays, StepStart
+from .recorder import REDUCED, Arrays, LeafOutput, Seen, Side, StepArrays, StepStart
 from .resume import position
 
 

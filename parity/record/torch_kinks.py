@@ -28,7 +28,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from ..trace import SIDES_STAGE, Part, Trace
-from .recorder import EVENLY, KINKS, POOLED, is_function
+from .kinks import EVENLY, KINKS, POOLED, is_function
 
 # Share of the tensor's root mean square below which a choice is rounding's. Rounding was measured at 1e-6 to 1e-5 of
 # it in ResNets of all depths; what differs by more than this is left alone, and shows in the forward stage.

@@ -28,8 +28,9 @@ from ..align.user_model import Paired, StepOutput, one_number, own_step, shows_i
 from ..job import ParityJob
 from . import resume
 from .batches import Images
+from .kinks import BY_INPUT
 from .randomness import Draws
-from .recorder import BY_INPUT, REDUCED, Arrays, LeafOutput, Seen, Side, StepArrays, StepStart
+from .recorder import REDUCED, Arrays, LeafOutput, Seen, Side, StepArrays, StepStart
 from .torch_device import CPU
 from .torch_kinks import KinkSides, taking
 from .torch_precision import in_layout, model_in_layout

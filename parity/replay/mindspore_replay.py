@@ -27,10 +27,10 @@ from ...workers.worker import progress
 from ..align.alignment import IDENTITY, Alignment
 from ..align.model_structure import Shape, flat, regrouped
 from ..options import WHOLE, Narrowing
+from ..record.kinks import BY_INPUT, KINKED, POOLED, choice
 from ..record.mindspore_kinks import function_choices
 from ..record.mindspore_randomness import fixed
 from ..record.randomness import Draws
-from ..record.recorder import BY_INPUT, KINKED, POOLED, choice
 from ..run_folder import MINDSPORE_REPLAY
 from ..trace import ALONE, SIDES_STAGE, WIRING, Part, TraceWriter
 from .mindspore_arguments import made_of

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from msmigrate.parity.record.recorder import KINKS, choice
+from msmigrate.parity.record.kinks import KINKS, choice
 from msmigrate.parity.record.torch_kinks import TOLERANCE, KinkSides, taking
 from torch import nn
 

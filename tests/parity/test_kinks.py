@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from msmigrate.parity.record.recorder import KINKS, choice
+from msmigrate.parity.record.kinks import KINKS, choice
 
 Facts = dict[str, dict[str, Any]]
 DTYPES = ("float32", "float64")

@@ -105,13 +105,17 @@ def _missing(error: ValidationError, first: Any) -> str:
     missing = [str(one["loc"][0]) for one in error.errors() if one["type"] == "missing" and len(one["loc"]) == 1]
     if first["type"] != "missing" or not missing:
         return ""
-    lines = ", ".join(f"`{key}: {LINES[key]}`" for key in missing)
+    lines = ", ".join(f"`{key}: {_line(NEEDED[key])}`" for key in missing)
     own = "; of a pair (--torch, --mindspore) the model is not built, and an optimizer that it brings is taken instead"
     return f"the recipe lacks {' and '.join(missing)}: write {lines}{own}"
 
 
+def _line(value: Any) -> str:
+    """A value as YAML in one line."""
+    return yaml.safe_dump(value, default_flow_style=True, sort_keys=False).strip()
+
+
 NEEDED: dict[str, Any] = {"model": {"name": "resnet18"}, "optimizer": {"name": "SGD", "args": {"lr": 0.1}}}
-LINES = {"model": "{name: resnet18}", "optimizer": "{name: SGD, args: {lr: 0.1}}"}
 WANTED = {  # what to write where a draft asks
     "model": "torchvision:NAME, timm:NAME, FILE.py:NAME or one of msmigrate's own; a pair's (--torch) is not built",
     "model.checkpoint": "the file of a state_dict that training starts from, or take the line out",

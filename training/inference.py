@@ -364,7 +364,7 @@ def _is_recipes(name: str) -> bool:
 def _named(text: str) -> Model:
     """The recipe's model that `--model NAME(…)` is. Raises BadInput and BadRecipe for what names none."""
     spec = model_spec.parse(text if ":" in text.partition("(")[0] else f"msmigrate:{text}")
-    if spec.args:
+    if spec.args or spec.words:
         raise BadInput(f"--model {text}: write its arguments with their names, as in resnet18(num_classes=10)")
     name = spec.name if spec.place == "msmigrate" else f"{spec.place}:{spec.name}"
     model_names.check(name, spec.kwargs)

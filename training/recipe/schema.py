@@ -100,7 +100,9 @@ class Model(Part):
             spec = model_spec.parse(given)
         except BadInput:  # one of msmigrate's own, or nothing
             return {"name": given}
-        return {"name": given} if spec.args else {"name": f"{spec.place}:{spec.name}", "args": spec.kwargs}
+        return (
+            {"name": given} if spec.args or spec.words else {"name": f"{spec.place}:{spec.name}", "args": spec.kwargs}
+        )
 
 
 class Data(Strict):

@@ -285,7 +285,8 @@ def called(spec: Spec, found: Callable[..., Any] | None = None) -> Any:
 def function(spec: Spec, notes: list[str] | None = None) -> Callable[..., Any]:
     """Import the file or module and return the function; raises BadInput when there is none.
 
-    notes: gets a sentence where the file did not run to its end, but had defined the function.
+    notes: gets a sentence where the file did not run to its end, but had defined the function; without it such a file
+    is refused with its own error.
     """
     if spec.place.endswith(".py"):
         path = Path(spec.place).resolve()
@@ -302,7 +303,11 @@ def function(spec: Spec, notes: list[str] | None = None) -> Callable[..., Any]:
             raise BadInput(f"cannot import {spec.place}")
         module = importlib.util.module_from_spec(loader)
         sys.modules[path.stem] = module
-        _run_file(loader.loader, module, spec, [] if notes is None else notes)
+        if notes is not None:
+            _run_file(loader.loader, module, spec, notes)
+        else:
+            with _command_line(spec):
+                loader.loader.exec_module(module)
     else:
         sys.path.insert(0, "")
         try:

@@ -41,8 +41,11 @@ class Inputs(NamedTuple):
     kwargs: Mapping[str, Any] = {}
 
 
-def build(spec: Spec) -> Any:
-    """Build the model, or what the user's function returns; raises BadInput for a name that nobody knows."""
+def build(spec: Spec, notes: list[str] | None = None) -> Any:
+    """Build the model, or what the user's function returns; raises BadInput for a name that nobody knows.
+
+    notes: gets a sentence where the user's file did not run to its end.
+    """
     if spec.place == "torchvision":
         import torchvision
 
@@ -55,7 +58,7 @@ def build(spec: Spec) -> Any:
         timm = load_timm()
         _known(spec.name, timm.list_models(), "timm")
         return timm.create_model(spec.name, *spec.args, **{"pretrained": False, **spec.kwargs})
-    return called(spec, builder_of(spec))
+    return called(spec, builder_of(spec, notes))
 
 
 @contextmanager
@@ -252,6 +255,6 @@ def builder_of(spec: Spec, notes: list[str] | None = None) -> Callable[..., Any]
 
     torch.Tensor.backward = refused
     try:
-        return function(spec, notes)
+        return function(spec, [] if notes is None else notes)
     finally:
         torch.Tensor.backward = backward

@@ -22,7 +22,7 @@ import numpy as np
 from ..errors import BadTrace, UnknownRow
 from ..mappings import table
 from ..mappings.rows import Fault
-from ..printable import few
+from ..printable import few, shortened
 from ..training.code_digest import code_digest, file_digest
 from ..training.recipe.schema import Recipe
 from .align import unlike
@@ -37,7 +37,7 @@ from .options import STAGES
 from .record import resume
 from .replay.module_calls import CHAINED, FOLDER, Module, Outcome, Recording, parse_label
 from .result import Finding, MadeWith, ModuleVerdict, Report
-from .run_folder import FINE_TUNED, MINDSPORE, MINDSPORE_REPLAY, REDUCER, RUNS_TWICE, SCOPE, torch_runs
+from .run_folder import FINE_TUNED, IMPORT, MINDSPORE, MINDSPORE_REPLAY, REDUCER, RUNS_TWICE, SCOPE, torch_runs
 from .trace import ALONE, GIVEN_GRADIENTS, REDUCED_GRADIENTS, WIRING, Entry, Trace
 from .verdict import Unjudged, Verdict
 
@@ -237,6 +237,7 @@ def report(
             *([TWICE] if traces.mindspore.about.get(RUNS_TWICE) is True else []),
             *device_notes(on[0], reference, on[1], options.precision, coarser(traces)),
             *_size(options),
+            *_import(traces.alone[0].about),
             *_fine_tuned(traces.alone[0].about),
             *resume.notes(options.continue_from, traces.mindspore.about),
             *_notes(kinks),
@@ -409,6 +410,12 @@ def _fine_tuned(about: Mapping[str, object]) -> list[str]:
         if isinstance(names, list) and names:
             found.append(f"{text}: {few([str(name) for name in names])}")
     return found
+
+
+def _import(about: Mapping[str, object]) -> list[str]:
+    """What torch's side had to say of the import of the user's file; the head of a trace may come from anyone."""
+    said = about.get(IMPORT)
+    return [shortened(str(note)) for note in said[:NOTED]] if isinstance(said, list) else []
 
 
 def _kinks(traces: Traces) -> dict[str, list[int]]:

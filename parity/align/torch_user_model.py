@@ -85,7 +85,9 @@ def _build(options: ParityJob) -> Given:
     spec = parse(options.pair.torch)
     if spec.place == "msmigrate":
         return Given(torch_models.build(spec.name, *spec.args, **spec.kwargs))
-    taken = given(run_users(where, lambda: _of_theirs(spec)), nn.Module, where, (torch.optim.Optimizer,))
+    notes: list[str] = []
+    taken = given(run_users(where, lambda: _of_theirs(spec, notes)), nn.Module, where, (torch.optim.Optimizer,))
+    taken = replace(taken, notes=tuple(notes))
     for_training(taken.model)
     return replace(taken, copies=_copies(taken.model, taken.step)) if is_object(taken.step) else taken
 
@@ -106,9 +108,9 @@ def _copies(model: nn.Module, step: Any) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _of_theirs(spec: Spec) -> Any:
+def _of_theirs(spec: Spec, notes: list[str]) -> Any:
     if spec.place not in ZOOS:
-        return torch_zoo.build(spec)
+        return torch_zoo.build(spec, notes)
     with warnings.catch_warnings():  # GoogLeNet and Inception announce a new default
         warnings.simplefilter("ignore")
         return torch_zoo.build(spec)

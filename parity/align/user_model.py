@@ -46,7 +46,8 @@ PARTS = ("model", "loss", "optimizer", "step")
 class Given:
     """A model and the parts of its step that came along, None for those that the recipe describes; plain: whether the
     model returns one tensor, as far as it is known. copies: what the step holds of the model's weights as they were
-    when it was made, a moving average's start, which have to follow when both sides get the same starting weights."""
+    when it was made, a moving average's start, which have to follow when both sides get the same starting weights.
+    notes: what there is to say of the import of its file."""
 
     model: Any
     loss: Callable[..., Any] | None = None
@@ -54,6 +55,7 @@ class Given:
     step: Callable[..., Any] | None = None
     plain: bool = True
     copies: tuple[Any, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def parts(self) -> list[str]:

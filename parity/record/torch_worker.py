@@ -39,7 +39,7 @@ from ..align.torch_user_model import begin, build, replay_loss, tensors, write_s
 from ..align.user_model import Paired
 from ..job import ParityJob, batch_file, recipe_of
 from ..replay.torch_replay import record_step, replay
-from ..run_folder import FINE_TUNED, MINDSPORE, MINDSPORE_REPLAY, SCOPE, TORCH32, TORCH64, WEIGHTS, matched
+from ..run_folder import FINE_TUNED, IMPORT, MINDSPORE, MINDSPORE_REPLAY, SCOPE, TORCH32, TORCH64, WEIGHTS, matched
 from ..trace import REDUCED_GRADIENTS, Part, Trace, TraceWriter
 from . import batches
 from .batches import Batch, Images, Inputs, read_inputs, targets, write_inputs
@@ -227,7 +227,7 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
         side = TorchSide(recipe, model, dtype, variant, paired, start, place)
         head = about(options.recipe, dtype, place)
         head |= {FINE_TUNED: fine_tuned(model, fresh)} if options.fine_tunes else {}
-        head |= {SCOPE: asdict(side.alignment.scope)}
+        head |= {SCOPE: asdict(side.alignment.scope), IMPORT: [] if paired is None else [*paired.given.notes]}
         writer = TraceWriter(folder / name, head, options.sample, narrowing)
         if name == TORCH32 and writer.wants("init", "update"):
             record_start(side, writer)

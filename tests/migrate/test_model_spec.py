@@ -175,6 +175,12 @@ def test_what_fails_behind_the_function_is_noted(tmp_path: Path) -> None:
     assert found() == 1 and "up to line 3 alone" in notes[0] and "no such data" in notes[0]
 
 
+def test_without_anybody_to_read_the_notes_a_file_that_fails_is_refused(tmp_path: Path) -> None:
+    """MindSpore's own side, and a loss: half of a file is another one."""
+    with pytest.raises(FileNotFoundError):
+        function(parse(write(tmp_path, "def build(): return 1\n\nopen('no such data')")))
+
+
 def test_what_fails_before_the_function_is_left_out_and_noted(tmp_path: Path) -> None:
     notes: list[str] = []
     text = (
@@ -186,4 +192,4 @@ def test_what_fails_before_the_function_is_left_out_and_noted(tmp_path: Path) ->
 
 def test_a_function_that_needs_what_failed_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r":1: FileNotFoundError.*build is not defined: move what .*__main__"):
-        function(parse(write(tmp_path, "data = open('no such data')\nbuild = data.read")))
+        function(parse(write(tmp_path, "data = open('no such data')\nbuild = data.read")), [])

@@ -283,7 +283,7 @@ def of_recipe(model: Model) -> nn.Cell:
     if is_ours(model.name):
         return build(model.name, **model.args)
     spec = model_spec.parse(converted_models.mindspore_spec(model.name, model.args, model.source))
-    net = model_spec.function(spec)(*spec.args, **spec.kwargs)
+    net = model_spec.called(spec)
     if not isinstance(net, nn.Cell):
         raise BadRecipe(f"model.source: {spec.name} of {spec.place} returns {type(net).__name__}, not a Cell")
     return net.set_train(False)

@@ -11,15 +11,16 @@ checkpoint, that is loaded into the net first, and `digests` has the SHA-256 of 
 from __future__ import annotations
 
 import hashlib
-import os
 from typing import Any
 
-os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")  # MindSpore's convolution is 30 times slower on some CPUs without
+from ...workers import mindspore_environment
 
-import mindspore
+mindspore_environment.prepare()
 
-from ...errors import BadInput
-from ..model_spec import called, parse, serve
+import mindspore  # noqa: E402
+
+from ...errors import BadInput  # noqa: E402
+from ..model_spec import called, parse, serve  # noqa: E402
 
 
 def report(text: str, checkpoint: str | None = None) -> dict[str, Any]:

@@ -161,8 +161,8 @@ def try_variations(
     """
     folder.mkdir()
     (folder / "plan.json").write_text(json.dumps([{"made": to_json(v.made), "without": v.without} for v in plan]))
-    theirs = ask(TORCH, model, "convert-model", str(folder), str(folder / "plan.json"), *shapes)["tried"]
-    for number, one in enumerate(theirs):
+    of_torch = ask(TORCH, model, "convert-model", str(folder), str(folder / "plan.json"), *shapes)["tried"]
+    for number, one in enumerate(of_torch):
         if "inputs" in one:
             (folder / f"{number}.json").write_text(json.dumps(one["inputs"]))
             convert(folder / f"{number}.pth", folder / f"{number}.ckpt", owners=one["classes"])
@@ -171,48 +171,50 @@ def try_variations(
     makers = (f"def variation_{n}():\n    return {v.source or f'{maker}()'}" for n, v in enumerate(plan))
     written = folder / "written.py"
     written.write_text("\n\n\n".join((text.rstrip("\n"), *makers)) + "\n")
-    ours: dict[str, str | None] = {}
+    errors: dict[str, str | None] = {}  # by number, None where it ran
     first = 0
     while first < len(plan):
-        told = ask_worker(MINDSPORE, [str(written), str(folder), str(first)], f"running {maker}")["told"]
-        if not told:
+        new = ask_worker(MINDSPORE, [str(written), str(folder), str(first)], f"running {maker}")["errors"]
+        if not new:
             break
-        ours |= told
-        first = max(map(int, told)) + 1
-    return [_judged(v.text, theirs[n], ours.get(str(n)), folder / str(n)) for n, v in enumerate(plan)]
+        errors |= new
+        first = max(map(int, new)) + 1
+    return [_judged(v.text, of_torch[n], errors.get(str(n)), folder / str(n)) for n, v in enumerate(plan)]
 
 
-def _judged(text: str, theirs: dict[str, Any], ours: str | None, at: Path) -> Tried:
-    if "left" in theirs:
+def _judged(text: str, of_torch: dict[str, Any], error: str | None, at: Path) -> Tried:
+    if "left" in of_torch:
         return Tried(text, "left", "there was no time for it")
-    if "raises" in theirs:
-        if theirs["stage"] == "run":
-            return Tried(text, "left", f"torch does not run so on these inputs: {theirs['raises']}")
-        return Tried(text, "both", ours) if ours else Tried(text, "differs", f"torch refuses it: {theirs['raises']}")
-    if ours is not None:
-        return Tried(text, "refused", ours)
-    why = _apart(dict(np.load(f"{at}.npz")), dict(np.load(f"{at}.out.npz")), random=theirs["random"])
+    if "raises" in of_torch:
+        if of_torch["stage"] == "run":
+            return Tried(text, "left", f"torch does not run so on these inputs: {of_torch['raises']}")
+        return (
+            Tried(text, "both", error) if error else Tried(text, "differs", f"torch refuses it: {of_torch['raises']}")
+        )
+    if error is not None:
+        return Tried(text, "refused", error)
+    why = _difference(dict(np.load(f"{at}.npz")), dict(np.load(f"{at}.out.npz")), random=of_torch["random"])
     return Tried(text, "differs", why) if why else Tried(text, "same")
 
 
-def _apart(theirs: dict[str, Any], ours: dict[str, Any], *, random: bool) -> str:
+def _difference(torch: dict[str, Any], mindspore: dict[str, Any], *, random: bool) -> str:
     """In words the first output that is not the same; empty where all are. random: as dropout makes training."""
     after = "evaluation after training, with weights that changed meanwhile"
     modes = {"eval": "evaluation", "train": "training", "after": after, "gradient": "the length of the gradient"}
-    plain = {key.removeprefix("plain/"): value for key, value in theirs.items() if key.startswith("plain/")}
-    if {*plain} != {*ours}:
-        return f"torch gives {len(plain)} values, MindSpore {len(ours)}"
+    plain = {key.removeprefix("plain/"): value for key, value in torch.items() if key.startswith("plain/")}
+    if {*plain} != {*mindspore}:
+        return f"torch gives {len(plain)} values, MindSpore {len(mindspore)}"
     for key, value in plain.items():
         mode, _, number = key.partition("/")
         where = f"{modes[mode]}{f', output {number}' if int(number or 0) else ''}"
-        if value.shape != ours[key].shape:
-            return f"{where}: {list(ours[key].shape)}, not torch's {list(value.shape)}"
+        if value.shape != mindspore[key].shape:
+            return f"{where}: {list(mindspore[key].shape)}, not torch's {list(value.shape)}"
         if random and mode in ("train", "gradient"):
             continue
-        exact = theirs.get(f"exact/{key}", value).astype(np.float64)
+        exact = torch.get(f"exact/{key}", value).astype(np.float64)
         noise = float(np.abs(value - exact).max(initial=0))
         scale = float(np.abs(exact).max(initial=0))
-        off = float(np.abs(ours[key] - exact).max(initial=0))
+        off = float(np.abs(mindspore[key] - exact).max(initial=0))
         if not off <= max(NOISE * noise, (ROUGH if mode == "gradient" else LEAST) * scale, 1e-6):
             return f"{where}: {off / scale if scale else off:.2g} of the largest value apart"
     return ""

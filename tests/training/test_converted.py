@@ -44,7 +44,7 @@ def test_a_name_alone_is_a_model(tmp_path: Path) -> None:
         ("torchvision:resnet18(num_classes=0)", "num_classes must be a positive whole number"),
         ("net.py:build", "net.py:build wants source: FILE, its counterpart in MindSpore; msmigrate convert-model "),
         ("'net.py:Net -- --width 2'", "no model is called 'net.py:Net -- --width 2'"),
-        ("{name: net.py:Net, source: x.py}", "say how many classes .*net.py:Net tells apart, as classes: 10"),
+        ("{name: net.py:Net, source: x.py}", "say how many classes .*net.py:Net has, as classes: 10"),
         ("{name: net.py:Net, source: x.py, classes: 3, args: {num_classes: 4}}", "classes is 3 and its num_classes 4"),
         ("{name: resnet18, classes: 3}", "of resnet18 write args: {num_classes: 3}"),
         ("'torchvision:'", "no model is called 'torchvision:'"),

@@ -110,7 +110,7 @@ def _own_file(model: Model) -> Iterator[Problem]:
         message += f"{model.name} -o {own.stem}_mindspore.py writes one"
         yield Problem(("model",), BadRecipe(message))
     if model.classes is None and "num_classes" not in model.args:
-        message = f"model: say how many classes {model.name} tells apart, as classes: 10"
+        message = f"model: say how many classes {model.name} has, as classes: 10"
         yield Problem(("model",), BadRecipe(message))
     if model.classes is not None and model.args.get("num_classes", model.classes) != model.classes:
         message = f"model.classes is {model.classes} and its num_classes {model.args['num_classes']}: leave one out"

@@ -67,7 +67,7 @@ class Model(Part):
 
     source: of one of torchvision's or timm's, the MindSpore source that convert-model wrote; None: it is converted when
     it is needed. Of one of the user's own, FILE.py:NAME, the file of its counterpart, which has to be there. classes:
-    how many classes one of the user's tells apart, where no argument num_classes says so. fresh: weights that the
+    how many classes one of the user's has, where no argument num_classes says so. fresh: weights that the
     checkpoint does not give, such as a new head's; they start as the model draws them. freeze: parameters that do not
     train. freeze_statistics: norms whose running statistics neither move nor are replaced by the batch's while
     training. These three are globs over torch's names, of which "!PATTERN" takes back. A name alone stands for a model,
@@ -83,7 +83,7 @@ class Model(Part):
 
     @property
     def num_classes(self) -> int:
-        """How many classes it tells apart: the model's own default where nothing says so."""
+        """How many classes it has: the model's own default where nothing says so."""
         return self.classes or model_names.num_classes(self.name, self.args)
 
     @property

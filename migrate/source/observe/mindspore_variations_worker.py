@@ -13,25 +13,26 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
+from ....workers import mindspore_environment
 
-import mindspore
-import numpy as np
-from mindspore import Tensor, nn, ops
+mindspore_environment.prepare()
 
-from ...model_spec import place_of, serve
+import mindspore  # noqa: E402
+import numpy as np  # noqa: E402
+from mindspore import Tensor, nn, ops  # noqa: E402
+
+from ...model_spec import place_of, serve  # noqa: E402
 
 GROWN = 1.05  # as in torch_variations_worker.py
 
 
 def report(file: str, folder: str, first: str) -> dict[str, Any]:
     """Run every variation from the first on, until one fails."""
-    told: dict[str, str | None] = {}
+    errors: dict[str, str | None] = {}
     source = importlib.util.spec_from_file_location("variations_written", file)
     assert source is not None and source.loader is not None
     module = importlib.util.module_from_spec(source)
@@ -44,13 +45,13 @@ def report(file: str, folder: str, first: str) -> dict[str, Any]:
             continue
         try:
             tried(make, Path(folder), number)
-            told[str(number)] = None
+            errors[str(number)] = None
         except Exception as error:
             words = " ".join(str(error).split("- C++ Call Stack")[0].split())[:300]
-            told[str(number)] = f"{type(error).__name__}: {words}{place_of(error)}"
+            errors[str(number)] = f"{type(error).__name__}: {words}{place_of(error)}"
             break
         number += 1
-    return {"told": told}
+    return {"errors": errors}
 
 
 def tried(make: Any, folder: Path, number: int) -> None:

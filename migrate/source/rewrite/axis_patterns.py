@@ -31,7 +31,7 @@ class Rearranged(nn.Cell):
 
 
 class Pattern(NamedTuple):
-    """What is asked of a tensor's axes: both sides of a pattern, as groups of axes of which each becomes one.
+    """What becomes of a tensor's axes: both sides of a pattern, as groups of axes of which each becomes one.
 
     what: rearrange, repeat or reduce; reduction: by what. given: the axes whose sizes the call names.
     """
@@ -59,7 +59,7 @@ def of_tensor(node: ast.Call, context: Context) -> ast.expr:
     """`rearrange(x, "b n (h d) -> b h n d", h=8)` as a call of that pattern's function."""
     kinds = kinds_of(node.args[0]) if node.args else []
     dimensions = {kind.rank if isinstance(kind, TensorKind) else None for kind in kinds}
-    pattern, tensor, sizes = _asked(node, context, NAMES, dimensions.pop() if len(dimensions) == 1 else None)
+    pattern, tensor, sizes = _pattern(node, context, NAMES, dimensions.pop() if len(dimensions) == 1 else None)
     order = _order(pattern)
     if pattern.what == "rearrange" and order is not None:
         axes = ast.Tuple([ast.Constant(place) for place in order], ast.Load())
@@ -71,12 +71,12 @@ def of_tensor(node: ast.Call, context: Context) -> ast.expr:
 def as_layer(node: ast.Call, context: Context) -> ast.expr:
     """`Rearrange("b c h w -> b (h w) c")` as a small Cell of that pattern's function."""
     node.args.insert(0, ast.Constant(None))
-    pattern, _, sizes = _asked(node, context, LAYERS, None)
+    pattern, _, sizes = _pattern(node, context, LAYERS, None)
     context.program.definitions.setdefault("einops:Rearranged", ast.parse(LAYER).body[0])
     return ast.Call(ast.Name("Rearranged", ast.Load()), [_function(pattern, context), *sizes], [])
 
 
-def _asked(
+def _pattern(
     node: ast.Call, context: Context, names: Mapping[str, str], dimensions: int | None
 ) -> tuple[Pattern, ast.expr, list[ast.expr]]:
     """The pattern, and the tensor and the sizes as they are given. Raises Unwritable."""
@@ -84,10 +84,10 @@ def _asked(
     reduction = words.pop("reduction", node.args[2] if len(node.args) > 2 else ast.Constant(""))
     what = names[callees_of(node)[0]]
     said = []
-    for asked in (node.args[1] if len(node.args) > 1 else words.pop("pattern", ast.Constant(None)), reduction):
-        known = [asked.value] if isinstance(asked, ast.Constant) else constants_of(asked)
+    for text in (node.args[1] if len(node.args) > 1 else words.pop("pattern", ast.Constant(None)), reduction):
+        known = [text.value] if isinstance(text, ast.Constant) else constants_of(text)
         if known is None or len(known) != 1 or not isinstance(known[0], str) or None in words:
-            raise Unwritable(f"einops' {what} with {ast.unparse(asked)}, which is not always the same text")
+            raise Unwritable(f"einops' {what} with {ast.unparse(text)}, which is not always the same text")
         said.append(known[0])
     given = [str(key) for key in words]
     pattern = Pattern(said[0], *_sides(said[0], dimensions), what, said[1], given)
@@ -141,8 +141,8 @@ def _written(pattern: Pattern, context: Context) -> str:
     made = [axis for group in pattern.right for axis in group]
     new, gone = [a for a in made if a not in inside], [a for a in inside if a not in made]
     known = {*inside, *pattern.given}
-    asked = (new and pattern.what != "repeat") or (gone and pattern.what != "reduce")
-    if asked or not {*filter(str.isidentifier, made)} <= known:
+    other = (new and pattern.what != "repeat") or (gone and pattern.what != "reduce")  # another function's work
+    if other or not {*filter(str.isidentifier, made)} <= known:
         raise pattern.fault()
     x = "x" if "x" not in known else "tensor"
     lines = [*_sizes(pattern, x)]

@@ -140,8 +140,8 @@ def class_by_name(node: ast.Call, context: Context) -> ast.expr | None:
 @handles(syntax=[ast.Call])
 def call_by_name(node: ast.Call, context: Context) -> ast.expr | None:
     """`getattr(nn, kind)(…)`, by all of the names that may be asked for, and of which the call is the same."""
-    asked = node.func
-    if not isinstance(asked, ast.Call) or not (rows := _rows_by_name(asked, context)):
+    getter = node.func
+    if not isinstance(getter, ast.Call) or not (rows := _rows_by_name(getter, context)):
         return None
     function = ast.Name("_", ast.Load())
     calls: dict[str, ast.Call] = {}
@@ -154,11 +154,11 @@ def call_by_name(node: ast.Call, context: Context) -> ast.expr | None:
                     raise Unwritable(f"{name} takes these arguments by their values")
         except Unwritable:
             continue
-    first = next((name for name in constants_of(asked.args[1]) or () if name in calls), None)
+    first = next((name for name in constants_of(getter.args[1]) or () if name in calls), None)
     if first is None:
         return None
     same = {name: rows[name] for name, call in calls.items() if ast.dump(call) == ast.dump(calls[first])}
-    calls[first].func = _by_name(asked, same, context)
+    calls[first].func = _by_name(getter, same, context)
     return calls[first]
 
 

@@ -104,7 +104,7 @@ def _net(word: str) -> None:
 
 
 def _batch(word: str) -> None:
-    from ..parity.record.array_files import check_batch
+    from ..parity.job import check_batch
 
     check_batch(Path(word))
 

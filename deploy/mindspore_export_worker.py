@@ -29,9 +29,10 @@ from ..errors import BadInput, BadRecipe, Unsupported  # noqa: E402
 from ..parity.align.model_structure import flat  # noqa: E402
 from ..printable import few  # noqa: E402
 from ..training.data.mindspore_pipeline import Prepare  # noqa: E402
-from ..training.data.sources import open_source  # noqa: E402
+from ..training.data.sources import open_arrays, open_source  # noqa: E402
 from ..training.inference import images_of, preparation  # noqa: E402
 from ..training.mindspore_inference_worker import NO_KEY, batches, loaded, use  # noqa: E402
+from ..training.recipe.schema import ARRAYS  # noqa: E402
 from ..workers.worker import answer, progress  # noqa: E402
 from .job import (  # noqa: E402
     EXPORTED,
@@ -143,6 +144,8 @@ def inputs_of(job: Job) -> tuple[list[np.ndarray], int, str]:
         short = -len(images) % batch
         arrays = [np.concatenate([images, np.repeat(images[-1:], short, axis=0)])]
         return arrays, batch, f"{len(images)} image{'s' * (len(images) > 1)}"
+    if not shapes and job.request.recipe.data.of_arrays:
+        return rows_of(job)
     if not shapes:
         shapes = [((1, *size_of_images(job)), "float32")]
     batch = job.batch or shapes[0][0][0]
@@ -154,6 +157,17 @@ def inputs_of(job: Job) -> tuple[list[np.ndarray], int, str]:
         batch,
         f"{count} drawn input{'s' * (count > 1)} ({' and '.join(_words(a.shape[1:]) for a in arrays)})",
     )
+
+
+def rows_of(job: Job) -> tuple[list[np.ndarray], int, str]:
+    """Inputs out of the file of arrays that the recipe trains on; as inputs_of."""
+    recipe, batch = job.request.recipe, job.batch or 1
+    if recipe.data.source == ARRAYS:  # a checkpoint's own recipe, whose places are not read
+        raise BadInput("nothing says which inputs the net takes: add --recipe FILE, or --input SHAPE for each")
+    source = open_arrays(recipe.data.source, recipe.model)
+    count = batch * -(-EXAMPLES // batch)
+    inputs, _ = source.rows(np.arange(count) % len(source))
+    return [*inputs], batch, f"{count} rows of {source.name}"
 
 
 def prepared(job: Job) -> np.ndarray:

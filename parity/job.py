@@ -14,6 +14,7 @@ from ..migrate import model_spec
 from ..migrate.checkpoint.formats.registry import check_checkpoint
 from ..migrate.checkpoint.name_map import read_rules
 from ..migrate.model_spec import parse as parse_spec
+from ..training.data.array_files import check_batches
 from ..training.data.sources import check_place
 from ..training.models import model_names
 from ..training.models.converted_models import maker
@@ -22,7 +23,6 @@ from ..training.options import TARGETS
 from ..training.recipe.schema import FOLDER, Recipe
 from ..training.step.parameter_groups import matching
 from .options import StepOptions
-from .record.array_files import check_batch
 
 BARE, TRAINING = "continued.pth", "continued.ckpt"
 
@@ -67,6 +67,14 @@ class Pair:
         read_rules(self.map_file)
 
 
+def check_batch(path: Path) -> None:
+    """Make sure that the user's batches are there, in a file or as `folder:PATH`. Raises BadInput."""
+    if str(path).startswith(FOLDER):
+        check_place(str(path))
+    else:
+        check_batches(path)
+
+
 def check_inputs(recipe: Recipe, pair: Pair | None, sides: Sequence[str] = SIDES, *, draws: bool = True) -> None:
     """Make sure, by reading alone, that there is what these sides of a recording will use, so that no framework starts
     in vain: a pair's models and files, or the recipe's.
@@ -107,6 +115,12 @@ def batch_file(job: ParityJob) -> Path | None:
     """The file of the user's batches, None where the images come from the recipe or a folder."""
     pair = job.pair
     return None if pair is None or pair.batch is None or str(pair.batch).startswith(FOLDER) else pair.batch
+
+
+def as_arrays(job: ParityJob) -> bool:
+    """Whether the batches are arrays of a file, the user's or the recipe's, and not made of images."""
+    other = job.pair is not None and job.pair.batch is not None
+    return batch_file(job) is not None if other else job.recipe.data.of_arrays
 
 
 ENOUGH = 8  # images of a micro-batch that are as good a proof as hundreds, and quicker

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from ..training.inference import Request, Subject
 from ..training.metrics import ClassReport, Evaluation, Results, likeliest
+from ..training.recipe.schema import ARRAYS
 from .formatting import count_text
 from .terminal import Console, one_line
 
@@ -114,10 +115,12 @@ def show(about: About, evaluation: Evaluation, console: Console) -> None:
     after = f" after step {about.step}" if about.step is not None else ""
     whose = "its moving average" if about.weights != "weights" else "its weights"
     console.print(one_line(f"{about.checkpoint} ({about.model}, {whose}{after}) on {about.source}"))
-    console.print(one_line(f"{evaluation.images} images on {about.target}, {about.seconds:.1f} s"))
-    shares = f"top-1 {evaluation.top1:.2%}   top-5 {evaluation.top5:.2%}"
-    console.print(one_line(f"{shares}   loss {evaluation.loss:.4f}", "bold"))
-    console.print(_classes(evaluation))
+    what = "rows" if about.source.startswith(ARRAYS) else "images"
+    console.print(one_line(f"{evaluation.images} {what} on {about.target}, {about.seconds:.1f} s"))
+    shares = "" if evaluation.top1 is None else f"top-1 {evaluation.top1:.2%}   top-5 {evaluation.top5:.2%}   "
+    console.print(one_line(f"{shares}loss {evaluation.loss:.4f}", "bold"))
+    if evaluation.top1 is not None:
+        console.print(_classes(evaluation))
     if evaluation.confused:
         console.print(Text("Most confused:"))
         for pair in evaluation.confused[:LONGEST_LIST]:

@@ -259,7 +259,7 @@ class TrainingProgress:
             self._task,
             description=epoch_text(event, self._plan.get("epochs")),
             completed=step if whole(step) else None,
-            facts=facts(event, self._plan.get("steps"), short=True),
+            facts=facts(event, self._plan.get("steps"), self._unit, short=True),
         )
         if not self.console.is_terminal and self.clock() - self._last >= self.every:
             self._flush()
@@ -268,10 +268,13 @@ class TrainingProgress:
         """Print the newest step where no bar shows it."""
         if self._step and not self.console.is_terminal:
             self._last = self.clock()
-            self._line(
-                f"{epoch_text(self._step, self._plan.get('epochs'))}  {facts(self._step, self._plan.get('steps'))}"
-            )
+            steps = facts(self._step, self._plan.get("steps"), self._unit)
+            self._line(f"{epoch_text(self._step, self._plan.get('epochs'))}  {steps}")
             self._step = {}
+
+    @property
+    def _unit(self) -> str:
+        return "rows" if self._plan.get("unit") == "rows" else "img"
 
     def _say(self, rank: int, kind: str, text: str) -> None:
         who = f" (process {rank})" if rank else ""
@@ -290,10 +293,11 @@ def epoch_text(event: dict[str, Any], epochs: Any) -> str:
     return f"epoch {epoch + 1}" + (f"/{epochs}" if whole(epochs) else "")
 
 
-def facts(event: dict[str, Any], steps: Any, short: bool = False) -> str:
+def facts(event: dict[str, Any], steps: Any, unit: str = "img", short: bool = False) -> str:
     """Step, loss, learning rate, speed, share of the time spent waiting for data, and time left.
 
-    short: for a line of 80 columns that a bar shares; waiting is then shown from WAITING on.
+    unit: what the speed counts. short: for a line of 80 columns that a bar shares; waiting is then shown from WAITING
+    on.
     """
     of = f"/{steps}" if whole(steps) else ""
     parts = [f"{event.get('step')}{of}" if short else f"step {event.get('step')}{of}"]
@@ -302,7 +306,7 @@ def facts(event: dict[str, Any], steps: Any, short: bool = False) -> str:
     if math.isfinite(values["lr"]):
         parts.append(f"lr {values['lr']:.3g}")
     if math.isfinite(values["images_per_second"]):
-        parts.append(f"{values['images_per_second']:.0f} img/s")
+        parts.append(f"{values['images_per_second']:.0f} {unit}/s")
     if values["waited"] >= (WAITING if short else 0):
         parts.append(f"waiting {values['waited']:.0%}")
     if math.isfinite(values["seconds_left"]):
@@ -313,10 +317,12 @@ def facts(event: dict[str, Any], steps: Any, short: bool = False) -> str:
 def validation_text(event: dict[str, Any], epochs: Any) -> str:
     """One line for a validation, with the moving average's accuracy where there is one."""
     parts = [f"loss {number(event.get('loss')):.4g}"]
-    parts += [f"{name} {percent(number(event.get(key)))}" for name, key in (("top-1", "top1"), ("top-5", "top5"))]
+    shares = {name: number(event.get(key)) for name, key in (("top-1", "top1"), ("top-5", "top5"))}
+    parts += [f"{name} {percent(share)}" for name, share in shares.items() if math.isfinite(share)]
     ema = event.get("ema")
     if isinstance(ema, dict):
-        parts.append(f"EMA top-1 {percent(number(ema.get('top1')))}")
+        top1, loss = number(ema.get("top1")), number(ema.get("loss"))
+        parts.append(f"EMA top-1 {percent(top1)}" if math.isfinite(top1) else f"EMA loss {loss:.4g}")
     return f"{epoch_text(event, epochs)}  validation: {', '.join(parts)}"
 
 

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..printable import few
+from ..training.recipe.schema import ARRAYS
 from ..training.run.plan import RunPlan
 from .formatting import bytes_text, count_text
 from .terminal import Console
@@ -59,10 +60,11 @@ def _sections(plan: RunPlan) -> Iterable[tuple[str, list[Any]]]:
 
 def _model(plan: RunPlan) -> str:
     text = f"{plan.recipe['model']}, {plan.net['parameters']:,} parameters"
-    if plan.net["image"] is None:
+    if plan.net["inputs"] is None:
         return text
     of = "" if plan.net["image_of"] == plan.recipe["source"] else f" (of {plan.net['image_of']})"
-    return f"{text}; images {'×'.join(map(str, plan.net['image']))}{of}"
+    shapes = " and ".join("×".join(map(str, shape)) or "numbers" for shape, _ in plan.net["inputs"])
+    return f"{text}; {'images' if plan.net['image'] else 'inputs'} {shapes}{of}"
 
 
 def _fine_tuning(net: dict[str, Any]) -> Iterable[str]:
@@ -91,14 +93,20 @@ def _data(data: dict[str, Any]) -> list[str]:
     lines.append(_source("validation", data["validation"]) if data["validation"] else "validation: none")
     micro = f", in {data['micro_batches']} micro-batches a process" if data["micro_batches"] > 1 else ""
     each = f"; {data['shard']:,} an epoch for each process" if data["images_per_step"] != data["batch"] else ""
-    lines.append(f"{data['images_per_step']:,} images a step{micro}{each}")
+    lines.append(f"{data['images_per_step']:,} {_unit(data['training'])} a step{micro}{each}")
     return lines
 
 
+def _unit(facts: dict[str, Any]) -> str:
+    return "rows" if facts["source"].startswith(ARRAYS) else "images"
+
+
 def _source(what: str, facts: dict[str, Any]) -> str:
+    if not facts["classes"]:
+        return f"{what}: {facts['source']}, {facts['images']:,} {_unit(facts)}"
     sizes = {facts["smallest"], facts["largest"]}
     each = " to ".join(f"{size:,}" for size in sorted(sizes))
-    return f"{what}: {facts['source']}, {facts['images']:,} images, {facts['classes']} classes of {each}"
+    return f"{what}: {facts['source']}, {facts['images']:,} {_unit(facts)}, {facts['classes']} classes of {each}"
 
 
 def _steps(plan: RunPlan) -> str:

@@ -122,6 +122,7 @@ def _rate(panel: Axes, history: History) -> None:
     panel.ticklabel_format(axis="y", style="sci", scilimits=(-3, 3))
 
 
+NAMES = {"loss": "loss", "top1": "top-1", "top5": "top-5"}
 ROWS = 12  # epochs shown; a long run's first and last ones
 SUMMARY = "summary.json"
 PLOT = "training.png"
@@ -156,6 +157,7 @@ def summary(history: History, job: Job, spread: Spread | None = None, recipe: Re
         "best": _best(best[0], best[1], job) if best else None,
         "seconds": round(history.seconds, 1),
         "images_per_second": round(sum(speeds) / len(speeds), 1) if speeds else None,
+        "unit": "rows" if history.plan.get("unit") == "rows" else "images",
         "checkpoints": checkpoints,
         "checkpoint_step": history.kept or None,
         "warnings": history.warnings,
@@ -188,7 +190,7 @@ def show(content: dict[str, Any], console: Console) -> None:
         console.print(_table(content["epochs"]))
     word, style = ENDINGS[content["status"]]
     of = f" of {content['planned_steps']}" if content["planned_steps"] not in (None, content["steps"]) else ""
-    speed = f", {content['images_per_second']:.0f} images/s" if content["images_per_second"] else ""
+    speed = f", {content['images_per_second']:.0f} {content['unit']}/s" if content["images_per_second"] else ""
     before = content["continued_from"]
     steps = (
         f"steps {before + 1} to {content['steps']}{of}"
@@ -202,7 +204,10 @@ def show(content: dict[str, Any], console: Console) -> None:
     best = content["best"]
     if best:
         average = ", of the moving average" if best["ema"] else ""
-        console.print(Text(f"Best: top-1 {percent(best['top1'])} after epoch {best['epoch']}{average}"))
+        what = (
+            f"top-1 {percent(best['top1'])}" if math.isfinite(best["top1"]) else f"validation loss {best['loss']:.4f}"
+        )
+        console.print(Text(f"Best: {what} after epoch {best['epoch']}{average}"))
     if content["gate"].get("parity") != "passed":
         console.print(Text("The step was not proven (--skip-parity).", "yellow"))
     if content["checkpoints"]:
@@ -232,10 +237,11 @@ def _epochs(history: History) -> list[dict[str, Any]]:
 
 
 def _best(line: Any, ema: bool, job: Job) -> dict[str, Any]:
-    top1 = line.ema["top1"] if ema else line.top1
+    measured = line.ema if ema else {"top1": line.top1, "loss": line.loss}
     file = job.checkpoints / BEST
     return {
-        "top1": top1,
+        "top1": measured["top1"],
+        "loss": measured["loss"],
         "epoch": line.epoch + 1,
         "step": line.step,
         "ema": ema,
@@ -259,17 +265,20 @@ def _next(history: History, job: Job, checkpoints: list[str], spread: Spread, re
     ema = ["--ema"] if history.best is not None and history.best[1] else []
     data = [] if history.validations else ["DATA"]
     said = [] if recipe is None or enough(recipe) else ["--recipe", str(job.recipe)]
-    tools = (["eval", chosen, *data, *ema, *said], ["predict", chosen, "IMAGE", *ema, *said])
+    seen = "FILE.npz" if recipe is not None and recipe.data.of_arrays else "IMAGE"
+    tools = (["eval", chosen, *data, *ema, *said], ["predict", chosen, seen, *ema, *said])
     return [shlex.join(["msmigrate", *tool]) for tool in tools]
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:
     tested = any(row["validation"] for row in rows)
     averaged = any(row["validation"] and row["validation"]["ema"] for row in rows)
+    by_class = any(row["validation"] and math.isfinite(row["validation"]["top1"]) for row in rows)
+    shares, averages = (("top1", "top5"), ("top1", "top5")) if by_class else ((), ("loss",))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     headings = ["epoch", "loss", "lr"]
-    headings += ["validation\nloss", "top-1", "top-5"] if tested else []
-    headings += ["EMA\ntop-1", "EMA\ntop-5"] if averaged else []
+    headings += ["validation\nloss", *(NAMES[key] for key in shares)] if tested else []
+    headings += [f"EMA\n{NAMES[key]}" for key in averages] if averaged else []
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     shown = rows if len(rows) <= ROWS else [*rows[: ROWS // 2], None, *rows[-ROWS // 2 :]]
@@ -280,10 +289,8 @@ def _table(rows: list[dict[str, Any]]) -> Table:
         validation = row["validation"] or {}
         ema = validation.get("ema") or {}
         cells = [str(row["epoch"]), _number(row["loss"]), _number(row["lr"], "{:.3g}")]
-        cells += (
-            [_number(validation.get("loss")), *(_share(validation.get(k)) for k in ("top1", "top5"))] if tested else []
-        )
-        cells += [_share(ema.get(k)) for k in ("top1", "top5")] if averaged else []
+        cells += [_number(validation.get("loss")), *(_share(validation.get(k)) for k in shares)] if tested else []
+        cells += [(_share if by_class else _number)(ema.get(k)) for k in averages] if averaged else []
         table.add_row(*cells)
     return table
 

@@ -60,7 +60,6 @@ from msmigrate.parity.align.model_structure import flat
 from msmigrate.parity.build_result import report as report_of
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.options import STAGES
-from msmigrate.parity.record.array_files import read_batches
 from msmigrate.parity.replay import module_calls
 from msmigrate.parity.result import Finding, MadeWith, Report
 from msmigrate.parity.run import read_causes
@@ -73,6 +72,7 @@ from msmigrate.reports.parity_markdown import markdown
 from msmigrate.reports.terminal import Console
 from msmigrate.training import checkpoints
 from msmigrate.training.data import image_folder, sources
+from msmigrate.training.data.array_files import read_batches
 from msmigrate.training.data.sample import Sample, decode
 from msmigrate.training.inference import class_file, subject
 from msmigrate.training.models.converted_models import maker

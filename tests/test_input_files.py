@@ -28,13 +28,13 @@ from msmigrate.migrate.checkpoint.name_map import read_rules
 from msmigrate.migrate.source.infer.script_file import read_script_file
 from msmigrate.parity import run_folder
 from msmigrate.parity.align import model_structure
-from msmigrate.parity.record.array_files import read_batches
 from msmigrate.parity.replay.module_calls import Recording
 from msmigrate.parity.run import read_causes
 from msmigrate.parity.trace import Trace
 from msmigrate.training import checkpoints, code_digest
 from msmigrate.training.checkpoints import is_foreign
 from msmigrate.training.data import image_folder, sources
+from msmigrate.training.data.array_files import read_batches
 from msmigrate.training.inference import class_file
 from msmigrate.training.models.converted_models import maker
 from msmigrate.training.recipe import reader, schema

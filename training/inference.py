@@ -30,7 +30,7 @@ from .checkpoints import read as read_checkpoint
 from .data.image_folder import SUFFIXES, class_names, read
 from .data.image_folder import image_files as images_below
 from .data.sample import Sample
-from .data.sources import Source, check_place, open_source
+from .data.sources import Source, check_place, open_arrays, open_source
 from .metrics import Results
 from .models import model_names
 from .models.converted_models import maker, takes_arguments, torch_spec
@@ -38,7 +38,7 @@ from .options import NetOptions
 from .recipe import check, schema
 from .recipe import reader as recipes
 from .recipe import stored as stored_recipe
-from .recipe.schema import FOLDER, IN_FOLDERS, Data, Model, Optimizer, Part, Recipe, Strict
+from .recipe.schema import ARRAYS, FOLDER, PLACES, Data, Model, Optimizer, Part, Recipe, Strict
 from .recipe.transforms import is_random
 
 
@@ -182,9 +182,10 @@ def source_named(data: str | None, recipe: Recipe, *, stored: bool = False) -> s
     named = recipe.data.validation
     if named is None:
         raise BadInput("the recipe has no data.validation: say on which images, such as folder:PATH or digits:test")
-    if stored and named.startswith(IN_FOLDERS):
+    if stored and named.startswith(PLACES):
+        what = "data are" if named.startswith(ARRAYS) else "images are"
         raise NotTrusted(
-            f"the checkpoint's validation images are in {named}, and no place is read at a checkpoint's word; if "
+            f"the checkpoint's validation {what} in {named}, and no place is read at a checkpoint's word; if "
             "you mean these",
             (named,),
         )
@@ -192,10 +193,12 @@ def source_named(data: str | None, recipe: Recipe, *, stored: bool = False) -> s
 
 
 def source_at(data: str) -> str:
-    """The source that DATA names, or is the path of. Raises BadInput where there is no such source or folder."""
-    folder = recipes.expanded(Path(data))
-    if data not in check.SOURCES and folder.is_dir():
-        return f"{FOLDER}{folder.absolute()}"
+    """The source that DATA names, or is the path of. Raises BadInput where there is no such source, folder or file."""
+    place = recipes.expanded(Path(data))
+    if data not in check.SOURCES and place.is_dir():
+        return f"{FOLDER}{place.absolute()}"
+    if data.endswith(check.SUFFIXES) and not data.startswith(PLACES):
+        data = f"{ARRAYS}{place.absolute()}"
     if ":" not in data and ("/" in data or data.startswith("~")):
         raise BadInput(f"there is no folder {data}")
     try:
@@ -481,6 +484,11 @@ def labelled(subject: Subject, named: str) -> tuple[tuple[str, ...], list[int] |
 
     Raises BadInput that lists the classes which the checkpoint does not know, and what open_source raises.
     """
+    if named.startswith(ARRAYS) is not subject.recipe.data.of_arrays:
+        what = "arrays of a file" if subject.recipe.data.of_arrays else "images"
+        raise BadInput(f"{named}: the net of {subject.checkpoint} was trained on {what}, and takes no other data")
+    if named.startswith(ARRAYS):
+        return open_arrays(named, subject.recipe.model).classes, None
     if subject.classes is not None and named.startswith(FOLDER):  # an unknown class is the better news than too many
         _refuse_unknown(class_names(recipes.expanded(Path(named.removeprefix(FOLDER)))), subject, named)
     classes = open_source(named, subject.num_classes, training=False).classes

@@ -47,14 +47,15 @@ class Mistake(NamedTuple):
 class Evaluation:
     """The figures of one evaluation.
 
-    top1, top5: shares of the images, top5 with fewer classes if the net has no five. loss: mean cross entropy.
-    classes: those that an image is of or was taken for; averages: scikit-learn's macro and weighted ones over them.
-    matrix: int64 (C, C) over the same classes, a row for each true one.
+    top1, top5: shares of the images, top5 with fewer classes if the net has no five. loss: mean cross entropy. Of a net
+    that tells no classes apart only the loss is there, the recipe's own, and the rest is None or empty. classes: those
+    that an image is of or was taken for; averages: scikit-learn's macro and weighted ones over them. matrix: int64 (C,
+    C) over the same classes, a row for each true one.
     """
 
     images: int
-    top1: float
-    top5: float
+    top1: float | None
+    top5: float | None
     loss: float
     classes: list[ClassReport]
     averages: list[ClassReport]
@@ -83,6 +84,9 @@ def evaluate(results: Results, names: Sequence[str]) -> Evaluation:
     A class that was never predicted has precision 0, and one without images recall 0, as scikit-learn's
     zero_division=0 has it.
     """
+    if not results.classes.shape[1]:
+        nothing = np.zeros((0, 0), np.int64)
+        return Evaluation(len(results.losses), None, None, float(results.losses.mean()), [], [], nothing, [], [])
     from sklearn.metrics import classification_report, confusion_matrix  # not above: predict needs no report
 
     labels, predicted = results.labels, results.classes[:, 0]
@@ -179,8 +183,9 @@ class Results:
     """The results of M images, in the order of their source.
 
     names: of the images. labels: int32 (M,), the net's numbers. losses: float64 (M,), cross entropy of each. classes:
-    int32 (M, top), the likeliest first; probabilities: float64 (M, top). skipped: index and reason of the images that
-    could not be decoded. seconds: from the first image to the last. target, versions: of what computed this.
+    int32 (M, top), the likeliest first; probabilities: float64 (M, top). Of examples that are of no classes top is 0,
+    and the losses are the recipe's own, the mean of a batch for each in it. skipped: index and reason of the images
+    that could not be decoded. seconds: from the first image to the last. target, versions: of what computed this.
     """
 
     names: list[str]
@@ -239,6 +244,16 @@ class Scores:
         self.names += names
         self._parts.append((labels.astype(np.int32), losses, classes, probabilities))
 
+    def add_loss(self, names: list[str], loss: float) -> None:
+        """Take in the mean loss of a batch of examples that are of no classes. Raises BadInput if it is not finite."""
+        if not np.isfinite(loss):
+            raise BadInput(
+                f"the loss of {names[0]} and the {len(names) - 1} after it is {loss}: the weights are of no use"
+            )
+        none, count = np.empty((len(names), 0)), len(names)
+        self.names += names
+        self._parts.append((np.zeros(count, np.int32), np.full(count, loss), none.astype(np.int32), none))
+
     def results(self, skipped: list[tuple[int, str]], seconds: float, target: str, versions: dict[str, str]) -> Results:
         """All that was added; raises BadInput where that is nothing."""
         if not self._parts:
@@ -259,11 +274,12 @@ TOP = 5
 
 
 class Metrics(NamedTuple):
-    """loss: mean cross entropy of the plain labels. top1, top5: shares, 0 to 1, top5 of all classes if fewer."""
+    """loss: mean cross entropy of the plain labels. top1, top5: shares, 0 to 1, top5 of all classes if fewer; None of a
+    net that tells no classes apart, whose loss is the recipe's own."""
 
     loss: float
-    top1: float
-    top5: float
+    top1: float | None
+    top5: float | None
 
 
 class Tally:
@@ -271,6 +287,7 @@ class Tally:
 
     def __init__(self) -> None:
         self.sums = np.zeros(4)  # loss, hits among one, hits among five, images
+        self._by_class = True
 
     def add(self, logits: np.ndarray, labels: np.ndarray) -> None:
         """Take in logits, float (N, K), and labels, int (N,); equal logits rank by class number.
@@ -286,7 +303,14 @@ class Tally:
         top = min(TOP, logits.shape[1])
         self.sums += [losses.sum(), (rank < 1).sum(), (rank < top).sum(), len(labels)]
 
+    def add_loss(self, loss: float, count: int) -> None:
+        """Take in the mean loss of so many examples that tell no classes apart."""
+        self._by_class = False
+        self.sums += [loss * count, 0.0, 0.0, count]
+
     def metrics(self) -> Metrics:
         """Over all that was added, of which there must be at least one image."""
         loss, top1, top5, count = self.sums
+        if not self._by_class:
+            return Metrics(float(loss / count), None, None)
         return Metrics(float(loss / count), float(top1 / count), float(top5 / count))

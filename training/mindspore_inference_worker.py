@@ -13,31 +13,32 @@ mindspore_environment.prepare()
 
 import time  # noqa: E402
 from collections import deque  # noqa: E402
-from collections.abc import Iterator  # noqa: E402
+from collections.abc import Callable, Iterator, Sequence  # noqa: E402
 from concurrent.futures import Future, ThreadPoolExecutor  # noqa: E402
 from contextlib import nullcontext  # noqa: E402
 from itertools import islice  # noqa: E402
 from pathlib import Path  # noqa: E402
-from typing import NamedTuple  # noqa: E402
+from typing import Any, NamedTuple  # noqa: E402
 
 import mindspore  # noqa: E402
 import numpy as np  # noqa: E402
 from mindspore import Tensor, nn  # noqa: E402
 from mindspore.nn.utils import no_init_parameters  # noqa: E402
 
-from ..errors import BadInput, BadRecipe, WorkerFailed  # noqa: E402
+from ..errors import BadInput, BadRecipe, MsmigrateError, WorkerFailed  # noqa: E402
 from ..migrate.model_spec import called, parse, place_of  # noqa: E402
 from ..workers.worker import progress, run  # noqa: E402
 from . import mindspore_device  # noqa: E402
 from .checkpoints import EMA, read  # noqa: E402
 from .data.mindspore_pipeline import Prepare as PrepareInMindSpore  # noqa: E402
 from .data.preprocessing import Prepare, PreparedImages  # noqa: E402
-from .data.sources import Source  # noqa: E402
+from .data.sources import Source, open_arrays  # noqa: E402
 from .inference import Request, images_of, preparation  # noqa: E402
 from .metrics import Results, Scores  # noqa: E402
 from .models import mindspore_models  # noqa: E402
 from .models.model_names import is_ours  # noqa: E402
 from .options import TARGETS  # noqa: E402
+from .step.mindspore_step import build_loss, first_tensor  # noqa: E402
 
 AHEAD = 2  # batches that are prepared while the net works on one
 NO_KEY = np.zeros(3, dtype=np.int64)  # nothing is drawn
@@ -129,6 +130,8 @@ def carry_out(request: Request) -> Results:
 
     Raises what reading weights and images raises, and Unsupported for a target that MindSpore cannot use.
     """
+    if request.recipe.data.of_arrays:
+        return of_arrays(request)
     progress("opening the images")
     source = images_of(request)
     progress("building the net")
@@ -147,10 +150,47 @@ def carry_out(request: Request) -> Results:
     ):
         skipped += ready.skipped
         if ready.names:
-            scores.add(ready.names, ready.labels, logits(net, ready.images, size))
+            scores.add(ready.names, ready.labels, logits(net, [ready.images], size))
         progress("images", done=ready.done, total=len(source))
     versions = {"mindspore": mindspore.__version__, "numpy": np.__version__}
     return scores.results(skipped, time.monotonic() - began, target, versions)
+
+
+def of_arrays(request: Request) -> Results:
+    """As carry_out, of the rows of a file that are taken as they are.
+
+    Of labels that are no classes the recipe's own loss is taken, the mean of a batch for each of its rows.
+    """
+    progress("opening the arrays")
+    assert request.source is not None
+    recipe = request.recipe
+    source = open_arrays(request.source, recipe.model)
+    progress("building the net")
+    target = use(request.target, recipe.train.device_id)
+    net = loaded(request)
+    loss = None if source.classes else build_loss(recipe)
+    scores, size = Scores(request.top), min(request.batch, len(source))
+    began = time.monotonic()
+    progress("compiling")
+    for start in range(0, len(source), size):
+        rows = np.arange(start, min(start + size, len(source)))
+        inputs, labels = source.rows(rows)
+        names = [f"row {row}" for row in rows]
+        if loss is None:
+            scores.add(names, labels, logits(net, inputs, size))
+        else:
+            scores.add_loss(names, _loss(net, inputs, labels, loss))
+        progress("rows", done=int(rows[-1]) + 1, total=len(source))
+    versions = {"mindspore": mindspore.__version__, "numpy": np.__version__}
+    return scores.results([], time.monotonic() - began, target, versions)
+
+
+def _loss(net: nn.Cell, inputs: Sequence[np.ndarray], labels: np.ndarray, loss: Callable[..., Any]) -> float:
+    given = Tensor(labels.astype(np.float32 if labels.dtype.kind == "f" else np.int32))
+    try:
+        return float(loss(net(*map(Tensor, inputs)), given).asnumpy())
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise _misfit(error, inputs, len(labels)) from error
 
 
 def use(target: str | None, device_id: int) -> str:
@@ -199,20 +239,31 @@ def fill(net: nn.Cell, request: Request) -> nn.Cell:
     return net.set_train(False)
 
 
-def logits(net: nn.Cell, images: np.ndarray, size: int) -> np.ndarray:
-    """The logits (N, K) of N images; a smaller batch is filled up to `size`, or MindSpore would compile again."""
-    count = len(images)
+def logits(net: nn.Cell, inputs: Sequence[np.ndarray], size: int) -> np.ndarray:
+    """The logits (N, K) of N examples; a smaller batch is filled up to `size`, or MindSpore would compile again."""
+    count = len(inputs[0])
     if count < size:
-        images = np.concatenate([images, np.repeat(images[-1:], size - count, axis=0)])
+        inputs = [np.concatenate([each, np.repeat(each[-1:], size - count, axis=0)]) for each in inputs]
     try:
-        outputs: np.ndarray = net(Tensor(images)).asnumpy()[:count]
+        outputs: np.ndarray = first_tensor(net(*map(Tensor, inputs))).asnumpy()[:count]
     except (RuntimeError, TypeError, ValueError) as error:
-        first = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
-        if "emory" in str(error):
-            raise WorkerFailed(f"a batch of {size} images does not fit in memory ({first}): lower --batch") from error
-        shape = " × ".join(map(str, images.shape[1:]))
-        raise BadRecipe(f"the net cannot be run on images of {shape} as the recipe prepares them: {first}") from error
+        raise _misfit(error, inputs, size) from error
+    if outputs.ndim != 2:
+        raise BadRecipe(
+            f"the net gives {list(outputs.shape)} for {count} examples, and of classes it is to give {count} × classes"
+        )
     return outputs
+
+
+def _misfit(error: Exception, inputs: Sequence[np.ndarray], size: int) -> MsmigrateError:
+    """What a net that fails on a batch of `size` says, in one line."""
+    first = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
+    images = len(inputs) == 1 and inputs[0].ndim == 4
+    if "emory" in str(error):
+        return WorkerFailed(f"a batch of {size} does not fit in memory ({first}): lower --batch")
+    shape = " and ".join(" × ".join(map(str, each.shape[1:])) or "one number" for each in inputs)
+    what = f"images of {shape} as the recipe prepares them" if images else f"inputs of {shape}"
+    return BadRecipe(f"the net cannot be run on {what}: {first}")
 
 
 def main(request_file: Path) -> None:

@@ -14,7 +14,7 @@ from mindspore import Tensor, nn
 from ..errors import BadInput, BadRecipe, DoesNotCompile
 from ..temporary import temporary_folder
 from .data import mindspore_pipeline
-from .data.sources import open_source
+from .data.sources import open_arrays, open_source
 from .models import mindspore_models
 from .models.mindspore_models import canonical_parameters
 from .recipe import reader as recipes
@@ -24,7 +24,7 @@ from .run.mindspore_distributed import Team
 from .run.mindspore_setup import make_net, make_step
 from .run.train_job import Job
 from .step.mindspore_compile import Graphs
-from .step.mindspore_step import TrainStep
+from .step.mindspore_step import TrainStep, first_tensor
 from .step.mindspore_step_state import state as state_of
 from .step.parameter_groups import parameter_groups
 
@@ -37,11 +37,11 @@ ONE_SIZE = (SYNTHETIC, "digits", "cifar10", "cifar100")  # sources whose images 
 def net_facts(recipe_file: Path, seed: int | None, steps: int, steps_per_epoch: int) -> dict[str, Any]:
     """Sizes of the recipe's net, its optimizer groups, and its learning rates over `steps` steps.
 
-    fresh: tensors that model.checkpoint does not give, by torch's names; frozen: parameters that do not train.
-    Where the recipe's images are not here, a made-up one stands in; image and activation_bytes are None where the net
-    does not take that. Raises BadRecipe where it does not take the recipe's own, what making the net and the step
-    raises, and what preparing one image does;
-    BadCheckpoint for a checkpoint that does not fit.
+    fresh: tensors that model.checkpoint does not give, by torch's names; frozen: parameters that do not train. inputs:
+    shape and dtype of each input of an example. Where the recipe's images are not here, a made-up one stands in; image,
+    inputs and activation_bytes are None where the net does not take that. Raises BadRecipe where it does not take the
+    recipe's own, what making the net and the step raises, and what preparing one image does; BadCheckpoint for a
+    checkpoint that does not fit.
     """
     recipe = recipes.load(recipe_file)
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
@@ -56,19 +56,19 @@ def net_facts(recipe_file: Path, seed: int | None, steps: int, steps_per_epoch: 
     parameters = canonical_parameters(net)
     trained = [one.parameter for one in parameters if one.parameter.requires_grad]
     state = state_of(step)
-    image, source = _one_image(recipe, recipe.seed if seed is None else seed)
-    activations = None
+    inputs, source = _one_example(recipe, recipe.seed if seed is None else seed)
+    of_arrays, activations = recipe.data.of_arrays, None
     try:
-        activations = activation_bytes(net, image)
+        activations = activation_bytes(net, *inputs)
     except (RuntimeError, ValueError, TypeError) as error:
         if source == recipe.data.source:
-            shape = "x".join(map(str, image.shape[1:]))
+            shape = " and ".join("x".join(map(str, each.shape[1:])) or "numbers" for each in inputs)
             said = next((line for line in str(error).splitlines() if line.strip(" -")), type(error).__name__)
-            raise BadRecipe(
-                f"{recipe.model.name} does not take what data.transforms make of {source}, images of {shape}: {said}"
-            ) from error
+            what = f"the rows of {source}" if of_arrays else f"what data.transforms make of {source}, images"
+            raise BadRecipe(f"{recipe.model.name} does not take {what} of {shape}: {said}") from error
     return {
-        "image": list(image.shape[1:]) if activations is not None else None,
+        "image": list(inputs[0].shape[1:]) if activations is not None and not of_arrays else None,
+        "inputs": [[list(each.shape[1:]), str(each.dtype)] for each in inputs] if activations is not None else None,
         "image_of": source,
         "parameters": sum(parameter.size for parameter in trained),
         "weights_bytes": sum(one.parameter.nbytes for one in parameters),
@@ -93,12 +93,15 @@ class Wanted(NamedTuple):
     last: int = 0
 
 
-def graph_facts(recipe_file: Path, seed: int | None, wanted: Wanted, image: list[int] | None) -> dict[str, Any]:
-    """Compile the step that training runs, made as there, on made-up images; nothing runs, and no weight moves.
+def graph_facts(
+    recipe_file: Path, seed: int | None, wanted: Wanted, inputs: list[tuple[list[int], str]] | None
+) -> dict[str, Any]:
+    """Compile the step that training runs, made as there, on made-up examples; nothing runs, and no weight moves.
 
-    image: the shape of one (C, H, W), None where none is known. problem: why it does not compile; why_not: why that is
-    not known; batches: the sizes it was compiled for. Where the target is not this machine's, it is compiled for this
-    one's, and in float32: which precisions a target has is not known here. Raises what making net and step raises.
+    inputs: shape and dtype of each input of an example, None where none is known. problem: why it does not compile;
+    why_not: why that is not known; batches: the sizes it was compiled for. Where the target is not this machine's, it
+    is compiled for this one's, and in float32: which precisions a target has is not known here. Raises what making net
+    and step raises.
     """
     recipe = recipes.load(recipe_file)
     amp = recipe.amp if wanted.amp is None else Amp.model_validate(wanted.amp)
@@ -107,18 +110,19 @@ def graph_facts(recipe_file: Path, seed: int | None, wanted: Wanted, image: list
     recipe = recipe.model_copy(update={"amp": amp if there else None})
     found: dict[str, Any] = {"target": here, "float32": not there and amp is not None, "batches": [], "problem": None}
     classes, graphs = recipe.model.num_classes, Graphs()
-    if image is None:
+    if inputs is None:
         return {**found, "why_not": "no image is here that the net takes"}
     if not _of_one_size(recipe, classes):
         return {**found, "why_not": "data.transforms do not bring every image to one size"}
     alone = Team(Job(recipe=recipe_file, folder=recipe_file.parent))
     net, _ = make_net(recipe, recipe.seed if seed is None else seed, alone)
     step = make_step(recipe, net, "graph", alone)
+    target = _target(recipe)
     for size in (recipe.data.batch, *([wanted.last] if wanted.last else [])):
-        images = Tensor(np.zeros((size, *image), np.float32))
-        labels = Tensor(np.zeros((size, classes), np.float32) if recipe.one_hot else np.zeros(size, np.int32))
+        images = tuple(Tensor(np.zeros((size, *shape), dtype)) for shape, dtype in inputs)
+        labels = Tensor(np.zeros((size, *target.shape), target.dtype))
         try:
-            for call in step.compiled(images, labels, classes):
+            for call in step.compiled(images if len(images) > 1 else images[0], labels):
                 with graphs.watching(only=True):
                     call()
         except DoesNotCompile as error:
@@ -130,16 +134,16 @@ def graph_facts(recipe_file: Path, seed: int | None, wanted: Wanted, image: list
     return {**found, **graphs.record()}
 
 
-def activation_bytes(net: nn.Cell, image: np.ndarray) -> int:
-    """Bytes of the outputs of all childless Cells for one image (1, C, H, W): what a backward pass wants kept.
+def activation_bytes(net: nn.Cell, *inputs: np.ndarray) -> int:
+    """Bytes of the outputs of all childless Cells for one example (1, …): what a backward pass wants kept.
 
     Runs the net in evaluation mode: a norm in training wants more than one value a channel.
     """
     sizes: list[int] = []
     net.set_train(False)
     with _outputs(net, sizes):
-        net(Tensor(image)).asnumpy()
-    return sum(sizes) + int(image.nbytes)
+        first_tensor(net(*map(Tensor, inputs))).asnumpy()
+    return sum(sizes) + sum(each.nbytes for each in inputs)
 
 
 @contextmanager
@@ -156,22 +160,32 @@ def _outputs(net: nn.Cell, sizes: list[int]) -> Iterator[None]:
             handle.remove()
 
 
-def _one_image(recipe: Recipe, seed: int) -> tuple[np.ndarray, str]:
-    """A training image as the net gets it, float32 (1, C, H, W), and of which source it is."""
+def _one_example(recipe: Recipe, seed: int) -> tuple[tuple[np.ndarray, ...], str]:
+    """A training example as the net gets it, each input (1, …), and of which source it is."""
     classes = recipe.model.num_classes
     name = recipe.data.source
+    if recipe.data.of_arrays:
+        return open_arrays(name, recipe.model).rows(np.arange(1))[0], name
     try:
         sample = open_source(name, classes, training=True)[0]
     except BadInput:
         name = STAND_IN
         sample = open_source(name, classes, training=True)[0]
     images, _ = mindspore_pipeline.batch([sample], recipe.data.transforms, keys=[(seed, 0, 0)])
-    return images, name
+    return (images,), name
+
+
+def _target(recipe: Recipe) -> np.ndarray:
+    """What a loss gets for one example, as zeros."""
+    if recipe.data.of_arrays:
+        labels = open_arrays(recipe.data.source, recipe.model).labels
+        return np.zeros(labels.shape[1:], np.float32 if labels.dtype.kind == "f" else np.int32)
+    return np.zeros(recipe.model.num_classes, np.float32) if recipe.one_hot else np.zeros((), np.int32)
 
 
 def _of_one_size(recipe: Recipe, classes: int) -> bool:
     """Whether every image reaches the net in one size; raises what preparing one does."""
-    if recipe.data.source.partition(":")[0] in ONE_SIZE:
+    if recipe.data.of_arrays or recipe.data.source.partition(":")[0] in ONE_SIZE:
         return True
     samples = [open_source(source, classes, training=True)[0] for source in STAND_INS]
     arrays = [mindspore_pipeline.batch([one], recipe.data.transforms, keys=[(recipe.seed, 0, 0)])[0] for one in samples]

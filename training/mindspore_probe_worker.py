@@ -41,7 +41,7 @@ def main() -> dict[str, Any]:
         found["net"] = net_facts(options.recipe, options.seed, options.steps, options.steps_per_epoch)
         if options.compile is not None:
             wanted = Wanted(**options.compile)
-            found["graph"] = graph_facts(options.recipe, options.seed, wanted, found["net"]["image"])
+            found["graph"] = graph_facts(options.recipe, options.seed, wanted, found["net"]["inputs"])
     return found
 
 

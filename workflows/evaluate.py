@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..atomic_files import atomic_file
-from ..errors import BadDestination
+from ..errors import BadDestination, BadInput
 from ..option_fields import as_path, values_of, with_model
 from ..printable import echo
 from ..reports.evaluation import About, evaluation_json, picture, show
@@ -81,7 +81,8 @@ def run(checkpoint: Path, *, worker: Sequence[str] = WORKER, **options: Any) -> 
     if not only_json(found.as_dict, chosen.json_file):
         show(found.about, found.evaluation, Console())
         if chosen.out is not None:
-            echo(f"Written to {chosen.out}: {', '.join(FILES)}")
+            files = FILES if found.evaluation.top1 is not None else (REPORT,)
+            echo(f"Written to {chosen.out}: {', '.join(files)}")
     return 0
 
 
@@ -93,6 +94,11 @@ def _evaluated(options: EvalOptions, worker: Sequence[str]) -> EvaluationResult:
         subject = inference.subject(options, folder)
         named = inference.source_named(options.data, subject.recipe, stored=subject.stored)
         classes, numbers = inference.labelled(subject, named)
+        if not classes and subject.stored:
+            raise BadInput(
+                f"the labels are no classes, and {subject.checkpoint} does not say which loss to measure: "
+                "add --recipe FILE"
+            )
         request = subject.request(
             source=named,
             classes=numbers,
@@ -104,7 +110,7 @@ def _evaluated(options: EvalOptions, worker: Sequence[str]) -> EvaluationResult:
         )
         with images_counted() as on_message:
             results = infer(request, folder, on_message, worker)
-    names = subject.names(None if subject.classes else classes)
+    names = subject.names(None if subject.classes else classes) if classes else []
     about = _about(subject, request, named, classes, results)
     found = EvaluationResult(about, metrics.evaluate(results, names), results)
     if options.out is not None:
@@ -115,7 +121,7 @@ def _evaluated(options: EvalOptions, worker: Sequence[str]) -> EvaluationResult:
 def _about(subject: Subject, request: Request, named: str, of_source: Sequence[str], results: Results) -> About:
     run = subject.run or {}
     notes = []
-    if subject.classes is None and (named.startswith(FOLDER) or len(of_source) < subject.num_classes):
+    if of_source and subject.classes is None and (named.startswith(FOLDER) or len(of_source) < subject.num_classes):
         last = f" to {len(of_source) - 1}" if len(of_source) > 1 else ""
         count = f" of {subject.num_classes}" if subject.counted else ""  # a Cell of the user's does not say
         notes.append(
@@ -143,18 +149,22 @@ def _about(subject: Subject, request: Request, named: str, of_source: Sequence[s
 
 
 def _write(out: Path, about: About, evaluation: Evaluation, results: Results, names: Sequence[str]) -> None:
-    """Write the three files, each of which appears whole or not at all; the report comes last."""
-    title = (
-        f"{Path(about.checkpoint).name} on {about.source}: top-1 {evaluation.top1:.2%} of {evaluation.images} images"
-    )
-    drawn = picture(evaluation.matrix, [row.name for row in evaluation.classes], title)
-    listed = json.dumps(predictions(results, names), indent=1, ensure_ascii=False)
+    """Write the files, each of which appears whole or not at all; the report comes last.
+
+    Of a net that tells no classes apart it is the report alone.
+    """
+    files = {}
+    if evaluation.top1 is not None:
+        share = f"top-1 {evaluation.top1:.2%} of {evaluation.images} images"
+        title = f"{Path(about.checkpoint).name} on {about.source}: {share}"
+        files[CONFUSION] = picture(evaluation.matrix, [row.name for row in evaluation.classes], title)
+        files[PREDICTIONS] = json.dumps(predictions(results, names), indent=1, ensure_ascii=False).encode()
     report = json.dumps(evaluation_json(about, evaluation), indent=1, ensure_ascii=False)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadDestination(f"the folder {out} cannot be made: {error.strerror}") from error
-    for name, content in ((CONFUSION, drawn), (PREDICTIONS, listed.encode()), (REPORT, report.encode())):
+    for name, content in {**files, REPORT: report.encode()}.items():
         with atomic_file(out / name, force=True) as fd, open(fd, "wb", closefd=False) as file:
             file.write(content)
 

@@ -17,7 +17,7 @@ from mindspore.experimental.optim import optimizer as experimental
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from ...errors import BadInput, BadTrace, Unsupported
+from ...errors import BadInput, BadTrace
 from ...migrate.model_spec import called, parse
 from ...training.models import mindspore_models
 from ...training.models.mindspore_models import Canonical
@@ -305,13 +305,13 @@ class PairStep(TrainStep):
         self.again = self.runs_twice = False  # whether the net runs again on the same images; whether it ever has
         self._in_graph_mode = options.get("mode") == "graph"
         self._torch_alone = {each.name: each.owner for each in alignment.unlike if each.lack in TORCH_TRAINS}
-        self._plain, self._own_loss, self._many = taken.plain, taken.loss is not None, False
         self._paths = paths_and_parameters(net)
         # as net.trainable_params() has them, which is what people give an optimizer, and their own step counts on
         place = {id(parameter): i for i, (_, parameter) in reversed([*enumerate(self._paths)])}
         held = sorted(held, key=lambda each: place[id(each.parameter)])
         self._all_names = {path: each.name for path, p in self._paths for each in held if each.parameter is p}
         super().__init__(without_optimizer(recipe) if taken.optimizer else recipe, net, held=held, **options)
+        self._own_loss = self._own_loss or taken.loss is not None
         if taken.loss is not None:
             # a graph is made of the function itself, and its errors have places of their own
             self.loss_function = taken.loss if self._in_graph_mode else self._own_loss_function
@@ -344,11 +344,8 @@ class PairStep(TrainStep):
     def __call__(self, images: Any, labels: Tensor) -> StepResult:
         """Run one step; images: what the net takes, a tuple where that is several tensors."""
         if self.taken.step is None:
-            if not self._plain and not self._own_loss:
+            if not self.taken.plain and not self._own_loss:
                 single((), Tensor, "MindSpore")
-            self._many = isinstance(images, tuple)
-            if self._many and self.recipe.accumulate > 1:
-                raise Unsupported("accumulate is recorded for models with one input: leave it out of the recipe")
             return run_users("the MindSpore training step", lambda: super(PairStep, self).__call__(images, labels))
         step, net = self.taken.step, self.net
         given = (net, self.optimizer)[: arguments(step) - 2]
@@ -429,27 +426,3 @@ class PairStep(TrainStep):
                 "{parameter path: value}, with the paths of net.parameters_and_names()"
             )
         return {names[path]: value for path, value in values.items()}
-
-    def _forward(self, images: Any, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        # plain attributes and no raise: this is compiled too
-        if self._many:
-            output = self.net(*images)
-        elif self.image_gradient:
-            output = self.net(ops.cast(images, self._images))
-        else:
-            output = self.net(images)
-        logits = ops.cast(output if self._plain else _first(output), mstype.float32)
-        loss = self.loss_function(output if self._own_loss else logits, labels)
-        scaled = loss / self._parts if self._parts > 1 else loss
-        if self.scaler is not None:
-            scaled = scaled * self.scaler.scale
-        return scaled, loss, logits
-
-
-def _first(output: Any) -> Any:
-    """The first tensor of a nest of tuples, lists and dicts."""
-    while not isinstance(output, Tensor):
-        if isinstance(output, dict):
-            output = list(output.values())
-        output = output[0]
-    return output

@@ -27,9 +27,8 @@ from ...training.recipe.schema import Recipe
 from ...training.step import torch_step
 from ...training.step.torch_step import StepResult, TrainStep, build_loss
 from ...workers.worker import ready
-from ..job import ParityJob, batch_file, recipe_of
-from ..record.array_files import read_batches
-from ..record.batches import Images, write_inputs
+from ..job import ParityJob, as_arrays, recipe_of
+from ..record.batches import Images, given_batches, write_inputs
 from ..record.batches import Inputs as StepInputs
 from ..run_folder import START
 from .layers import layer_class
@@ -186,17 +185,15 @@ def begin(options: ParityJob, draw: Callable[[Recipe], StepInputs]) -> tuple[Giv
     recipe = options.step_recipe
     torch.manual_seed(recipe.seed)
     taken = build(options)
-    path = batch_file(options)
-    if path is not None:
-        each, labels = read_batches(path, options.steps)
-        images: list[Images] = [x if len(x) > 1 else x[0] for x in each]
-    else:
+    given = given_batches(options)
+    if given is None:
         first = draw(recipe_of(options, ANY))
-        images, labels = first.images, first.labels
+        given = first.images, first.labels
+    images, labels = given
     try:
         structure = describe(taken, images[0], len(labels[0]))
     except WorkerFailed as error:
-        if path is not None or not isinstance(error.__cause__, OF_SHAPES):
+        if as_arrays(options) or not isinstance(error.__cause__, OF_SHAPES):
             raise
         shape = "x".join(map(str, np.shape(images[0])))
         raise WorkerFailed(
@@ -205,7 +202,7 @@ def begin(options: ParityJob, draw: Callable[[Recipe], StepInputs]) -> tuple[Giv
         ) from error
     output = structure.outputs[0] if structure.outputs else ()
     classes = output[1] if len(output) > 1 else 1
-    inputs = StepInputs(images, labels, classes) if path is not None else draw(recipe_of(options, classes))
+    inputs = StepInputs(images, labels, classes) if as_arrays(options) else draw(recipe_of(options, classes))
     structure.write(options.folder)
     write_inputs(options.folder, inputs)
     ready(file(options.folder, "torch"))
@@ -332,7 +329,7 @@ class PairStep(TrainStep):
         outputs = []
         for x, y in zip(chunks(inputs, parts), labels.chunk(parts), strict=True):
             output = forward(self.recipe, self.model, x)
-            if self.taken.loss is None:
+            if self.taken.loss is None and not self.recipe.loss.own:
                 single(output, torch.Tensor, "torch")
             loss = run_users("the torch loss", partial(self.loss_function, output, y))
             if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
@@ -353,11 +350,11 @@ def replay_loss(recipe: Recipe, taken: Given | None) -> Callable[[Any, torch.Ten
     """
     if taken is not None and taken.loss is not None:
         return taken.loss
-    whole = taken is None or taken.step is None
+    whole = recipe.loss.own and (taken is None or taken.step is None)
 
     def loss(output: Any, labels: torch.Tensor) -> torch.Tensor:
-        logits = output if whole else first(output, torch.Tensor)
-        return build_loss(recipe, logits)(logits, labels)
+        logits = first(output, torch.Tensor)
+        return build_loss(recipe, logits)(output if whole else logits, labels)
 
     return loss
 

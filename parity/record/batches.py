@@ -4,7 +4,7 @@ all.
 start.pth            the starting weights; the parent turns them into start.ckpt with convert-ckpt itself
 start.safetensors    the same for a pair of the user's own, under torch's names: they go in through the alignment
 inputs.safetensors   images{i} float32 (N, C, H, W), labels{i} int64 (N,) or float32 (N, K), for each step; mixed, where
-                     the recipe mixes batches
+                     the recipe mixes batches. Of a model of tokens or several inputs images{i}.{k} are what it takes
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+from ...training.data.array_files import read_batches
 from ...training.data.random_draws import Key, Mix, batch_generator, draw_mix
-from ...training.data.sample import Sample
-from ...training.data.sources import samples
+from ...training.data.sample import Sample, picks
+from ...training.data.sources import open_arrays, samples
 from ...training.recipe.schema import Recipe
 from ..align.alignment import ALL, Scope
+from ..job import ParityJob, as_arrays, batch_file
 from ..run_folder import INPUTS
 
 Images = np.ndarray | tuple[np.ndarray, ...]  # what a model takes; several inputs only where the user's own does
@@ -99,6 +101,23 @@ def targets(recipe: Recipe, labels: np.ndarray) -> np.ndarray:
         return labels
     rows: np.ndarray = np.eye(classes(recipe), dtype=np.float32)[labels]
     return rows
+
+
+def given_batches(job: ParityJob) -> tuple[list[Images], list[np.ndarray]] | None:
+    """The inputs and labels of each step that are taken as they are: the user's file has them, or they are rows of the
+    recipe's arrays, drawn from its seed; None where batches are made of images. Raises BadInput for what is no such
+    file."""
+    if not as_arrays(job):
+        return None
+    path, recipe = batch_file(job), job.step_recipe
+    if path is not None:
+        inputs, labels = read_batches(path, job.steps)
+    else:
+        source, batch = open_arrays(recipe.data.source, recipe.model), recipe.data.batch
+        chosen = np.array(picks(len(source), batch * job.steps, recipe.seed)).reshape(job.steps, batch)
+        drawn = [source.rows(rows) for rows in chosen]
+        inputs, labels = [each for each, _ in drawn], [each for _, each in drawn]
+    return [each if len(each) > 1 else each[0] for each in inputs], labels
 
 
 def write_inputs(folder: Path, inputs: Inputs) -> None:

@@ -49,7 +49,7 @@ from ..align.mindspore_user_model import (  # noqa: E402
 )
 from ..align.user_model import Paired  # noqa: E402
 from ..graph_mode import AGAIN, FAILED, GRAPH, UNFIXED, UNSEEN  # noqa: E402
-from ..job import ParityJob, batch_file, recipe_of  # noqa: E402
+from ..job import ParityJob, as_arrays, recipe_of  # noqa: E402
 from ..replay.mindspore_arguments import remember_arguments  # noqa: E402
 from ..replay.mindspore_replay import replay  # noqa: E402
 from ..replay.module_calls import FILE as RECORDING  # noqa: E402
@@ -136,7 +136,7 @@ def main(options: ParityJob) -> None:
     given = begin(options) if options.pair is not None else None
     recipe = recipe_of(options, classes_of(options))
     writer = TraceWriter(folder / MINDSPORE, about(options), options.sample, options.narrowing)
-    if writer.wants("data") and batch_file(options) is None:
+    if writer.wants("data") and not as_arrays(options):
         progress("MindSpore: data")
         record_data(data_batches(recipe, options.steps), writer)
     paired = Paired(given, read_alignment(options)) if given is not None else None
@@ -161,8 +161,8 @@ def main(options: ParityJob) -> None:
     writer.about = {**writer.about, resume.NOTES: side.notes}
     if paired is not None:
         inputs = replace(inputs, logits=paired.alignment.logits, scope=paired.alignment.scope)
-        if writer.wants("data") and batch_file(options) is not None:
-            record_given(side, inputs, writer)
+    if writer.wants("data") and as_arrays(options):
+        record_given(side, inputs, writer)
     if writer.wants("init", "update"):
         record_start(side, writer)
     progress("MindSpore: evaluation forward pass")

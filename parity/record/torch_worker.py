@@ -37,7 +37,7 @@ from .. import compared_draws
 from ..align.alignment import Lack, read_alignment
 from ..align.torch_user_model import begin, build, replay_loss, tensors, write_start
 from ..align.user_model import Paired
-from ..job import ParityJob, batch_file, recipe_of
+from ..job import ParityJob, as_arrays, recipe_of
 from ..replay.torch_replay import record_step, replay
 from ..run_folder import FINE_TUNED, IMPORT, MINDSPORE, MINDSPORE_REPLAY, SCOPE, TORCH32, TORCH64, WEIGHTS, matched
 from ..trace import REDUCED_GRADIENTS, Part, Trace, TraceWriter
@@ -190,7 +190,7 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
     paired = None
     again = (folder / WEIGHTS).exists()  # of another recording of torch's, whose start this one has
     if options.pair is None:
-        inputs = read_inputs(folder, recipe) if again else fed(recipe, data_batches(recipe, options.steps))
+        inputs = read_inputs(folder, recipe) if again else own_inputs(options)
         torch.manual_seed(recipe.seed)
         model = build(options).model
         if not again:
@@ -240,6 +240,14 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
         release_memory()
     ready(folder / TORCH64)
     return model, inputs, paired
+
+
+def own_inputs(options: ParityJob) -> Inputs:
+    """What one of msmigrate's own models is fed: the recipe's images, or rows of its arrays."""
+    recipe, given = options.step_recipe, batches.given_batches(options)
+    if given is None:
+        return fed(recipe, data_batches(recipe, options.steps))
+    return Inputs(*given, batches.classes(recipe))
 
 
 def record_matched(options: ParityJob, model: nn.Module, inputs: Inputs, paired: Paired | None = None) -> None:
@@ -296,7 +304,7 @@ def record_alone(options: ParityJob, side: TorchSide, inputs: Inputs, writer: Tr
 
 def record_batches(options: ParityJob, side: TorchSide, inputs: Inputs, writer: TraceWriter) -> None:
     """The batch of each step: as the user's file has it, or as torchvision makes it in this side's precision."""
-    if batch_file(options) is not None:
+    if as_arrays(options):
         record_given(side, inputs, writer)
     else:
         with exact_transforms(side.dtype):

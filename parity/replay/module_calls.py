@@ -24,9 +24,9 @@ import numpy as np
 from ...errors import BadTrace
 from ...input_files import open_regular, read_json, typed
 from ...printable import quoted
+from ...training.data.array_files import read_npy
 from ..align.model_structure import flat
 from ..options import MODEL, Stage
-from ..record.array_files import read_npy
 from ..trace import Trace
 
 FOLDER = "replay"

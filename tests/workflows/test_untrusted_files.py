@@ -487,7 +487,7 @@ def test_a_mindir_s_own_code_is_not_loaded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["npz", "npy in npz"])
 def test_a_batch_file_s_pickles_are_not_read(tmp_path: Path, form: str) -> None:
-    from msmigrate.parity.record.array_files import read_batches
+    from msmigrate.training.data.array_files import read_batches
 
     class Canary:
         def __reduce__(self) -> Any:

@@ -28,7 +28,7 @@ from .mindspore_pipeline import FastPrepare, Prepare
 from .preprocessing import PreparedImages, reason
 from .random_draws import Mix, batch_generator, draw_mix, mix_images, soft_targets
 from .sample import encode
-from .sources import Source
+from .sources import Arrays, Source
 
 # MindSpore's cache wants a source of its own in front of it, not one in Python. This one reads a list of files and
 # gives their numbers: each line names the same file, one grey pixel, and the image of a number is read behind it.
@@ -106,13 +106,14 @@ _READY = 2
 class Batch:
     """What one step takes.
 
-    images: float32 (N, C, H, W). labels: int32 (N,), or float32 (N, classes) where mixup made them so (in training
-    only) or the loss takes no classes. classes: the plain class of each image, int32 (N,). indices: of the images in
-    their source, int64 (N,). count: so many at the front are to be counted; what follows fills up and would be counted
-    twice (in evaluation only).
+    images: float32 (N, C, H, W); of arrays what the file has, a tuple where it has several inputs. labels: int32 (N,),
+    float32 (N, classes) where mixup made them so (in training only) or the loss takes no classes, or those of the file.
+    classes: the plain class of each image, int32 (N,), or the file's labels. indices: of the images in their source,
+    int64 (N,). count: so many at the front are to be counted; what follows fills up and would be counted twice (in
+    evaluation only).
     """
 
-    images: Tensor
+    images: Tensor | tuple[Tensor, ...]
     labels: Tensor
     classes: np.ndarray
     indices: np.ndarray
@@ -137,7 +138,7 @@ class Loader:
 
     def __init__(
         self,
-        source: Source,
+        source: Source | Arrays,
         recipe: Recipe,
         *,
         training: bool,
@@ -166,6 +167,8 @@ class Loader:
         if not training:
             refuse_random(transforms)
         self._cached: CachedImages | None = None
+        if isinstance(source, Arrays):
+            return
         prepare = (FastPrepare if data.fast_transforms else Prepare)(transforms, source.mode)
         self._images = PreparedImages(source, prepare, skip=data.on_corrupt == "skip")
 
@@ -186,6 +189,9 @@ class Loader:
         )
         if start >= self.steps_per_epoch:
             return
+        if isinstance(self.source, Arrays):
+            yield from self._of_arrays(self.source, order, start)
+            return
         with self._rows(order, epoch, start) as rows:
             batches = self._started(self._batched(rows, epoch, start))
             try:
@@ -196,6 +202,17 @@ class Loader:
                     yield self._batch(images, indices.asnumpy(), order, epoch, step)
             finally:
                 batches.stop()
+
+    def _of_arrays(self, source: Arrays, order: np.ndarray, start: int) -> Iterator[Batch]:
+        """The batches of an epoch over rows that lie in memory, as they are."""
+        for step in range(start, self.steps_per_epoch):
+            places = np.arange(step * self.batch, min((step + 1) * self.batch, len(order)))
+            indices = order[places]
+            inputs, labels = source.rows(indices)
+            count = int((places * self.world + self.rank < len(source)).sum()) if not self.training else len(places)
+            images = tuple(Tensor(each) for each in inputs)
+            given = Tensor(labels.astype(np.float32 if labels.dtype.kind == "f" else np.int32))
+            yield Batch(images if len(images) > 1 else images[0], given, labels, indices, count)
 
     @contextmanager
     def _rows(self, order: np.ndarray, epoch: int, start: int) -> Iterator[dataset.Dataset]:
@@ -255,6 +272,7 @@ class Loader:
 
     def _batch(self, images: Tensor, indices: np.ndarray, order: np.ndarray, epoch: int, step: int) -> Batch:
         """The batch with its labels; in evaluation those images in front that count."""
+        assert not isinstance(self.source, Arrays)
         count = len(indices)
         if not self.training:
             places = np.arange(step * self.batch, step * self.batch + count)

@@ -18,7 +18,8 @@ from ...errors import BadInput, BadRecipe
 from ...input_files import read_text
 from ..recipe.check import SYNTHETIC, check_source, synthetic_size
 from ..recipe.reader import expanded
-from ..recipe.schema import IN_FOLDERS, Data
+from ..recipe.schema import ARRAYS, IN_FOLDERS, Data, Model
+from .array_files import check_rows, read_rows
 from .image_folder import ImageFolder, class_names
 from .sample import Sample, encode, in_steps, picks
 
@@ -281,6 +282,28 @@ class Synthetic:
         )
 
 
+class Arrays:
+    """The examples of a file of arrays, which a net takes as they are.
+
+    inputs: each (N, …), float32, whole numbers or bool. labels: (N, …), int64 or float32. classes: by number, where the
+    labels are classes of the model: whole numbers, one for each example; none where they are anything else, or where
+    `num_classes` is None. Raises BadInput for what is no such file.
+    """
+
+    def __init__(self, file: Path, num_classes: int | None) -> None:
+        self.name = str(file)
+        self.inputs, self.labels = read_rows(file)
+        classes = num_classes if self.labels.ndim == 1 and self.labels.dtype.kind == "i" else None
+        self.classes = tuple(str(label) for label in range(classes or 0))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def rows(self, indices: np.ndarray) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+        """The inputs and the labels of these examples."""
+        return tuple(each[indices] for each in self.inputs), self.labels[indices]
+
+
 class Source(Protocol):
     """Labelled images that are read one at a time, by index, from any thread.
 
@@ -322,12 +345,15 @@ def open_source(source: str, num_classes: int, *, training: bool) -> Source:
     return opened
 
 
-def open_sources(data: Data, num_classes: int) -> tuple[Source, Source | None]:
-    """The images to train on, and those to validate on, if there are any.
+def open_sources(data: Data, model: Model) -> tuple[Source | Arrays, Source | Arrays | None]:
+    """What the model is trained on, and what it is validated on, if there is anything.
 
     Raises what open_source raises; BadInput for a source without images, a label that is no class of the model (its
-    loss would read outside the logits), and validation images of other classes.
+    loss would read outside the logits), validation images of other classes, and arrays of another kind.
     """
+    if data.of_arrays:
+        return _open_arrays(data, model)
+    num_classes = model.num_classes
     training = open_source(data.source, num_classes, training=True)
     _check_labels(data.source, training, num_classes)
     if len(training.classes) < 2:
@@ -341,14 +367,36 @@ def open_sources(data: Data, num_classes: int) -> tuple[Source, Source | None]:
     return training, validation
 
 
-def _check_labels(name: str, source: Source, classes: int) -> None:
+def open_arrays(source: str, model: Model) -> Arrays:
+    """The examples of `arrays:FILE`. Raises BadInput for what is no such file, and for a label that is no class."""
+    opened = Arrays(expanded(Path(source.removeprefix(ARRAYS))), model.known_classes)
+    if opened.classes:
+        _check_labels(source, opened, len(opened.classes), "row")
+    return opened
+
+
+def _open_arrays(data: Data, model: Model) -> tuple[Arrays, Arrays | None]:
+    training = open_arrays(data.source, model)
+    if data.validation is None:
+        return training, None
+    validation = open_arrays(data.validation, model)
+    kinds = [[str(array.dtype) for array in (*one.inputs, one.labels)] for one in (training, validation)]
+    if kinds[0] != kinds[1]:
+        words = [", ".join(kind) for kind in kinds]
+        raise BadInput(
+            f"{validation.name} has the arrays {words[1]}, and what is trained on {words[0]}: give it the same"
+        )
+    return training, validation
+
+
+def _check_labels(name: str, source: Source | Arrays, classes: int, what: str = "image") -> None:
     labels = np.asarray(source.labels)
     if not labels.size:
         raise BadInput(f"{name} has no images")
     outside = np.flatnonzero((labels < 0) | (labels >= classes))
     if len(outside):
         raise BadInput(
-            f"{name}: image {outside[0]} has label {labels[outside[0]]}, and the model's {classes} classes are 0 to "
+            f"{name}: {what} {outside[0]} has label {labels[outside[0]]}, and the model's {classes} classes are 0 to "
             f"{classes - 1} ({len(outside)} of {len(labels)} labels are outside): set model.args.num_classes, or mend "
             "the labels"
         )
@@ -367,7 +415,7 @@ def _other_classes(training: Source, validation: Source) -> str:
 
 
 def check_place(source: str) -> None:
-    """Make sure that the folder is there that a source names, if it names one; its images are not looked for.
+    """Make sure that the folder or file is there that a source names, if it names one; images are not looked for.
 
     Raises BadRecipe for a source that nobody knows, and BadInput.
     """
@@ -376,6 +424,8 @@ def check_place(source: str) -> None:
     path = expanded(Path(rest))
     if kind == "folder":
         class_names(path)
+    elif source.startswith(ARRAYS):
+        check_rows(path)
     elif f"{kind}:" in IN_FOLDERS and not path.is_dir():
         raise BadInput(f"there is no folder {path}")
 

@@ -17,13 +17,28 @@ from ..models import model_names
 from ..step.parameter_groups import BACK
 from . import arguments
 from . import transforms as random_parts
-from .schema import FINE_TUNING, FOLDER, IN_FOLDERS, Data, Loss, Model, Part, Recipe, explain, table_args, worst
+from .schema import (
+    ARRAYS,
+    FINE_TUNING,
+    FOLDER,
+    IN_FOLDERS,
+    PLACES,
+    Data,
+    Loss,
+    Model,
+    Part,
+    Recipe,
+    explain,
+    table_args,
+    worst,
+)
 
 SYNTHETIC = "synthetic"
 SOURCES = ("photographs", "digits", "digits:train", "digits:test", SYNTHETIC)
-KNOWN = (*SOURCES[:-1], f"{SYNTHETIC}[:COUNT[xSIDE]]", *(f"{kind}PATH" for kind in IN_FOLDERS))
+KNOWN = (*SOURCES[:-1], f"{SYNTHETIC}[:COUNT[xSIDE]]", *(f"{kind}PATH" for kind in PLACES))
 COUNT, SIDE = 1024, 64  # of the synthetic images, where the name does not say
 LARGEST = {"COUNT": 10_000_000, "SIDE": 4096}
+SUFFIXES = (".npz", ".safetensors")  # of files of arrays
 
 
 def check_source(source: str) -> None:
@@ -31,9 +46,12 @@ def check_source(source: str) -> None:
     kind, colon, rest = source.partition(":")
     if source in SOURCES:
         return
-    if kind + colon in IN_FOLDERS:
+    if kind + colon in PLACES:
+        what = "a folder" if kind + colon in IN_FOLDERS else f"a file that ends in {' or '.join(SUFFIXES)}"
         if not rest or "\0" in rest:
-            raise BadRecipe(f"{source!r} names no place: {kind}:PATH, with the path of a folder")
+            raise BadRecipe(f"{source!r} names no place: {kind}:PATH, with the path of {what}")
+        if kind + colon not in IN_FOLDERS and not rest.endswith(SUFFIXES):
+            raise BadRecipe(f"{source!r}: expected the path of {what}, as numpy.savez writes one")
         return
     if kind == SYNTHETIC:
         synthetic_size(source)
@@ -60,7 +78,7 @@ def _hint(source: str) -> str:
     kind, colon, _ = source.lower().partition(":")
     near = difflib.get_close_matches(source.lower(), SOURCES, n=1)
     if colon:
-        kinds = difflib.get_close_matches(kind + colon, [*IN_FOLDERS, f"{SYNTHETIC}:"], n=1)
+        kinds = difflib.get_close_matches(kind + colon, [*PLACES, f"{SYNTHETIC}:"], n=1)
         near = near or [found + source.partition(":")[2] for found in kinds]
     elif "/" in source or source.startswith(("~", ".")):
         near = [f"{FOLDER}{source}"]
@@ -94,7 +112,7 @@ class Problem:
     error: MsmigrateError
 
 
-def _own_file(model: Model) -> Iterator[Problem]:
+def _own_file(model: Model, data: Data) -> Iterator[Problem]:
     """What a model of the user's own has to say, and what another's must not."""
     if model_names.is_ours(model.name) and model.source is not None:
         message = f"model.source: {model.name} is msmigrate's own; source is for torchvision:, timm: and FILE.py:NAME"
@@ -109,7 +127,7 @@ def _own_file(model: Model) -> Iterator[Problem]:
         message = f"model: {model.name} wants source: FILE, its counterpart in MindSpore; msmigrate convert-model "
         message += f"{model.name} -o {own.stem}_mindspore.py writes one"
         yield Problem(("model",), BadRecipe(message))
-    if model.classes is None and "num_classes" not in model.args:
+    if model.classes is None and "num_classes" not in model.args and not data.of_arrays:
         message = f"model: say how many classes {model.name} has, as classes: 10"
         yield Problem(("model",), BadRecipe(message))
     if model.classes is not None and model.args.get("num_classes", model.classes) != model.classes:
@@ -130,12 +148,13 @@ def _problems(recipe: Recipe) -> Iterator[Problem]:
         yield Problem(("model", "args", argument) if argument else ("model",), error)
     if recipe.model.checkpoint is not None and not recipe.model.checkpoint.name:
         yield Problem(("model", "checkpoint"), BadRecipe("model.checkpoint: is empty; it is a file's path"))
-    yield from _own_file(recipe.model)
+    yield from _own_file(recipe.model, recipe.data)
     yield from _fine_tuning(recipe.model)
     for key, source in (("source", recipe.data.source), ("validation", recipe.data.validation)):
         if source is not None:
             yield from _source(key, source)
     yield from _transforms(recipe.data)
+    yield from _arrays(recipe)
     yield from _together(recipe)
     yield from _loss(recipe.loss)
     yield from _part("optimizer", recipe.optimizer, ("optimizer",))
@@ -209,6 +228,30 @@ def _transforms(data: Data) -> Iterator[Problem]:
         if found:
             index, error = found
             yield Problem(("data", key, index), BadRecipe(f"data.{key}.{index}: {error}"))
+
+
+def _arrays(recipe: Recipe) -> Iterator[Problem]:
+    """What is for images, where the data are arrays, which are taken as they are; and one kind beside the other."""
+    data = recipe.data
+    if data.validation is not None and data.validation.startswith(ARRAYS) is not data.of_arrays:
+        message = (
+            f"data.validation: {data.validation} and data.source {data.source}: both have to be {ARRAYS}FILE, or none"
+        )
+        yield Problem(("data", "validation"), BadRecipe(message))
+    if not data.of_arrays:
+        return
+    images = {
+        "transforms": data.transforms,
+        "eval_transforms": data.eval_transforms,
+        "fast_transforms": data.fast_transforms,
+        "cache": data.cache,
+        "on_corrupt": data.on_corrupt == "skip",
+    }
+    for key in (key for key, said in images.items() if said):
+        message = f"data.{key} is for images, and the arrays of a file are taken as they are: leave it out"
+        yield Problem(("data", key), BadRecipe(message))
+    if recipe.mixup is not None:
+        yield Problem(("mixup",), BadRecipe("mixup is for images, and data.source is a file of arrays: leave it out"))
 
 
 def _source(key: str, source: str) -> Iterator[Problem]:

@@ -14,7 +14,7 @@ from ... import yaml_reader
 from ...errors import BadInput, BadRecipe, MsmigrateError
 from ...printable import shortened
 from ..models import model_names
-from .schema import ASK, IN_FOLDERS, Recipe, explain, worst
+from .schema import ASK, PLACES, Recipe, explain, worst
 
 DEFAULT = Path(__file__).parent.parent.parent / "recipes" / "resnet50.yaml"
 
@@ -202,7 +202,7 @@ def expanded(path: Path) -> Path:
 def _absolute(source: str | None, folder: Path) -> str | None:
     """A source that lies in a folder ('folder:PATH', 'cifar10:PATH'), with its path taken from `folder`."""
     kind, colon, path = (source or "").partition(":")
-    return f"{kind}:{folder / expanded(Path(path))}" if f"{kind}{colon}" in IN_FOLDERS and path else source
+    return f"{kind}:{folder / expanded(Path(path))}" if f"{kind}{colon}" in PLACES and path else source
 
 
 LARGEST = 256 * 1024  # bytes; weights for 20 000 classes fit

@@ -87,6 +87,12 @@ class Model(Part):
         return self.classes or model_names.num_classes(self.name, self.args)
 
     @property
+    def known_classes(self) -> int | None:
+        """How many classes it has; None of one of the user's where nothing says so: it may tell no classes apart."""
+        said = self.classes or self.args.get("num_classes")
+        return said if said is None and model_names.is_file(self.name) else self.num_classes
+
+    @property
     def draws(self) -> bool:
         """Whether any of the weights that training starts from are the model's own draw."""
         return self.checkpoint is None or bool(self.fresh)
@@ -105,8 +111,15 @@ class Model(Part):
         )
 
 
+FOLDER = "folder:"
+ARRAYS = "arrays:"
+IN_FOLDERS = (FOLDER, "cifar10:", "cifar100:")
+PLACES = (*IN_FOLDERS, ARRAYS)  # the sources that name a place on this machine
+
+
 class Data(Strict):
-    """Where the images come from, how many make a step, and how they are prepared.
+    """Where the images come from, how many make a step, and how they are prepared; or, with a source `arrays:FILE`,
+    arrays that the model takes as they are: tokens, several inputs, whatever the file holds.
 
     batch: images of one optimizer step in one process. transforms: of training; they may be random. eval_transforms:
     of validation, evaluation and prediction; None: the same, which must then not be random. The rest says how the
@@ -125,6 +138,18 @@ class Data(Strict):
     workers: PositiveInt = 2
     cache: bool = False
     on_corrupt: Literal["fail", "skip"] = "fail"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_they_are(cls, given: Any) -> Any:
+        """Nothing is done to arrays, where nothing is asked for."""
+        of_arrays = isinstance(given, dict) and str(given.get("source")).startswith(ARRAYS)
+        return {"transforms": [], **given} if of_arrays else given
+
+    @property
+    def of_arrays(self) -> bool:
+        """Whether these are arrays of a file, and not images."""
+        return self.source.startswith(ARRAYS)
 
 
 class Mixup(Strict):
@@ -311,8 +336,6 @@ def refuse_odd(value: Any, where: str = "") -> None:
 
 
 ASK = "???"  # what stands in a draft for what the script does not say
-FOLDER = "folder:"
-IN_FOLDERS = (FOLDER, "cifar10:", "cifar100:")  # the sources that name a place on this machine
 FINE_TUNING = ("fresh", "freeze", "freeze_statistics")  # the patterns of a recipe's model
 # what a step does not depend on, and its digest leaves out
 OUTSIDE_THE_STEP: Any = {
@@ -394,7 +417,7 @@ class Recipe(Strict):
                 place, _, own = name.rpartition(":")
                 tree[key]["name"] = [own, _content(Path(place))]
         kind, colon, _ = self.data.source.partition(":")
-        tree["data"]["source"] = kind + colon if kind + colon in IN_FOLDERS else self.data.source
+        tree["data"]["source"] = kind + colon if kind + colon in PLACES else self.data.source
         return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
@@ -404,8 +427,10 @@ class Recipe(Strict):
 
     @property
     def rows(self) -> bool:
-        """Whether the loss wants such targets of a batch that is not mixed; one of the user's gets class indices."""
-        return not self.loss.own and table.row(self.loss.name).short != "CrossEntropyLoss"
+        """Whether the loss wants such targets of a batch that is not mixed; one of the user's gets class indices, and
+        any loss the labels of a file as they are."""
+        own = self.loss.own or self.data.of_arrays
+        return not own and table.row(self.loss.name).short != "CrossEntropyLoss"
 
 
 def table_args(part: Part) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from ...printable import LONGEST, shortened
 from ..models import model_names
 from ..models.converted_models import torch_spec
 from . import check, reader, schema
-from .schema import IN_FOLDERS, Model, Recipe
+from .schema import PLACES, Model, Recipe
 
 TAKEN = ("source", "validation", "batch", "eval_batch", "transforms", "eval_transforms", "workers", "on_corrupt")
 CLASSES, CHANNELS, SIDE = 100_000, 64, 1024  # the largest that a checkpoint may ask for
@@ -96,7 +96,7 @@ def _read(tree: Any, instead: Model | None) -> Recipe:
     check.check(recipe)
     _within_limits(recipe)
     kind, colon, _ = recipe.data.source.partition(":")
-    if f"{kind}{colon}" in IN_FOLDERS:  # its place is not asked for, and its kind may be
+    if f"{kind}{colon}" in PLACES:  # its place is not asked for, and its kind may be
         recipe = recipe.model_copy(update={"data": recipe.data.model_copy(update={"source": f"{kind}{colon}"})})
     return recipe
 
@@ -154,7 +154,7 @@ def odd_argument(model: Model) -> str | None:
 def enough(recipe: Recipe) -> bool:
     """Whether what a checkpoint of this recipe may say is enough to evaluate it: else the user names the recipe."""
     named = recipe.data.validation or ""
-    return recipe.model.source is None and foreign_argument(recipe.model) is None and not named.startswith(IN_FOLDERS)
+    return recipe.model.source is None and foreign_argument(recipe.model) is None and not named.startswith(PLACES)
 
 
 def spelled(model: Model) -> str | None:

@@ -16,7 +16,7 @@ from mindspore import Tensor, nn
 
 from ...printable import few
 from ..models.mindspore_models import canonical_parameters
-from ..step.mindspore_step import TrainStep
+from ..step.mindspore_step import Images, TrainStep, rows_of
 
 REMEDIES = {
     "images": "look at these images and at data.transforms: a Normalize with a std of 0 does this",
@@ -129,27 +129,28 @@ class Search:
 Gradients = list[tuple[str, np.ndarray]]
 
 
-def first_bad(step: TrainStep, images: Tensor, labels: Tensor) -> FirstBad | None:
+def first_bad(step: TrainStep, images: Images, labels: Tensor) -> FirstBad | None:
     """The first bad tensor of a step on this batch, or None where this process has none.
 
     In order: images, labels, weights, the outputs of the layers as they run (and their inputs, for what the layer
     around them did), the loss, then backwards the gradient of each layer's output and of its parameters.
     """
     search = Search()
-    search.see("images", "images", images.asnumpy())
+    for each in images if isinstance(images, tuple) else (images,):
+        search.see("images", "images", each.asnumpy())
     search.see("labels", "labels", labels.asnumpy())
     for each in canonical_parameters(step.net):
         if each.parameter.requires_grad:  # running statistics take no part in a training step's forward pass
             search.see(each.name, "weight", each.parameter.asnumpy())
     parts = step.recipe.accumulate
-    size = images.shape[0] // parts
-    for part in range(parts):
+    size = labels.shape[0] // parts
+    for part in (slice(i * size, (i + 1) * size) for i in range(parts)):
         if search.found is None:
-            _replay(step, images[part * size : (part + 1) * size], labels[part * size : (part + 1) * size], search)
+            _replay(step, rows_of(images, part), labels[part], search)
     return search.found
 
 
-def _replay(step: TrainStep, images: Tensor, labels: Tensor, search: Search) -> None:
+def _replay(step: TrainStep, images: Images, labels: Tensor, search: Search) -> None:
     outputs: Gradients = []
     with step.precision, _watched(step.net, search, outputs):
         loss, logits, grads, _ = step._gradients(images, labels)

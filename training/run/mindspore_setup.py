@@ -106,8 +106,7 @@ def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
     BadCheckpoint for weights that do not fit the net; BadDestination where another run's checkpoints stand.
     """
     seed = recipe.seed if job.seed is None else job.seed
-    classes = recipe.model.num_classes
-    source, validation = open_sources(recipe.data, classes)
+    source, validation = open_sources(recipe.data, recipe.model)
     loader = Loader(source, recipe, training=True, rank=team.rank, world=team.size, seed=seed, warn=log.warn)
     validator = None
     net, frozen = make_net(recipe, seed, team)

@@ -30,7 +30,7 @@ from ..step.mindspore_step import Outcome
 from ..step.mindspore_step_state import state, torch_groups
 from .mindspore_nonfinite import first_bad
 from .mindspore_setup import Run
-from .mindspore_validation import refuse_misfit
+from .mindspore_validation import inputs_of, refuse_misfit
 
 
 class Keeper:
@@ -152,7 +152,7 @@ class Loop:
         """Start the next step on a batch."""
         run, number = self.run, self.at.step + 1
         watched = run.watch is not None and run.watch.due(number)
-        kind = (watched, batch.images.shape)
+        kind = (watched, *(each.shape for each in inputs_of(batch.images)))
         compiled = kind not in self._compiled
         self._compiled.add(kind)
         line = None
@@ -267,7 +267,9 @@ class Loop:
         self.log.say("validation", epoch=at.epoch, step=at.step, **self._last)
         if run.scalars is not None:
             run.scalars.add(at.step, **_tags("validation", metrics), **(_tags("ema", average) if average else {}))
-        return at.better(top1=max(metrics.top1, average.top1) if average else metrics.top1)
+        if metrics.top1 is None:
+            return at.better(loss=min(metrics.loss, average.loss) if average else metrics.loss)
+        return at.better(top1=max(metrics.top1, average.top1 or 0.0) if average else metrics.top1)
 
     def _checkpoint_due(self, step: int) -> bool:
         every = self.options.checkpoint_steps
@@ -281,6 +283,7 @@ class Loop:
             epochs=self.options.epochs,
             steps=self.steps,
             images=run.facts.images,
+            unit="rows" if run.recipe.data.of_arrays else "images",
             first_step=self.at.step,
             parameters=sum(weight.size for weight in run.step.weights),
             batch=run.loader.batch,
@@ -331,7 +334,7 @@ class Loop:
 
 
 def _tags(prefix: str, metrics: Metrics) -> dict[str, float]:
-    return {f"{prefix}__{name}": value for name, value in metrics._asdict().items()}
+    return {f"{prefix}__{name}": value for name, value in metrics._asdict().items() if value is not None}
 
 
 def _rounded(value: float | None) -> float | None:

@@ -1,7 +1,8 @@
 """Validation while training: a net of its own, in float32 and evaluation mode, that borrows the weights to measure.
 
-The training net stays in training mode and as it is compiled, so that validating changes nothing in training, and what
-is measured is what `msmigrate eval` will measure of the checkpoint.
+Of what tells no classes apart the recipe's own loss is measured. The training net stays in training mode and as it is
+compiled, so that validating changes nothing in training, and what is measured is what `msmigrate eval` will measure of
+the checkpoint.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ..models import mindspore_models
 from ..models.mindspore_models import canonical_parameters
 from ..recipe.schema import Recipe
 from ..step.mindspore_compile import Graphs
+from ..step.mindspore_step import Images, build_loss, first_tensor
 from .mindspore_distributed import Team
 
 # how MindSpore's CPU and device backends, oneDNN and the C++ library say that memory has run out
@@ -34,13 +36,15 @@ MEMORY = re.compile(
 SHAPES = re.compile(r"shape|C_in|channel|dimension|rank of", re.IGNORECASE)
 
 
-def refuse_misfit(error: Exception, images: Tensor, given: str) -> None:
+def refuse_misfit(error: Exception, images: Images, given: str) -> None:
     """Raise BadRecipe where an error of MindSpore's says that the net cannot take these images."""
+    arrays = inputs_of(images)
     error = error.__cause__ if isinstance(error.__cause__, Exception) else error  # in MindSpore's own words
     if SHAPES.search(str(error)) and not MEMORY.search(str(error)):
-        size = " × ".join(map(str, images.shape[1:]))
+        size = " and ".join(" × ".join(map(str, each.shape[1:])) or "one number" for each in arrays)
+        what = "images" if len(arrays) == 1 and arrays[0].ndim == 4 else "inputs"
         first = next((line.strip() for line in str(error).splitlines() if SHAPES.search(line)), "")
-        raise BadRecipe(f"the net cannot be run on the images of {size} that {given}: {first[:300]}") from error
+        raise BadRecipe(f"the net cannot be run on the {what} of {size} that {given}: {first[:300]}") from error
 
 
 class Validator:
@@ -55,7 +59,10 @@ class Validator:
         self.net = mindspore_models.of_recipe(recipe.model).set_train(False)
         self.seconds = 0.0
         self._parameters = {each.name: each.parameter for each in canonical_parameters(self.net)}
-        self._forward = mindspore.jit(self._logits) if mode == "graph" else self._logits
+        self._by_class = bool(loader.source.classes)
+        self._loss_function = build_loss(recipe)
+        measured = self._logits if self._by_class else self._loss
+        self._measured = mindspore.jit(measured) if mode == "graph" else measured
 
     def rehearse(self) -> None:
         """Compile, and run one batch, so that what cannot be validated fails before training begins.
@@ -67,10 +74,15 @@ class Validator:
         batches.close()
         try:
             with Graphs().watching():
-                self._forward(self._full(batch.images)).asnumpy()
+                found = self._of(batch).asnumpy()
         except (RuntimeError, TypeError, ValueError, DoesNotCompile) as error:
             refuse_misfit(error, batch.images, "data.validation and data.eval_transforms give")
             raise
+        if self._by_class and found.ndim != 2:
+            raise BadRecipe(
+                f"the net gives {list(found.shape)} for a batch, and of labels that are classes it is to give (N, "
+                "classes): take model.classes out, and its loss is measured"
+            )
 
     def measure(self, weights: Mapping[str, Tensor]) -> Metrics:
         """The metrics of weights and buffers by state_dict name; they are copied and left as they are."""
@@ -79,29 +91,54 @@ class Validator:
             parameter.copy_(weights[name])  # a graph that is compiled never sees what set_data puts in place
         self.team.share(self.net)
         tally = Tally()
-        for batch, logits in self._outputs():
-            tally.add(logits.asnumpy()[: batch.count], batch.classes[: batch.count])
+        for batch, found in self._outputs():
+            if self._by_class:
+                tally.add(found.asnumpy()[: batch.count], batch.classes[: batch.count])
+            else:
+                tally.add_loss(float(found.asnumpy()), batch.count)
         tally.sums = self.team.total(tally.sums)
         self.seconds = time.perf_counter() - began
         return tally.metrics()
 
     def _outputs(self) -> Iterator[tuple[Batch, Tensor]]:
-        """Each batch with its logits, which are being computed while the next batch is fetched."""
+        """Each batch with its logits or loss, which are being computed while the next batch is fetched."""
         before: tuple[Batch, Tensor] | None = None
         for batch in self.loader.epoch(0):
+            if not batch.count:
+                continue
             if before is not None:
                 yield before
-            before = batch, self._forward(self._full(batch.images))
+            before = batch, self._of(batch)
         if before is not None:
             yield before
 
-    def _full(self, images: Tensor) -> Tensor:
-        """The images, filled up with the last one to a whole batch: for another size MindSpore compiles again."""
-        missing = self.loader.batch - images.shape[0]
-        if missing <= 0:
-            return images
-        array = images.asnumpy()
-        return Tensor(np.concatenate([array, np.repeat(array[-1:], missing, axis=0)]))
+    def _of(self, batch: Batch) -> Tensor:
+        """The logits of a batch, or the loss of those of its examples that count.
 
-    def _logits(self, images: Tensor) -> Tensor:
-        return self.net(images)
+        For its logits a batch is filled up to a whole one, with its last image: for another size MindSpore compiles
+        again.
+        """
+        if self._by_class:
+            return self._measured(*(_full(each, self.loader.batch) for each in inputs_of(batch.images)))
+        counted = slice(batch.count)
+        return self._measured(batch.labels[counted], *(each[counted] for each in inputs_of(batch.images)))
+
+    def _logits(self, *inputs: Tensor) -> Tensor:
+        return first_tensor(self.net(*inputs))
+
+    def _loss(self, labels: Tensor, *inputs: Tensor) -> Tensor:
+        return self._loss_function(self.net(*inputs), labels)
+
+
+def inputs_of(images: Images) -> tuple[Tensor, ...]:
+    """What a net is called with for a batch."""
+    return images if isinstance(images, tuple) else (images,)
+
+
+def _full(images: Tensor, batch: int) -> Tensor:
+    """The images, filled up with the last one to a whole batch."""
+    missing = batch - images.shape[0]
+    if missing <= 0:
+        return images
+    array = images.asnumpy()
+    return Tensor(np.concatenate([array, np.repeat(array[-1:], missing, axis=0)]))

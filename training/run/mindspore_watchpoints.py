@@ -13,7 +13,7 @@ from mindspore import Tensor, nn
 from ...printable import few
 from ..models.mindspore_models import canonical_parameters
 from ..recipe.schema import Watch
-from ..step.mindspore_step import Outcome, TrainStep
+from ..step.mindspore_step import Images, Outcome, TrainStep, rows_of
 
 RELUS = (nn.ReLU, nn.ReLU6)
 
@@ -29,7 +29,7 @@ class Watchpoints:
         """Whether the step of this number, from 1, is watched."""
         return step % self.watch.every == 0
 
-    def take(self, images: Tensor, labels: Tensor) -> tuple[Outcome, list[str]]:
+    def take(self, images: Images, labels: Tensor) -> tuple[Outcome, list[str]]:
         """Take one step and return what the loop gets of it, and what was found."""
         found = relus(self.watch, self._zeros(images, labels)) if self.watch.dead_relu is not None else []
         compare = self.watch.unchanged or self.watch.large_change is not None
@@ -40,12 +40,12 @@ class Watchpoints:
         skipped = result.finite is not None and not bool(result.finite.asnumpy())
         if compare and not skipped:  # a skipped step leaves every weight as it was, as it should
             found += weights(self.watch, before, self._weights(), rate)
-        return Outcome(result.loss, result.logits, result.finite), found
+        return Outcome(result.loss, result.finite), found
 
     def _weights(self) -> dict[str, np.ndarray]:
         return {name: weight.asnumpy().copy() for name, weight in zip(self.step.names, self.step.weights, strict=True)}
 
-    def _zeros(self, images: Tensor, labels: Tensor) -> dict[str, float]:
+    def _zeros(self, images: Images, labels: Tensor) -> dict[str, float]:
         """Of each call of a ReLU the share of its outputs in one more forward pass that are zero.
 
         Hooks on Cells never fire in a compiled step, so this pass is not compiled, and what it does to the running
@@ -65,10 +65,10 @@ class Watchpoints:
         buffers = [c.parameter for c in canonical_parameters(self.step.net) if not c.parameter.requires_grad]
         before = [buffer.asnumpy().copy() for buffer in buffers]
         handles = [cell.register_forward_hook(hook_for(name)) for name, cell in self._relus.items()]
-        size = images.shape[0] // self.step.recipe.accumulate
+        part = slice(labels.shape[0] // self.step.recipe.accumulate)
         try:
             with self.step.precision:
-                self.step._forward(images[:size], labels[:size])[0].asnumpy()
+                self.step._forward(rows_of(images, part), labels[part])[0].asnumpy()
         finally:
             for handle in handles:
                 handle.remove()

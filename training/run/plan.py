@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import BadRecipe
 from ...workers.mindspore_environment import INSTRUCTION_SET, LOG_LEVEL
-from ..data.sources import WITH_TEST_IMAGES, Source, open_sources
+from ..data.sources import WITH_TEST_IMAGES, Arrays, Source, open_sources
 from ..device_targets import Targets, free_memory
 from ..recipe.schema import Recipe, Schedule
 from .train_job import Job
@@ -20,7 +20,8 @@ from .train_job import Job
 
 @dataclass(frozen=True)
 class SourceFacts:
-    """One source: how many images and classes it has, and how many images its smallest and largest class."""
+    """One source: how many images and classes it has, and how many images its smallest and largest class; 0 classes of
+    examples that are of none."""
 
     source: str
     images: int
@@ -47,8 +48,7 @@ def look(recipe: Recipe, processes: int = 1) -> RunData:
     Raises BadInput or BadRecipe, in one line with the remedy, for a source that is not there, for more classes than
     the model has, a label out of range, a validation set of other classes, and a batch larger than a process's shard.
     """
-    classes = recipe.model.num_classes
-    training, held_out = open_sources(recipe.data, classes)
+    training, held_out = open_sources(recipe.data, recipe.model)
     facts = _facts(recipe.data.source, training)
     validation = None if held_out is None else _facts(str(recipe.data.validation), held_out)
     shard = shard_size(facts.images, processes, recipe.data.drop_last)
@@ -61,7 +61,7 @@ def look(recipe: Recipe, processes: int = 1) -> RunData:
             f"data.batch {batch} is larger than what one process gets: {facts.images} images{among}; lower data.batch "
             f"to {max(shard, 1)} or less, or set data.drop_last: false{fewer}"
         )
-    return RunData(facts, validation, shard, steps, tuple(_warnings(facts, classes, recipe)))
+    return RunData(facts, validation, shard, steps, tuple(_warnings(facts, recipe)))
 
 
 def shard_size(images: int, processes: int, drop_last: bool) -> int:
@@ -69,14 +69,16 @@ def shard_size(images: int, processes: int, drop_last: bool) -> int:
     return images // processes if drop_last else -(-images // processes)
 
 
-def _facts(name: str, source: Source) -> SourceFacts:
+def _facts(name: str, source: Source | Arrays) -> SourceFacts:
+    if not source.classes:
+        return SourceFacts(name, len(source), 0, 0, 0)
     counts = np.bincount(source.labels, minlength=len(source.classes))
     return SourceFacts(name, len(source), len(source.classes), int(counts.min()), int(counts.max()))
 
 
-def _warnings(facts: SourceFacts, classes: int, recipe: Recipe) -> list[str]:
-    found = []
-    if facts.classes < classes:
+def _warnings(facts: SourceFacts, recipe: Recipe) -> list[str]:
+    found, classes = [], recipe.model.num_classes
+    if 0 < facts.classes < classes:
         found.append(
             f"{facts.source} has {facts.classes} classes and the model {classes}: the others will never be seen"
         )

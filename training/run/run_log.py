@@ -32,7 +32,8 @@ class StepLine:
 
 @dataclass(frozen=True)
 class ValidationLine:
-    """A validation: loss, top-1 and top-5 as shares of 1, and the moving average's, where there is one."""
+    """A validation: loss, top-1 and top-5 as shares of 1, and the moving average's, where there is one; NaN for what
+    was not measured."""
 
     epoch: int
     step: int
@@ -66,11 +67,15 @@ class History:
 
     @property
     def best(self) -> tuple[ValidationLine, bool] | None:
-        """The validation with the highest top-1, and whether it was the moving average that had it."""
-        found = [(v.top1, v, False) for v in self.validations]
-        found += [(v.ema["top1"], v, True) for v in self.validations if v.ema]
-        found = [one for one in found if math.isfinite(one[0])]
-        return max(found, key=lambda one: one[0])[1:] if found else None
+        """The validation with the highest top-1, and whether it was the moving average that had it; of a net that tells
+        no classes apart the one with the lowest loss."""
+        for key, sign in (("top1", 1.0), ("loss", -1.0)):
+            found = [(sign * getattr(v, key), v, False) for v in self.validations]
+            found += [(sign * v.ema[key], v, True) for v in self.validations if v.ema]
+            found = [one for one in found if math.isfinite(one[0])]
+            if found:
+                return max(found, key=lambda one: one[0])[1:]
+        return None
 
     @property
     def status(self) -> str:

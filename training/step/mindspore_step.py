@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import mindspore
 from mindspore import Parameter, ParameterTuple, Tensor, amp, nn, ops
@@ -18,6 +18,8 @@ from ..models.mindspore_models import Canonical, canonical_parameters
 from ..recipe.schema import Ema, Part, Recipe, construct, decay
 from .mindspore_amp import LossScale, Precision
 from .parameter_groups import parameter_groups
+
+Images: TypeAlias = "Tensor | tuple[Tensor, ...]"  # what a net takes
 
 _map = ops.HyperMap()
 _nothing_times = ops.MultitypeFuncGraph("msmigrate_nothing_times")
@@ -167,6 +169,8 @@ class TrainStep:
         # plain values, for under jit a recipe's attributes cannot be read
         self._parts = recipe.accumulate
         self._images = self.precision.images
+        self._many = self._casts = False  # of the batch at hand: several inputs; images in floating numbers
+        self._own_loss = recipe.loss.own  # which takes what the net gives, whatever that is
         self._guarded = self.scaler is not None or look is not None
         self._by_loss = self.scaler is None and look == "loss"
         self._all_finite = finite_check()
@@ -199,12 +203,13 @@ class TrainStep:
         self._group_of = {name: i for i, (_, names) in enumerate(members) for name in names}
         return build_optimizer(self.recipe, [({**args}, [parameters[n] for n in names]) for args, names in members])
 
-    def __call__(self, images: Tensor, labels: Tensor) -> StepResult:
+    def __call__(self, images: Images, labels: Tensor) -> StepResult:
         """Run one step on a batch, and hand out everything that was computed.
 
-        images: (N, C, H, W) float32; labels: (N,) int32 classes, or (N, K) float32 targets.
+        images: what the net takes, (N, …): images in float32, tokens, or a tuple where it takes several. labels: (N,)
+        int32 classes, (N, K) float32 targets, or what the recipe's own loss takes.
         """
-        self._begin()
+        images = self._begin(images)
         with self.precision:
             if self._parts == 1:
                 loss, logits, image_grad, grads, finite = self._whole_recorded(images, labels)
@@ -221,32 +226,31 @@ class TrainStep:
         shown = image_grad if self.image_gradient else None
         return StepResult(loss, logits, named, shown, finite if self._guarded else None)
 
-    def train(self, images: Tensor, labels: Tensor) -> Outcome:
+    def train(self, images: Images, labels: Tensor) -> Outcome:
         """Run one step on a batch, as `__call__` does with the same functions, and hand out what a loop needs."""
-        self._begin()
+        images = self._begin(images)
         with self.precision:
             if self._parts == 1:
-                loss, logits, finite = self._whole(images, labels)
+                loss, finite = self._whole(images, labels)
             else:
-                losses, logits, _ = self._accumulated(images, labels)
-                loss, logits, finite = self._finish_sums(losses, logits)
+                losses, _, _ = self._accumulated(images, labels)
+                loss, finite = self._finish_sums(losses)
         self._advance()
-        return Outcome(loss, logits, finite if self._guarded else None)
+        return Outcome(loss, finite if self._guarded else None)
 
-    def compiled(self, images: Tensor, labels: Tensor, classes: int) -> list[Callable[[], Any]]:
-        """What `train` calls on such a batch, one function of those that are compiled each; logits: (N, classes)."""
+    def compiled(self, images: Images, labels: Tensor) -> list[Callable[[], Any]]:
+        """What `train` calls on such a batch, one function of those that are compiled each."""
 
         def finish() -> Any:
             losses = (Tensor(0.0, mstype.float32),) * self._parts
-            logits = (ops.zeros((images.shape[0] // self._parts, classes), mstype.float32),) * self._parts
             with self.precision:
-                return self._finish_sums(mindspore.mutable(losses), mindspore.mutable(logits))
+                return self._finish_sums(mindspore.mutable(losses))
 
         return [lambda: self.train(images, labels), *([finish] if self._parts > 1 else [])]
 
     def apply(self, grads: dict[str, Tensor]) -> None:
         """The second half of the step alone, on unscaled gradients: look for overflow, clip, update, move on."""
-        self._begin()
+        self._count()
         self._apply(mindspore.mutable(tuple(grads[name] for name in self.names)))
         self._advance()
 
@@ -255,9 +259,21 @@ class TrainStep:
         if self.schedule is not None and self.recipe.schedule is not None and self.recipe.schedule.per == "epoch":
             self.schedule.step()
 
-    def _forward(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        logits = ops.cast(self.net(ops.cast(images, self._images)), mstype.float32)
-        loss = self.loss_function(logits, labels)
+    def outputs(self, images: Images) -> Any:
+        """What the net gives for a batch, its numbers in float32 where it is one tensor."""
+        if self._many:
+            output = self.net(*images)
+        elif self._casts:
+            output = self.net(ops.cast(images, self._images))
+        else:
+            output = self.net(images)
+        return ops.cast(output, mstype.float32) if isinstance(output, Tensor) else output
+
+    def _forward(self, images: Images, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        # plain attributes and no raise: this is compiled too
+        output = self.outputs(images)
+        logits = first_tensor(output)
+        loss = self.loss_function(output if self._own_loss else logits, labels)
         # torch divides each micro-batch's loss before backward
         scaled = loss / self._parts if self._parts > 1 else loss
         if self.scaler is not None:
@@ -265,7 +281,7 @@ class TrainStep:
         # has_aux: only the first value is differentiated; without it the gradients of the others would be added
         return scaled, loss, logits
 
-    def _gradients(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Any, Any]:
+    def _gradients(self, images: Images, labels: Tensor) -> tuple[Tensor, Tensor, Any, Any]:
         """The loss and logits of one micro-batch, the scaled gradients, and the images' own, unscaled."""
         (_, loss, logits), grads = self._value_and_grad(images, labels)
         image_grad = loss
@@ -276,32 +292,30 @@ class TrainStep:
                 image_grad = image_grad / self.scaler.scale
         return loss, logits, grads, image_grad
 
-    def _whole_step(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Any]:
-        loss, logits, grads, _ = self._gradients(images, labels)
+    def _whole_step(self, images: Images, labels: Tensor) -> tuple[Tensor, Any]:
+        loss, _, grads, _ = self._gradients(images, labels)
         _, finite = self._finish(grads, loss)
-        return loss, logits, finite
+        return loss, finite
 
-    def _whole_recorded_step(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Any, Any, Any]:
+    def _whole_recorded_step(self, images: Images, labels: Tensor) -> tuple[Tensor, Tensor, Any, Any, Any]:
         loss, logits, grads, image_grad = self._gradients(images, labels)
         grads, finite = self._finish(grads, loss)
         return loss, logits, image_grad, grads, finite
 
-    def _accumulated(self, images: Tensor, labels: Tensor) -> tuple[Any, Any, Any]:
+    def _accumulated(self, images: Images, labels: Tensor) -> tuple[Any, Any, Any]:
         """Add up the micro-batches' gradients; one micro-batch is compiled, however many there are.
 
         Slices are views and cost little. Losses and logits stay apart, for what is compiled next to join them: on the
         CPU an operator that is run alone costs as much as a small layer.
         """
-        size = images.shape[0] // self._parts
-        found = [
-            self._accumulate(images[i * size : (i + 1) * size], labels[i * size : (i + 1) * size])
-            for i in range(self._parts)
-        ]
+        size = labels.shape[0] // self._parts
+        parts = [slice(i * size, (i + 1) * size) for i in range(self._parts)]
+        found = [self._accumulate(rows_of(images, part), labels[part]) for part in parts]
         losses, logits, image_grads = zip(*found, strict=True)
         # a tuple that is not mutable is a constant to what is compiled, and each new one is compiled again
         return mindspore.mutable(losses), mindspore.mutable(logits), image_grads
 
-    def _accumulate_part(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Any]:
+    def _accumulate_part(self, images: Images, labels: Tensor) -> tuple[Tensor, Tensor, Any]:
         loss, logits, grads, image_grad = self._gradients(images, labels)
         add_to(self._sums, grads)
         return loss, logits, image_grad
@@ -309,11 +323,11 @@ class TrainStep:
     def _finish_alone(self, losses: Any) -> tuple[Any, Any]:
         return self._finish(self._sums, _mean(losses))
 
-    def _finish_and_clear(self, losses: Any, logits: Any) -> tuple[Any, Any, Any]:
+    def _finish_and_clear(self, losses: Any) -> tuple[Any, Any]:
         loss = _mean(losses)
         _, finite = self._finish(self._sums, loss)
         self._clear_sums()
-        return loss, ops.cat(logits), finite
+        return loss, finite
 
     def _clear_sums(self) -> bool:
         clear(self._sums)
@@ -352,7 +366,19 @@ class TrainStep:
             grads = ops.clip_by_norm(grads, max_norm=self._max_norm, norm_type=2.0)
         self.optimizer(grads if self._stepped == len(self.names) else grads[: self._stepped])
 
-    def _begin(self) -> None:
+    def _begin(self, images: Images) -> Images:
+        """Look at what kind of batch it is; the batch, as a compiled function takes it."""
+        self._count()
+        self.takes(images)
+        # a tuple that is not mutable is a constant to what is compiled, and each new one is compiled again
+        return mindspore.mutable(images) if self._many else images
+
+    def takes(self, images: Images) -> None:
+        """Settle how a batch of this kind goes into the net: before compiling, for a graph cannot ask."""
+        self._many = isinstance(images, tuple)
+        self._casts = isinstance(images, Tensor) and images.is_floating_point()
+
+    def _count(self) -> None:
         self.steps += 1
         if self.average is not None:
             self.average.prepare(self.steps)
@@ -409,6 +435,20 @@ def in_order(optimizer: Any, held: list[Canonical]) -> tuple[list[Canonical], in
     return [*own, *(each for each in trainable if each.name not in known)], len(own)
 
 
+def rows_of(images: Images, part: slice) -> Images:
+    """Some rows of a batch."""
+    return mindspore.mutable(tuple(each[part] for each in images)) if isinstance(images, tuple) else images[part]
+
+
+def first_tensor(output: Any) -> Any:
+    """The first tensor of a nest of tuples, lists and dicts, in float32; also under jit."""
+    while not isinstance(output, Tensor):
+        if isinstance(output, dict):
+            output = list(output.values())
+        output = output[0]
+    return ops.cast(output, mstype.float32)
+
+
 def _mean(losses: Any) -> Any:
     total = losses[0]
     for loss in losses[1:]:
@@ -439,11 +479,10 @@ class StepResult:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the training loop gets of a step: the loss (scalar), the logits (N, K), and whether the gradients were all
-    finite (bool scalar), or None where the step does not look. Nothing here has waited for the device."""
+    """What the training loop gets of a step: the loss (scalar), and whether the gradients were all finite (bool
+    scalar), or None where the step does not look. Nothing here has waited for the device."""
 
     loss: Tensor
-    logits: Tensor
     finite: Tensor | None
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import BadInput
-from msmigrate.parity.record.array_files import read_batches
+from msmigrate.training.data.array_files import read_batches
 from safetensors.numpy import save_file
 
 X = np.ones((4, 3, 8, 8), np.float32)

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msmigrate.errors import BadInput
-from msmigrate.parity.record import array_files
-from msmigrate.parity.record.array_files import read_batches, read_npy
+from msmigrate.training.data import array_files
+from msmigrate.training.data.array_files import read_batches, read_npy
 
 X = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
 Y = np.array([0, 1])
@@ -23,7 +23,7 @@ ASKING = """
 import json, pathlib, sys
 import numpy as np
 from msmigrate.errors import BadInput
-from msmigrate.parity.record.array_files import read_batches
+from msmigrate.training.data.array_files import read_batches
 found = {}
 for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
     pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak is measured anew

@@ -1,4 +1,4 @@
-"""Arrays out of files that anybody may have written, and the batches that a user brings in one.
+"""Arrays out of files that anybody may have written: batches that a user brings, or all that a net trains on.
 
 What a header says is checked before that much is allocated. NumPy allocates what the header of a .npy says, whatever
 there is; a member of an .npz may be a thousand times as large as its compressed bytes; and arrays of Python objects are
@@ -10,7 +10,8 @@ A batch file is `.npz` or `.safetensors`:
     input, input.1, input.2, …, labels         several inputs
     images1, labels1, images2, labels2, …      a batch for each step; where there are fewer, they come again in turn
 
-Floating inputs are float32, others (tokens) are whole numbers; labels are whole numbers or float32.
+Floating inputs are float32, others (tokens) are whole numbers; labels are whole numbers or float32. The data of a
+recipe (`source: arrays:FILE`) are the first or the second of these, with a row for each example.
 """
 
 from __future__ import annotations
@@ -163,14 +164,30 @@ def read_batches(path: Path, steps: int) -> tuple[list[tuple[np.ndarray, ...]], 
     return inputs, [_whole(arrays[step.labels], "ub") for step in turns]
 
 
-def check_batch(path: Path) -> None:
-    """Make sure that the user's batches are there, in a file or as `folder:PATH`. Raises BadInput."""
-    if str(path).startswith("folder:"):
-        from ...training.data.sources import check_place
+def read_rows(path: Path) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+    """The inputs and the labels of all examples of a file, a row each. Raises BadInput as check_rows does."""
+    step, arrays = check_rows(path), _arrays(path)
+    return tuple(_whole(arrays[name]) for name in step.inputs), _whole(arrays[step.labels], "ub")
 
-        check_place(str(path))
-    else:
-        check_batches(path)
+
+def check_rows(path: Path) -> Step:
+    """What the inputs and the labels of a file of examples are called, by its headers alone.
+
+    Raises BadInput naming the file and what it lacks.
+    """
+    given, headers = check_batches(path), _headers(path)
+    if len(given) > 1:
+        raise BadInput(
+            f"{path}: has {len(given)} batches; the data of a recipe are one array of all rows: images, labels"
+        )
+    step = given[0]
+    rows = headers[step.labels].shape[0]
+    other = next((name for name in step.inputs if headers[name].shape[0] != rows), None)
+    if other is not None:
+        raise BadInput(
+            f"{path}: {other} has {headers[other].shape[0]} rows and {step.labels} {rows}; an example has one in each"
+        )
+    return step
 
 
 def check_batches(path: Path) -> list[Step]:

@@ -129,7 +129,13 @@ def main() -> None:
     try:
         with signals_raised():
             wide: dict[str, Any] = {} if sys.stdout.isatty() else {"terminal_width": SETTINGS["max_content_width"]}
-            cli(prog_name="msmigrate", standalone_mode=False, **wide)
+            try:
+                cli(prog_name="msmigrate", standalone_mode=False, **wide)
+            except (click.Abort, KeyboardInterrupt) as error:  # in here, where a second signal does not end it
+                code = exit_code(error)
+                by = "" if code == INTERRUPTED else f" by {Signals(code - 128).name}"
+                echo(f"msmigrate: interrupted{by}", err=True)
+                sys.exit(code)
     except MsmigrateError as error:
         echo(printable(f"{error.command or 'msmigrate'}: {error}{_again(error)}"), err=True)
         sys.exit(2)
@@ -139,11 +145,6 @@ def main() -> None:
         else:
             echo(printable(_in_one_line(error)), err=True)
         sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt) as error:
-        code = exit_code(error)
-        by = "" if code == INTERRUPTED else f" by {Signals(code - 128).name}"
-        echo(f"msmigrate: interrupted{by}", err=True)
-        sys.exit(code)
 
 
 if __name__ == "__main__":

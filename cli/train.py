@@ -71,11 +71,12 @@ def evaluate(**options: Any) -> None:
 @click.argument("images", metavar="IMAGE|DIR", nargs=-1, required=True, type=READ_FIRST)
 @options_of(PredictOptions, "recipe", "model", "trust_source", "classes", "ema", **OF_NET)
 @mappings_option
-@options_of(PredictOptions, "top", "batch", "target", "json_file")
+@options_of(PredictOptions, "top", "batch", "target", "out", "json_file")
 def predict(**options: Any) -> None:
     """Print the classes that CKPT sees in images, with their probabilities.
 
-    An image that cannot be read is reported on stderr, and the others are predicted.
+    An image that cannot be read is reported on stderr, and the others are predicted. Of a net that was trained on
+    arrays (data.source: arrays:FILE) give one such file; what the net gives is written to --out.
 
     CKPT may come from anyone. A file of source that it names is imported only with --trust-source, and arguments of
     its model that are more than sizes, rates and switches are taken only from --model or --recipe.

@@ -20,10 +20,10 @@ from torch import nn
 from ..errors import BadInput
 from ..migrate import torch_models as zoo
 from ..migrate.model_spec import parse
-from ..parity.align.model_structure import flat
 from ..parity.record.torch_precision import in_layout, model_in_layout, rounding_as_mindspore
 from ..parity.record.torch_worker import load_checkpoint
 from ..training.models import torch_models
+from ..training.models.outputs import flat
 from ..workers.worker import answer, progress
 from .job import INPUTS, TORCH32, TORCH32_OTHER, TORCH64, in_batches, load, save
 

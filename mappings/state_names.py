@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .user_rows import paths
 
@@ -112,3 +112,11 @@ def _fields(state: State) -> list[str | bool | None]:
 
 if __name__ == "__main__":
     FILE.write_text(source(), encoding="utf-8")
+
+
+def is_constant(cell: Any, attribute: str) -> bool:
+    """Whether a Parameter of a Cell is a number of its kernel's: the ones and zeros of a norm with affine=False.
+
+    MindSpore's GroupNorm and InstanceNorm hold them all the same. Nothing trains them, and torch's norm has none.
+    """
+    return attribute in ("gamma", "beta") and getattr(cell, "affine", True) is False

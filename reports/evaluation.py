@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,17 +167,34 @@ def predictions_json(
 ) -> dict[str, Any]:
     rows = zip(results.names, results.classes, results.probabilities, strict=True)
     return {
+        **_what_ran(subject, request, results),
+        "predictions": [
+            {"image": name, "classes": likeliest(numbers, shares, names)} for name, numbers, shares in rows
+        ],
+        "errors": [{"image": files[index], "error": reason} for index, reason in results.skipped],
+    }
+
+
+def outputs_json(
+    subject: Subject, request: Request, results: Results, outputs: Mapping[str, list[int]]
+) -> dict[str, Any]:
+    return {**_what_ran(subject, request, results), "rows": len(results.names), "outputs": outputs}
+
+
+def _what_ran(subject: Subject, request: Request, results: Results) -> dict[str, Any]:
+    return {
         "checkpoint": str(subject.checkpoint),
         "model": subject.recipe.model.name,
         "recipe": subject.digest,
         "weights": "moving average" if request.ema else "weights",
         "target": results.target,
         "versions": results.versions,
-        "predictions": [
-            {"image": name, "classes": likeliest(numbers, shares, names)} for name, numbers, shares in rows
-        ],
-        "errors": [{"image": files[index], "error": reason} for index, reason in results.skipped],
     }
+
+
+def output_lines(outputs: Mapping[str, list[int]]) -> list[str]:
+    """A line for each output that was written: its name and its shape."""
+    return [f"{name}  {' × '.join(map(str, shape))}" for name, shape in outputs.items()]
 
 
 def show_predictions(results: Results, names: Sequence[str], console: Console) -> None:

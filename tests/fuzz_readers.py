@@ -56,7 +56,6 @@ from msmigrate.migrate.model_spec import check as check_spec
 from msmigrate.migrate.recipe_draft.draft import draft_recipe
 from msmigrate.parity import run_folder
 from msmigrate.parity.align import model_structure
-from msmigrate.parity.align.model_structure import flat
 from msmigrate.parity.build_result import report as report_of
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.options import STAGES
@@ -76,6 +75,7 @@ from msmigrate.training.data.array_files import read_batches
 from msmigrate.training.data.sample import Sample, decode
 from msmigrate.training.inference import class_file, subject
 from msmigrate.training.models.converted_models import maker
+from msmigrate.training.models.outputs import flat
 from msmigrate.training.options import NetOptions
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.training.run import run_log

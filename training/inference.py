@@ -114,6 +114,7 @@ def image_files(places: Sequence[Path]) -> list[str]:
 
 WORKER = (sys.executable, "-m", "msmigrate.training.mindspore_inference_worker")
 REQUEST, LOG = "request.json", "worker.log"
+OUTPUTS = "outputs.npz"
 
 
 def infer(request: Request, folder: Path, on_message: OnMessage = ignore, worker: Sequence[str] = WORKER) -> Results:
@@ -139,7 +140,8 @@ class Request(Strict):
     weights: the MindSpore checkpoint that is read; shown: what the user calls it. net: `FILE.py:FUNCTION` that makes
     the Cell, where that is not the recipe's model. ema: take its moving average. source: labelled images, of which
     class i is the net's class classes[i] (None: the same numbers); or images: files without labels. mode: what they
-    are decoded to (None: what the source says). batch: images at a time. target: None takes what is there. top: how
+    are decoded to (None: what the source says). outputs: of arrays, what the net gives is kept, and labels need not be
+    there. batch: images at a time. target: None takes what is there. top: how
     many classes are kept of each image. on_corrupt: an image that cannot be read or decoded ends the work, or is passed
     over and named.
     """
@@ -156,6 +158,7 @@ class Request(Strict):
     batch: int = 32
     target: Target | None = None
     top: int = 5
+    outputs: bool = False
     on_corrupt: Literal["fail", "skip"] = "fail"
 
 

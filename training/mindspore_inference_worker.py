@@ -30,14 +30,17 @@ from ..migrate.model_spec import called, parse, place_of  # noqa: E402
 from ..workers.worker import progress, run  # noqa: E402
 from . import mindspore_device  # noqa: E402
 from .checkpoints import EMA, read  # noqa: E402
+from .data.array_files import read_inputs  # noqa: E402
 from .data.mindspore_pipeline import Prepare as PrepareInMindSpore  # noqa: E402
 from .data.preprocessing import Prepare, PreparedImages  # noqa: E402
 from .data.sources import Source, open_arrays  # noqa: E402
-from .inference import Request, images_of, preparation  # noqa: E402
+from .inference import OUTPUTS, Request, images_of, preparation  # noqa: E402
 from .metrics import Results, Scores  # noqa: E402
 from .models import mindspore_models  # noqa: E402
 from .models.model_names import is_ours  # noqa: E402
+from .models.outputs import flat  # noqa: E402
 from .options import TARGETS  # noqa: E402
+from .recipe.schema import ARRAYS  # noqa: E402
 from .step.mindspore_step import build_loss, first_tensor  # noqa: E402
 
 AHEAD = 2  # batches that are prepared while the net works on one
@@ -125,13 +128,15 @@ def _batch(images: list[_Image], skipped: list[tuple[int, str]], done: int) -> B
     return Batch([image.name for image in images], labels, stacked, skipped, done)
 
 
-def carry_out(request: Request) -> Results:
+def carry_out(request: Request, folder: Path) -> Results:
     """Load the weights, run the net over all images, and keep what was asked for of its outputs.
+
+    folder: takes the outputs, where these are asked for.
 
     Raises what reading weights and images raises, and Unsupported for a target that MindSpore cannot use.
     """
     if request.recipe.data.of_arrays:
-        return of_arrays(request)
+        return of_arrays(request, folder)
     progress("opening the images")
     source = images_of(request)
     progress("building the net")
@@ -156,7 +161,7 @@ def carry_out(request: Request) -> Results:
     return scores.results(skipped, time.monotonic() - began, target, versions)
 
 
-def of_arrays(request: Request) -> Results:
+def of_arrays(request: Request, folder: Path) -> Results:
     """As carry_out, of the rows of a file that are taken as they are.
 
     Of labels that are no classes the recipe's own loss is taken, the mean of a batch for each of its rows.
@@ -164,6 +169,8 @@ def of_arrays(request: Request) -> Results:
     progress("opening the arrays")
     assert request.source is not None
     recipe = request.recipe
+    if request.outputs:
+        return _outputs(request, read_inputs(Path(request.source.removeprefix(ARRAYS))), folder)
     source = open_arrays(request.source, recipe.model)
     progress("building the net")
     target = use(request.target, recipe.train.device_id)
@@ -181,6 +188,32 @@ def of_arrays(request: Request) -> Results:
         else:
             scores.add_loss(names, _loss(net, inputs, labels, loss))
         progress("rows", done=int(rows[-1]) + 1, total=len(source))
+    versions = {"mindspore": mindspore.__version__, "numpy": np.__version__}
+    return scores.results([], time.monotonic() - began, target, versions)
+
+
+def _outputs(request: Request, inputs: tuple[np.ndarray, ...], folder: Path) -> Results:
+    """Leave what the net gives for every row in the folder, as output, output.1 and so on; of an output that is one
+    number, such as a loss, one for each batch."""
+    progress("building the net")
+    target = use(request.target, request.recipe.train.device_id)
+    net, total = loaded(request), len(inputs[0])
+    size = min(request.batch, total)
+    began = time.monotonic()
+    progress("compiling")
+    parts: list[list[np.ndarray]] = []
+    for start in range(0, total, size):
+        given = [each[start : start + size] for each in inputs]
+        try:
+            parts.append([each.asnumpy() for each in flat(net(*map(Tensor, given)), Tensor)])
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise _misfit(error, given, len(given[0])) from error
+        progress("rows", done=min(start + size, total), total=total)
+    whole = [np.concatenate([*map(np.atleast_1d, each)]) for each in zip(*parts, strict=True)]
+    arrays: dict[str, Any] = {f"output{f'.{place}' if place else ''}": each for place, each in enumerate(whole)}
+    np.savez(folder / OUTPUTS, **arrays)
+    scores = Scores(request.top)
+    scores.add_loss([f"row {row}" for row in range(total)], 0.0)
     versions = {"mindspore": mindspore.__version__, "numpy": np.__version__}
     return scores.results([], time.monotonic() - began, target, versions)
 
@@ -269,7 +302,7 @@ def _misfit(error: Exception, inputs: Sequence[np.ndarray], size: int) -> Msmigr
 def main(request_file: Path) -> None:
     """Carry out one request and leave its results where it lies."""
     request = Request.read(request_file)
-    carry_out(request).write(request_file.parent)
+    carry_out(request, request_file.parent).write(request_file.parent)
 
 
 if __name__ == "__main__":

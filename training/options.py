@@ -175,7 +175,7 @@ class EvalOptions(InferenceOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class PredictOptions(InferenceOptions):
-    """What is predicted; images: files, and folders of files."""
+    """What is predicted; images: files, and folders of files, or a file of arrays for a net that takes those."""
 
     images: tuple[str, ...]
     classes: Annotated[
@@ -183,4 +183,5 @@ class PredictOptions(InferenceOptions):
         Option("Class names: one a line, or a tree of class folders.", metavar="FILE|DIR", reads="file or folder"),
     ] = None
     top: Annotated[int, Option("How many classes to list.", least=1)] = 5
+    out: Annotated[Path | None, Option("Of arrays: where the outputs go, as .npz.", metavar="FILE")] = None
     json_file: Annotated[Path | None, Option("The predictions", flag="json", stdout=True)] = None

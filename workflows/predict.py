@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ..atomic_files import atomic_file, refuse_unwritable
+from ..errors import BadInput
 from ..option_fields import as_path, values_of, with_model
 from ..printable import echo
-from ..reports.evaluation import predictions_json, show_predictions
+from ..reports.evaluation import output_lines, outputs_json, predictions_json, show_predictions
 from ..reports.progress import images_counted
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
 from ..training import inference
-from ..training.inference import WORKER, Request, Subject, image_files, infer, names_in
+from ..training.data.array_files import check_inputs
+from ..training.inference import OUTPUTS, WORKER, Request, Subject, image_files, infer, names_in
 from ..training.metrics import Results
 from ..training.options import PredictOptions
+from ..training.recipe.check import SUFFIXES
+from ..training.recipe.schema import ARRAYS
 from .results import Result, console_text, only_json
 
 UNREADABLE = 2  # the exit code where an image could not be read, as for any bad input
@@ -24,13 +31,17 @@ UNREADABLE = 2  # the exit code where an image could not be read, as for any bad
 
 @dataclass(frozen=True, repr=False)
 class PredictionsResult(Result):
-    """The likeliest classes of each image; true where every image could be read."""
+    """The likeliest classes of each image, or what the net gives for arrays; true where every image could be read.
+
+    outputs: name -> shape of what was written for arrays; empty of images.
+    """
 
     subject: Subject
     request: Request
     results: Results
     names: list[str]
     files: list[str]
+    outputs: dict[str, list[int]] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -38,11 +49,15 @@ class PredictionsResult(Result):
         return not self.results.skipped
 
     def text(self) -> str:
-        """A few lines for each image."""
+        """A few lines for each image, or one for each output."""
+        if self.outputs:
+            return "\n".join(output_lines(self.outputs))
         return console_text(lambda console: show_predictions(self.results, self.names, console))
 
     def as_dict(self) -> dict[str, Any]:
-        """Every image with its classes, as `predict --json` prints them."""
+        """Every image with its classes, or every output, as `predict --json` prints them."""
+        if self.outputs:
+            return outputs_json(self.subject, self.request, self.results, self.outputs)
         return predictions_json(self.subject, self.request, self.results, self.names, self.files)
 
 
@@ -56,13 +71,13 @@ def predict(
     """Say what is on images, by a checkpoint's net.
 
     checkpoint: of `train`, of MindSpore or of torch.
-    images: files, and folders of files.
+    images: files, and folders of files; of a net that was trained on arrays one file of them.
     worker: the command that runs the net.
     options: those of the command, with underscores: recipe, of a checkpoint that has none; model, the MindSpore net by
         name or as the function that builds it; trust_source, the source file that the checkpoint's recipe names, with
         its digest, as `inspect` shows it; classes, a file with the names of the classes, one a line, or a tree of class
         folders; ema, the moving average of the weights; top, how many classes for each image; batch, images at once;
-        target, the device.
+        target, the device; out, the .npz that gets the outputs, of arrays.
 
     Raises BadCheckpoint, BadInput and WorkerFailed. An image that cannot be read is left out, and the result is false.
     """
@@ -83,7 +98,10 @@ def run(checkpoint: Path, images: Sequence[Path], *, worker: Sequence[str] = WOR
     chosen = PredictOptions(checkpoint=checkpoint, images=tuple(map(str, images)), **options)
     found = _predicted(chosen, worker)
     if not only_json(found.as_dict, chosen.json_file):
-        show_predictions(found.results, found.names, Console())
+        if found.outputs:
+            echo(found.text())
+        else:
+            show_predictions(found.results, found.names, Console())
     for _, reason in found.results.skipped:
         echo(f"msmigrate: {reason}", err=True)
     return 0 if found else UNREADABLE
@@ -91,9 +109,18 @@ def run(checkpoint: Path, images: Sequence[Path], *, worker: Sequence[str] = WOR
 
 def _predicted(options: PredictOptions, worker: Sequence[str]) -> PredictionsResult:
     """The predictions that the options describe."""
+    arrays = [each for each in options.images if each.endswith(SUFFIXES)]
+    if arrays:
+        return _outputs(options, Path(arrays[0]), worker)
     files = image_files([Path(each) for each in options.images])
     with temporary_folder("predict") as folder:
         subject = inference.subject(options, folder)
+        if subject.recipe.data.of_arrays:
+            raise BadInput(
+                f"{options.checkpoint} was trained on arrays: give a file that ends in {' or '.join(SUFFIXES)}"
+            )
+        if options.out is not None:
+            raise BadInput("--out is for the outputs of a net that takes arrays; --json FILE has the classes of images")
         names = subject.names(None if options.classes is None else names_in(options.classes, subject))
         request = subject.request(
             images=files,
@@ -106,3 +133,30 @@ def _predicted(options: PredictOptions, worker: Sequence[str]) -> PredictionsRes
         with images_counted() as on_message:
             results = infer(request, folder, on_message, worker)
     return PredictionsResult(subject, request, results, names, files)
+
+
+def _outputs(options: PredictOptions, file: Path, worker: Sequence[str]) -> PredictionsResult:
+    """What a net gives for the rows of a file of arrays, in a file of their own."""
+    if len(options.images) > 1:
+        raise BadInput(f"of arrays one file is predicted at a time: {file}, without {len(options.images) - 1} more")
+    if options.out is None or options.out.suffix != ".npz":
+        raise BadInput(f"what the net gives for {file} is written to a file: add --out outputs.npz")
+    check_inputs(file)
+    refuse_unwritable(options.out)
+    with temporary_folder("predict") as folder:
+        subject = inference.subject(options, folder)
+        if not subject.recipe.data.of_arrays:
+            raise BadInput(f"{options.checkpoint} was trained on images, and {file} holds arrays")
+        request = subject.request(
+            source=f"{ARRAYS}{file.absolute()}",
+            outputs=True,
+            batch=options.batch or inference.batch_of(subject.recipe),
+            target=options.device,
+        )
+        with images_counted() as on_message:
+            results = infer(request, folder, on_message, worker)
+        with np.load(folder / OUTPUTS, allow_pickle=False) as stored:
+            shapes = {name: [*stored[name].shape] for name in stored.files}
+        with atomic_file(options.out, force=True) as descriptor, open(descriptor, "wb", closefd=False) as written:
+            written.write((folder / OUTPUTS).read_bytes())
+    return PredictionsResult(subject, request, results, [], [str(file)], shapes)

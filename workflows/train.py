@@ -229,9 +229,9 @@ def _announce(job: Job, recipe: Recipe, data: RunData) -> None:
     epochs = job.epochs or recipe.train.epochs
     processes = f" in {job.processes} processes" if job.processes > 1 else ""
     note(
-        f"training {recipe.model.name} on {recipe.data.source} ({data.training.images} images) on {job.target}"
-        f"{processes}, {job.mode} mode: {epochs} epoch{'s' * (epochs > 1)} of {data.steps_per_epoch} steps; files in "
-        f"{job.folder}"
+        f"training {recipe.model.name} on {recipe.data.source} ({data.training.images} {recipe.data.unit}) on "
+        f"{job.target}{processes}, {job.mode} mode: {epochs} epoch{'s' * (epochs > 1)} of {data.steps_per_epoch} steps; "
+        f"files in {job.folder}"
     )
     counted = plan.steps(recipe, job, data.steps_per_epoch)
     for text in (*data.warnings, *plan.warnings(recipe.schedule, counted["steps"], counted["epochs"])):

@@ -20,6 +20,7 @@ mindspore_environment.prepare()
 import mindspore  # noqa: E402
 
 from ...errors import BadInput  # noqa: E402
+from ...mappings.state_names import is_constant  # noqa: E402
 from ..model_spec import called, parse, serve  # noqa: E402
 
 
@@ -29,7 +30,13 @@ def report(text: str, checkpoint: str | None = None) -> dict[str, Any]:
     net = called(spec)
     if not isinstance(net, mindspore.nn.Cell):
         raise BadInput(f"it returns {type(net).__name__}, not a mindspore.nn.Cell")
-    parameters = dict(net.parameters_and_names())
+    constants = {
+        id(parameter)
+        for _, cell in net.cells_and_names()
+        for name, parameter in cell.parameters_and_names(expand=False)
+        if is_constant(cell, name)
+    }
+    parameters = {path: each for path, each in net.parameters_and_names() if id(each) not in constants}
     digests = {}
     if checkpoint is not None:
         form = "safetensors" if checkpoint.endswith(".safetensors") else "ckpt"

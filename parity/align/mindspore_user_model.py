@@ -21,6 +21,7 @@ from ...errors import BadInput, BadTrace
 from ...migrate.model_spec import called, parse
 from ...training.models import mindspore_models
 from ...training.models.mindspore_models import Canonical
+from ...training.models.outputs import flat, of_batch
 from ...training.recipe.schema import Recipe
 from ...training.step.mindspore_step import StepResult, TrainStep
 from ...workers.worker import ready, wait_for
@@ -29,7 +30,7 @@ from ..record.batches import Images, read_inputs
 from ..run_folder import INPUTS, START
 from .alignment import IDENTITY, IN_MINDSPORE_ALONE, IN_TORCH_ALONE, Alignment, Lack
 from .layers import layer_class
-from .model_structure import Held, Module, Structure, Watch, few, file, flat, join, made_at, read
+from .model_structure import Held, Module, Structure, Watch, few, file, join, made_at, read
 from .user_model import (
     Given,
     StepOutput,
@@ -145,7 +146,8 @@ def describe(taken: Given, images: Images, batch: int) -> Structure:
             hooks.callback(cell.register_forward_hook(_leaving(watch, path)).remove)
         net.set_train(True)
         outputs = run_users("the MindSpore net", lambda: _run(net, inputs))
-    shapes = tuple((batch, *x.shape[1:]) for x in outputs)
+    ran = len(inputs[0]) if len(inputs[0]) < len(arrays[0]) else batch
+    shapes = tuple(of_batch(tuple(x.shape), ran, batch) for x in outputs)
     tokens = len(arrays) > 1 or arrays[0].dtype.kind != "f"
     return Structure("mindspore", _modules(net), watch.in_order(), shapes, tuple(taken.parts), tokens)
 

@@ -68,17 +68,6 @@ class Watch:
         return self._numbers.setdefault(digest, len(self._numbers))
 
 
-def flat(value: Any, kind: type) -> list[Any]:
-    """The tensors (objects of `kind`) in a nest of tuples, lists and dicts, in order."""
-    if isinstance(value, kind):
-        return [value]
-    if isinstance(value, dict):
-        return [found for item in value.values() for found in flat(item, kind)]
-    if isinstance(value, (list, tuple)):
-        return [found for item in value for found in flat(item, kind)]
-    return []
-
-
 def few(inputs: tuple[np.ndarray, ...], batch: int) -> tuple[np.ndarray, ...]:
     """Two examples of a batch: enough to see a structure; all of it where the inputs do not share their first axis."""
     if all(array.ndim and len(array) == batch for array in inputs):

@@ -23,6 +23,7 @@ from ...migrate import torch_models as torch_zoo
 from ...migrate.model_spec import Spec, parse
 from ...migrate.source.observe.torch_simplified_transformers import for_training
 from ...training.models import torch_models
+from ...training.models.outputs import flat, of_batch
 from ...training.recipe.schema import Recipe
 from ...training.step import torch_step
 from ...training.step.torch_step import StepResult, TrainStep, build_loss
@@ -32,7 +33,7 @@ from ..record.batches import Images, given_batches, write_inputs
 from ..record.batches import Inputs as StepInputs
 from ..run_folder import START
 from .layers import layer_class
-from .model_structure import Held, Module, Structure, Watch, few, file, flat, join
+from .model_structure import Held, Module, Structure, Watch, few, file, join
 from .user_model import (
     Given,
     StepOutput,
@@ -135,7 +136,8 @@ def describe(taken: Given, images: Images, batch: int) -> Structure:
         module.register_forward_hook(_leaving(watch, path))
     with torch.no_grad():
         outputs = run_users("the torch model", lambda: model.train()(*inputs))
-    shapes = tuple((batch, *x.shape[1:]) for x in flat(outputs, torch.Tensor))
+    ran = len(inputs[0]) if len(inputs[0]) < len(arrays[0]) else batch
+    shapes = tuple(of_batch(tuple(x.shape), ran, batch) for x in flat(outputs, torch.Tensor))
     tokens = len(arrays) > 1 or arrays[0].dtype.kind != "f"
     return Structure("torch", _modules(model), watch.in_order(), shapes, tuple(taken.parts), tokens)
 

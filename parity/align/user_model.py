@@ -34,10 +34,10 @@ from typing import Any
 
 from ...errors import BadInput, MsmigrateError, WorkerFailed
 from ...printable import few
+from ...training.models.outputs import flat
 from ...training.recipe.schema import Model, Recipe
 from ..job import ParityJob
 from .alignment import Alignment
-from .model_structure import flat
 
 PARTS = ("model", "loss", "optimizer", "step")
 

@@ -20,6 +20,7 @@ from mindspore import Parameter, Tensor, nn, ops
 from ...errors import WorkerFailed
 from ...mappings import table
 from ...training.models.mindspore_models import canonical_parameters
+from ...training.models.outputs import flat
 from ...training.recipe.schema import Recipe
 from ...training.step.mindspore_compile import Graphs
 from ...training.step.mindspore_step import StepResult, TrainStep
@@ -27,7 +28,6 @@ from ...training.step.mindspore_step_state import completed, load_state, optimiz
 from ..align.alignment import IDENTITY, Alignment
 from ..align.mindspore_user_model import PairStep, tensors
 from ..align.mindspore_user_model import held as held_of
-from ..align.model_structure import flat
 from ..align.user_model import Paired, held_by, is_users, one_number, own_step, shows_its_optimizer
 from .batches import Images
 from .kinks import BY_INPUT

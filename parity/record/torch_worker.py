@@ -81,6 +81,7 @@ def load_checkpoint(model: nn.Module, path: Path, patterns: Sequence[str] = ()) 
         fresh = picked(patterns, {**own, **state}, "model.fresh", "tensor")
         given = OrderedDict((name, tensor) for name, tensor in state.items() if name not in fresh)
         given.update(_counters(model, given))
+        given.update(_tied(model, given))
         held = {name: tensor for name, tensor in own.items() if name not in fresh}
         state = given | {name: own[name] for name in fresh if name in own}
         vars(state)["_metadata"] = versions  # some models, as MNASNet, ask which version of them was saved
@@ -124,6 +125,13 @@ def _counters(model: nn.Module, state: Mapping[str, torch.Tensor]) -> dict[str, 
         if isinstance(counter, torch.Tensor) and name not in state and module.momentum is not None:
             found[name] = counter
     return found
+
+
+def _tied(model: nn.Module, state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Tensors that the model has under two names and the file under one of them, as a checkpoint of MindSpore's has."""
+    named = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
+    stored = {id(tensor): state[name] for name, tensor in named if name in state}
+    return {name: stored[id(tensor)] for name, tensor in named if name not in state and id(tensor) in stored}
 
 
 def release_memory() -> None:

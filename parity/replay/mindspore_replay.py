@@ -23,9 +23,10 @@ from mindspore import dtype as mstype
 from ...mappings import table
 from ...mappings.verb_registry import SHAPES
 from ...training.models.mindspore_models import Canonical
+from ...training.models.outputs import flat
 from ...workers.worker import progress
 from ..align.alignment import IDENTITY, Alignment
-from ..align.model_structure import Shape, flat, regrouped
+from ..align.model_structure import Shape, regrouped
 from ..options import WHOLE, Narrowing
 from ..record.kinks import BY_INPUT, KINKED, POOLED, choice
 from ..record.mindspore_kinks import function_choices

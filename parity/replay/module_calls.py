@@ -25,7 +25,7 @@ from ...errors import BadTrace
 from ...input_files import open_regular, read_json, typed
 from ...printable import quoted
 from ...training.data.array_files import read_npy
-from ..align.model_structure import flat
+from ...training.models.outputs import flat
 from ..options import MODEL, Stage
 from ..trace import Trace
 

@@ -170,6 +170,38 @@ def read_rows(path: Path) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
     return tuple(_whole(arrays[name]) for name in step.inputs), _whole(arrays[step.labels], "ub")
 
 
+def read_inputs(path: Path) -> tuple[np.ndarray, ...]:
+    """The inputs of all examples of a file, a row each; labels need not be there. Raises BadInput."""
+    names = check_inputs(path)
+    arrays = _arrays(path)
+    return tuple(_whole(arrays[name]) for name in names)
+
+
+def check_inputs(path: Path) -> tuple[str, ...]:
+    """What the inputs of a file of examples are called, by its headers alone. Raises BadInput as check_rows does."""
+    headers = _headers(path)
+    places: dict[int, str] = {}
+    for name, header in headers.items():
+        _check(path, name, header)
+        found = INPUT.fullmatch(name)
+        if found and not found["step"]:
+            places.setdefault(int(found["place"] or 0), name)
+    if not places or sorted(places) != list(range(len(places))):
+        raise BadInput(f"{path}: the inputs are numbered {sorted(places)}; expected input, input.1, input.2, …")
+    names = tuple(places[i] for i in range(len(places)))
+    _same_rows(path, names, headers)
+    return names
+
+
+def _same_rows(path: Path, names: tuple[str, ...], headers: dict[str, Header]) -> None:
+    first, rows = names[0], headers[names[0]].shape[0]
+    other = next((name for name in names if headers[name].shape[0] != rows), None)
+    if other is not None:
+        raise BadInput(
+            f"{path}: {other} has {headers[other].shape[0]} rows and {first} {rows}; an example has one in each"
+        )
+
+
 def check_rows(path: Path) -> Step:
     """What the inputs and the labels of a file of examples are called, by its headers alone.
 
@@ -181,12 +213,7 @@ def check_rows(path: Path) -> Step:
             f"{path}: has {len(given)} batches; the data of a recipe are one array of all rows: images, labels"
         )
     step = given[0]
-    rows = headers[step.labels].shape[0]
-    other = next((name for name in step.inputs if headers[name].shape[0] != rows), None)
-    if other is not None:
-        raise BadInput(
-            f"{path}: {other} has {headers[other].shape[0]} rows and {step.labels} {rows}; an example has one in each"
-        )
+    _same_rows(path, (step.labels, *step.inputs), headers)
     return step
 
 

@@ -24,7 +24,7 @@ from mindspore.common.initializer import HeNormal, HeUniform, Uniform
 
 from ...errors import BadCheckpoint, BadRecipe
 from ...mappings import table
-from ...mappings.state_names import LAYER_STATES
+from ...mappings.state_names import LAYER_STATES, is_constant
 from ...migrate import model_spec
 from ...migrate.checkpoint.convert import convert
 from ..checkpoints import fit, is_foreign, new_head, read
@@ -316,7 +316,7 @@ def canonical_parameters(net: nn.Cell, every_name: bool = False) -> list[Canonic
     that the mapping table knows, never by suffix. A Cell without a row there keeps its own parameter names. Attribute
     paths are used rather than Parameter.name, which drops `moving_` on a stand-alone norm and changes under an
     optimizer's prefix. A Parameter that several Cells share counts once, under its first name, as in torch's
-    `named_parameters`; with `every_name` under each.
+    `named_parameters`; with `every_name` under each. What a norm without weights holds all the same is left out.
     """
     rows = {row.mindspore.rsplit(".", 1)[-1]: row for row in table.rows("layer") if row.mindspore}
     found: list[Canonical] = []
@@ -326,7 +326,7 @@ def canonical_parameters(net: nn.Cell, every_name: bool = False) -> list[Canonic
         torch_names = {state.mindspore: state.torch for state in row.state if state.mindspore} if row else {}
         owner = row.torch.rsplit(".", 1)[-1] if row else type(cell).__name__
         for attribute, parameter in cell.parameters_and_names(expand=False):
-            if id(parameter) in seen and not every_name:
+            if (id(parameter) in seen and not every_name) or is_constant(cell, attribute):
                 continue
             seen.add(id(parameter))
             name = torch_names.get(attribute, attribute)

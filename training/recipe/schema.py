@@ -151,6 +151,11 @@ class Data(Strict):
         """Whether these are arrays of a file, and not images."""
         return self.source.startswith(ARRAYS)
 
+    @property
+    def unit(self) -> str:
+        """What an example is called."""
+        return "rows" if self.of_arrays else "images"
+
 
 class Mixup(Strict):
     """timm's Mixup in batch mode: mixing or cutting and pasting images with the batch in reverse order.

@@ -283,7 +283,7 @@ class Loop:
             epochs=self.options.epochs,
             steps=self.steps,
             images=run.facts.images,
-            unit="rows" if run.recipe.data.of_arrays else "images",
+            unit=run.recipe.data.unit,
             first_step=self.at.step,
             parameters=sum(weight.size for weight in run.step.weights),
             batch=run.loader.batch,

@@ -25,6 +25,7 @@ import mindspore  # noqa: E402
 import numpy as np  # noqa: E402
 from mindspore import Tensor, nn, ops  # noqa: E402
 
+from ....mappings.state_names import is_constant  # noqa: E402
 from ...model_spec import place_of, serve  # noqa: E402
 
 GROWN = 1.05  # as in torch_variations_worker.py
@@ -70,12 +71,17 @@ def tried(make: Any, folder: Path, number: int) -> None:
 def fill(net: nn.Cell, weights: dict[str, Any]) -> None:
     """Put the weights into the net's parameters by their paths; raises ValueError where one is left over."""
     paths: dict[int, list[str]] = {}
+    constants = set()
     for path, cell in net.cells_and_names():
         for name, parameter in cell._params.items():
             paths.setdefault(id(parameter), []).append(f"{path}.{name}" if path else name)
+            if is_constant(cell, name):
+                constants.add(id(parameter))
     waiting = dict(weights)
     for path, parameter in net.parameters_and_names():
         names = [name for name in (path, parameter.name, *paths.get(id(parameter), ())) if name in weights]
+        if not names and id(parameter) in constants:
+            continue
         if not names:
             raise ValueError(f"{path} is in no weights of torch's")
         parameter.set_data(Tensor(weights[names[0]].asnumpy(), parameter.dtype))

@@ -23,7 +23,7 @@ from torch.overrides import TorchFunctionMode
 
 from ....errors import UnknownRow
 from ....mappings import table
-from ...align.model_structure import flat
+from ....training.models.outputs import flat
 from ..hypotheses import module_hypotheses
 from .torch_formulas import ACTIVATIONS, LOOKALIKES
 from .torch_layers import ModuleHypothesis, Mutation, instead

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msmigrate.errors import BadTrace
-from msmigrate.parity.align.model_structure import flat
 from msmigrate.parity.replay.module_calls import (
     FILE,
     FOLDER,
@@ -32,6 +31,7 @@ from msmigrate.parity.replay.module_calls import (
     relative,
     state_name,
 )
+from msmigrate.training.models.outputs import flat
 from recordings import run
 
 

@@ -17,6 +17,7 @@ from ..parity.job import SIDES, check_inputs
 from ..parity.run import MINDSPORE_WORKER
 from ..printable import echo, note
 from ..reports import training_plan, training_summary
+from ..reports.formatting import count_text
 from ..reports.progress import TrainingProgress
 from ..reports.terminal import Console
 from ..training import device_targets
@@ -230,7 +231,7 @@ def _announce(job: Job, recipe: Recipe, data: RunData) -> None:
     processes = f" in {job.processes} processes" if job.processes > 1 else ""
     note(
         f"training {recipe.model.name} on {recipe.data.source} ({data.training.images} {recipe.data.unit}) on "
-        f"{job.target}{processes}, {job.mode} mode: {epochs} epoch{'s' * (epochs > 1)} of {data.steps_per_epoch} steps; "
+        f"{job.target}{processes}, {job.mode} mode: {count_text(epochs, 'epoch')} of {data.steps_per_epoch} steps; "
         f"files in {job.folder}"
     )
     counted = plan.steps(recipe, job, data.steps_per_epoch)

@@ -32,6 +32,7 @@ from .alignment import IDENTITY, IN_MINDSPORE_ALONE, IN_TORCH_ALONE, Alignment, 
 from .layers import layer_class
 from .model_structure import Held, Module, Structure, Watch, few, file, join, made_at, read
 from .user_model import (
+    NO_TENSOR,
     Given,
     StepOutput,
     arguments,
@@ -41,7 +42,6 @@ from .user_model import (
     given,
     one_number,
     run_users,
-    single,
     without_optimizer,
 )
 
@@ -347,7 +347,7 @@ class PairStep(TrainStep):
         """Run one step; images: what the net takes, a tuple where that is several tensors."""
         if self.taken.step is None:
             if not self.taken.plain and not self._own_loss:
-                single((), Tensor, "MindSpore")
+                raise BadInput(NO_TENSOR.format(side="MindSpore", what="no single tensor"))
             return run_users("the MindSpore training step", lambda: super(PairStep, self).__call__(images, labels))
         step, net = self.taken.step, self.net
         given = (net, self.optimizer)[: arguments(step) - 2]

@@ -194,11 +194,17 @@ def first(output: Any, kind: type) -> Any:
     return found[0]
 
 
+NO_TENSOR = (
+    "the {side} model returns {what} in training mode: bring a 'loss' that takes it, or name it in the recipe, "
+    "`loss: {{name: FILE.py:NAME, source: FILE}}`"
+)
+
+
 def single(output: Any, kind: type, side: str) -> Any:
     """The output where it is one tensor: what the recipe's loss takes. Raises BadInput for anything else."""
     if not isinstance(output, kind):
-        what = f"the {side} model returns {type(output).__name__} of {len(flat(output, kind))} tensors in training mode"
-        raise BadInput(f"{what}: bring a 'loss' that takes it")
+        what = f"{type(output).__name__} of {len(flat(output, kind))} tensors"
+        raise BadInput(NO_TENSOR.format(side=side, what=what))
     return output
 
 

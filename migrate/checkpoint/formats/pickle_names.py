@@ -58,7 +58,7 @@ PLAIN = {
         "logging": "getLogger",  # a logger is pickled as its name
         "math": "sqrt exp log log2 log10 log1p sin cos tan tanh sinh cosh atan floor ceil fabs pow erf inf nan pi",
         "numbers": "Number Complex Real Rational Integral",
-        # a generic type is pickled as typing.List[int] is written, and two flags by Python 3.11.0 to 3.11.3 as one | other
+        # a generic type is pickled as typing.List[int] is written; Python 3.11.2 pickles two flags as one | other
         "operator": "getitem or_",
         "_operator": "or_",
         "pathlib": "PurePath PurePosixPath PureWindowsPath Path PosixPath WindowsPath",

@@ -175,10 +175,8 @@ def predictions_json(
     }
 
 
-def outputs_json(
-    subject: Subject, request: Request, results: Results, outputs: Mapping[str, list[int]]
-) -> dict[str, Any]:
-    return {**_what_ran(subject, request, results), "rows": len(results.names), "outputs": outputs}
+def outputs_json(subject: Subject, request: Request, results: Results) -> dict[str, Any]:
+    return {**_what_ran(subject, request, results), "rows": len(results.names), "outputs": results.outputs}
 
 
 def _what_ran(subject: Subject, request: Request, results: Results) -> dict[str, Any]:

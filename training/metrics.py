@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -176,6 +176,7 @@ def _mistakes(results: Results, names: Sequence[str]) -> list[Mistake]:
 
 
 ARRAYS, FACTS = "results.npz", "results.json"
+FACTS_OF = ("names", "skipped", "seconds", "target", "versions", "outputs")
 
 
 @dataclass(frozen=True)
@@ -186,6 +187,7 @@ class Results:
     int32 (M, top), the likeliest first; probabilities: float64 (M, top). Of examples that are of no classes top is 0,
     and the losses are the recipe's own, the mean of a batch for each in it. skipped: index and reason of the images
     that could not be decoded. seconds: from the first image to the last. target, versions: of what computed this.
+    outputs: of arrays, the shapes of what the net gave, which is in a file of its own.
     """
 
     names: list[str]
@@ -197,12 +199,13 @@ class Results:
     seconds: float
     target: str
     versions: dict[str, str]
+    outputs: dict[str, list[int]] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
         """Store the results for the process that asked for them."""
         arrays = {"labels": self.labels, "losses": self.losses, "classes": self.classes}
         np.savez(folder / ARRAYS, probabilities=self.probabilities, **arrays)
-        facts = {name: getattr(self, name) for name in ("names", "skipped", "seconds", "target", "versions")}
+        facts = {name: getattr(self, name) for name in FACTS_OF}
         (folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")
 
     @classmethod

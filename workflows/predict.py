@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..atomic_files import atomic_file, refuse_unwritable
 from ..errors import BadInput
+from ..input_files import open_regular
 from ..option_fields import as_path, values_of, with_model
 from ..printable import echo
 from ..reports.evaluation import output_lines, outputs_json, predictions_json, show_predictions
@@ -31,17 +31,13 @@ UNREADABLE = 2  # the exit code where an image could not be read, as for any bad
 
 @dataclass(frozen=True, repr=False)
 class PredictionsResult(Result):
-    """The likeliest classes of each image, or what the net gives for arrays; true where every image could be read.
-
-    outputs: name -> shape of what was written for arrays; empty of images.
-    """
+    """The likeliest classes of each image, or what the net gives for arrays; true where every image could be read."""
 
     subject: Subject
     request: Request
     results: Results
     names: list[str]
     files: list[str]
-    outputs: dict[str, list[int]] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -50,14 +46,14 @@ class PredictionsResult(Result):
 
     def text(self) -> str:
         """A few lines for each image, or one for each output."""
-        if self.outputs:
-            return "\n".join(output_lines(self.outputs))
+        if self.results.outputs:
+            return "\n".join(output_lines(self.results.outputs))
         return console_text(lambda console: show_predictions(self.results, self.names, console))
 
     def as_dict(self) -> dict[str, Any]:
         """Every image with its classes, or every output, as `predict --json` prints them."""
-        if self.outputs:
-            return outputs_json(self.subject, self.request, self.results, self.outputs)
+        if self.results.outputs:
+            return outputs_json(self.subject, self.request, self.results)
         return predictions_json(self.subject, self.request, self.results, self.names, self.files)
 
 
@@ -98,7 +94,7 @@ def run(checkpoint: Path, images: Sequence[Path], *, worker: Sequence[str] = WOR
     chosen = PredictOptions(checkpoint=checkpoint, images=tuple(map(str, images)), **options)
     found = _predicted(chosen, worker)
     if not only_json(found.as_dict, chosen.json_file):
-        if found.outputs:
+        if found.results.outputs:
             echo(found.text())
         else:
             show_predictions(found.results, found.names, Console())
@@ -155,8 +151,10 @@ def _outputs(options: PredictOptions, file: Path, worker: Sequence[str]) -> Pred
         )
         with images_counted() as on_message:
             results = infer(request, folder, on_message, worker)
-        with np.load(folder / OUTPUTS, allow_pickle=False) as stored:
-            shapes = {name: [*stored[name].shape] for name in stored.files}
-        with atomic_file(options.out, force=True) as descriptor, open(descriptor, "wb", closefd=False) as written:
-            written.write((folder / OUTPUTS).read_bytes())
-    return PredictionsResult(subject, request, results, [], [str(file)], shapes)
+        with (
+            open_regular(folder / OUTPUTS) as made,
+            atomic_file(options.out, force=True) as descriptor,
+            open(descriptor, "wb", closefd=False) as written,
+        ):
+            shutil.copyfileobj(made, written)
+    return PredictionsResult(subject, request, results, [], [str(file)])

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from msmigrate.training.run.run_log import read
 
@@ -174,3 +175,91 @@ def test_a_model_of_one_s_own_is_written_proven_trained_evaluated_and_exported(t
     assert summary(tmp_path)["best"]["top1"] == pytest.approx(found["top1"])
     out = msmigrate("export", best, "--recipe", "r.yaml", "-o", "net.mindir").stdout
     assert "MindSpore = torch: off by" in out and "MindIR = MindSpore" in out
+
+
+TAGGER = """
+import torch
+from torch import nn
+
+
+class Tagger(nn.Module):
+    def __init__(self, words, tags):
+        super().__init__()
+        self.embed = nn.Embedding(words, 8)
+        self.recurrent = nn.GRU(8, 12, batch_first=True, bidirectional=True)
+        self.head = nn.Linear(24, tags)
+
+    def forward(self, words, known):
+        x = self.embed(words) * known.unsqueeze(-1)
+        x, last = self.recurrent(x)
+        return torch.log_softmax(self.head(x), -1), last
+
+
+def build():
+    return Tagger(20, 4), (torch.randint(20, (2, 7)), torch.ones(2, 7))
+
+
+def loss(outputs, labels, weight):
+    scores, last = outputs
+    counted = (labels >= 0).to(scores.dtype)
+    taken = scores.gather(2, labels.clamp(min=0).unsqueeze(-1)).squeeze(-1)
+    return -(taken * counted).sum() / counted.sum() + weight * (last**2).mean()
+"""
+TAGGER_LOSS = """
+from mindspore import ops
+
+
+def loss(outputs, labels, weight):
+    scores, last = outputs
+    counted = (labels >= 0).astype(scores.dtype)
+    taken = ops.gather_elements(scores, 2, ops.maximum(labels, 0).expand_dims(-1)).squeeze(-1)
+    return -(taken * counted).sum() / counted.sum() + weight * (last**2).mean()
+"""
+TAGGER_RECIPE = """
+model: {name: "net.py:build", source: port.py}
+data: {source: "arrays:train.npz", validation: "arrays:val.npz", batch: 8, eval_batch: 16}
+loss: {name: "net.py:loss", args: {weight: 0.01}, source: losses.py}
+optimizer: {name: Adam, args: {lr: 0.02}}
+clip: {max_norm: 1.0}
+accumulate: 2
+ema: {decay: 0.9}
+train: {epochs: 4}
+"""
+
+
+@pytest.mark.full
+def test_a_model_of_tokens_two_inputs_and_two_outputs_goes_all_the_way(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(TAGGER)
+    (tmp_path / "losses.py").write_text(TAGGER_LOSS)
+    (tmp_path / "r.yaml").write_text(TAGGER_RECIPE)
+    random = np.random.default_rng(0)
+    for name, count in (("train", 100), ("val", 30)):
+        words = random.integers(0, 20, (count, 7))
+        known = (np.arange(7) < random.integers(2, 8, (count, 1))).astype(np.float32)
+        labels = np.where(known > 0, words % 4, -1)
+        arrays: dict[str, Any] = {"input": words, "input.1": known, "labels": labels}
+        np.savez(tmp_path / f"{name}.npz", **arrays)
+
+    def msmigrate(*words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "msmigrate", *words]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=500)
+        assert done.returncode == code, done
+        return done
+
+    msmigrate("convert-model", "net.py:build", "-o", "port.py", "--no-proof")
+    done = msmigrate("train", "r.yaml")
+    assert "Parity" in done.stdout and "(100 rows)" in done.stderr
+    best = summary(tmp_path)["best"]
+    assert best["loss"] < 0.8 and best["top1"] is None
+    of_best = [best["checkpoint"], "--recipe", "r.yaml", *(["--ema"] if best["ema"] else [])]
+    found = json.loads(msmigrate("eval", *of_best, "--json").stdout)
+    assert found["images"] == 30 and found["top1"] is None
+    assert found["loss"] == pytest.approx(best["loss"], rel=1e-5)
+    msmigrate("predict", of_best[0], "val.npz", "--out", "o.npz", *of_best[1:])
+    with np.load(tmp_path / "o.npz") as outputs:
+        assert {name: array.shape for name, array in outputs.items()} == {"output": (30, 7, 4), "output.1": (4, 8, 12)}
+    out = msmigrate("export", *of_best, "-o", "net.mindir").stdout
+    assert "MindSpore = torch" in out and "MindIR = MindSpore" in out and "rows of train.npz" in out
+    # a loss that divides by the filled-up words too is another one
+    (tmp_path / "losses.py").write_text(TAGGER_LOSS.replace("/ counted.sum()", "/ labels.size"))
+    assert "No parity" in msmigrate("parity-step", "r.yaml", "--no-replay", code=1).stdout

@@ -234,9 +234,8 @@ def _arrays(recipe: Recipe) -> Iterator[Problem]:
     """What is for images, where the data are arrays, which are taken as they are; and one kind beside the other."""
     data = recipe.data
     if data.validation is not None and data.validation.startswith(ARRAYS) is not data.of_arrays:
-        message = (
-            f"data.validation: {data.validation} and data.source {data.source}: both have to be {ARRAYS}FILE, or none"
-        )
+        both = f"data.validation: {data.validation} and data.source {data.source}"
+        message = f"{both}: both have to be {ARRAYS}FILE, or neither"
         yield Problem(("data", "validation"), BadRecipe(message))
     if not data.of_arrays:
         return

@@ -128,13 +128,14 @@ def judge(
         difference, *distances = (_without_farthest(d) for d in (difference, *distances))
     error, noise = float(np.linalg.norm(difference)), max(float(np.linalg.norm(d)) for d in distances)
     relative_floor = max(relative_floor, floor_ulps * EPS32)
-    floor = relative_floor * size
+    # a weight that float64 leaves where it is, for its gradient is rounding alone, is stored all the same
+    floor = relative_floor * size if size else stored
     allowed = RATIO * uncertain(exact.size) * max(noise, floor)
     nothing = size <= ZERO * noise or (zero and not of_a_step and allowed > BLIND * size)
     cancelled = CANCELLED if nothing and size else 1.0
     allowed *= cancelled
     peak, peak_noise = float(difference.max()), max(float(d.max()) for d in distances)
-    peak_allowed = PEAK_RATIO * cancelled * max(peak_noise, relative_floor * float(np.abs(exact).max()))
+    peak_allowed = PEAK_RATIO * cancelled * max(peak_noise, relative_floor * float(np.abs(exact).max()) if size else stored)
     why, unjudged = "", None
     blind = allowed > BLIND * size and not nothing
     if blind and stored and STORED_MOST * stored <= BLIND * size:

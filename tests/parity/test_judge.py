@@ -218,3 +218,17 @@ def test_a_gradient_of_zero_passes_as_zero_and_its_update_has_no_verdict_by_natu
     made_of_it = judge(exact, [exact + torch], exact + mindspore, zero=True, of_a_step=True)
     assert made_of_it.unjudged is Unjudged.ZERO_GRADIENT
     assert judge(exact, [exact + 1e-3 * torch], np.zeros(200), zero=True).verdict is Verdict.FAIL  # no zero after all
+
+
+def test_a_weight_that_stays_is_stored_all_the_same() -> None:
+    """A bias before a norm: in float64 its update is none, and in torch's float32 by luck, too."""
+    start = np.full(32, 0.05)
+    stored = 0.25 * EPS32 * float(np.linalg.norm(start))
+    nothing, unit = np.zeros(32), np.spacing(np.float32(0.05))
+    by_luck = np.where(np.arange(32) == 3, unit / 8, 0.0)
+    some_units = np.where(np.arange(32) < 4, float(unit), 0.0)
+    assert judge(nothing, [nothing, by_luck], some_units, of_a_step=True).verdict is Verdict.FAIL  # nothing known of it
+    known = judge(nothing, [nothing, by_luck], some_units, of_a_step=True, stored=stored, zero=True)
+    assert known.verdict is Verdict.PASS and known.ratio < RATIO
+    moved = judge(nothing, [nothing, by_luck], np.full(32, 1e-5), of_a_step=True, stored=stored, zero=True)
+    assert moved.verdict is Verdict.FAIL

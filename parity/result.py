@@ -292,7 +292,11 @@ def summarise(stage: Stage, findings: Iterable[Finding]) -> StageSummary:
         verdict = Verdict.NONE if missing or not counts[Verdict.PASS] else Verdict.PASS
     ratios = [f.ratio for f in found if f.ratio is not None]
     # of what is rounding alone, as the gradient of a bias before a norm, the share of its size says nothing
-    sized = [f for f in found if f.error is not None and (f.verdict is Verdict.FAIL or (f.noise or 0.0) < 1.0)]
+    sized = [
+        f
+        for f in found
+        if f.error is not None and (f.verdict is Verdict.FAIL or (math.isfinite(f.error) and (f.noise or 0.0) < 1.0))
+    ]
     worst = max(sized, key=lambda f: f.error or 0.0, default=None)
     return StageSummary(
         stage,

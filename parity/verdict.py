@@ -135,7 +135,8 @@ def judge(
     cancelled = CANCELLED if nothing and size else 1.0
     allowed *= cancelled
     peak, peak_noise = float(difference.max()), max(float(d.max()) for d in distances)
-    peak_allowed = PEAK_RATIO * cancelled * max(peak_noise, relative_floor * float(np.abs(exact).max()) if size else stored)
+    peak_floor = relative_floor * float(np.abs(exact).max()) if size else stored
+    peak_allowed = PEAK_RATIO * cancelled * max(peak_noise, peak_floor)
     why, unjudged = "", None
     blind = allowed > BLIND * size and not nothing
     if blind and stored and STORED_MOST * stored <= BLIND * size:

@@ -20,12 +20,14 @@ KINKS: dict[str, tuple[float, ...]] = {
 KINKED = tuple(KINKS)
 POOLED = ("MaxPool2d",)
 BY_INPUT = (*(kind for kind in KINKED if kind != "ReLU"), *POOLED)  # whose choice the output does not tell
+HALFWAY = "LeakyReLU"  # MindSpore's is the larger of x and slope · x, and at zero its gradient is the mean of both
 EVENLY = "_evenly"  # ends the kind of a function whose gradient equal elements share: of a maximum over several axes
 
 
 def choice(kind: str | None, output: np.ndarray, source: np.ndarray | None) -> np.ndarray | None:
     """What is kept of the choice that a layer of torch class `kind` made: for each of its kinks in turn whether an
-    input was above it, as packed bits; of a max-pool its input, from which the choice follows; None for other layers.
+    input was above it, as packed bits, of HALFWAY then whether it was there or above; of a max-pool its input, from
+    which the choice follows; None for other layers.
 
     source: the input, which the classes in BY_INPUT need.
     """
@@ -34,7 +36,10 @@ def choice(kind: str | None, output: np.ndarray, source: np.ndarray | None) -> n
     if kind not in KINKS:
         return None
     if kind in BY_INPUT:
-        return None if source is None else np.packbits(np.stack([source > kink for kink in KINKS[kind]]))
+        if source is None:
+            return None
+        at = [source >= kink for kink in KINKS[kind] if kind == HALFWAY]
+        return np.packbits(np.stack([*(source > kink for kink in KINKS[kind]), *at]))
     return np.packbits(output > 0)
 
 

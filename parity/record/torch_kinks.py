@@ -141,11 +141,15 @@ class KinkSides:
         choices = {(e.name, e.call): trace.array(e.key).reshape(e.shape) for e in entries}
         return cls(choices, HALF_TOLERANCE if half else TOLERANCE)
 
-    def relu_input(self, name: str, values: torch.Tensor, kinks: Kinks = KINKS["ReLU"]) -> torch.Tensor | None:
+    def relu_input(
+        self, name: str, values: torch.Tensor, kinks: Kinks = KINKS["ReLU"], slope: float | None = None
+    ) -> torch.Tensor | None:
         """The input `values` of a ReLU, or of another layer with `kinks`, with its undecided elements on the other
-        run's side, or None if nothing moves."""
+        run's side, or None if nothing moves. slope: of a LeakyReLU, whose other run may have been at zero itself."""
         recorded = self._next(name)
         sides = recorded.sides(values.numel()) if recorded is not None else []
+        if slope is not None and len(sides) == 2:
+            return self._leaky(_as(sides[0], values), _as(sides[1], values), values, slope)
         if len(sides) != len(kinks):
             return None
         moved = None
@@ -236,6 +240,21 @@ class KinkSides:
         flipped, gap, theirs = flips(found)
         undecided = self._undecided(flipped, gap, x)
         return None if undecided is None else torch.where(undecided, _shared(values, theirs, axes), output)
+
+    def _leaky(
+        self, above: torch.Tensor, from_zero: torch.Tensor, values: torch.Tensor, slope: float
+    ) -> torch.Tensor | None:
+        """As relu_input. Where the other run was at zero it took half of both gradients: above zero a LeakyReLU hands
+        on all, so what goes in there hands on that share."""
+        x = values.detach()
+        halfway = from_zero & ~above
+        moved = self._moved(torch.where(halfway, x > 0, above), values, 0.0, None)
+        undecided = self._undecided(halfway, x.abs(), x)
+        if undecided is None:
+            return moved
+        tiny = _next_to(0.0, x.dtype)[0].to(x.device)
+        share = tiny + (values - x) * ((1.0 + slope) / 2.0)
+        return torch.where(undecided, share, values if moved is None else moved)
 
     def _moved(
         self, theirs: torch.Tensor, values: torch.Tensor, kink: float, moved: torch.Tensor | None
@@ -384,8 +403,8 @@ def taking(sides: KinkSides, model: nn.Module) -> Iterator[None]:
     """Within this block the model's ReLUs and max-pools choose as `sides` say where rounding decides."""
 
     def before_relu(name: str, kinks: tuple[float, ...]) -> object:
-        def hook(_: nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...] | None:
-            moved = sides.relu_input(name, inputs[0], kinks)
+        def hook(relu: nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...] | None:
+            moved = sides.relu_input(name, inputs[0], kinks, getattr(relu, "negative_slope", None))
             return None if moved is None else (moved, *inputs[1:])
 
         return hook

@@ -49,6 +49,20 @@ def other_kinks_case(dtype: torch.dtype, module: nn.Module) -> dict[str, Any]:
     }
 
 
+def leaky_at_zero_case(dtype: torch.dtype) -> dict[str, Any]:
+    """The other run's input was zero in four places; torch is a little above, below, at it, and once far from it."""
+    x = torch.tensor([1e-8, -1e-8, 0.0, 0.5, -1.0, 1.0], dtype=dtype, requires_grad=True)
+    theirs = np.array([0.0, 0.0, 0.0, 0.0, -1.0, 1.0], np.float32)
+    kept = choice("LeakyReLU", theirs, theirs)
+    assert kept is not None
+    sides, net = KinkSides({("0", 0): kept}), nn.Sequential(nn.LeakyReLU(0.1))
+    with taking(sides, net):
+        out = net(x * 1.0)
+    (grad,) = torch.autograd.grad(out.sum(), x)
+    away = (out.detach() - nn.functional.leaky_relu(x.detach(), 0.1)).abs().max().item()
+    return {"grad": grad.tolist(), "away": away, "matched": sides.matched, "differing": sides.differing}
+
+
 def agreeing_case() -> dict[str, Any]:
     x = torch.tensor([1.0, -1.0, 1e-9, -1e-9, 0.0])
     sides = KinkSides({("0", 0): np.packbits((x > 0).numpy())})
@@ -128,5 +142,6 @@ for name, dtype in (("float32", torch.float32), ("float64", torch.float64)):
     for case, arguments in POOLS.items():
         facts[f"pool {case} {name}"] = pool_case(dtype, **arguments)
     facts[f"pool far {name}"] = pool_case(dtype, far=True, kernel_size=3, stride=2, padding=1)
+    facts[f"leaky at zero {name}"] = leaky_at_zero_case(dtype)
 facts |= {"agreeing": agreeing_case(), "reused": reused_case(), "misshapen": misshapen_case()}
 json.dump(facts, sys.stdout)

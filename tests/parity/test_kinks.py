@@ -59,6 +59,13 @@ def test_a_relu_far_from_zero_is_left_alone_and_counted(facts: Facts, dtype: str
     assert seen == {"grad": [1.0, 0.0, 1.0, 0.0], "away": 0.0, "matched": 0, "differing": 2}
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_at_zero_the_other_framework_s_leaky_relu_takes_half_of_both_gradients(facts: Facts, dtype: str) -> None:
+    seen = facts[f"leaky at zero {dtype}"]
+    assert seen["grad"] == pytest.approx([0.55, 0.55, 0.55, 1.0, 0.1, 1.0])
+    assert seen["away"] < 2e-8 and (seen["matched"], seen["differing"]) == (3, 1)
+
+
 def test_nothing_moves_where_both_agree(facts: Facts) -> None:
     assert facts["agreeing"] == {"moved": False, "matched": 0}
 

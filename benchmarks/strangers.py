@@ -9,8 +9,7 @@ CHECKOUTS is a folder with a clone of each repository at its commit, as OWNER__N
     git clone https://github.com/OWNER/NAME CHECKOUTS/OWNER__NAME
     git -C CHECKOUTS/OWNER__NAME checkout COMMIT
 
-    git -C CHECKOUTS/OWNER__NAME checkout COMMIT
-packages of their own (einops, omegaconf, easydict).
+Some of them need packages of their own (einops, omegaconf, easydict).
 """
 
 from __future__ import annotations

@@ -28,10 +28,10 @@ COMMANDS: dict[str, tuple[list[str], str]] = {
     "train": (["train", "recipe.yaml", "--out", "run"], r"validation loss [\d.]+"),
     "eval": (["eval", BEST, "--recipe", "recipe.yaml"], r"loss [\d.]+"),
     "predict": (["predict", BEST, "val.npz", "--out", "outputs.npz", "--recipe", "recipe.yaml"], r"output .*"),
-    "export": (["export", BEST, "-o", "net.mindir", "--recipe", "recipe.yaml"], r"MindIR = MindSpore: .*"),
+    "export": (["export", BEST, "-o", "net.mindir", "--recipe", "recipe.yaml"], r"MindIR = MindSpore.*"),
     "export onnx": (
         ["export", BEST, "-o", "net.onnx", "--format", "onnx", "--recipe", "recipe.yaml"],
-        r"ONNX = torch: .*",
+        r"ONNX = torch.*",
     ),
 }
 

@@ -286,12 +286,12 @@ def given_gradient(name: str, shape: tuple[int, ...], step: int) -> np.ndarray:
     Uniform, for normal ones take four times as long to draw, and 25 million are drawn in each step of a ResNet50.
     """
     draws = _given(f"{name}@{step}").random(shape, dtype=np.float32)
-    return (draws - np.float32(0.5)) * np.float32(0.04)
+    return np.asarray((draws - np.float32(0.5)) * np.float32(0.04))  # of no axes NumPy makes a number
 
 
 def given_weights(name: str, shape: tuple[int, ...], step: int) -> np.ndarray:
     """Float32 values of `shape`, uniform within ±1, fixed by the parameter's name and the step."""
-    return _given(f"{name}#{step}").random(shape, dtype=np.float32) * np.float32(2) - np.float32(1)
+    return np.asarray(_given(f"{name}#{step}").random(shape, dtype=np.float32) * np.float32(2) - np.float32(1))
 
 
 def given_logits(batch: int, *classes: int) -> np.ndarray:

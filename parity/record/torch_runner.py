@@ -402,7 +402,7 @@ def jiggled(array: np.ndarray, seed: int) -> np.ndarray:
     """float32 values each moved by up to 2**-24 of themselves: half a unit in the last place, which may or may not
     round to a neighbour."""
     draws = np.random.default_rng(seed).uniform(-1.0, 1.0, array.shape)
-    return (array * (1.0 + draws * 2.0**-24)).astype(np.float32)
+    return np.asarray(array * (1.0 + draws * 2.0**-24), np.float32)
 
 
 @contextmanager

@@ -9,7 +9,17 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from msmigrate.parity.record.randomness import DISTINCT, OUTSIDE, Draws, Place, normal, place, uniform
+from msmigrate.parity.record.randomness import (
+    DISTINCT,
+    OUTSIDE,
+    Draws,
+    Place,
+    given_gradient,
+    given_weights,
+    normal,
+    place,
+    uniform,
+)
 from msmigrate.parity.result import Report
 
 A, B = Place("a"), Place("b")
@@ -154,3 +164,8 @@ def test_a_random_layer_that_computes_another_thing_is_found(
     first = modes(f"random {wrong}").first_divergence
     assert first is not None and first.place == f"forward (train) {place}"
     assert first.ratio is not None and first.ratio > 1000
+
+
+def test_what_is_given_for_a_parameter_without_axes_is_an_array() -> None:
+    for given in (given_gradient("scale", (), 1), given_weights("scale", (), 1)):
+        assert isinstance(given, np.ndarray) and given.shape == () and given.dtype == np.float32

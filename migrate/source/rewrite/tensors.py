@@ -400,6 +400,22 @@ def legacy_constructor(call: ast.Call, context: Context) -> ast.expr:
     return ast.Call(context.name("mindspore.Tensor"), [context.visit(given[0]), dtype], [])
 
 
+ONE_NUMBER = {"torch.ones": 1.0, "torch.zeros": 0.0, "torch.empty": 0.0}
+
+
+@handles(*ONE_NUMBER)
+def one_number(call: ast.Call, context: Context) -> ast.expr | None:
+    """`torch.ones([])`, as a tensor without axes, which MindSpore's kernels of ones and zeros do not make."""
+    words = {word.arg: word.value for word in call.keywords if word.arg not in ("device", "size")}
+    sizes = [*call.args, *(word.value for word in call.keywords if word.arg == "size")]
+    name = callees_of(call)[0]
+    if len(sizes) != 1 or literal(sizes[0]) not in ((True, []), (True, ())) or {*words} - {"dtype"}:
+        return None
+    dtype = context.visit(words["dtype"]) if words else context.name("mindspore.float32")
+    shape, value = ast.Tuple([], ast.Load()), ast.Constant(ONE_NUMBER[name])
+    return ast.Call(context.name("mindspore.ops.full"), [shape, value], [ast.keyword("dtype", dtype)])
+
+
 @handles("torch.spmm", "torch.sparse.mm", "torch.dsmm")
 def sparse_product(call: ast.Call, context: Context) -> ast.expr:
     """A product with a sparse matrix, of which MindSpore's nets take the dense one."""

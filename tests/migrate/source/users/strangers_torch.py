@@ -106,3 +106,22 @@ def old():
     net = OldNet()
     net.classes = 4  # which the class does not have
     return net, (torch.randn(5, 6),)
+
+
+class Scale(nn.Module):
+    """Parameters without axes, as a contrastive model's temperature is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(6, 4)
+        self.scale = nn.Parameter(torch.ones([]) * 2.5)
+        self.shift = nn.Parameter(torch.zeros((), dtype=torch.float32))
+        self.register_buffer("offset", torch.zeros(size=()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.first(x) * self.scale.exp() + self.shift + torch.ones([], device=x.device) * self.offset
+
+
+def numbers():
+    torch.manual_seed(0)
+    return Scale(), (torch.randn(5, 6),)

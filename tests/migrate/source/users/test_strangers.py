@@ -25,3 +25,9 @@ def test_constructors_of_long_ago(users: Users) -> None:
     found = users["old"]
     found.agrees()
     found.holds("ops.zeros((width, 4), mindspore.float32)", "setattr(self, 'layer_%d' % i, ", "net.classes = 4")
+
+
+def test_a_tensor_may_have_no_axes(users: Users) -> None:
+    found = users["numbers"]
+    found.agrees()
+    found.holds("ops.full((), 1.0, dtype=mindspore.float32) * 2.5", "ops.full((), 0.0, dtype=mindspore.float32)")

@@ -158,6 +158,16 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
     return process
 
 
+def in_a_fork(work: Callable[[], NoReturn]) -> int:
+    """Do this in a fork, which ends when this process does; returns how it ended, as Popen.returncode does."""
+    here = os.getpid()
+    fork = os.fork()
+    if fork == 0:
+        end_with_parent(here)
+        work()
+    return os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1])
+
+
 def end(process: subprocess.Popen[Any]) -> None:
     """Kill what start() started, and what that has started in its session."""
     with suppress(ProcessLookupError, PermissionError):

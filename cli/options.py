@@ -17,7 +17,6 @@ import click
 from ..errors import BadInput, MsmigrateError
 from ..option_fields import SHAPES, STDOUT, Declared, Option, options_in
 from ..printable import MANNER, Manner
-from ..training.options import TARGETS
 from .inputs import READS
 
 Decorator = Callable[[Any], Any]
@@ -151,6 +150,8 @@ def _json(what: str) -> dict[str, Any]:
 
 def target_option(help: str, default: str | None = None) -> Decorator:
     """Add --target to a command, in letters of any size."""
+    from ..training.options import TARGETS  # not above: convert-ckpt starts faster without
+
     return _made("target", Declared(Option(help, choices=TARGETS, any_case=True), str, default), help)
 
 

@@ -6,7 +6,13 @@ An unknown key, a missing key or a value of the wrong type raises `BadInput` nam
 from __future__ import annotations
 
 import ast
+import hashlib
+import marshal
+import os
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
 
@@ -296,10 +302,26 @@ def read_yaml(path: Path) -> list[Any]:
 
 
 def _loaded(path: Path) -> Any:
+    """What a table holds. Read as YAML all of them take half a second, so what came of it is kept where Python keeps
+    bytecode, is trusted as that is, and is taken from there while the table's bytes are the same."""
     try:
-        return yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
+        content = path.read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        kept = Path(cache_from_source(str(path))).with_suffix(".table")
+        with suppress(OSError, EOFError, ValueError, TypeError):
+            of, found = marshal.loads(kept.read_bytes())
+            if of == digest:
+                return found
+        found = yaml.load(content, Loader=yaml.CSafeLoader)
     except (OSError, yaml.YAMLError) as error:
         raise BadInput(f"{path}: {' '.join(str(error).split())}") from None
+    if not sys.dont_write_bytecode:
+        draft = kept.with_name(f"{kept.name}.{os.getpid()}")
+        with suppress(OSError, ValueError):  # where nothing can be written; of what is no plain value
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            draft.write_bytes(marshal.dumps((digest, found)))
+            draft.replace(kept)
+    return found
 
 
 def listed(content: Any, path: Path) -> list[Any]:

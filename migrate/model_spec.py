@@ -24,7 +24,8 @@ import shlex
 import sys
 import traceback
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
@@ -413,6 +414,28 @@ def ask(worker: str, spec: str, what: str, *more: str) -> dict[str, Any]:
     return ask_worker(worker, [spec, *more], f"{what} {spec}")
 
 
+_hosts: ContextVar[dict[tuple[str, str], Any] | None] = ContextVar("_hosts", default=None)
+HOST = "--host"  # to a worker: to import what the next word names, and to do the jobs that it is told
+
+
+@contextmanager
+def one_start() -> Iterator[None]:
+    """While the block runs, everything that is asked of a framework is asked of one process, which imports it once.
+
+    Each question is answered in a fork of it, so that none sees what another one did. Inside of another such block it
+    is that one's process.
+    """
+    if _hosts.get() is not None:
+        yield
+        return
+    with ExitStack() as at_end:
+        hosts: dict[tuple[str, str], Any] = {}
+        token = _hosts.set(hosts)
+        at_end.callback(_hosts.reset, token)
+        at_end.callback(lambda: [host.__exit__() for host in hosts.values()])
+        yield
+
+
 def ask_worker(worker: str, words: Sequence[str], what: str, seconds: float | None = None) -> dict[str, Any]:
     """Run `python -m msmigrate.migrate.WORKER WORDS…`, at most so many seconds, and return what it reports.
 
@@ -420,9 +443,13 @@ def ask_worker(worker: str, words: Sequence[str], what: str, seconds: float | No
     """
     from ..workers import parent  # not above: whoever only parses names needs none of it
 
-    command = [sys.executable, "-m", f"msmigrate.migrate.{worker}", *words]
+    command = [sys.executable, "-m", f"msmigrate.migrate.{worker}"]
+    hosts = _hosts.get()
     try:
-        answer = parent.call(what, command, timeout=seconds)
+        if hosts is None or seconds is not None:
+            answer = parent.call(what, [*command, *words], timeout=seconds)
+        else:
+            answer = _hosted(hosts, worker, command, words, what)
     except parent.Silent:
         raise WorkerFailed(f"{what} failed: it was stopped after {seconds:g} s") from None
     except parent.Stopped as error:
@@ -436,11 +463,39 @@ def ask_worker(worker: str, words: Sequence[str], what: str, seconds: float | No
     return answer
 
 
+def _hosted(hosts: dict[tuple[str, str], Any], worker: str, command: list[str], words: Sequence[str], what: str) -> Any:
+    """Ask the process of the worker's framework and, of torch's, of the models' package; one that fails is gone."""
+    from ..workers.parent import Host
+
+    zoo = words[0].partition(":")[0]
+    kind = ("mindspore" if "mindspore" in worker else "torch", zoo if zoo in ZOOS else "")
+    if kind not in hosts:
+        hosts[kind] = Host([*command, HOST, kind[1]])
+    try:
+        return hosts[kind].call(what, [worker, *words])
+    except BaseException:
+        hosts.pop(kind).__exit__()
+        raise
+
+
 def serve(report: Callable[..., dict[str, Any]]) -> None:
-    """Be the worker: send the report on the command line's words, and end the process."""
+    """Be the worker: send the report on the command line's words, and end the process; after HOST, those on all words
+    that it is told, each in a fork."""
+    from ..workers.worker import answer, answer_each
+
+    if sys.argv[1:2] != [HOST]:
+        answer(lambda: report(*sys.argv[1:]), place_of)
+    with suppress(Exception):  # each job says it better
+        importlib.import_module(sys.argv[2])
+    answer_each(_forked)
+
+
+def _forked(words: list[str]) -> NoReturn:
+    """Be another worker, in a fork of one."""
     from ..workers.worker import answer
 
-    answer(lambda: report(*sys.argv[1:]), place_of)
+    sys.argv[:] = [sys.argv[0], *words[1:]]
+    answer(lambda: importlib.import_module(f"msmigrate.migrate.{words[0]}").report(*words[1:]), place_of)
 
 
 def place_of(error: BaseException) -> str:

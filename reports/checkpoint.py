@@ -6,16 +6,18 @@ import shlex
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..migrate.checkpoint.convert import Result
 from ..migrate.checkpoint.formats.reader import PARTS, Checkpoint
 from ..migrate.checkpoint.formats.reader import shown as shown_name
-from ..migrate.checkpoint.inspect_file import Facts, Sum
 from ..migrate.checkpoint.plan import DROP, KEEP, REFUSE, RESTORE, Entry, Plan, few
 from ..migrate.checkpoint.stored_source import StoredSource
 from ..printable import printable_lines
 from .formatting import bytes_text, count_text
+
+if TYPE_CHECKING:
+    from ..migrate.checkpoint.inspect_file import Facts, Sum
 
 FIRST = 20  # tensors that are listed unless --all
 WIDE = 10_000  # letters; elsewhere than in a terminal nothing is cut to its width

@@ -70,8 +70,9 @@ class Event:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-# events: a process is started; facts["tensors"] of weights are compared; a failure is known, facts["at"]
-BEGUN, COUNTED, DIVERGED = "begun", "counted", "diverged"
+# events: a process is started; facts["tensors"] of weights are compared; a failure is known, facts["at"]; one of a
+# host's jobs is done
+BEGUN, COUNTED, DIVERGED, DONE = "begun", "counted", "diverged", "done"
 Message = Progress | Ready | Result | Failure | Event
 OnMessage = Callable[[str, Message], None]  # called with (the worker's name, what it says)
 

@@ -6,6 +6,7 @@ token in its environment, and is found by it.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from importlib import metadata
 from importlib.util import find_spec
@@ -21,7 +23,7 @@ from typing import IO, Any
 
 from .. import processes
 from ..errors import MsmigrateError, NotInstalled, WorkerFailed
-from .messages import START, Failure, Message, OnMessage, Progress, Result, State, decode, ignore
+from .messages import DONE, START, Event, Failure, Message, OnMessage, Progress, Result, State, decode, ignore
 
 LONGEST_LINE = 500
 MOST_LOGGED = 10_000_000  # bytes of what is no message that are kept, of each stream
@@ -160,19 +162,25 @@ class Workers:
     _over: bool = False
 
     def start(
-        self, name: str, command: Sequence[str], log: Path | None = None, environment: Mapping[str, str] | None = None
-    ) -> None:
+        self,
+        name: str,
+        command: Sequence[str],
+        log: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        *,
+        told: bool = False,
+    ) -> Worker:
         """Start a worker; all of its output that is no message goes to `log`.
 
-        environment: variables for it that are set where they are not yet. Raises NotInstalled where it needs a package
-        that is not there.
+        environment: variables for it that are set where they are not yet. told: it reads its stdin. Raises NotInstalled
+        where it needs a package that is not there.
         """
         refuse_missing(command)
         if log is not None:
             log.touch()
         process = processes.start(
             command,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if told else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -184,6 +192,7 @@ class Workers:
         for read, stream in ((self._read, process.stdout), (_keep, process.stderr)):
             worker.readers.append(threading.Thread(target=read, args=(worker, stream), daemon=True))
             worker.readers[-1].start()
+        return worker
 
     def messages(self) -> Iterator[tuple[Worker, Message]]:
         """What the workers say, until all have ended; of each that ends well a Progress whose state is ENDED.
@@ -326,3 +335,45 @@ def call(
             elif worker.progress.state is not State.ENDED:
                 on_message(name, message)
     return answer
+
+
+class Host:
+    """A process that imports a framework once and does one job after another, each in a fork of its own; its end is
+    worker.answer_each(). One whose job has failed has ended, as `call` raises; leaving the block ends it too.
+
+    command: of a worker that reads its jobs.
+    """
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._workers = Workers(several=False)
+        with ExitStack() as failing:
+            failing.enter_context(self._workers)
+            self._worker = self._workers.start("", command, told=True)
+            failing.pop_all()
+        self._said = self._workers.messages()
+
+    def __enter__(self) -> Host:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        with suppress(OSError):
+            assert self._worker.process.stdin is not None
+            self._worker.process.stdin.close()
+        self._workers.__exit__(*reason)
+
+    def call(self, name: str, words: Sequence[str]) -> Any:
+        """Have a job done, and return its result. name: what an error calls it. Raises what `call` does."""
+        self._worker.name = name
+        self._worker.last = self._worker.printed = ""  # of another job
+        with suppress(BrokenPipeError):  # it has ended, and its messages say why
+            stdin = self._worker.process.stdin
+            assert stdin is not None
+            stdin.write(json.dumps([*words]) + "\n")
+            stdin.flush()
+        answer = None
+        for _, message in self._said:
+            if isinstance(message, Result):
+                answer = message.value
+            elif isinstance(message, Event) and message.name == DONE:
+                break
+        return answer

@@ -6,16 +6,20 @@ if __name__ == "__main__":
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from ..errors import MsmigrateError, WorkerFailed
-from .messages import Failure, Message, Progress, Ready, Result, State, encode
+from ..processes import in_a_fork
+from . import deferred_compiler
+from .messages import DONE, Event, Failure, Message, Progress, Ready, Result, State, encode
 
 LOOK = 0.02  # seconds between two looks for a file
 Job = TypeVar("Job")
@@ -51,6 +55,30 @@ def answer(work: Callable[[], Any], where: Callable[[Exception], str] = lambda e
     leave(code)
 
 
+def answer_each(work: Callable[[list[str]], NoReturn]) -> NoReturn:
+    """Be the worker of parent.Host: do the job of every line of stdin, its words as JSON, in a fork of this process.
+
+    What this process has imported no job imports again, and what one does to it no other one sees. The first job that
+    fails ends this process as it has ended itself.
+    """
+    listen()
+    for line in sys.stdin:
+        status = in_a_fork(partial(_job, work, json.loads(line)))
+        if status < 0:
+            os.kill(os.getpid(), -status)
+        if status:
+            leave(status)
+        send(Event(DONE))
+    leave()
+
+
+def _job(work: Callable[[list[str]], NoReturn], words: list[str]) -> NoReturn:
+    """Do a job whose stdin is nowhere: the host's has the other jobs."""
+    sys.stdin = Path(os.devnull).open()  # noqa: SIM115  (for as long as the process runs)
+    os.dup2(sys.stdin.fileno(), 0)
+    work(words)
+
+
 def listen() -> None:
     """Keep stdout for messages: whatever a framework or a user's model prints goes to stderr from here on."""
     global _messages
@@ -58,6 +86,8 @@ def listen() -> None:
         sys.stdout.flush()
         _messages = os.dup(1)
         os.dup2(2, 1)
+    if "torch" in sys.modules:
+        deferred_compiler.defer()
 
 
 def send(message: Message) -> None:

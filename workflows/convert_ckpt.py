@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import BadInput, MsmigrateError
 from ..migrate.checkpoint import convert as converting
 from ..migrate.checkpoint.formats.byte_copy import Progress
-from ..migrate.checkpoint.inspect_file import Facts, inspect_file
 from ..migrate.checkpoint.name_map import write_rules
 from ..migrate.checkpoint.plan import Plan
 from ..option_fields import as_path, check_type, model_name
@@ -27,8 +26,10 @@ from ..reports.checkpoint import (
     result_json,
     result_text,
 )
-from ..temporary import temporary_folder
 from .results import Result, only_json
+
+if TYPE_CHECKING:
+    from ..migrate.checkpoint.inspect_file import Facts
 
 WRITING = ("force", "crc", "max_shard_size")  # what a plan knows nothing of
 LISTED = 5  # paths without a counterpart
@@ -216,6 +217,8 @@ def inspect(path: str | Path, *, key: str | None = None, crc: bool = False) -> I
 
     Raises BadCheckpoint, Ambiguous and BadInput.
     """
+    from ..migrate.checkpoint.inspect_file import inspect_file  # not above: a conversion needs none of it
+
     return Inspection(inspect_file(as_path(path, "path"), key, crc=crc))
 
 
@@ -240,6 +243,8 @@ def _saved(content: Mapping[str, Any]) -> Iterator[Path]:
     odd = next((name for name, value in content.items() if not isinstance(value, torch.Tensor)), None)
     if odd is not None:
         raise BadInput(f"{odd} is a {type(content[odd]).__name__}, and no torch tensor: msmigrate converts state_dicts")
+    from ..temporary import temporary_folder  # not above, too
+
     with temporary_folder("convert") as folder:
         file = folder / "state_dict.pth"
         torch.save(dict(content), file)

@@ -132,20 +132,21 @@ def _converted(
     recipes.load(recipe_file)  # what is wrong with it is said before minutes of work, not after
     target = _target(options)
     with temporary_folder("convert") as folder:
-        if options.weights is not None:
-            make_plan(options.weights, options.ckpt, model=options.model).check()
-        with doing("running the torch model to see what of it runs"):
-            written = write_source(options.model, options.shapes)
-        with doing("building the torch model's weights and a batch"):
-            begin = start(
-                options.model, options.shapes, folder, seed=options.seed, batch=options.batch, steps=options.steps
-            )
-        _write(target, written.text, force=options.force)
-        for line in source_lines(options.model, options.out, written):
-            said(line)
-        found = Converted(options.model, options.out, written, proof=not options.no_proof)
-        found = _with_weights(options, found, options.weights or begin.weights, said)
-        found = _with_variations(options, found, folder / "variations", said)
+        with model_spec.one_start():
+            if options.weights is not None:
+                make_plan(options.weights, options.ckpt, model=options.model).check()
+            with doing("running the torch model to see what of it runs"):
+                written = write_source(options.model, options.shapes)
+            with doing("building the torch model's weights and a batch"):
+                begin = start(
+                    options.model, options.shapes, folder, seed=options.seed, batch=options.batch, steps=options.steps
+                )
+            _write(target, written.text, force=options.force)
+            for line in source_lines(options.model, options.out, written):
+                said(line)
+            found = Converted(options.model, options.out, written, proof=not options.no_proof)
+            found = _with_weights(options, found, options.weights or begin.weights, said)
+            found = _with_variations(options, found, folder / "variations", said)
         if not options.no_proof and found.loaded:
             found = _with_proof(options, found, begin, recipe_file, folder / "run")
             if found.report is not None:

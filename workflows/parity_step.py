@@ -17,7 +17,6 @@ from ..atomic_files import refuse_unwritable, write_whole
 from ..errors import BadInput, MsmigrateError
 from ..migrate import model_spec
 from ..migrate.model_spec import names_a_model
-from ..migrate.source.convert_model import start
 from ..option_fields import STDOUT, as_path, model_name, values_of
 from ..parity.align.alignment import ALIGNMENT, OPEN, write_map
 from ..parity.job import SIDES, Pair, ParityJob, check_inputs
@@ -200,11 +199,14 @@ def with_mindspore(options: ParityOptions, folder: Path) -> ParityOptions:
     return replace(options, mindspore=made)
 
 
+@model_spec.one_start()
 def whole_pair(options: ParityOptions, folder: Path) -> ParityOptions:
     """The pair of a torch model and its conversion, on random inputs like those that it takes unless there is a batch.
 
     Raises what `with_mindspore` does, and BadInput for a model that parity-step cannot give its inputs.
     """
+    from ..migrate.source.convert_model import start  # not above: a pair of the user's own needs none of it
+
     found = with_mindspore(options, folder)
     if options.torch is None or options.batch_file is not None:
         return found

@@ -10,7 +10,6 @@ In a notebook the last value of a cell is shown as a page.
 
 from __future__ import annotations
 
-import html
 import io
 import json
 from abc import ABC, abstractmethod
@@ -46,6 +45,8 @@ class Result(ABC):
 
     def page(self) -> str:
         """The result as HTML."""
+        import html  # not above: few results are pages
+
         return f"<pre>{html.escape(self.text())}</pre>"
 
     def to_json(self, file: str | Path | None = None) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...atomic_files import atomic_file, check_destination
 from ...errors import BadCheckpoint, BadDestination, BadInput, MsmigrateError, Unsupported
+from ..model_spec import one_start
 from . import model_checks, tensor_names
 from .computed_tensors import Constants, Maker, folded, number
 from .formats.byte_copy import Losses, Progress, castable, read_range
@@ -81,6 +82,7 @@ def make_plan(source: str | Path, destination: str | Path | None = None, **optio
         return plan
 
 
+@one_start()
 def convert(
     source: str | Path,
     destination: str | Path,

@@ -34,6 +34,30 @@ def test_unknown_name_says_what_is_close() -> None:
         table.rows("lair")
 
 
+def test_a_table_is_read_as_yaml_once_and_again_when_it_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, read = tmp_path / "rows.yaml", []
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(sys, "pycache_prefix", str(tmp_path / "kept"))
+    as_yaml = row_reader.yaml.load
+    monkeypatch.setattr(row_reader.yaml, "load", lambda *args, **words: read.append(1) or as_yaml(*args, **words))
+    for text, times in (("- {1: .inf, a: [~, true, 1e-4]}", 1), ("- {1: .inf, a: [~, true, 1e-4]}", 1), ("- 2", 2)):
+        file.write_text(text)
+        assert row_reader.read_yaml(file) == as_yaml(text, row_reader.yaml.CSafeLoader) and len(read) == times
+    (kept,) = (tmp_path / "kept").rglob("*.table*")
+    for damaged in (b"", b"\xff" * 40, kept.read_bytes()[:-3], b"i\x01\x00\x00\x00"):
+        kept.write_bytes(damaged)
+        assert row_reader.read_yaml(file) == [2]
+    assert len(read) == 6 and row_reader.read_yaml(file) == [2] and len(read) == 6
+    file.write_text("- 2026-11-26")  # which marshal does not hold
+    assert [row_reader.read_yaml(file)[0].year for _ in range(2)] == [2026, 2026] and len(read) == 8
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    kept.unlink()
+    file.write_text("- 3")
+    assert row_reader.read_yaml(file) == [3] and not [*(tmp_path / "kept").rglob("*.table*")]
+
+
 PARTS = {
     "layers and modules": ("layer", "module"),
     "losses": ("loss",),

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from msmigrate.errors import BadInput
-from msmigrate.migrate.model_spec import called, check, function, parse, with_words
+from msmigrate.errors import BadInput, WorkerFailed
+from msmigrate.migrate.model_spec import ask, called, check, function, one_start, parse, with_words
 
 # what binds `build` at the top of a file, or may do so
 BOUND = {
@@ -193,3 +193,33 @@ def test_what_fails_before_the_function_is_left_out_and_noted(tmp_path: Path) ->
 def test_a_function_that_needs_what_failed_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r":1: FileNotFoundError.*build is not defined: move what .*__main__"):
         function(parse(write(tmp_path, "data = open('no such data')\nbuild = data.read")), [])
+
+
+NET = """
+import os, pathlib, torch
+torch.seen = getattr(torch, "seen", 0) + 1
+
+def build(kind="Linear"):
+    with pathlib.Path(__file__).with_name("asked").open("a") as file:
+        print(os.getppid(), torch.seen, file=file)
+    return getattr(torch.nn, kind)(2, 3)
+"""
+
+
+def test_what_is_asked_in_one_start_is_asked_of_forks_of_one_process(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NET)
+    worker, net = "checkpoint.torch_model_worker", f"{tmp_path}/net.py:build"
+    with one_start():
+        found = []
+        for spec in (net, f"{net}('Bilinear')", f"{net}('GRU')"):
+            with one_start():
+                try:
+                    found.append(ask(worker, spec, "--model"))
+                except WorkerFailed as error:
+                    found.append(str(error))
+    assert found[0]["classes"][""][0] == "torch.nn.Linear" and found[2]["classes"][""][0] == "torch.nn.GRU"
+    assert "--model" in found[1] and "net.py, line 8" in found[1] and "Bilinear" in found[1]
+    first, second, again, last = [line.split() for line in (tmp_path / "asked").read_text().splitlines()]
+    assert first[0] == second[0] == again[0] != last[0]  # one that has failed is not asked again
+    # built without memory, and again where that fails: in either fork the file is imported into a torch of its own
+    assert [first[1], second[1], again[1], last[1]] == ["1"] * 4

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msmigrate.errors import BadRecipe
 from msmigrate.workers.messages import Event, State
-from msmigrate.workers.worker import answer, progress, ready, send
+from msmigrate.workers.worker import answer, answer_each, progress, ready, send
 
 WAYS = {}
 
@@ -117,7 +117,18 @@ def has_children():
     time.sleep(600)
 
 
+KEPT: list[int] = []
+
+
+@way
+def keeps():
+    KEPT.append(len(KEPT))
+    return [os.getpid(), KEPT, sys.stdin.read()]
+
+
 if __name__ == "__main__":
+    if sys.argv[1] == "does_each":
+        answer_each(lambda words: answer(WAYS[words[0]]))
     if len(sys.argv) > 2:
         (Path(sys.argv[2]) / f"{sys.argv[1]}.pid").write_text(str(os.getpid()))
     answer(WAYS[sys.argv[1]])

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from msmigrate.errors import BadRecipe, WorkerFailed
 from msmigrate.workers.messages import Event, Failure, Message, Progress, Ready, Result, State, decode, encode
-from msmigrate.workers.parent import Silent, Stopped, Workers, call
+from msmigrate.workers.parent import Host, Silent, Stopped, Workers, call
 
 HERE = Path(__file__).parent
 
@@ -128,6 +128,47 @@ ENDINGS = {
         None,
     ),
 }
+
+
+def test_a_host_does_each_job_in_a_fork_in_which_nothing_is_left_of_the_others() -> None:
+    with Host(fake("does_each")) as host:
+        found = [host.call("the torch process", ["keeps"]) for _ in range(3)]
+        assert host.call("the torch process", ["ends"]) is None
+        assert host.call("the torch process", ["has_much_to_say"])[499][1] == 499
+    assert [kept for _, kept, _ in found] == [[0]] * 3 and len({pid for pid, *_ in found}) == 3
+    assert {given for *_, given in found} == {""}  # the jobs are for the host to read
+    assert not any(alive(pid) for pid, *_ in found)
+
+
+@pytest.mark.parametrize("way", [way for way in ENDINGS if way != "runs_out_of_memory"])
+def test_a_host_ends_as_its_job_does(way: str) -> None:
+    kind, words, alone = ENDINGS[way]
+    words = alone or words.replace("the other side", "the torch process")
+    with Host(fake("does_each")) as host:
+        assert host.call("another", ["says_everything"])
+        with pytest.raises(kind) as error:
+            host.call("the torch process", [way])
+    assert str(error.value) == words
+
+
+def test_a_host_and_its_job_end_with_their_parent(tmp_path: Path) -> None:
+    code = f"""if True:
+        from msmigrate.workers.parent import Host
+        Host({fake("does_each", str(tmp_path))}).call("the torch process", ["has_children"])
+    """
+    parent = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 30
+    while len([f for f in tmp_path.glob("*.pid") if f.read_text()]) < 3 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 5
+    while "does_each.pid" in left(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    remaining = left(tmp_path)
+    for name in remaining:
+        os.kill(int((tmp_path / name).read_text()), signal.SIGKILL)
+    assert "does_each.pid" not in remaining
 
 
 @pytest.mark.parametrize("way", ENDINGS)

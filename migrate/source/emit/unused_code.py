@@ -321,7 +321,8 @@ def _is_dead(statement: ast.stmt, read: set[str]) -> bool:
 
 def _removable(calls: Calls) -> set[tuple[str, str]]:
     """The parameters that no body reads, and that every call can do without."""
-    found = {(function.name, name) for function in calls.functions.values() for name in _unread(function, calls)}
+    values = calls.values()
+    found = {(each.name, name) for each in calls.functions.values() for name in _unread(each, calls, values)}
     while True:
         kept = {pair for pair in found if not _unused_needed(pair, found, calls)}
         if kept == found:
@@ -329,13 +330,14 @@ def _removable(calls: Calls) -> set[tuple[str, str]]:
         found = kept
 
 
-def _unread(function: Function, calls: Calls) -> Iterator[str]:
+def _unread(function: Function, calls: Calls, values: set[str]) -> Iterator[str]:
     last = short(function.name)
     if last == "construct" or (last.startswith("__") and last != "__init__"):
         return
     if not calls.of(function.name):
         return
-    handed_on = calls.is_handed_on(function)  # then others may call it, with what some call of the file gives
+    # others may call it then, with what some call of the file gives
+    handed_on = function.node.name in values and function.node.name != "__init__"
     if function.node.decorator_list and not function.is_static:
         return
     read = {node.id for part in function.node.body for node in ast.walk(part) if isinstance(node, ast.Name)}
@@ -463,18 +465,15 @@ class Calls:
         """The calls of a function, and how many arguments of each are not for it, as the first of `partial`."""
         return self._found.get(name, [])
 
-    def is_handed_on(self, function: Function) -> bool:
-        """Whether a function is a value somewhere, so that not all of its calls are known."""
-        name = function.node.name
-        if name == "__init__":
-            return False
-        called = {id(node.func) for tree in self.trees for node in ast.walk(tree) if isinstance(node, ast.Call)}
-        return any(
-            id(node) not in called and name == (node.id if isinstance(node, ast.Name) else node.attr)
-            for tree in self.trees
-            for node in ast.walk(tree)
-            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
-        )
+    def values(self) -> set[str]:
+        """The names that are a value somewhere, so that not all calls of a function of that name are known."""
+        nodes = [node for tree in self.trees for node in ast.walk(tree)]
+        called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+        return {
+            node.id if isinstance(node, ast.Name) else node.attr
+            for node in nodes
+            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load) and id(node) not in called
+        }
 
     def may_give(self, function: Function, parameter: str) -> bool:
         """Whether a call that is not known to be one of this function could give it something for a parameter."""

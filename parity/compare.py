@@ -102,9 +102,9 @@ class _Family:
 
 
 @np.errstate(invalid="ignore", over="ignore")  # a damaged trace may hold any bits; what is not finite never passes
-def compare(traces: Traces, narrowing: Narrowing = WHOLE) -> list[Finding]:
+def compare(traces: Traces, narrowing: Narrowing = WHOLE, *, replayed: bool = False) -> list[Finding]:
     """Judge every tensor that any side recorded, of those that are to be judged; the findings come by stage and in
-    execution order."""
+    execution order. replayed: judge what modules gave alone, and nothing else."""
     families = [
         _Family(
             torch,
@@ -113,13 +113,12 @@ def compare(traces: Traces, narrowing: Narrowing = WHOLE) -> list[Finding]:
             Failures.of(torch, mindspore),
             traces.sides,
         )
-        for torch, mindspore in traces.families
+        for torch, mindspore in traces.families[2 if replayed else 0 :]
     ]
     expected = [(family, entry) for family, entry in _expected(families).values() if _judged(narrowing, entry)]
     findings = [_finding(family, entry) for family, entry in expected]
     known = {key for trace in traces.torch for key in trace.entries}
-    for theirs in traces.of_mindspore:
-        failures = next(family.failures for family in families if family.mindspore is theirs)
+    for theirs, failures in {id(each.mindspore): (each.mindspore, each.failures) for each in families}.values():
         for key, entry in theirs.entries.items():
             if key not in known and _judged(narrowing, entry):
                 only = f"only {traces.sides[1]} has this tensor; {traces.sides[0]} recorded none"

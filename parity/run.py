@@ -23,7 +23,7 @@ from ..migrate.checkpoint.convert import convert
 from ..printable import quoted
 from ..workers.messages import BEGUN, COUNTED, DIVERGED, Event, OnMessage, Progress, Ready, State, ignore
 from ..workers.parent import Workers
-from . import run_folder
+from . import containers, run_folder
 from .align import model_structure
 from .align.match_layers import settle
 from .build_result import early_failure, report
@@ -154,6 +154,7 @@ def parity_step(
     when a framework's process stops early, what it raised, and what convert-ckpt raises for the starting weights.
     """
     began = time.monotonic()
+    job = replace(job, together=True)
     check_inputs(job.recipe, job.pair)
     claim(job.folder)
     if job.continue_from is not None:
@@ -230,4 +231,8 @@ def _attend(workers: Workers, job: ParityJob, on_message: OnMessage) -> bool:
             if failed is not None:
                 told = True
                 on_message(worker.name, Event(DIVERGED, {"at": failed.place}))
+        elif message.artifact in LAST_REPLAY.values():
+            recorded.add(message.artifact)
+            if recorded >= {*LAST_REPLAY.values()}:
+                containers.choose(folder, job.narrowing)
     return told

@@ -18,14 +18,14 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field, GetCoreSchemaHandler
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 from ..errors import BadCheckpoint, BadTrace
 from ..input_files import open_regular, read_json, typed
@@ -56,6 +56,11 @@ class Part(str):
     def of_call(cls, path: str, number: int) -> Part:
         """The kinks inside of one call of a module that ran alone."""
         return cls(f"{ALONE} {path}#{number}")
+
+    @classmethod
+    def of_wiring(cls, path: str, number: int) -> Part:
+        """The kinks of what a container itself computes in one of its calls."""
+        return cls(f"{WIRING} {path}#{number}")
 
     @property
     def step(self) -> int | None:
@@ -196,10 +201,12 @@ class TraceWriter:
         self._parts.setdefault((stage, part), {})[tensor_name(entry)] = kept.copy() if kept is flat else kept
 
     def flush(self, stage: str, part: str) -> None:
-        """Write one finished part to disk and forget its tensors, so that memory holds one part at a time."""
+        """Write one finished part to disk and forget its tensors, so that memory holds one part at a time; what is
+        added to it later joins them."""
         if (stage, part) in self._parts:
             path = self.folder / file_name(stage, part)
-            save_file(self._parts.pop((stage, part)), path)
+            before = load_file(path) if path.name in self._digests else {}
+            save_file(before | self._parts.pop((stage, part)), path)
             self._digests[path.name] = sha256(path)
 
     def close(self) -> None:
@@ -281,9 +288,17 @@ class Trace:
 
     def select(self, stage: RecordedStage, part: str | None = None) -> Iterator[Entry]:
         """The entries of a stage (and part) in execution order."""
+        if part is None:
+            yield from (entry for entry in self.entries.values() if entry.stage == stage)
+        else:
+            yield from self._by_part.get((stage, part), ())
+
+    @cached_property
+    def _by_part(self) -> dict[tuple[str, str], list[Entry]]:
+        found: dict[tuple[str, str], list[Entry]] = {}
         for entry in self.entries.values():
-            if entry.stage == stage and part in (None, entry.part):
-                yield entry
+            found.setdefault((entry.stage, entry.part), []).append(entry)
+        return found
 
 
 def file_name(stage: str, part: str) -> str:

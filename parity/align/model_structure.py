@@ -68,7 +68,7 @@ class Watch:
         return self._numbers.setdefault(digest, len(self._numbers))
 
 
-def flat(value: Any, kind: type) -> list[Any]:
+def flat(value: Any, kind: type | tuple[type, ...]) -> list[Any]:
     """The tensors (objects of `kind`) in a nest of tuples, lists and dicts, in order."""
     if isinstance(value, kind):
         return [value]

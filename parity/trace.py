@@ -213,8 +213,8 @@ class TraceWriter:
         """Write what is left, then trace.json last: a folder without it is not a trace."""
         for stage, part in list(self._parts):
             self.flush(stage, part)
-        entries = [asdict(entry) for entry in self._entries]
-        text = json.dumps({"format": FORMAT, **self.about, "files": self._digests, "entries": entries}, indent=1)
+        entries = [vars(entry) for entry in self._entries]
+        text = json.dumps({"format": FORMAT, **self.about, "files": self._digests, "entries": entries})
         partial = self.folder / "trace.json.partial"
         partial.write_text(text, encoding="utf-8")
         partial.replace(self.folder / "trace.json")

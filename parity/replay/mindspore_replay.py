@@ -115,11 +115,12 @@ def replay(
     outcome.by_parts = [each for each in waits if each not in outcome.left_out]
 
     def run(chosen: Sequence[Call]) -> None:
-        for i, call in enumerate(chosen, 1):
-            progress(f"MindSpore: module {i} of {len(chosen)} alone", done=i - 1, total=len(chosen))
-            with fixed(net, Draws(1), torch_paths) as draws:
+        with fixed(net, Draws(1), torch_paths) as draws:
+            for i, call in enumerate(chosen, 1):
+                progress(f"MindSpore: module {i} of {len(chosen)} alone", done=i - 1, total=len(chosen))
+                draws.restart()
                 _run_alone(runner, call, outcome, writer)
-            outcome.notes |= {draw.name: SHARED_DRAWS for draw in draws.taken}
+                outcome.notes |= {draw.name: SHARED_DRAWS for draw in draws.taken}
 
     def close() -> None:
         writer.about = {**writer.about, **outcome.head()}
@@ -128,7 +129,8 @@ def replay(
     run([call for call in calls if call.label not in outcome.left_out and call.label not in outcome.by_parts])
     if {"forward", "gradients"} & {*narrowing.stages}:
         progress("MindSpore: how the modules are wired")
-        record_wiring(runner, outcome, writer, lambda: fixed(net, Draws(1), torch_paths))
+        with fixed(net, Draws(1), torch_paths) as draws:
+            record_wiring(runner, outcome, writer, draws)
     close()
     if needed is None:
         return
@@ -164,11 +166,11 @@ def _write_sides(runner: Alone, part: Part, writer: TraceWriter) -> None:
     writer.flush(SIDES_STAGE, part)
 
 
-def record_wiring(runner: Alone, outcome: Outcome, writer: TraceWriter, drawing: Callable[[], Any]) -> None:
+def record_wiring(runner: Alone, outcome: Outcome, writer: TraceWriter, draws: Draws) -> None:
     """Record what each container computes itself, from the outermost in; fills `errors` and `wired` of `outcome`.
 
     A Cell that the net calls more or less often than torch's calls the module keeps its own output: which of its calls
-    is which cannot be told. drawing: fixes what draws in the wiring of one.
+    is which cannot be told. draws: what draws takes, from the first number on in each of them.
     """
     recording = runner.recording
     got: dict[str, Given] = {}  # what the Cells of containers got from the ones around them
@@ -177,8 +179,7 @@ def record_wiring(runner: Alone, outcome: Outcome, writer: TraceWriter, drawing:
         wired = call.path in runner.cells and not (call.path in outcome.unwired and call.caller)
         if not inner or call.strays or not wired or not any(outcome.asked(one.label, call.label) for one in inner):
             continue
-        with drawing():
-            found, ways = _wired(runner, call, inner, got.pop(call.label, None), outcome)
+        found, ways = _wired(runner, call, inner, got.pop(call.label, None), outcome, draws)
         assert runner.seams is not None
         got |= {name: given for name, given in runner.seams.got.items() if name in recording.made_by}
         outcome.wired[call.label] = ways
@@ -190,10 +191,11 @@ def record_wiring(runner: Alone, outcome: Outcome, writer: TraceWriter, drawing:
 
 
 def _wired(
-    runner: Alone, call: Call, inner: Sequence[Call], own: Given | None, outcome: Outcome
+    runner: Alone, call: Call, inner: Sequence[Call], own: Given | None, outcome: Outcome, draws: Draws
 ) -> tuple[list[Wired], str]:
     """What a container computes itself, and whether in both directions; own: what its Cell got in the net."""
     differentiates = any(gradient is not None for gradient in call.gradients)
+    draws.restart()
     try:
         found = runner.wired(call, inner, backward=differentiates)
         whole = differentiates and not runner.trouble and runner.seams is not None and not runner.seams.uneven
@@ -204,6 +206,7 @@ def _wired(
         own = None if own is None else _by_itself(own)
     except Exception:  # maybe only what differentiates it fails
         own = None
+    draws.restart()
     try:
         return runner.wired(call, inner, own, backward=False), FORWARD
     except Exception as error:

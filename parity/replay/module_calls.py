@@ -126,7 +126,7 @@ class Writer:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._there: set[str] = set()
+        self.there: set[str] = set()
         folder.mkdir(parents=True, exist_ok=True)
 
     def store(self, array: np.ndarray, needs_grad: bool = False) -> Stored:
@@ -135,9 +135,9 @@ class Writer:
             raise ValueError(f"{array.dtype} tensors cannot be kept")
         array = np.ascontiguousarray(array).reshape(array.shape)  # ascontiguousarray makes a scalar one-dimensional
         name = digest(array)
-        if name not in self._there:
+        if name not in self.there:
             np.save(self.folder / f"{name}.npy", array, allow_pickle=False)
-            self._there.add(name)
+            self.there.add(name)
         return Stored(name, tuple(array.shape), str(array.dtype), needs_grad)
 
     def close(self, modules: list[Module], calls: list[Call], about: dict[str, Any]) -> None:
@@ -149,7 +149,7 @@ class Writer:
             "calls": [{key: encoded(value) for key, value in vars(call).items()} for call in calls],
         }
         partial = self.folder / f"{FILE}.partial"
-        partial.write_text(json.dumps(document, indent=1), encoding="utf-8")
+        partial.write_text(json.dumps(document), encoding="utf-8")
         partial.replace(self.folder / FILE)
 
 
@@ -161,7 +161,7 @@ class Recording:
     modules: dict[str, Module]
     calls: dict[str, Call]  # by label, in the order in which they began
     about: dict[str, Any]
-    _verified: set[str] = field(default_factory=set)
+    verified: set[str] = field(default_factory=set)  # the files that are known to be what they are named for
 
     @classmethod
     def open(cls, folder: Path) -> Recording:
@@ -189,10 +189,10 @@ class Recording:
             raise BadTrace(f"{path}: cannot be read: {' '.join(str(error).split())[:300]}") from error
         if (array.shape, str(array.dtype)) != (stored.shape, stored.dtype):
             raise BadTrace(f"{path}: is {array.dtype} {list(array.shape)}, not {stored.dtype} {list(stored.shape)}")
-        if stored.file not in self._verified:
+        if stored.file not in self.verified:
             if digest(array) != stored.file:
                 raise BadTrace(f"{path}: is damaged: its content is not what it is named for")
-            self._verified.add(stored.file)
+            self.verified.add(stored.file)
         return array
 
     @property
@@ -391,9 +391,9 @@ def rebuilt(value: Value, tensor: Callable[[Stored], Any], packed: Callable[[Any
 
 def digest(array: np.ndarray) -> str:
     """32 hexadecimal digits that tell contiguous tensors apart by dtype, shape and content."""
-    found = hashlib.blake2b(f"{array.dtype}{array.shape}".encode(), digest_size=16)
+    found = hashlib.sha256(f"{array.dtype}{array.shape}".encode())  # which processors have instructions for
     found.update(array.reshape(-1).view(np.uint8).data)
-    return found.hexdigest()
+    return found.hexdigest()[:32]
 
 
 def encoded(value: Value) -> Any:

@@ -77,7 +77,8 @@ class Alone:
         self.channels_last = channels_last
         self.model = model_in_layout(copy.deepcopy(model).to(device, dtype), channels_last=channels_last).train()
         self.modules = dict(self.model.named_modules())
-        self._start = {name: buffer.clone() for name, buffer in self.model.named_buffers()}
+        buffers = self.model.named_buffers(remove_duplicate=False)
+        self._start = {name: buffer.clone() for name, buffer in buffers}
 
     def run(self, call: Call, sides: KinkSides | None = None) -> list[Computed]:
         """(stage, tensor name, array) of everything that one call gives: outputs, gradients, changes of buffers.
@@ -85,7 +86,7 @@ class Alone:
         A gradient that does not reach a parameter or an input is zero, as MindSpore has it.
         """
         module = self.modules[call.path]
-        self.restore()
+        self.restore(call.path)
         given = {stored.file: self.tensor(stored) for stored in call.inputs}
         passed = {file: leaf.clone() for file, leaf in given.items()}  # a module may overwrite its inputs
         with taking(sides, module) if sides is not None else nullcontext():
@@ -163,7 +164,7 @@ class Alone:
 
             return forward
 
-        self.restore()
+        self.restore(call.path)
         given = {
             stored.file: self.fresh(stored).requires_grad_(stored.needs_grad and backward) for stored in call.inputs
         }
@@ -224,11 +225,11 @@ class Alone:
             tensor = tensor.to(self.dtype)
         return in_layout(tensor, channels_last=self.channels_last).requires_grad_(stored.needs_grad)
 
-    def restore(self) -> None:
-        """Put the buffers back to where they started."""
+    def restore(self, path: str) -> None:
+        """Put the buffers inside a module back to where they started."""
         with torch.no_grad():
-            for name, buffer in self.model.named_buffers():
-                buffer.copy_(self._start[name])
+            for name, buffer in self.modules[path].named_buffers():
+                buffer.copy_(self._start[f"{path}.{name}" if path else name])
 
 
 class _Seam(torch.autograd.Function):
@@ -297,9 +298,8 @@ def record(
     model.zero_grad(set_to_none=True)
     calls = recorder.calls()
     modules = _tree(model, crossing, recorder.used)
-    checked = Alone(
-        Recording(folder, {m.path: m for m in modules}, {c.label: c for c in calls}, {}), model, torch.float32
-    )
+    written = Recording(folder, {m.path: m for m in modules}, {c.label: c for c in calls}, {}, recorder.writer.there)
+    checked = Alone(written, model, torch.float32)
     recorder.writer.close(modules, [replace(call, strays=_strays(checked, call)) for call in calls], about)
 
 
@@ -536,19 +536,13 @@ def replay(
             runner = Alone(recording, model, dtype, device, channels_last=variant % 2 == 1)
             head = {**about(dtype, device), FAILED: {}}
             writer = writers.setdefault(name, TraceWriter(folder / replayed(name), head, sample))
-            for call in calls:
-                if call.label in theirs.left_out:
-                    continue
-                try:
-                    with fixed(runner.model, Draws(1), theirs.cells):
-                        found = runner.run(call, KinkSides.of(mindspore, Part.of_call(call.path, call.number)))
-                except Exception as error:  # the other modules are worth their verdicts
-                    writer.about[FAILED][call.label] = one_line(error)
-                    continue
-                for stage, tensor, array in found:
-                    writer.add(stage, ALONE, f"{call.label} {tensor}", array, module=recording.modules[call.path].kind)
-            for call in recording.calls.values() if wires else ():
-                _wire(runner, call, mindspore, theirs, writer)
+            with fixed(runner.model, Draws(1), theirs.cells) as draws:
+                for call in calls:
+                    draws.restart()
+                    _run_alone(runner, call, mindspore, theirs, writer)
+                for call in recording.calls.values() if wires else ():
+                    draws.restart()
+                    _wire(runner, call, mindspore, theirs, writer)
             writer.close()
 
     calls = list(recording.calls.values())
@@ -559,6 +553,20 @@ def replay(
     labels = needed()
     if labels:
         run([call for call in calls if call.label in labels], wires=False)
+
+
+def _run_alone(runner: Alone, call: Call, mindspore: Trace, theirs: Outcome, writer: TraceWriter) -> None:
+    """Record one call by itself, where MindSpore's side has it too, or what torch raised."""
+    if call.label in theirs.left_out:
+        return
+    try:
+        found = runner.run(call, KinkSides.of(mindspore, Part.of_call(call.path, call.number)))
+    except Exception as error:  # the other modules are worth their verdicts
+        writer.about[FAILED][call.label] = one_line(error)
+        return
+    kind = runner.recording.modules[call.path].kind
+    for stage, tensor, array in found:
+        writer.add(stage, ALONE, f"{call.label} {tensor}", array, module=kind)
 
 
 def _wire(runner: Alone, call: Call, mindspore: Trace, theirs: Outcome, writer: TraceWriter) -> None:
@@ -572,7 +580,6 @@ def _wire(runner: Alone, call: Call, mindspore: Trace, theirs: Outcome, writer: 
             kind = runner.recording.modules[parse_label(name)[0]].kind
             writer.add(stage, WIRING, f"{name} {tensor}", array, module=kind)
 
-    with fixed(runner.model, Draws(1), theirs.cells):
-        sides = KinkSides.of(mindspore, Part.of_wiring(call.path, call.number))
-        inner = runner.recording.handed_on(call, theirs.unwired)
-        runner.wired(call, inner, sides, keep, backward=ways == BOTH_WAYS)
+    sides = KinkSides.of(mindspore, Part.of_wiring(call.path, call.number))
+    inner = runner.recording.handed_on(call, theirs.unwired)
+    runner.wired(call, inner, sides, keep, backward=ways == BOTH_WAYS)

@@ -189,12 +189,17 @@ NOTED = 5  # notes on modules that a report spells out
 
 
 def report(
-    recipe_file: Path, options: ParityJob, digests: tuple[str, str | None] | None = None, sides: Sides = SIDES
+    recipe_file: Path,
+    options: ParityJob,
+    digests: tuple[str, str | None] | None = None,
+    sides: Sides = SIDES,
+    replayed: Sequence[Finding] | None = None,
 ) -> Report:
     """Compare the traces that lie in options.folder.
 
     digests: of the recipe and its checkpoint, as they were noted; None: they are taken of the files. sides: what the
-    reference and the other are called; where they are not torch and MindSpore, the report proves no port.
+    reference and the other are called; where they are not torch and MindSpore, the report proves no port. replayed:
+    what is known already of all that ran alone.
     """
     traces = Traces.load(options.folder, sides)
     on = [Device.of(trace.about, trace.folder) for trace in (traces.alone[1], traces.mindspore)]
@@ -202,7 +207,7 @@ def report(
     versions: dict[str, str] = {**traces.alone[0].about["versions"], **traces.mindspore.about["versions"]}
     narrowing = options.narrowing
     alignment = read_alignment(options)
-    findings, unjudged, draws = _findings(traces, options, alignment)
+    findings, unjudged, draws = _findings(traces, options, alignment, replayed)
     modules = module_verdicts(options.folder, findings)
     alone = bool(modules) or not any(stage in narrowing.stages for stage in ("forward", "gradients", "update"))
     amp = options.recipe.amp
@@ -259,10 +264,12 @@ def report(
     return found
 
 
-def _findings(traces: Traces, options: ParityJob, alignment: Alignment) -> tuple[list[Finding], list[str], Compared]:
+def _findings(
+    traces: Traces, options: ParityJob, alignment: Alignment, replayed: Sequence[Finding] | None = None
+) -> tuple[list[Finding], list[str], Compared]:
     """What is found of every tensor, notes on what is not judged, and what is known of draws."""
     narrowing = options.narrowing
-    findings = compare(traces, narrowing)
+    findings = compare(traces, narrowing, replayed)
     if not alignment.identity:  # a recipe's own two nets are cut alike, and nothing excuses their modules
         findings = unlike.explained(inside_what_agrees(built_otherwise(findings)), alignment)
     findings, unjudged = of_both_steps(findings, traces) if alignment.scope.own_step else (findings, [])

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..input_files import read_json, typed
-from .compare import Traces, compare
+from .compare import Traces, compare_replayed
 from .options import Narrowing
 from .replay.module_calls import (
     BOTH_WAYS,
@@ -32,18 +32,20 @@ RAN = "containers-ran"  # empty, there once they have in MindSpore
 CERTAIN = (Unjudged.STORAGE, Unjudged.ZERO_GRADIENT)  # why a tensor has no verdict beside others that have
 
 
-def choose(folder: Path, narrowing: Narrowing) -> None:
-    """Judge what ran alone so far, and leave FILE. Raises BadTrace."""
+def choose(folder: Path, narrowing: Narrowing) -> list[Finding] | None:
+    """Judge what ran alone so far, and leave FILE; what was found, or None where more will run. Raises BadTrace."""
     traces = Traces.load(folder)
     assert traces.mindspore_replayed is not None
     recording, outcome = Recording.open(folder / FOLDER), Outcome.of(traces.mindspore_replayed)
-    findings = compare(traces, narrowing, replayed=True)
+    findings = compare_replayed(traces, narrowing)
     suspect = {*_unjudged(recording, outcome), *_differing(recording, findings)}
     suspect |= {label for trace in traces.replayed for label in failed(trace)}
     around = {name for label in suspect for name in recording.around(label)}
+    labels = [label for label in outcome.by_parts if label in around]
     partial = folder / f"{FILE}.partial"
-    partial.write_text(json.dumps([label for label in outcome.by_parts if label in around]), encoding="utf-8")
+    partial.write_text(json.dumps(labels), encoding="utf-8")
     partial.replace(folder / FILE)
+    return None if labels else findings
 
 
 def chosen(file: Path) -> list[str]:

@@ -18,7 +18,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -261,30 +261,35 @@ class Trace:
             raise BadTrace(f"{folder / 'trace.json'}: has no digests of its tensor files")
         self._digests: dict[str, str] = digests
         self.about: dict[str, Any] = printable_values(document)
-        self._files: dict[str, Any] = {}
+        self._files: dict[tuple[str, str], Any] = {}
 
     def array(self, key: Key) -> np.ndarray:
         """The recorded elements of one tensor, flat. Raises BadTrace when they are missing or damaged: a tensor file is
         held against its digest when it is opened."""
         entry = self.entries[key]
-        path = self.folder / file_name(entry.stage, entry.part)
+        at = entry.stage, entry.part
         try:
-            if path.name not in self._files:
-                if sha256(path) != self._digests.get(path.name):
-                    raise ValueError("the file is not the one that was recorded: its SHA-256 differs")
-                with open_regular(path) as file:
-                    read_header(file, path.name)  # whose checks safetensors does not make all
-                self._files[path.name] = safe_open(path, framework="numpy")
-            found: np.ndarray = self._files[path.name].get_tensor(tensor_name(entry))
+            if at not in self._files:
+                self._files[at] = self._opened(self.folder / file_name(*at))
+            found: np.ndarray = self._files[at].get_tensor(tensor_name(entry))
         except (OSError, SafetensorError, TypeError, ValueError, BadCheckpoint) as error:
+            path = self.folder / file_name(*at)
             raise BadTrace(f"{path}: {tensor_name(entry)}: {' '.join(str(error).split())[:300]}") from error
         elements = math.prod(entry.shape)
-        if str(found.dtype) != entry.dtype or (found.size >= elements if entry.sampled else found.size != elements):
+        fits = found.size < elements if entry.sampled else found.size == elements
+        if _name_of(found.dtype) != entry.dtype or not fits:
             raise BadTrace(
-                f"{path}: {tensor_name(entry)}: {found.size} {found.dtype} elements do not fit what trace.json says: "
-                f"{entry.dtype} {list(entry.shape)}"
+                f"{self.folder / file_name(*at)}: {tensor_name(entry)}: {found.size} {found.dtype} elements do not fit "
+                f"what trace.json says: {entry.dtype} {list(entry.shape)}"
             )
         return found.reshape(-1)
+
+    def _opened(self, path: Path) -> Any:
+        if sha256(path) != self._digests.get(path.name):
+            raise ValueError("the file is not the one that was recorded: its SHA-256 differs")
+        with open_regular(path) as file:
+            read_header(file, path.name)  # whose checks safetensors does not make all
+        return safe_open(path, framework="numpy")
 
     def select(self, stage: RecordedStage, part: str | None = None) -> Iterator[Entry]:
         """The entries of a stage (and part) in execution order."""
@@ -299,6 +304,11 @@ class Trace:
         for entry in self.entries.values():
             found.setdefault((entry.stage, entry.part), []).append(entry)
         return found
+
+
+@cache
+def _name_of(dtype: np.dtype[Any]) -> str:
+    return str(dtype)  # which NumPy makes anew each time, of many small ones
 
 
 def file_name(stage: str, part: str) -> str:

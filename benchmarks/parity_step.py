@@ -80,10 +80,8 @@ def main() -> None:
     print(f"| parity-step (exit {code}) | {wall:.1f} | {cpu:.1f} | {memory} |")
     bare = torch[0] + mindspore[0]
     of_cpu = cpu / (torch[1] + mindspore[1])
-    print(
-        f"\nparity-step takes {wall / bare:.2f} times the bare steps ({bare:.1f} s), {of_cpu:.2f} times their CPU seconds;"
-    )
-    print(f"the target is at most 1.5. {_judged(report)}\n")
+    print(f"\nparity-step takes {wall / bare:.2f} times the bare steps ({bare:.1f} s), {of_cpu:.2f} times their CPU")
+    print(f"seconds; the target is at most 1.5. {_judged(report)}\n")
     print("| stage | tensors | ratio: median | 95th percentile | largest | largest error |\n|---|---|---|---|---|---|")
     for stage in report["stages"]:
         findings = [f for f in report["findings"] if f["stage"] == stage["stage"]]
@@ -104,8 +102,8 @@ def _judged(report: dict[str, Any]) -> str:
     wiring = sum(finding["part"] == "wiring" for finding in report["findings"])
     parts = sum(module["by_parts"] for module in report["modules"])
     return (
-        f"It judged {len(report['findings'])} tensors; {len(alone)} calls of modules ran alone, {parts} containers were "
-        f"judged by their parts, and {wiring} of the tensors are of what these compute themselves."
+        f"It judged {len(report['findings'])} tensors; {len(alone)} calls of modules ran alone, {parts} containers "
+        f"were judged by their parts, and {wiring} of the tensors are of what containers compute themselves."
     )
 
 

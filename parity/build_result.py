@@ -35,7 +35,7 @@ from .graph_mode import GRAPH, Compiled, judge_compiled
 from .job import ParityJob
 from .options import STAGES
 from .record import resume
-from .replay.module_calls import CHAINED, FOLDER, Module, Outcome, Recording, comes_from_around, parse_label
+from .replay.module_calls import CHAINED, FOLDER, Module, Outcome, Recording, comes_from_around, parse_label, relative
 from .result import Finding, MadeWith, ModuleVerdict, Report
 from .run_folder import FINE_TUNED, IMPORT, MINDSPORE, MINDSPORE_REPLAY, REDUCER, RUNS_TWICE, SCOPE, torch_runs
 from .trace import ALONE, GIVEN_GRADIENTS, REDUCED_GRADIENTS, WIRING, Entry, Trace
@@ -523,7 +523,9 @@ def module_verdicts(folder: Path, findings: Iterable[Finding]) -> list[ModuleVer
             alone.setdefault(parse_label(called)[0], []).append(finding)
         elif finding.part == WIRING:
             at = _giver(recording, outcome, called) if comes_from_around(tensor) else parse_label(called)[0]
-            wiring.setdefault(at, []).append(finding)
+            # what runs as it is in a container's wiring may be the one that hands back another gradient
+            as_it_is = finding.stage == "gradients" and any(relative(path, at) for path in outcome.unwired)
+            (alone if as_it_is else wiring).setdefault(at, []).append(finding)
     failing = {path for family in (alone, wiring) for path, found in family.items() if _failed(found)}
     asked = {call.path for call in recording.calls.values() if outcome.asked(call.label)}
     order: dict[str, int] = {}

@@ -50,8 +50,7 @@ from ..align.mindspore_user_model import (  # noqa: E402
 from ..align.user_model import Paired  # noqa: E402
 from ..graph_mode import AGAIN, FAILED, GRAPH, UNFIXED, UNSEEN  # noqa: E402
 from ..job import ParityJob, batch_file, recipe_of  # noqa: E402
-from ..replay.mindspore_arguments import remember_arguments  # noqa: E402
-from ..replay.mindspore_replay import replay  # noqa: E402
+from ..replay.mindspore_replay import remember_arguments, replay  # noqa: E402
 from ..replay.module_calls import FILE as RECORDING  # noqa: E402
 from ..replay.module_calls import FOLDER as REPLAY  # noqa: E402
 from ..run_folder import CHECKPOINT, INPUTS, MINDSPORE, MINDSPORE_REPLAY  # noqa: E402

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 DEFAULT = HERE.parent / "recipes" / "resnet50.yaml"
@@ -78,7 +79,9 @@ def main() -> None:
     memory = ", ".join(f"{name} {peak:.0f}" for name, peak in peaks.items())
     print(f"| parity-step (exit {code}) | {wall:.1f} | {cpu:.1f} | {memory} |")
     bare = torch[0] + mindspore[0]
-    print(f"\nparity-step takes {wall / bare:.2f} times the bare steps ({bare:.1f} s); the target is at most 1.5.\n")
+    of_cpu = cpu / (torch[1] + mindspore[1])
+    print(f"\nparity-step takes {wall / bare:.2f} times the bare steps ({bare:.1f} s), {of_cpu:.2f} times their CPU")
+    print(f"seconds; the target is at most 1.5. {_judged(report)}\n")
     print("| stage | tensors | ratio: median | 95th percentile | largest | largest error |\n|---|---|---|---|---|---|")
     for stage in report["stages"]:
         findings = [f for f in report["findings"] if f["stage"] == stage["stage"]]
@@ -91,6 +94,17 @@ def main() -> None:
         print(f"| {stage['stage']} | {len(findings)} | {shown} |")
     print("\n" + "\n".join(f"{note}." for note in report["notes"]))
     sys.exit(code)
+
+
+def _judged(report: dict[str, Any]) -> str:
+    """How many tensors were judged, and how many calls of modules by what."""
+    alone = {finding["name"].rpartition(" ")[0] for finding in report["findings"] if finding["part"] == "alone"}
+    wiring = sum(finding["part"] == "wiring" for finding in report["findings"])
+    parts = sum(module["by_parts"] for module in report["modules"])
+    return (
+        f"It judged {len(report['findings'])} tensors; {len(alone)} calls of modules ran alone, {parts} containers "
+        f"were judged by their parts, and {wiring} of the tensors are of what containers compute themselves."
+    )
 
 
 def _processor() -> str:

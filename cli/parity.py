@@ -37,9 +37,9 @@ def parity_step(recipe: Path | None, **options: Any) -> None:
     own optimizer, loss scale and moving average, MindSpore as `train --continue-from` does. The learning rate and the
     other options of the optimizer are then the checkpoint's, and a recipe that says others fails.
 
-    Six stages are judged: data, init, forward, loss, gradients, update. Every module also runs alone on torch's inputs
-    and gradients, so that each fault is found where it is, and causes are looked for. Of a tensor above 65,536 elements
-    a stratified sample is compared, unless --thorough.
+    Six stages are judged: data, init, forward, loss, gradients, update. Every layer also runs alone on torch's inputs
+    and gradients, and every container with torch's outputs of the modules in it, so that each fault is found where it
+    is, and causes are looked for. Of a tensor above 65,536 elements a stratified sample is compared, unless --thorough.
 
     With --stages and --modules only what these need is run, and only their tensors are judged: good for finding a
     fault, no proof of the step. The verdict says what was left out, and `train --parity-report` does not take it.

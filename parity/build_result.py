@@ -35,7 +35,7 @@ from .graph_mode import GRAPH, Compiled, judge_compiled
 from .job import ParityJob
 from .options import STAGES
 from .record import resume
-from .replay.module_calls import CHAINED, FOLDER, Module, Outcome, Recording, parse_label
+from .replay.module_calls import CHAINED, FOLDER, Module, Outcome, Recording, comes_from_around, parse_label, relative
 from .result import Finding, MadeWith, ModuleVerdict, Report
 from .run_folder import FINE_TUNED, IMPORT, MINDSPORE, MINDSPORE_REPLAY, REDUCER, RUNS_TWICE, SCOPE, torch_runs
 from .trace import ALONE, GIVEN_GRADIENTS, REDUCED_GRADIENTS, WIRING, Entry, Trace
@@ -73,7 +73,7 @@ def inside_what_agrees(findings: Sequence[Finding]) -> list[Finding]:
     def excused(finding: Finding, path: str) -> Finding:
         above = [path[:end] for end, letter in enumerate(path) if letter == "."]
         # what a module hands on is inside it, and what reaches it is not
-        above += [path] if finding.part == WIRING and not _tensor(finding).startswith("input") else []
+        above += [path] if finding.part == WIRING and not comes_from_around(_tensor(finding)) else []
         around = next((each for each in above if each in limits), None)
         if finding.verdict is not Verdict.FAIL or around is None:
             return finding
@@ -189,12 +189,17 @@ NOTED = 5  # notes on modules that a report spells out
 
 
 def report(
-    recipe_file: Path, options: ParityJob, digests: tuple[str, str | None] | None = None, sides: Sides = SIDES
+    recipe_file: Path,
+    options: ParityJob,
+    digests: tuple[str, str | None] | None = None,
+    sides: Sides = SIDES,
+    replayed: Sequence[Finding] | None = None,
 ) -> Report:
     """Compare the traces that lie in options.folder.
 
     digests: of the recipe and its checkpoint, as they were noted; None: they are taken of the files. sides: what the
-    reference and the other are called; where they are not torch and MindSpore, the report proves no port.
+    reference and the other are called; where they are not torch and MindSpore, the report proves no port. replayed:
+    what is known already of all that ran alone.
     """
     traces = Traces.load(options.folder, sides)
     on = [Device.of(trace.about, trace.folder) for trace in (traces.alone[1], traces.mindspore)]
@@ -202,7 +207,7 @@ def report(
     versions: dict[str, str] = {**traces.alone[0].about["versions"], **traces.mindspore.about["versions"]}
     narrowing = options.narrowing
     alignment = read_alignment(options)
-    findings, unjudged, draws = _findings(traces, options, alignment)
+    findings, unjudged, draws = _findings(traces, options, alignment, replayed)
     modules = module_verdicts(options.folder, findings)
     alone = bool(modules) or not any(stage in narrowing.stages for stage in ("forward", "gradients", "update"))
     amp = options.recipe.amp
@@ -259,10 +264,12 @@ def report(
     return found
 
 
-def _findings(traces: Traces, options: ParityJob, alignment: Alignment) -> tuple[list[Finding], list[str], Compared]:
+def _findings(
+    traces: Traces, options: ParityJob, alignment: Alignment, replayed: Sequence[Finding] | None = None
+) -> tuple[list[Finding], list[str], Compared]:
     """What is found of every tensor, notes on what is not judged, and what is known of draws."""
     narrowing = options.narrowing
-    findings = compare(traces, narrowing)
+    findings = compare(traces, narrowing, replayed)
     if not alignment.identity:  # a recipe's own two nets are cut alike, and nothing excuses their modules
         findings = unlike.explained(inside_what_agrees(built_otherwise(findings)), alignment)
     findings, unjudged = of_both_steps(findings, traces) if alignment.scope.own_step else (findings, [])
@@ -441,12 +448,18 @@ def _notes(kinks: dict[str, list[int]]) -> list[str]:
     return notes
 
 
+BY_PARTS = "every module in them alone, and what they compute between these, forward and backward"
+
+
 def _about_modules(modules: list[ModuleVerdict], half: bool) -> list[str]:
     """What to know of the modules that ran alone."""
     noted = [module for module in modules if module.note]
     found = [f"{module.name or '(model)'}: {module.note}" for module in noted[:NOTED]]
     if len(noted) > NOTED:
         found.append(f"{len(noted) - NOTED} more modules have a note of this kind; --json FILE has all")
+    parts = sum(module.by_parts for module in modules)
+    if parts:
+        found.append(f"{parts} containers are judged by their parts: {BY_PARTS}; --thorough runs them alone too")
     if modules and half:
         found.append("modules ran alone in float32; the step itself in the recipe's precision")
     return found
@@ -509,8 +522,10 @@ def module_verdicts(folder: Path, findings: Iterable[Finding]) -> list[ModuleVer
         if finding.part == ALONE:
             alone.setdefault(parse_label(called)[0], []).append(finding)
         elif finding.part == WIRING:
-            at = _giver(recording, outcome, called) if tensor.startswith("input") else parse_label(called)[0]
-            wiring.setdefault(at, []).append(finding)
+            at = _giver(recording, outcome, called) if comes_from_around(tensor) else parse_label(called)[0]
+            # what runs as it is in a container's wiring may be the one that hands back another gradient
+            as_it_is = finding.stage == "gradients" and any(relative(path, at) for path in outcome.unwired)
+            (alone if as_it_is else wiring).setdefault(at, []).append(finding)
     failing = {path for family in (alone, wiring) for path, found in family.items() if _failed(found)}
     asked = {call.path for call in recording.calls.values() if outcome.asked(call.label)}
     order: dict[str, int] = {}
@@ -549,11 +564,13 @@ def _verdict(
     found = [*alone, *wiring]
     path, inside = module.path, [each.path for each in recording.inside(module.path) if each.path != module.path]
     first = next((f for f in found if f.verdict is Verdict.FAIL), None)
+    by_parts = not alone and any(parse_label(name)[0] == path for name in outcome.by_parts)
     if first is not None:
         verdict = Verdict.FAIL
     else:
-        passed = sum(f.verdict is Verdict.PASS for f in alone)
-        verdict = Verdict.PASS if alone and 2 * passed >= len(alone) else Verdict.NONE
+        judged = wiring if by_parts else alone
+        passed = sum(f.verdict is Verdict.PASS for f in judged)
+        verdict = Verdict.PASS if judged and 2 * passed >= len(judged) else Verdict.NONE
     ratios = [f.ratio for f in found if f.ratio is not None]
     reasons = [why for name, why in outcome.left_out.items() if parse_label(name)[0] == path]
     notes = [f"did not run alone: {reasons[0]}"] if reasons else []
@@ -572,6 +589,7 @@ def _verdict(
         max(ratios, default=None),
         f"{first.place}: {first.why}" if first else "",
         "; ".join(notes),
+        by_parts,
     )
 
 

@@ -102,9 +102,21 @@ class _Family:
 
 
 @np.errstate(invalid="ignore", over="ignore")  # a damaged trace may hold any bits; what is not finite never passes
-def compare(traces: Traces, narrowing: Narrowing = WHOLE) -> list[Finding]:
+def compare(traces: Traces, narrowing: Narrowing = WHOLE, replayed: Sequence[Finding] | None = None) -> list[Finding]:
     """Judge every tensor that any side recorded, of those that are to be judged; the findings come by stage and in
-    execution order."""
+    execution order. replayed: what `compare_replayed` found, where all that ran alone had by then."""
+    if replayed is None:
+        return _compared(traces, traces.families, narrowing)
+    return _in_order([*_compared(traces, traces.families[:2], narrowing), *replayed])
+
+
+@np.errstate(invalid="ignore", over="ignore")
+def compare_replayed(traces: Traces, narrowing: Narrowing = WHOLE) -> list[Finding]:
+    """Judge what modules gave alone, and nothing else."""
+    return _compared(traces, traces.families[2:], narrowing)
+
+
+def _compared(traces: Traces, judged: Sequence[tuple[Sequence[Trace], Trace]], narrowing: Narrowing) -> list[Finding]:
     families = [
         _Family(
             torch,
@@ -113,13 +125,12 @@ def compare(traces: Traces, narrowing: Narrowing = WHOLE) -> list[Finding]:
             Failures.of(torch, mindspore),
             traces.sides,
         )
-        for torch, mindspore in traces.families
+        for torch, mindspore in judged
     ]
     expected = [(family, entry) for family, entry in _expected(families).values() if _judged(narrowing, entry)]
     findings = [_finding(family, entry) for family, entry in expected]
     known = {key for trace in traces.torch for key in trace.entries}
-    for theirs in traces.of_mindspore:
-        failures = next(family.failures for family in families if family.mindspore is theirs)
+    for theirs, failures in {id(each.mindspore): (each.mindspore, each.failures) for each in families}.values():
         for key, entry in theirs.entries.items():
             if key not in known and _judged(narrowing, entry):
                 only = f"only {traces.sides[1]} has this tensor; {traces.sides[0]} recorded none"
@@ -187,11 +198,12 @@ def _finding(of: _Family, entry: Entry) -> Finding:
     trouble = _not_alike(ours, theirs)
     if trouble:
         return Finding.of(entry, Verdict.FAIL, trouble)
-    subject, plain = mindspore.array(key), runs[0].array(key)
+    subject, arrays = mindspore.array(key), {id(t): t.array(key) for t in family if key in t.entries}
+    plain = arrays[id(runs[0])]
     torch_nonfinite = {trace.about.get("dtype"): n for trace in family if (n := _nonfinite(trace, key))}
-    own = [trace for trace in family if key in trace.entries]
-    finite = _finite_places([*own, mindspore], key)
-    if finite is None and torch_nonfinite and _finite_places(own, key) is not None:
+    own = [trace.entries[key] for trace in family if key in trace.entries]
+    finite = _finite_places([*own, theirs], [*arrays.values(), subject])
+    if finite is None and torch_nonfinite and _finite_places(own, [*arrays.values()]) is not None:
         return Finding.of(
             entry, Verdict.FAIL, f"{reference} has {ours.nonfinite} infinities, {other} not the same ones"
         )
@@ -203,12 +215,12 @@ def _finding(of: _Family, entry: Entry) -> Finding:
         return _exact(entry, ours, theirs, plain, subject)
     if key not in family[0].entries:
         return Finding.of(entry, Verdict.FAIL, f"{reference} recorded it in float32 only; the trace is damaged")
-    exact = family[0].array(key)
+    exact = arrays[id(family[0])]
     level = declared(mindspore, entry)
     if level is not None:
         verdict, why, error = image_verdict(exact, subject, level)
         return Finding.of(entry, verdict, why, error=error)
-    noisy = [trace.array(key) for trace in runs]
+    noisy = [arrays[id(trace)] for trace in runs]
     if not finite.all():
         exact, subject, noisy = exact[finite], subject[finite], [run[finite] for run in noisy]
         if not exact.size:
@@ -234,14 +246,13 @@ def _not_alike(ours: Entry, theirs: Entry) -> str:
     return ""
 
 
-def _finite_places(traces: Sequence[Trace], key: Key) -> np.ndarray | None:
-    """Where the recorded elements are finite, flat bool; None unless that is everywhere, or all traces have the same
+def _finite_places(entries: Sequence[Entry], arrays: Sequence[np.ndarray]) -> np.ndarray | None:
+    """Where the recorded elements are finite, flat bool; None unless that is everywhere, or all have the same
     infinities at the same places, as a mask of attention has."""
-    arrays = [trace.array(key) for trace in traces]
     finite: np.ndarray = np.isfinite(arrays[0])
-    if not any(trace.entries[key].nonfinite for trace in traces):
+    counts = {entry.nonfinite for entry in entries}
+    if counts == {0}:
         return finite
-    counts = {trace.entries[key].nonfinite for trace in traces}
     alike = all(np.array_equal(array[~finite], arrays[0][~finite]) for array in arrays)  # a NaN equals nothing
     alike = alike and all(bool(np.isfinite(array[finite]).all()) for array in arrays)
     return finite if alike and len(counts) == 1 else None

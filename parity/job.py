@@ -130,7 +130,8 @@ ENOUGH = 8  # images of a micro-batch that are as good a proof as hundreds, and 
 class ParityJob(StepOptions):
     """The recipe, the folder that all processes of the run share, and what to record; see StepOptions.
 
-    pair: the user's own models in place of the recipe's. alone: torch's side is recorded without MindSpore's.
+    pair: the user's own models in place of the recipe's. alone: torch's side is recorded without MindSpore's. together:
+    both sides are recorded at once, by processes whose parent judges what they record.
 
     Raises BadInput for a batch that the recipe's micro-batches do not divide, for a glob that matches no module of a
     model whose modules are known here, for a pair that is to go on from a checkpoint, and what StepOptions does.
@@ -140,6 +141,7 @@ class ParityJob(StepOptions):
     folder: Path
     pair: Pair | None = None
     alone: bool = False
+    together: bool = False
 
     def __post_init__(self) -> None:
         if self.batch is not None and (self.batch < 1 or self.batch % self.recipe.accumulate):
@@ -158,6 +160,11 @@ class ParityJob(StepOptions):
                 f"--continue-from goes on with the recipe's own models, not with {self.pair.torch}: prove its step "
                 "without it"
             )
+
+    @property
+    def chooses_containers(self) -> bool:
+        """Whether containers run alone only where their parts do not judge them."""
+        return self.together and self.replays and not self.thorough
 
     @property
     def torch_device(self) -> str:

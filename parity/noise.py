@@ -24,14 +24,25 @@ import numpy as np
 
 from ..mappings.row_reader import Fields, read_yaml
 from .replay.module_calls import state_name
-from .trace import ALONE, GIVEN_GRADIENTS, GIVEN_OVERFLOWS, GIVEN_WEIGHTS, Entry, Key, Part, RecordedStage, Trace
+from .trace import (
+    ALONE,
+    GIVEN_GRADIENTS,
+    GIVEN_OVERFLOWS,
+    GIVEN_WEIGHTS,
+    WIRING,
+    Entry,
+    Key,
+    Part,
+    RecordedStage,
+    Trace,
+)
 from .verdict import EPS32, FEW, ZERO
 
 
 def is_change(entry: Entry) -> bool:
     """Whether an entry is a difference from the starting weights, rather than a value."""
     part = entry.part
-    whole = (ALONE, GIVEN_GRADIENTS, GIVEN_OVERFLOWS, GIVEN_WEIGHTS)
+    whole = (ALONE, WIRING, GIVEN_GRADIENTS, GIVEN_OVERFLOWS, GIVEN_WEIGHTS)
     step = part.step is not None and part == Part.of_step(part.step)
     return entry.stage == "update" and (step or part.of_buffers or part in whole)
 
@@ -55,7 +66,7 @@ def is_of_a_step(entry: Entry) -> bool:
 
 def is_of_a_statistic(entry: Entry) -> bool:
     """Whether an entry is the change of a buffer: what a forward pass did to running statistics."""
-    return entry.stage == "update" and (entry.part == ALONE or entry.part.of_buffers)
+    return entry.stage == "update" and (entry.part.alone or entry.part.of_buffers)
 
 
 class UsualNoise:
@@ -100,7 +111,7 @@ class UsualNoise:
     def is_zero(self, entry: Entry) -> bool:
         """Whether the gradient that an entry is, or is made of, is zero in exact arithmetic: that of a bias before a
         norm, of a key's bias. In torch's float64 step it is nothing beside float32's rounding."""
-        of_alone = entry.stage == "gradients" and entry.part == ALONE and entry.name.endswith(GRADIENT)
+        of_alone = entry.stage == "gradients" and entry.part.alone and entry.name.endswith(GRADIENT)
         if not (of_alone or is_of_a_step(entry)):
             return False
         name = state_name(entry.name.removesuffix(GRADIENT)) if of_alone else entry.name
@@ -118,7 +129,7 @@ class UsualNoise:
         return float(np.linalg.norm(exact)) <= ZERO * noise
 
     def _start_of(self, entry: Entry) -> Entry | None:
-        name = state_name(entry.name) if entry.part == ALONE else entry.name
+        name = state_name(entry.name) if entry.part.alone else entry.name
         return self.start.entries.get(("init", "values", name, 0))
 
     def _median(self, stage: RecordedStage, part: str) -> float:

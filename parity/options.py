@@ -141,7 +141,9 @@ class StepOptions:
         Option("Judge only modules whose dotted name matches, and those in them; may be repeated.", metavar="GLOB"),
     ] = ()
     no_replay: Annotated[bool, Option("Do not run every module alone.")] = False
-    thorough: Annotated[bool, Option("Compare every element of every tensor, and 10 initial models.")] = False
+    thorough: Annotated[
+        bool, Option("Compare every element of every tensor, and 10 initial models, and run containers alone too.")
+    ] = False
     timeout: Annotated[
         float | None, Option("End a framework that says nothing for so long.", least=1, metavar="SECONDS")
     ] = None

@@ -132,7 +132,8 @@ class ModuleVerdict:
     name: dotted torch name ("" is the whole model); kind: torch class; mindspore: the Cell's path and class; verdict:
     of its own tensors alone; own: whether the fault is in this module itself rather than in a module inside it; depth:
     0 for the whole model; order: of execution; ratio: the largest over its tensors; note: what was made deterministic,
-    or why it could not run alone.
+    or why it could not run alone; by_parts: whether it is a container that did not run alone, for all that it calls
+    did, and what it computes itself was compared.
     """
 
     name: str
@@ -145,6 +146,7 @@ class ModuleVerdict:
     ratio: float | None = None
     why: str = ""
     note: str = ""
+    by_parts: bool = False
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from ..migrate.checkpoint.convert import convert
 from ..printable import quoted
 from ..workers.messages import BEGUN, COUNTED, DIVERGED, Event, OnMessage, Progress, Ready, State, ignore
 from ..workers.parent import Workers
-from . import run_folder
+from . import containers, run_folder
 from .align import model_structure
 from .align.match_layers import settle
 from .build_result import early_failure, report
@@ -154,26 +154,35 @@ def parity_step(
     when a framework's process stops early, what it raised, and what convert-ckpt raises for the starting weights.
     """
     began = time.monotonic()
+    job = replace(job, together=True)
     check_inputs(job.recipe, job.pair)
     claim(job.folder)
     if job.continue_from is not None:
         resume.prepare(job.continue_from, job.folder, job.recipe)
-    told = run_workers(job, {"torch": torch_worker, "MindSpore": mindspore_worker}, on_message)
+    seen = run_workers(job, {"torch": torch_worker, "MindSpore": mindspore_worker}, on_message)
     StepStarts(job.folder).remove()
     run_folder.write(recipe_file, job, "both")
     for framework in LAST_TRACE:
         on_message(framework, Progress("comparing"))
-    found = report(recipe_file, job)
-    if found.first_divergence is not None and not told:
+    found = report(recipe_file, job, replayed=seen.replayed)
+    if found.first_divergence is not None and not seen.told:
         on_message("torch", Event(DIVERGED, {"at": found.first_divergence.place}))
     if not job.no_diagnosis and not found.parity:
         found = _explained(job, found, on_message)
     return replace(found, seconds=time.monotonic() - began)
 
 
-def run_workers(job: ParityJob, commands: Mapping[str, Sequence[str]], on_message: OnMessage = ignore) -> bool:
+@dataclass
+class Seen:
+    """What was known before the workers' end: whether a failure was told, and what was found of all that ran alone."""
+
+    told: bool = False
+    replayed: list[Finding] | None = None
+
+
+def run_workers(job: ParityJob, commands: Mapping[str, Sequence[str]], on_message: OnMessage = ignore) -> Seen:
     """Run the workers (framework -> command) side by side until all have ended; whatever happens, none is left, nor a
-    trace that is not whole. Returns whether a failure was known, and told, before the end."""
+    trace that is not whole."""
     try:
         with _written(job) as file, Workers(job.timeout) as workers:
             for name, command in commands.items():
@@ -198,10 +207,10 @@ def _explained(job: ParityJob, found: Report, on_message: OnMessage) -> Report:
         return replace(found, notes=[*found.notes, str(error)])
 
 
-def _attend(workers: Workers, job: ParityJob, on_message: OnMessage) -> bool:
+def _attend(workers: Workers, job: ParityJob, on_message: OnMessage) -> Seen:
     """Pass on what the workers say until all have ended; convert the starting weights, align the structures of a pair,
-    and judge what needs no training step, when they are there. Returns whether a failure was told."""
-    folder, recorded, told = job.folder, set[str](), False
+    and judge what needs no training step, and which containers have to run alone, when they are there."""
+    folder, recorded, seen = job.folder, set[str](), Seen()
     structures = [model_structure.file(folder, side) for side in model_structure.SIDES]
     for worker, message in workers.messages():
         if worker.progress.state is State.ENDED:
@@ -228,6 +237,10 @@ def _attend(workers: Workers, job: ParityJob, on_message: OnMessage) -> bool:
             recorded.add(message.artifact)
             failed = early_failure(job) if recorded == {TORCH64, MINDSPORE} else None
             if failed is not None:
-                told = True
+                seen.told = True
                 on_message(worker.name, Event(DIVERGED, {"at": failed.place}))
-    return told
+        elif message.artifact in LAST_REPLAY.values():
+            recorded.add(message.artifact)
+            if recorded >= {*LAST_REPLAY.values()}:
+                seen.replayed = containers.choose(folder, job.narrowing)
+    return seen

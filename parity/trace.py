@@ -18,14 +18,14 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field, GetCoreSchemaHandler
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 from ..errors import BadCheckpoint, BadTrace
 from ..input_files import open_regular, read_json, typed
@@ -56,6 +56,11 @@ class Part(str):
     def of_call(cls, path: str, number: int) -> Part:
         """The kinks inside of one call of a module that ran alone."""
         return cls(f"{ALONE} {path}#{number}")
+
+    @classmethod
+    def of_wiring(cls, path: str, number: int) -> Part:
+        """The kinks of what a container itself computes in one of its calls."""
+        return cls(f"{WIRING} {path}#{number}")
 
     @property
     def step(self) -> int | None:
@@ -196,18 +201,20 @@ class TraceWriter:
         self._parts.setdefault((stage, part), {})[tensor_name(entry)] = kept.copy() if kept is flat else kept
 
     def flush(self, stage: str, part: str) -> None:
-        """Write one finished part to disk and forget its tensors, so that memory holds one part at a time."""
+        """Write one finished part to disk and forget its tensors, so that memory holds one part at a time; what is
+        added to it later joins them."""
         if (stage, part) in self._parts:
             path = self.folder / file_name(stage, part)
-            save_file(self._parts.pop((stage, part)), path)
+            before = load_file(path) if path.name in self._digests else {}
+            save_file(before | self._parts.pop((stage, part)), path)
             self._digests[path.name] = sha256(path)
 
     def close(self) -> None:
         """Write what is left, then trace.json last: a folder without it is not a trace."""
         for stage, part in list(self._parts):
             self.flush(stage, part)
-        entries = [asdict(entry) for entry in self._entries]
-        text = json.dumps({"format": FORMAT, **self.about, "files": self._digests, "entries": entries}, indent=1)
+        entries = [vars(entry) for entry in self._entries]
+        text = json.dumps({"format": FORMAT, **self.about, "files": self._digests, "entries": entries})
         partial = self.folder / "trace.json.partial"
         partial.write_text(text, encoding="utf-8")
         partial.replace(self.folder / "trace.json")
@@ -254,36 +261,54 @@ class Trace:
             raise BadTrace(f"{folder / 'trace.json'}: has no digests of its tensor files")
         self._digests: dict[str, str] = digests
         self.about: dict[str, Any] = printable_values(document)
-        self._files: dict[str, Any] = {}
+        self._files: dict[tuple[str, str], Any] = {}
 
     def array(self, key: Key) -> np.ndarray:
         """The recorded elements of one tensor, flat. Raises BadTrace when they are missing or damaged: a tensor file is
         held against its digest when it is opened."""
         entry = self.entries[key]
-        path = self.folder / file_name(entry.stage, entry.part)
+        at = entry.stage, entry.part
         try:
-            if path.name not in self._files:
-                if sha256(path) != self._digests.get(path.name):
-                    raise ValueError("the file is not the one that was recorded: its SHA-256 differs")
-                with open_regular(path) as file:
-                    read_header(file, path.name)  # whose checks safetensors does not make all
-                self._files[path.name] = safe_open(path, framework="numpy")
-            found: np.ndarray = self._files[path.name].get_tensor(tensor_name(entry))
+            if at not in self._files:
+                self._files[at] = self._opened(self.folder / file_name(*at))
+            found: np.ndarray = self._files[at].get_tensor(tensor_name(entry))
         except (OSError, SafetensorError, TypeError, ValueError, BadCheckpoint) as error:
+            path = self.folder / file_name(*at)
             raise BadTrace(f"{path}: {tensor_name(entry)}: {' '.join(str(error).split())[:300]}") from error
         elements = math.prod(entry.shape)
-        if str(found.dtype) != entry.dtype or (found.size >= elements if entry.sampled else found.size != elements):
+        fits = found.size < elements if entry.sampled else found.size == elements
+        if _name_of(found.dtype) != entry.dtype or not fits:
             raise BadTrace(
-                f"{path}: {tensor_name(entry)}: {found.size} {found.dtype} elements do not fit what trace.json says: "
-                f"{entry.dtype} {list(entry.shape)}"
+                f"{self.folder / file_name(*at)}: {tensor_name(entry)}: {found.size} {found.dtype} elements do not fit "
+                f"what trace.json says: {entry.dtype} {list(entry.shape)}"
             )
         return found.reshape(-1)
 
+    def _opened(self, path: Path) -> Any:
+        if sha256(path) != self._digests.get(path.name):
+            raise ValueError("the file is not the one that was recorded: its SHA-256 differs")
+        with open_regular(path) as file:
+            read_header(file, path.name)  # whose checks safetensors does not make all
+        return safe_open(path, framework="numpy")
+
     def select(self, stage: RecordedStage, part: str | None = None) -> Iterator[Entry]:
         """The entries of a stage (and part) in execution order."""
+        if part is None:
+            yield from (entry for entry in self.entries.values() if entry.stage == stage)
+        else:
+            yield from self._by_part.get((stage, part), ())
+
+    @cached_property
+    def _by_part(self) -> dict[tuple[str, str], list[Entry]]:
+        found: dict[tuple[str, str], list[Entry]] = {}
         for entry in self.entries.values():
-            if entry.stage == stage and part in (None, entry.part):
-                yield entry
+            found.setdefault((entry.stage, entry.part), []).append(entry)
+        return found
+
+
+@cache
+def _name_of(dtype: np.dtype[Any]) -> str:
+    return str(dtype)  # which NumPy makes anew each time, of many small ones
 
 
 def file_name(stage: str, part: str) -> str:

@@ -81,13 +81,15 @@ MODULE = {
     "name": "torch's dotted name; empty for the whole model",
     "kind": "torch class",
     "mindspore": "path and class of the Cell it was matched with",
-    "verdict": VERDICT + "; of this module's own tensors, when it ran alone on torch's inputs",
+    "verdict": VERDICT + "; of this module's own tensors, when it ran on torch's inputs",
     "own": "whether the fault is in this module itself rather than in a module inside it",
     "depth": "0 for the whole model, one more for each level below",
     "order": "position in the order of execution",
     "ratio": f"the largest ratio over the module's tensors; {MEASURE}",
     "why": "the reason of every verdict that is not a pass",
     "note": "what was made deterministic, or why the module could not run alone",
+    "by_parts": "whether it is a container that did not run alone, but was judged by every module that it calls and by "
+    "what it computes between them, forward and backward",
 }
 SUMMARY = {
     "stage": STAGE,
@@ -131,7 +133,7 @@ TOP = {
     "causes": "what explains the failed tensors, most certain first",
     "hints": "what people usually got wrong at the first divergence, from the mapping table",
     "notes": "what to know about how the reference was taken",
-    "modules": "verdict of every module that ran alone; empty without replay",
+    "modules": "verdict of every module that ran alone, or was judged by its parts; empty without replay",
     "findings": "every compared tensor, in the order of execution",
 }
 NARROWED = {

@@ -127,7 +127,7 @@ PARTS = {  # of a place, in words
     "given weights ema": "the moving average of weights that both sides were given",
     "given logits": "the loss on logits that both sides were given",
     "alone": "each module by itself, on torch's inputs and upstream gradients; (model) is the whole net",
-    "wiring": "what modules hand on to each other, each module's output replaced by torch's",
+    "wiring": "what modules hand on to each other; each one's outputs are torch's, and its gradients made up",
     "distribution": "what new nets' weights are drawn from",
 }
 

@@ -55,7 +55,7 @@ def main(root: Path) -> None:
                 name = f"{base['name']}--{case['name']}"
                 if name in over:
                     continue
-                options = ParityJob(recipe, wait_for(root / name), steps=planning.STEPS)
+                options = ParityJob(recipe, wait_for(root / name), steps=planning.STEPS, together=True)
                 if base["pair"]:
                     options = planning.pair_job(recipe, options.folder, base["pair"], case)
                 recorded = record(options, case["inject"], kept)
@@ -103,7 +103,9 @@ def make(options: ParityJob, kept: dict[Any, Any]) -> None:
 def tell(options: ParityJob, places: list[str], began: float) -> None:
     """Leave word of what was planted where, and how long it took."""
     told = {"places": sorted(set(places)), "seconds": time.monotonic() - began}
-    (options.folder / "injected.json").write_text(json.dumps(told))
+    draft = options.folder / "injected.part"
+    draft.write_text(json.dumps(told))
+    draft.rename(options.folder / "injected.json")
 
 
 def once(name: str, real: Callable[..., Any], kept: dict[Any, Any]) -> Callable[..., Any]:

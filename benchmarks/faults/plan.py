@@ -113,4 +113,5 @@ def pair_job(recipe: Recipe, folder: Path, given: dict[str, Any], case: dict[str
     """The job of one case of a foreign net."""
     wrong = ", ".join(f"{name}={value!r}" for name, value in case["wrong"].items())
     paths = {name: Path(given[name]) for name in ("map_file", "batch") if name in given}
-    return ParityJob(recipe, folder, steps=STEPS, pair=Pair(given["torch"], f"{given['mindspore']}({wrong})", **paths))
+    pair = Pair(given["torch"], f"{given['mindspore']}({wrong})", **paths)
+    return ParityJob(recipe, folder, steps=STEPS, pair=pair, together=True)

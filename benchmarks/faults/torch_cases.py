@@ -23,6 +23,7 @@ import numpy as np
 import plan as planning
 import torch
 from losses_torch import LOSSES
+from msmigrate.parity import containers
 from msmigrate.parity.align import model_structure as structures
 from msmigrate.parity.align.match_layers import settle
 from msmigrate.parity.build_result import module_verdicts, report
@@ -53,7 +54,7 @@ def main(root: Path) -> None:
                 shutil.rmtree(own.folder)
         if base["pair"]:
             continue
-        options = ParityJob(recipe, root / base["name"], steps=planning.STEPS)
+        options = ParityJob(recipe, root / base["name"], steps=planning.STEPS, together=True)
         options.folder.mkdir()
         with own_loss(base["loss"]):
             recorded = torch_worker.record_start_of(options)
@@ -124,7 +125,8 @@ def verdict(recipe_file: Path, options: ParityJob, recorded: Any, destination: P
     else:
         try:
             torch_worker.record_matched(options, *recorded)
-            torch_worker.record_replayed(options, recorded[0])
+            with patch.object(torch_worker, "ready", lambda _: containers.choose(options.folder, options.narrowing)):
+                torch_worker.record_replayed(options, recorded[0])
             found = report(recipe_file, options)
             if not found.modules:
                 found = replace(found, modules=module_verdicts(options.folder, found.findings))
@@ -137,6 +139,8 @@ def verdict(recipe_file: Path, options: ParityJob, recorded: Any, destination: P
             traceback.print_exc()
             document = {"crashed": traceback.format_exc()}
     injected = options.folder / "injected.json"
+    while not injected.exists():  # MindSpore's side needs the folder until then
+        time.sleep(0.01)
     document["injected"] = json.loads(injected.read_text()) if injected.exists() else []
     document["took"] = {"torch": time.monotonic() - began - waited, "waited": waited}
     destination.write_text(json.dumps(document))

@@ -440,7 +440,8 @@ class ReplayTraces:
         found = {}
         for tensor, key in self.entries.get((part, label), {}).items():
             entry = self.mindspore.entries.get(key)
-            if entry is not None and entry.dtype.startswith("float") and tensor.startswith(kind):
+            of_kind = not kind or (tensor.startswith(kind) and key[0] == "forward")
+            if entry is not None and entry.dtype.startswith("float") and of_kind:
                 elements = self.mindspore.array(key)
                 found[prefix + tensor] = RecordedTensor(key[0], elements, entry.shape, entry.sampled, self._noise(key))
         return found

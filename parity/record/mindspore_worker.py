@@ -39,7 +39,7 @@ from ...workers.worker import (  # noqa: E402
     run,
     wait_for,
 )
-from .. import compared_draws, run_folder  # noqa: E402
+from .. import compared_draws, containers, run_folder  # noqa: E402
 from ..align import mindspore_user_model  # noqa: E402
 from ..align.alignment import read_alignment  # noqa: E402
 from ..align.mindspore_user_model import (  # noqa: E402
@@ -50,11 +50,10 @@ from ..align.mindspore_user_model import (  # noqa: E402
 from ..align.user_model import Paired  # noqa: E402
 from ..graph_mode import AGAIN, FAILED, GRAPH, UNFIXED, UNSEEN  # noqa: E402
 from ..job import ParityJob, as_arrays, recipe_of  # noqa: E402
-from ..replay.mindspore_arguments import remember_arguments  # noqa: E402
-from ..replay.mindspore_replay import replay  # noqa: E402
+from ..replay.mindspore_replay import remember_arguments, replay  # noqa: E402
 from ..replay.module_calls import FILE as RECORDING  # noqa: E402
 from ..replay.module_calls import FOLDER as REPLAY  # noqa: E402
-from ..run_folder import CHECKPOINT, INPUTS, MINDSPORE  # noqa: E402
+from ..run_folder import CHECKPOINT, INPUTS, MINDSPORE, MINDSPORE_REPLAY  # noqa: E402
 from ..trace import TraceWriter  # noqa: E402
 from . import batches, resume  # noqa: E402
 from .batches import Batch, Inputs, read_inputs  # noqa: E402
@@ -186,7 +185,23 @@ def main(options: ParityJob) -> None:
         side.restart()
         # alone, a layer whose weight is another one's has it under its own name
         held = side.held if paired is not None else canonical_parameters(net, every_name=True)
-        replay(folder, net, held, about(options), options.narrowing, side.alignment, options.sample)
+
+        def needed() -> list[str]:
+            ready(folder / MINDSPORE_REPLAY)
+            progress("MindSpore: waiting for what torch's modules gave", State.WAITING)
+            return containers.chosen(wait_for(folder / containers.FILE))
+
+        replay(
+            folder,
+            net,
+            held,
+            about(options),
+            options.narrowing,
+            side.alignment,
+            options.sample,
+            needed if options.chooses_containers else None,
+        )
+        (folder / containers.RAN).touch()
 
 
 def data_batches(recipe: Recipe, steps: int) -> list[Batch]:

@@ -13,6 +13,7 @@ numbers. So `rand(n) < p` in one framework is `bernoulli(p)` in the other.
 
 from __future__ import annotations
 
+import math
 import random
 import re
 import sys
@@ -21,6 +22,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any, Literal, NamedTuple
@@ -292,6 +294,26 @@ def given_gradient(name: str, shape: tuple[int, ...], step: int) -> np.ndarray:
 def given_weights(name: str, shape: tuple[int, ...], step: int) -> np.ndarray:
     """Float32 values of `shape`, uniform within ±1, fixed by the parameter's name and the step."""
     return np.asarray(_given(f"{name}#{step}").random(shape, dtype=np.float32) * np.float32(2) - np.float32(1))
+
+
+def given_upstream(name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Float32 values of `shape`, uniform within ±1, for the gradient that comes back to the tensor `name`; read-only.
+
+    What is between two modules is differentiated with these, which are as large everywhere: of a residual's two
+    gradients neither hides in the other's rounding. All are parts of one vector, for a net has hundreds of them.
+    """
+    size, begin = math.prod(shape), zlib.crc32(name.encode()) % UPSTREAM_BEGINS
+    return _upstream(1 << (size + UPSTREAM_BEGINS).bit_length())[begin : begin + size].reshape(shape)
+
+
+UPSTREAM_BEGINS = 4093
+
+
+@cache
+def _upstream(size: int) -> np.ndarray:
+    values = _given("upstream").random(size, dtype=np.float32) * np.float32(2) - np.float32(1)
+    values.flags.writeable = False
+    return values
 
 
 def given_logits(batch: int, *classes: int) -> np.ndarray:

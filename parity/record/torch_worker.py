@@ -33,13 +33,24 @@ from ...training.recipe.schema import Recipe
 from ...training.step.parameter_groups import is_norm, picked
 from ...workers.messages import State
 from ...workers.worker import progress, ready, run, wait_for
-from .. import compared_draws
+from .. import compared_draws, containers
 from ..align.alignment import Lack, read_alignment
 from ..align.torch_user_model import begin, build, replay_loss, tensors, write_start
 from ..align.user_model import Paired
 from ..job import ParityJob, as_arrays, recipe_of
 from ..replay.torch_replay import record_step, replay
-from ..run_folder import FINE_TUNED, IMPORT, MINDSPORE, MINDSPORE_REPLAY, SCOPE, TORCH32, TORCH64, WEIGHTS, matched
+from ..run_folder import (
+    FINE_TUNED,
+    IMPORT,
+    LAST_REPLAY,
+    MINDSPORE,
+    MINDSPORE_REPLAY,
+    SCOPE,
+    TORCH32,
+    TORCH64,
+    WEIGHTS,
+    matched,
+)
 from ..trace import REDUCED_GRADIENTS, Part, Trace, TraceWriter
 from . import batches
 from .batches import Batch, Images, Inputs, read_inputs, targets, write_inputs
@@ -184,10 +195,26 @@ def record_calls(options: ParityJob, model: nn.Module, inputs: Inputs, paired: P
 
 def record_replayed(options: ParityJob, model: nn.Module) -> None:
     """Wait for MindSpore's replay, and run every module alone in each precision."""
+    folder, place = options.folder, device(options.torch_device)
     progress("torch: waiting for MindSpore's modules", State.WAITING)
-    wait_for(options.folder / MINDSPORE_REPLAY / "trace.json")
-    runs = shortening(precisions(model, device(options.torch_device)), options.precision)
-    replay(options.folder, model, runs, partial(about, options.recipe), options.sample, options.narrowing)
+    wait_for(folder / MINDSPORE_REPLAY / "trace.json")
+
+    def needed() -> list[str]:
+        ready(folder / LAST_REPLAY["torch"])
+        labels = containers.chosen(wait_for(folder / containers.FILE))
+        if labels:
+            progress("torch: waiting for MindSpore's containers", State.WAITING)
+            wait_for(folder / containers.RAN)
+        return labels
+
+    replay(
+        folder,
+        model,
+        lambda: shortening(precisions(model, place), options.precision),
+        partial(about, options.recipe),
+        options.sample,
+        needed if options.chooses_containers else None,
+    )
 
 
 def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | None]:

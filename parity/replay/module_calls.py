@@ -14,8 +14,9 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterator
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,28 +32,32 @@ from ..trace import Trace
 
 FOLDER = "replay"
 FILE = "replay.json"
-FORMAT = 1
+FORMAT = 2
 
 
 Computed = tuple[Stage, str, np.ndarray]  # what a call gave: stage, tensor name and value
+Wired = tuple[Stage, str, str, np.ndarray]  # of a container's wiring: stage, label of the call, tensor name and value
 
 
 @dataclass(frozen=True)
 class Module:
     """One module of torch's tree: dotted name, class name, its children's dotted names, and the names of the
-    parameters that train and of the buffers that it and the modules in it hold, relative to it."""
+    parameters that train and of the buffers that it and the modules in it hold, relative to it. used: those of the
+    parameters that its own code computes with, besides what modules in it do; None of one that it does not hold."""
 
     path: str
     kind: str
     children: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
     buffers: tuple[str, ...] = ()
+    used: tuple[str | None, ...] = ()
 
 
 @dataclass(frozen=True)
 class Call:
     """One call of a module: which one of its calls (from 0), the label of the call in which it happened (None: the
-    step's own), the arguments, the output, and for each tensor of `flat(output)` the gradient that came back to it."""
+    step's own), the arguments, the output, and for each tensor of `flat(output)` the gradient that came back to it.
+    strays: of a container, why its wiring says nothing: torch itself does not do with handed-on outputs what it did."""
 
     path: str
     number: int
@@ -61,6 +66,7 @@ class Call:
     kwargs: dict[str, Value]
     output: Value
     gradients: tuple[Stored | None, ...] = ()
+    strays: str = ""
 
     @property
     def label(self) -> str:
@@ -71,6 +77,11 @@ class Call:
     def inputs(self) -> list[Stored]:
         """Every tensor of the arguments, each once, in the order of the call."""
         return list({stored.file: stored for stored in flat((self.args, self.kwargs), Stored)}.values())
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all that it is given and gives are tensors and constants, which can be handed on in its place."""
+        return not flat((self.args, self.kwargs, self.output), (Packed, Unsupported))
 
     @property
     def unsupported(self) -> str:
@@ -101,12 +112,21 @@ def tensor_name(kind: str, position: int) -> str:
     return f"{kind}.{position}" if position else kind
 
 
+def comes_from_around(tensor: str) -> bool:
+    """Whether what the container around it computes gives a module this tensor of a wiring: an input, or the gradient
+    of an output."""
+    return _FROM_AROUND.fullmatch(tensor) is not None
+
+
+_FROM_AROUND = re.compile(r"input(\.\d+)?|output(\.\d+)?\.grad")
+
+
 class Writer:
     """Write a recording tensor by tensor; `close` makes it readable."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._there: set[str] = set()
+        self.there: set[str] = set()
         folder.mkdir(parents=True, exist_ok=True)
 
     def store(self, array: np.ndarray, needs_grad: bool = False) -> Stored:
@@ -115,9 +135,9 @@ class Writer:
             raise ValueError(f"{array.dtype} tensors cannot be kept")
         array = np.ascontiguousarray(array).reshape(array.shape)  # ascontiguousarray makes a scalar one-dimensional
         name = digest(array)
-        if name not in self._there:
+        if name not in self.there:
             np.save(self.folder / f"{name}.npy", array, allow_pickle=False)
-            self._there.add(name)
+            self.there.add(name)
         return Stored(name, tuple(array.shape), str(array.dtype), needs_grad)
 
     def close(self, modules: list[Module], calls: list[Call], about: dict[str, Any]) -> None:
@@ -129,7 +149,7 @@ class Writer:
             "calls": [{key: encoded(value) for key, value in vars(call).items()} for call in calls],
         }
         partial = self.folder / f"{FILE}.partial"
-        partial.write_text(json.dumps(document, indent=1), encoding="utf-8")
+        partial.write_text(json.dumps(document), encoding="utf-8")
         partial.replace(self.folder / FILE)
 
 
@@ -141,7 +161,7 @@ class Recording:
     modules: dict[str, Module]
     calls: dict[str, Call]  # by label, in the order in which they began
     about: dict[str, Any]
-    _verified: set[str] = field(default_factory=set)
+    verified: set[str] = field(default_factory=set)  # the files that are known to be what they are named for
 
     @classmethod
     def open(cls, folder: Path) -> Recording:
@@ -169,16 +189,48 @@ class Recording:
             raise BadTrace(f"{path}: cannot be read: {' '.join(str(error).split())[:300]}") from error
         if (array.shape, str(array.dtype)) != (stored.shape, stored.dtype):
             raise BadTrace(f"{path}: is {array.dtype} {list(array.shape)}, not {stored.dtype} {list(stored.shape)}")
-        if stored.file not in self._verified:
+        if stored.file not in self.verified:
             if digest(array) != stored.file:
                 raise BadTrace(f"{path}: is damaged: its content is not what it is named for")
-            self._verified.add(stored.file)
+            self.verified.add(stored.file)
         return array
 
     @property
     def roots(self) -> list[Call]:
         """The calls that the step itself made."""
         return [call for call in self.calls.values() if call.caller is None]
+
+    @cached_property
+    def made_by(self) -> dict[str, list[Call]]:
+        """Label of a call -> the calls of modules that it makes itself, in order; only of those that make any."""
+        found: dict[str, list[Call]] = {}
+        for call in self.calls.values():
+            if call.caller is not None:
+                found.setdefault(call.caller, []).append(call)
+        return found
+
+    def handed_on(self, outer: Call, unwired: Container[str]) -> list[Call]:
+        """The calls inside an outer one whose outputs are torch's in its wiring: those that it makes, and of a module
+        that is run as it is, those inside it."""
+        return [
+            found
+            for call in self.made_by.get(outer.label, ())
+            for found in ([call] if call.path not in unwired else self.handed_on(call, unwired))
+        ]
+
+    def around(self, label: str | None) -> Iterator[str]:
+        """The label of a call, of the call that made it, and so on."""
+        for _ in self.calls:  # not for ever, whatever the file says
+            if label is None or label not in self.calls:
+                return
+            yield label
+            label = self.calls[label].caller
+
+    def own_buffers(self, path: str) -> list[str]:
+        """The buffers of a module, relative to it, that none of the modules that are called in it holds."""
+        called = {call.path for call in self.calls.values()} - {path}
+        holders = {name: f"{path}.{name}".rpartition(".")[0].strip(".") for name in self.modules[path].buffers}
+        return [name for name, holder in holders.items() if holder not in called]
 
     def inside(self, path: str) -> list[Module]:
         """The module of this name and every module in it, outermost first."""
@@ -196,7 +248,12 @@ def _call(fields: Any, modules: dict[str, Module]) -> Call:
     call = Call(**{key: decoded(value) for key, value in fields.items()})
     if type(call.number) is not int or call.number < 0 or not (call.caller is None or type(call.caller) is str):
         raise ValueError(f"{str(fields)[:200]} is no call")
-    if type(call.args) is not tuple or type(call.kwargs) is not dict or type(call.gradients) is not tuple:
+    if (
+        type(call.strays) is not str
+        or type(call.args) is not tuple
+        or type(call.kwargs) is not dict
+        or type(call.gradients) is not tuple
+    ):
         raise ValueError(f"{str(fields)[:200]} is no call")
     if call.path not in modules or not all(each is None or isinstance(each, Stored) for each in call.gradients):
         raise ValueError(f"{str(fields)[:200]} is no call of a known module")
@@ -206,6 +263,7 @@ def _call(fields: Any, modules: dict[str, Module]) -> Call:
 KEY = "replay"
 FAILED = "failed alone"  # in the head of a torch trace: label of a call -> what torch raised in that precision
 NOT_ASKED = "not asked for"
+BOTH_WAYS, FORWARD = "forward and backward", "forward"  # how far a container's wiring was recorded
 CHAINED = "several Cells compute it, one after the other"  # what reaches them is its own doing
 LONGEST = 300
 
@@ -234,7 +292,9 @@ class Outcome:
     left_out: label of a call that did not run alone -> why, which is no fault. errors: label -> what MindSpore raised,
     which is one. unwired: path of a module that the teacher-forced pass ran as it is -> why. cells: torch path -> the
     Cell's path and class. notes: torch path -> what to know of its replay, such as what was made deterministic. made:
-    torch path -> how the Cell was made, of MindSpore's own layers.
+    torch path -> how the Cell was made, of MindSpore's own layers. wired: label of a container's call -> how far its
+    wiring was recorded. by_parts: the labels of the containers that did not run alone, for all that is in them did, and
+    they are wired as torch's are.
     """
 
     left_out: dict[str, str] = field(default_factory=dict)
@@ -243,6 +303,8 @@ class Outcome:
     cells: dict[str, str] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
     made: dict[str, Made] = field(default_factory=dict)
+    wired: dict[str, str] = field(default_factory=dict)
+    by_parts: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, trace: Trace) -> Outcome:
@@ -329,9 +391,9 @@ def rebuilt(value: Value, tensor: Callable[[Stored], Any], packed: Callable[[Any
 
 def digest(array: np.ndarray) -> str:
     """32 hexadecimal digits that tell contiguous tensors apart by dtype, shape and content."""
-    found = hashlib.blake2b(f"{array.dtype}{array.shape}".encode(), digest_size=16)
+    found = hashlib.sha256(f"{array.dtype}{array.shape}".encode())  # which processors have instructions for
     found.update(array.reshape(-1).view(np.uint8).data)
-    return found.hexdigest()
+    return found.hexdigest()[:32]
 
 
 def encoded(value: Value) -> Any:

@@ -1,17 +1,19 @@
 """Record the module calls of torch's step, then every module alone in each precision, and the wiring.
 
-Every module's output is replaced by torch's recorded one, and every container's input too. So what reaches a module is
-the doing of the container around it alone, and so is what leaves the container: a forgotten residual or a wrong order
-shows at its own place, however wrong the modules inside are.
+In a container's wiring every module in it hands on torch's recorded output, and backward a made-up gradient of its
+inputs. So what reaches a module is the doing of the container around it alone, in both directions, and so is what
+leaves the container: a forgotten residual, a wrong order or a detached branch shows at its own place, however wrong the
+modules inside are.
 """
 
 from __future__ import annotations
 
 import copy
 import weakref
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +21,13 @@ import numpy as np
 import torch
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
 
+from ...training.models.outputs import flat
 from ...workers.worker import progress
-from ..options import WHOLE, Narrowing
-from ..record.randomness import Draws
+from ..options import Stage
+from ..record.randomness import Draws, given_upstream
 from ..record.torch_device import CPU
 from ..record.torch_kinks import KinkSides, taking
 from ..record.torch_precision import Precision, in_layout, model_in_layout
@@ -31,6 +36,7 @@ from ..record.torch_runner import dropped_state
 from ..run_folder import MINDSPORE_REPLAY, replayed
 from ..trace import ALONE, WIRING, Part, Trace, TraceWriter
 from .module_calls import (
+    BOTH_WAYS,
     FAILED,
     FOLDER,
     Call,
@@ -45,9 +51,12 @@ from .module_calls import (
     Writer,
     label,
     one_line,
+    parse_label,
     rebuilt,
     tensor_name,
 )
+
+Keep = Callable[[Stage, str, str, np.ndarray], None]  # told of a stage, the label of a call, a tensor's name and value
 
 
 class Alone:
@@ -68,7 +77,8 @@ class Alone:
         self.channels_last = channels_last
         self.model = model_in_layout(copy.deepcopy(model).to(device, dtype), channels_last=channels_last).train()
         self.modules = dict(self.model.named_modules())
-        self._start = {name: buffer.clone() for name, buffer in self.model.named_buffers()}
+        buffers = self.model.named_buffers(remove_duplicate=False)
+        self._start = {name: buffer.clone() for name, buffer in buffers}
 
     def run(self, call: Call, sides: KinkSides | None = None) -> list[Computed]:
         """(stage, tensor name, array) of everything that one call gives: outputs, gradients, changes of buffers.
@@ -76,7 +86,7 @@ class Alone:
         A gradient that does not reach a parameter or an input is zero, as MindSpore has it.
         """
         module = self.modules[call.path]
-        self.restore()
+        self.restore(call.path)
         given = {stored.file: self.tensor(stored) for stored in call.inputs}
         passed = {file: leaf.clone() for file, leaf in given.items()}  # a module may overwrite its inputs
         with taking(sides, module) if sides is not None else nullcontext():
@@ -89,11 +99,14 @@ class Alone:
             ("forward", tensor_name("output", i), as_array(each)) for i, each in enumerate(outputs)
         ]
         found += self._gradients(call, module, given, outputs)
-        for name in self.recording.modules[call.path].buffers:
-            start = self._start[f"{call.path}.{name}" if call.path else name]
-            now = module.get_buffer(name)
-            found.append(("update", name, (now.cpu().double() - start.cpu().double()).numpy()))
+        found += [("update", name, self._change(call.path, name)) for name in self.recording.modules[call.path].buffers]
         return found
+
+    def _change(self, path: str, buffer: str) -> np.ndarray:
+        """What has changed in a module's buffer since the start."""
+        start = self._start[f"{path}.{buffer}" if path else buffer]
+        change: np.ndarray = (self.modules[path].get_buffer(buffer).cpu().double() - start.cpu().double()).numpy()
+        return change
 
     def _gradients(
         self, call: Call, module: nn.Module, given: dict[str, torch.Tensor], outputs: list[torch.Tensor]
@@ -114,6 +127,97 @@ class Alone:
             for (name, tensor), grad in zip(by.items(), grads, strict=True)
         ]
 
+    def wired(self, call: Call, inner: Sequence[Call], sides: KinkSides, keep: Keep, *, backward: bool) -> None:
+        """Tell `keep` what one call of a container computes itself, while the calls `inner` hand on torch's outputs:
+        what reaches them and leaves it, and the gradients of both; of the parameters that it uses itself; its own
+        buffers' changes. At once, for what comes next may overwrite it.
+
+        backward: whether gradients are computed, which begin as made-up ones.
+        """
+        module, about = self.modules[call.path], self.recording.modules[call.path]
+        waiting: dict[str, deque[Call]] = {}
+        for each in inner:
+            waiting.setdefault(each.path, deque()).append(each)
+        anchor = torch.zeros((), dtype=self.dtype, device=self.device, requires_grad=backward)  # all hangs on it
+        came_back: dict[tuple[str, str], torch.Tensor] = {}
+
+        def forced(path: str, original: Callable[..., Any]) -> Callable[..., Any]:
+            def forward(*args: Any, **kwargs: Any) -> Any:
+                if not waiting[path]:
+                    return original(*args, **kwargs)
+                one, reached = waiting[path].popleft(), tensors((args, kwargs))
+                named = [(tensor_name("input", i), each) for i, each in enumerate(reached)]
+                for name, each in named:
+                    keep("forward", one.label, name, as_array(each))
+                if not one.is_plain:
+                    return rebuilt(one.output, self.fresh, packed)
+                real = [(name, each) for name, each in named if each.is_floating_point()]
+                outputs = [self.fresh(stored) for stored in flat(one.output, Stored)]
+
+                def told(gradients: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:
+                    for i, gradient in enumerate(gradients):
+                        came_back[one.label, tensor_name("output", i)] = gradient
+                    return [self.upstream(f"{one.label} {name}", each) for name, each in real]
+
+                handed = iter(_Seam.apply(told, outputs, anchor, *(each for _, each in real)))
+                return rebuilt(one.output, lambda _: next(handed))
+
+            return forward
+
+        self.restore(call.path)
+        given = {
+            stored.file: self.fresh(stored).requires_grad_(stored.needs_grad and backward) for stored in call.inputs
+        }
+        passed = {file: leaf.clone() for file, leaf in given.items()}
+        patched = {path: self.modules[path] for path in waiting}
+        try:
+            for path, each in patched.items():
+                each.forward = forced(path, each.forward)
+            with taking(sides, module), torch.set_grad_enabled(backward):
+                output = module(
+                    *rebuilt(call.args, lambda stored: passed[stored.file], packed),
+                    **rebuilt(call.kwargs, lambda stored: passed[stored.file], packed),
+                )
+        finally:
+            for each in patched.values():
+                each.__dict__.pop("forward", None)
+        outputs = tensors(output)
+        for i, each in enumerate(outputs):
+            keep("forward", call.label, tensor_name("output", i), as_array(each))
+        for name in self.recording.own_buffers(call.path):
+            keep("update", call.label, name, self._change(call.path, name))
+        if not backward:
+            return
+        by = {f"{name}.grad": module.get_parameter(name) for name in about.used if name is not None}
+        for i, stored in enumerate(call.inputs):
+            if stored.needs_grad:
+                by[f"{tensor_name('input', i)}.grad"] = given[stored.file]
+        pairs = [
+            (each, self.upstream(f"{call.label} {tensor_name('output', i)}", each))
+            for i, (each, gradient) in enumerate(zip(outputs, call.gradients, strict=False))
+            if gradient is not None and each.requires_grad
+        ]
+        to = [anchor, *by.values()]
+        outs, upstream = [each for each, _ in pairs], [each for _, each in pairs]
+        reached = torch.autograd.grad(outs, to, upstream, allow_unused=True) if pairs else [None] * len(to)
+        for (name, tensor), grad in zip(by.items(), reached[1:], strict=True):
+            keep("gradients", call.label, name, as_array(torch.zeros_like(tensor) if grad is None else grad))
+        for one in inner:
+            for i, (stored, gradient) in enumerate(zip(flat(one.output, Stored), one.gradients, strict=False)):
+                name = tensor_name("output", i)
+                if one.is_plain and gradient is not None:
+                    back = came_back.get((one.label, name))
+                    array = np.zeros(stored.shape, np.float32) if back is None else as_array(back)
+                    keep("gradients", one.label, f"{name}.grad", array)
+
+    def upstream(self, name: str, like: torch.Tensor) -> torch.Tensor:
+        """The made-up gradient that comes back to a tensor."""
+        return torch.from_numpy(given_upstream(name, tuple(like.shape)).copy()).to(like)
+
+    def fresh(self, stored: Stored) -> torch.Tensor:
+        """A recorded tensor by itself, for a module may overwrite it; laid out so that any `view` of it works."""
+        return self.tensor(stored).detach().contiguous()
+
     def tensor(self, stored: Stored) -> torch.Tensor:
         """A recorded tensor in this precision and layout."""
         tensor = torch.from_numpy(self.recording.array(stored)).to(self.device)
@@ -121,11 +225,25 @@ class Alone:
             tensor = tensor.to(self.dtype)
         return in_layout(tensor, channels_last=self.channels_last).requires_grad_(stored.needs_grad)
 
-    def restore(self) -> None:
-        """Put the buffers back to where they started."""
+    def restore(self, path: str) -> None:
+        """Put the buffers inside a module back to where they started."""
         with torch.no_grad():
-            for name, buffer in self.model.named_buffers():
-                buffer.copy_(self._start[name])
+            for name, buffer in self.modules[path].named_buffers():
+                buffer.copy_(self._start[f"{path}.{name}" if path else name])
+
+
+class _Seam(torch.autograd.Function):
+    """Hands on other outputs than its inputs give, and backward other gradients, telling those that came."""
+
+    @staticmethod
+    def forward(ctx: Any, told: Callable[..., list[torch.Tensor]], outputs: list[torch.Tensor], *inputs: Any) -> Any:
+        ctx.told = told
+        ctx.mark_non_differentiable(*(each for each in outputs if not each.is_floating_point()))
+        return tuple(outputs)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
+        return (None, None, None, *ctx.told(gradients))
 
 
 def packed(padded: torch.Tensor, lengths: torch.Tensor) -> PackedSequence:
@@ -161,7 +279,7 @@ def record(
 ) -> None:
     """Run one float32 training step's forward and backward pass, and write FOLDER/replay.json and its tensors.
 
-    model: at the starting weights, and left there, but for its running statistics and gradients: give a copy. loss:
+    model: at the starting weights, and left there, but for its running statistics: give a copy without gradients. loss:
     runs the model and returns the scalar to differentiate. Tensors go to disk as they appear, each once.
     crossing: the state names that have a counterpart in MindSpore, None where the mapping table says it. backward:
     without it no gradient is recorded, and none is computed when the modules run alone.
@@ -170,13 +288,69 @@ def record(
     recorder = _Recorder(Writer(folder))
     handles = [handle for name, module in model.named_modules() for handle in recorder.watch(name, module)]
     try:
-        scalar = loss(model)
+        with _Uses(recorder):
+            scalar = loss(model)
         if backward:
             scalar.backward()
     finally:
         for handle in handles:
             handle.remove()
-    recorder.writer.close(_tree(model, crossing), recorder.calls(), about)
+    model.zero_grad(set_to_none=True)
+    calls = recorder.calls()
+    modules = _tree(model, crossing, recorder.used)
+    written = Recording(folder, {m.path: m for m in modules}, {c.label: c for c in calls}, {}, recorder.writer.there)
+    checked = Alone(written, model, torch.float32)
+    recorder.writer.close(modules, [replace(call, strays=_strays(checked, call)) for call in calls], about)
+
+
+SAME = 1e-4  # share of a tensor's size up to which rounding alone may part two passes of torch in one precision
+
+
+def _strays(runner: Alone, call: Call) -> str:
+    """Why a container's wiring says nothing, or nothing: it fails where the outputs of modules are handed on, or does
+    otherwise, as where it reads what a module wrote over its input."""
+    inner = runner.recording.handed_on(call, ())
+    if not inner:
+        return ""
+    if any(each.path == call.path for each in inner):
+        return "it calls itself"
+    given = {each.label: flat((each.args, each.kwargs), Stored) for each in inner}
+    expected = {(name, tensor_name("input", i)): one for name, each in given.items() for i, one in enumerate(each)}
+    expected |= {(call.label, tensor_name("output", i)): one for i, one in enumerate(flat(call.output, Stored))}
+    others: list[str] = []
+
+    def held(stage: Stage, name: str, tensor: str, array: np.ndarray) -> None:
+        stored = expected.pop((name, tensor), None) if stage == "forward" else None
+        if stored is None or array.dtype.kind != "f":
+            return
+        recorded = runner.recording.array(stored)
+        if recorded.shape != array.shape or not np.linalg.norm(recorded - array) <= SAME * np.linalg.norm(recorded):
+            others.append(f"{name} {tensor} is another one")
+
+    try:
+        with fixed(runner.model, Draws(1)) as draws:
+            backward = any(gradient is not None for gradient in call.gradients)
+            runner.wired(call, inner, KinkSides({}), held, backward=backward)
+    except Exception as error:
+        return one_line(error)
+    if draws.taken:  # a further call of it would draw other numbers
+        return ""
+    return next(iter(others), f"{' '.join(next(iter(expected)))} is missing" if expected else "")
+
+
+class _Uses(TorchFunctionMode):
+    """Tells a recorder of every parameter that a function is called with."""
+
+    def __init__(self, recorder: _Recorder) -> None:
+        super().__init__()
+        self.recorder = recorder
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") != "__get__":  # its shape or dtype is no value
+            for each in tree_leaves((args, kwargs or {})):
+                if isinstance(each, nn.Parameter):
+                    self.recorder.uses(each)
+        return func(*args, **(kwargs or {}))
 
 
 @dataclass
@@ -199,6 +373,7 @@ class _Recorder:
         self._stack: list[_Open] = []
         self._numbers: dict[str, int] = {}
         self._known: dict[int, tuple[weakref.ref[Any], int, Stored]] = {}
+        self.used: dict[str, dict[int, nn.Parameter]] = {}  # by module: the parameters that its own code computes with
 
     def watch(self, path: str, module: nn.Module) -> list[Any]:
         """Hook one module."""
@@ -225,6 +400,11 @@ class _Recorder:
             module.register_forward_pre_hook(before, with_kwargs=True),
             module.register_forward_hook(after),
         ]
+
+    def uses(self, parameter: nn.Parameter) -> None:
+        """Know of a parameter that is computed with now."""
+        if self._stack and parameter.requires_grad:
+            self.used.setdefault(self._stack[-1].path, {})[id(parameter)] = parameter
 
     def calls(self) -> list[Call]:
         """Everything recorded, in the order in which the calls began."""
@@ -275,7 +455,11 @@ class _Recorder:
         return stored
 
 
-def _tree(model: nn.Module, crossing: Container[str] | None) -> list[Module]:
+def _tree(
+    model: nn.Module,
+    crossing: Container[str] | None,
+    used: Mapping[str, Mapping[int, nn.Parameter]],
+) -> list[Module]:
     names = {id(module): name for name, module in model.named_modules()}  # a shared module has its first name
     modules = []
     for name, module in model.named_modules():
@@ -285,7 +469,9 @@ def _tree(model: nn.Module, crossing: Container[str] | None) -> list[Module]:
         buffers = [key for key, b in module.named_buffers() if b.is_floating_point() and key not in dropped]
         if crossing is not None:
             buffers = [key for key in buffers if (f"{name}.{key}" if name else key) in crossing]
-        modules.append(Module(name, type(module).__name__, tuple(children), parameters, tuple(buffers)))
+        own = {id(parameter): key for key, parameter in module.named_parameters()}
+        uses = tuple(own.get(key) for key in used.get(name, ())) if children else ()
+        modules.append(Module(name, type(module).__name__, tuple(children), parameters, tuple(buffers), uses))
     return modules
 
 
@@ -327,84 +513,73 @@ def record_step(
 def replay(
     folder: Path,
     model: nn.Module,
-    precisions: Iterable[Precision],
+    precisions: Callable[[], Iterable[Precision]],
     about: About,
     sample: int | None = None,
-    narrowing: Narrowing = WHOLE,
+    needed: Callable[[], Collection[str]] | None = None,
 ) -> None:
     """Record the torch-*-replay traces in `folder`, which has the recording and MindSpore's replay.
 
-    model: float32 at the starting weights; copied. Calls that MindSpore left out are left out, kinks take the sides
-    that MindSpore took, and what draws takes the numbers that MindSpore's took. Raises BadTrace for a damaged recording
-    or trace.
+    model: float32 at the starting weights; copied. precisions: hands them out, as often as it is called. needed: once
+    all else is recorded, waits for the containers that ran alone in MindSpore too, and gives their labels; None: those
+    that did are in its replay by now. Calls that MindSpore left out are left out, kinks take the sides that MindSpore
+    took, and what draws takes the numbers that MindSpore's took. Raises BadTrace for a damaged recording or trace.
     """
-    recording, mindspore = Recording.open(folder / FOLDER), Trace(folder / MINDSPORE_REPLAY)
-    theirs = Outcome.of(mindspore)
-    for name, dtype, variant, device in precisions:
-        progress(f"{name}: every module alone")
-        runner = Alone(recording, model, dtype, device, channels_last=variant % 2 == 1)
-        writer = TraceWriter(folder / replayed(name), about(dtype, device), sample)
-        failed: dict[str, str] = {}
-        for call in recording.calls.values():
-            if call.label in theirs.left_out:
-                continue
-            try:
-                with fixed(runner.model, Draws(1), theirs.cells):
-                    found = runner.run(call, KinkSides.of(mindspore, Part.of_call(call.path, call.number)))
-            except Exception as error:  # the other modules are worth their verdicts
-                failed[call.label] = one_line(error)
-                continue
-            for stage, tensor, array in found:
-                writer.add(stage, ALONE, f"{call.label} {tensor}", array, module=recording.modules[call.path].kind)
-        if "forward" in narrowing.stages:
-            with fixed(runner.model, Draws(1), theirs.cells):
-                record_wiring(runner, theirs, writer)
-        writer.about = {**writer.about, FAILED: failed}
-        writer.close()
+    recording = Recording.open(folder / FOLDER)
+    writers: dict[str, TraceWriter] = {}
+
+    def run(calls: Iterable[Call], *, wires: bool) -> None:
+        mindspore = Trace(folder / MINDSPORE_REPLAY)
+        theirs = Outcome.of(mindspore)
+        for name, dtype, variant, device in precisions():
+            progress(f"{name}: every module alone")
+            runner = Alone(recording, model, dtype, device, channels_last=variant % 2 == 1)
+            head = {**about(dtype, device), FAILED: {}}
+            writer = writers.setdefault(name, TraceWriter(folder / replayed(name), head, sample))
+            with fixed(runner.model, Draws(1), theirs.cells) as draws:
+                for call in calls:
+                    draws.restart()
+                    _run_alone(runner, call, mindspore, theirs, writer)
+                for call in recording.calls.values() if wires else ():
+                    draws.restart()
+                    _wire(runner, call, mindspore, theirs, writer)
+            writer.close()
+
+    calls = list(recording.calls.values())
+    if needed is None:
+        run(calls, wires=True)
+        return
+    run([call for call in calls if call.label not in recording.made_by], wires=True)
+    labels = needed()
+    if labels:
+        run([call for call in calls if call.label in labels], wires=False)
 
 
-def record_wiring(runner: Alone, theirs: Outcome, writer: TraceWriter) -> None:
-    """Record what reaches every module and leaves every container; the modules that MindSpore's pass ran as they are
-    run as they are here too."""
-    recording = runner.recording
-    numbers: dict[str, int] = {}
-
-    def seen(call: Call, what: str, values: Any) -> None:
-        if not theirs.asked(call.label, call.caller if what == "input" else None):
-            return
-        for i, tensor in enumerate(tensors(values)):
-            kind = recording.modules[call.path].kind
-            writer.add("forward", WIRING, f"{call.label} {tensor_name(what, i)}", as_array(tensor), module=kind)
-
-    def fresh(stored: Stored) -> torch.Tensor:
-        # from disk each time, for a module may overwrite it; and laid out so that any `view` of it works
-        return runner.tensor(stored).detach().contiguous()
-
-    def forced(path: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        def forward(*args: Any, **kwargs: Any) -> Any:
-            numbers[path] = numbers.get(path, -1) + 1
-            call = recording.calls.get(label(path, numbers[path]))
-            if call is None:
-                return original(*args, **kwargs)
-            seen(call, "input", (args, kwargs))
-            given = rebuilt(call.output, fresh, packed)
-            if recording.modules[path].children:
-                found = original(*rebuilt(call.args, fresh, packed), **rebuilt(call.kwargs, fresh, packed))
-                seen(call, "output", found)
-                if isinstance(given, dict) and isinstance(found, dict):
-                    return type(found)(**given)  # one whose items are attributes too, as transformers' ModelOutput
-            return given
-
-        return forward
-
-    runner.restore()
-    patched = {path: module for path, module in runner.modules.items() if path not in theirs.unwired}
+def _run_alone(runner: Alone, call: Call, mindspore: Trace, theirs: Outcome, writer: TraceWriter) -> None:
+    """Record one call by itself, where MindSpore's side has it too, or what torch raised."""
+    if call.label in theirs.left_out:
+        return
     try:
-        for path, module in patched.items():
-            module.forward = forced(path, module.forward)
-        with torch.no_grad():
-            for root in recording.roots:
-                runner.modules[root.path](*rebuilt(root.args, fresh, packed), **rebuilt(root.kwargs, fresh, packed))
-    finally:
-        for module in patched.values():
-            module.__dict__.pop("forward", None)
+        found = runner.run(call, KinkSides.of(mindspore, Part.of_call(call.path, call.number)))
+    except Exception as error:  # the other modules are worth their verdicts
+        writer.about[FAILED][call.label] = one_line(error)
+        return
+    kind = runner.recording.modules[call.path].kind
+    for stage, tensor, array in found:
+        writer.add(stage, ALONE, f"{call.label} {tensor}", array, module=kind)
+
+
+def _wire(runner: Alone, call: Call, mindspore: Trace, theirs: Outcome, writer: TraceWriter) -> None:
+    """Record what a container itself computes, where MindSpore's side has it too."""
+    ways = theirs.wired.get(call.label)
+    if ways is None:
+        return
+
+    def keep(stage: Stage, name: str, tensor: str, array: np.ndarray) -> None:
+        if theirs.asked(name, call.label):
+            kind = runner.recording.modules[parse_label(name)[0]].kind
+            writer.add(stage, WIRING, f"{name} {tensor}", array, module=kind)
+
+    sides = KinkSides.of(mindspore, Part.of_wiring(call.path, call.number))
+    inner = runner.recording.handed_on(call, theirs.unwired)
+    runner.wired(call, inner, sides, keep, backward=ways == BOTH_WAYS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-def flat(value: Any, kind: type) -> list[Any]:
+def flat(value: Any, kind: type | tuple[type, ...]) -> list[Any]:
     """The tensors (objects of `kind`) in a nest of tuples, lists and dicts, in order."""
     if isinstance(value, kind):
         return [value]

@@ -7,6 +7,7 @@ from typing import Any
 
 # what the default suite runs; the others are in the full one
 QUICK = ("resnet many", "transformer many", "odd", "odd many")
+QUICK += ("by parts: odd", "by parts: odd constant", "by parts: transformer detached", "by parts: resnet many")
 Faults = list[tuple[Any, ...]]
 
 PATTERNS = {"resnet narrowed": ("layer3", "layer3.*")}  # case -> the globs that narrow it
@@ -48,4 +49,15 @@ CASES: dict[str, tuple[str, Faults, list[str]]] = {
     "odd": ("odd", [], []),
     "odd many": ("odd", [("embedding_scaled",), ("pair_swapped",)], ["pair", "word"]),
     "odd scale": ("odd", [("scale_forgotten",)], ["pair"]),
+    # what only a container shows
+    "transformer residual": ("transformer", [("residual_left_out", "blocks.1")], ["blocks.1"]),
+    "transformer blocks": ("transformer", [("blocks_in_another_order",)], ["blocks"]),
+    "transformer detached": ("transformer", [("input_detached", "blocks.0")], ["blocks.0"]),
+    "transformer gradient": ("transformer", [("gradient_scaled", "blocks.1", 1.01)], ["blocks.1"]),
+    "odd constant": ("odd", [("odd_otherwise", 0.25)], [""]),
+    "odd shared": ("odd", [("odd_otherwise", 0.5, True)], [""]),
+    "odd detached": ("odd", [("odd_otherwise", 0.5, False, True)], [""]),
+    "lenet gradient": ("lenet5", [("gradient_scaled", "", 1.001)], [""]),
 }
+BY_PARTS = "by parts: "  # begins the name of a case in which containers run alone only where they have to
+CASES |= {f"{BY_PARTS}{name}": case for name, case in CASES.items()}

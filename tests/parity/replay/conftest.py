@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msmigrate.parity import containers
 from msmigrate.parity.build_result import module_verdicts
 from msmigrate.parity.compare import Traces, compare
+from msmigrate.parity.options import Narrowing
 from msmigrate.parity.result import Finding, ModuleVerdict
 from msmigrate.parity.trace import ALONE
 
@@ -48,6 +50,9 @@ def _recorded(root: Path, names: list[str]) -> Path:
             processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log, env=environment))
     try:
         while any(process.poll() is None for process in processes) and not any(p.poll() for p in processes):
+            for marker in root.glob("*/torch-ready"):  # as the process does that starts both
+                if not (marker.parent / containers.FILE).exists():
+                    containers.choose(marker.parent, Narrowing.to())
             time.sleep(0.1)
     finally:
         for process in processes:

@@ -3,6 +3,7 @@
 import os
 import sys
 import traceback
+from functools import partial
 from pathlib import Path
 
 from msmigrate.workers import mindspore_environment
@@ -12,8 +13,10 @@ mindspore_environment.prepare()
 import mindspore  # noqa: E402
 import mindspore_nets  # noqa: E402
 import numpy as np  # noqa: E402
-from cases import CASES, PATTERNS  # noqa: E402
+from cases import BY_PARTS, CASES, PATTERNS  # noqa: E402
 from mindspore import Tensor  # noqa: E402
+from msmigrate.parity import containers  # noqa: E402
+from msmigrate.parity.containers import RAN  # noqa: E402
 from msmigrate.parity.options import Narrowing  # noqa: E402
 from msmigrate.parity.replay.mindspore_replay import replay  # noqa: E402
 from msmigrate.parity.run_folder import MINDSPORE  # noqa: E402
@@ -39,7 +42,15 @@ def main(root: Path, names: list[str]) -> None:
         for each in held:
             writer.add("init", "values", each.name, each.parameter.asnumpy())
         writer.close()
-        replay(root / name, net, held, ABOUT, Narrowing.to(modules=PATTERNS.get(name, ())))
+        narrowing = Narrowing.to(modules=PATTERNS.get(name.removeprefix(BY_PARTS), ()))
+        needed = partial(chosen, root / name) if name.startswith(BY_PARTS) else None
+        replay(root / name, net, held, ABOUT, narrowing, needed=needed)
+        (root / name / RAN).touch()
+
+
+def chosen(folder: Path) -> list[str]:
+    """Which containers are to run alone, once that is known."""
+    return containers.chosen(wait_for(folder / containers.FILE))
 
 
 if __name__ == "__main__":

@@ -245,6 +245,53 @@ def scale_forgotten(net: nn.Cell) -> None:
     net.construct = whole
 
 
+def residual_left_out(net: nn.Cell, path: str) -> None:
+    """A block that hands on what its branches give, without what it got."""
+    block = _cell(net, path)
+    real = block.construct
+    block.construct = lambda x: real(x) - x
+
+
+def blocks_in_another_order(net: nn.Cell) -> None:
+    first, second = net.blocks[0], net.blocks[1]
+    net.blocks.construct = lambda x: first(second(x))
+
+
+def input_detached(net: nn.Cell, path: str) -> None:
+    """Right values; of what a block gets the gradient comes back through its branches alone."""
+    block = _cell(net, path)
+    real = block.construct
+    block.construct = lambda x: real(x) - x + ops.stop_gradient(x)
+
+
+def gradient_scaled(net: nn.Cell, path: str, factor: float) -> None:
+    """Right values, and another number of times the gradient."""
+    cell = _cell(net, path)
+    real = cell.construct
+
+    def construct(*args: Any, **kwargs: Any) -> Any:
+        x = real(*args, **kwargs)
+        return factor * x - ops.stop_gradient((factor - 1.0) * x)
+
+    cell.construct = construct
+
+
+def odd_otherwise(net: nn.Cell, scale: float = 0.5, again: bool = False, detached: bool = False) -> None:
+    """Another number handed to the pair, one layer twice instead of two, or a sum of which a half is no branch."""
+
+    def construct(images: Tensor) -> Tensor:
+        ids = (images.abs().max((1, 2)) * 5).astype("int32").clamp(0, 15)
+        x = net.relu(net.word(ids))
+        y = net.idle(net.bn(images).mean((1, 2))[:, None, :8])
+        left, rest = net.pair(x, y, scale=scale, mask=ops.ones(8))
+        x = left + (ops.stop_gradient(rest["right"]) if detached else rest["right"])
+        for layer in [net.stack[0], net.stack[0]] if again else net.stack:
+            x = x + net.drop(net.relu(layer(x)))
+        return net.fc(ops.silu(x).mean(1))
+
+    net.construct = construct
+
+
 def embedding_scaled(net: nn.Cell) -> None:
     word = net.word
     real = word.construct

@@ -111,7 +111,7 @@ def test_no_recording_says_so(tmp_path: Path) -> None:
 
 
 BROKEN: list[tuple[Any, ...]] = [
-    ("format", 2),
+    ("format", 3),
     ("calls", [{}]),
     ("calls", "x"),
     ("calls", 0, "path", "elsewhere"),

@@ -36,7 +36,7 @@ def test_a_container_around_a_fault_fails_without_being_at_fault(replayed: Of) -
 
 def test_what_a_forgotten_residual_gives_to_the_next_layer_is_the_containers_doing(replayed: Of) -> None:
     failed = {f.name for f in replayed("resnet many").findings if f.part == "wiring" and f.verdict is Verdict.FAIL}
-    assert failed == {"layer2.0.relu#2 input"}
+    assert failed == {"layer2.0.relu#2 input", "layer2.0.downsample output.grad"}
 
 
 def test_an_eps_of_a_hundredth_more_stands_out(replayed: Of) -> None:

@@ -1,11 +1,13 @@
 """Torch's side of every case: torch_cases.py ROOT CASE…"""
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from cases import CASES
+from cases import BY_PARTS, CASES
+from msmigrate.parity import containers
 from msmigrate.parity.record import torch_worker
 from msmigrate.parity.record.torch_precision import precisions
 from msmigrate.parity.replay.torch_replay import record_step, replay
@@ -53,7 +55,16 @@ def main(root: Path, names: list[str]) -> None:
         started.append((folder, model))
     for folder, model in started:
         wait_for(folder / MINDSPORE_REPLAY / "trace.json")
-        replay(folder, model, precisions(model), about)
+        needed = partial(chosen, folder) if folder.name.startswith(BY_PARTS) else None
+        replay(folder, model, partial(precisions, model), about, needed=needed)
+
+
+def chosen(folder: Path) -> list[str]:
+    """Which containers ran alone in MindSpore, once they have."""
+    (folder / "torch-ready").touch()
+    labels = containers.chosen(wait_for(folder / containers.FILE))
+    wait_for(folder / containers.RAN)
+    return labels
 
 
 if __name__ == "__main__":

@@ -1,0 +1,76 @@
+"""Which containers have to run alone: those that are not judged by their parts.
+
+A container is the modules that it calls and what it computes between them. Where all that it calls agrees alone, and
+what it computes itself, forward and backward, agrees with torch's outputs and made-up gradients handed on in it, it
+agrees. Where one of these fails or could not be judged, it and all around it run alone too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ..input_files import read_json, typed
+from .compare import Traces, compare_replayed
+from .options import Narrowing
+from .replay.module_calls import (
+    BOTH_WAYS,
+    FOLDER,
+    FORWARD,
+    NOT_ASKED,
+    Outcome,
+    Recording,
+    comes_from_around,
+    failed,
+)
+from .result import Finding
+from .verdict import Unjudged, Verdict
+
+FILE = "containers.json"  # in a run's folder: the labels of those that are to run alone, once it is known
+RAN = "containers-ran"  # empty, there once they have in MindSpore
+CERTAIN = (Unjudged.STORAGE, Unjudged.ZERO_GRADIENT)  # why a tensor has no verdict beside others that have
+
+
+def choose(folder: Path, narrowing: Narrowing) -> list[Finding] | None:
+    """Judge what ran alone so far, and leave FILE; what was found, or None where more will run. Raises BadTrace."""
+    traces = Traces.load(folder)
+    assert traces.mindspore_replayed is not None
+    recording, outcome = Recording.open(folder / FOLDER), Outcome.of(traces.mindspore_replayed)
+    findings = compare_replayed(traces, narrowing)
+    suspect = {*_unjudged(recording, outcome), *_differing(recording, findings)}
+    suspect |= {label for trace in traces.replayed for label in failed(trace)}
+    around = {name for label in suspect for name in recording.around(label)}
+    labels = [label for label in outcome.by_parts if label in around]
+    partial = folder / f"{FILE}.partial"
+    partial.write_text(json.dumps(labels), encoding="utf-8")
+    partial.replace(folder / FILE)
+    return None if labels else findings
+
+
+def chosen(file: Path) -> list[str]:
+    """What `choose` left."""
+    return typed(list[str], read_json(file))
+
+
+def _differing(recording: Recording, findings: Iterable[Finding]) -> Iterator[str | None]:
+    """The calls that did something else than torch's, or may have."""
+    for finding in findings:
+        label, _, tensor = finding.name.rpartition(" ")
+        if finding.verdict is Verdict.PASS or finding.unjudged in CERTAIN:
+            continue
+        call = recording.calls.get(label)
+        yield label if call is None or not comes_from_around(tensor) else call.caller
+
+
+def _unjudged(recording: Recording, outcome: Outcome) -> Iterator[str]:
+    """The calls that could not run alone, or whose own computing could not be compared in both directions."""
+    yield from (label for label, why in outcome.left_out.items() if why != NOT_ASKED)
+    yield from outcome.errors
+    for label, call in recording.calls.items():
+        inside = label in recording.made_by
+        ways = BOTH_WAYS if any(gradient is not None for gradient in call.gradients) else FORWARD
+        unwired = inside and outcome.wired.get(label) not in (BOTH_WAYS, ways)
+        foreign = inside and None in recording.modules[call.path].used  # a parameter from outside, which is not judged
+        if unwired or foreign or not call.is_plain or call.path in outcome.unwired:
+            yield label

@@ -6,6 +6,7 @@ import numpy as np
 
 SHAPE = (400, 1000)
 NEARLY_ZERO = 0.1
+ALONG_ROWS = ("softmax", "log_softmax")  # functions of a whole row: torch wants to be told the dimension
 OF_POSITIVE = ("log",)  # functions that take no others: these get the values without their signs
 
 

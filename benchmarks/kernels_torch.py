@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import json
 import sys
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from kernels_values import OVER_CLASSES, distance, values
+from kernels_values import ALONG_ROWS, distance, values
 
 
 def both(name: str, dtype: torch.dtype) -> dict[str, np.ndarray]:
     """Result and gradient."""
     x, upstream = (torch.from_numpy(array).to(dtype) for array in values(name))
     function = getattr(torch, name, None) or getattr(torch.nn.functional, name)
-    function = partial(function, dim=-1) if name in OVER_CLASSES else function
-    found = function(x.requires_grad_())
+    along = {"dim": -1} if name in ALONG_ROWS else {}
+    found = function(x.requires_grad_(), **along)
     (gradient,) = torch.autograd.grad(found, x, upstream[:, : found.shape[1]])
     return {"forward": found.detach().numpy(), "backward": gradient.numpy()}
 

@@ -93,7 +93,7 @@ def demo(keep: Path | None) -> None:
 @click.option("--with", "other", metavar="TRACE", type=READ_FIRST, help="The half that the other machine recorded.")
 @options_of(ParityOptions, *PAIR)
 @mappings_option
-@options_of(ParityOptions, *STEPS)
+@options_of(ParityOptions, *STEPS, "noise")
 def record(recipe: Path | None, framework: str, out: Path, other: Path | None, **options: Any) -> None:
     """Record one framework's half of parity-step, on the machine that has it.
 
@@ -105,9 +105,12 @@ def record(recipe: Path | None, framework: str, out: Path, other: Path | None, *
     msmigrate compare C B
     msmigrate record --framework torch --with A -o A2       # torch again, from the same start, as another torch has it
     msmigrate compare A A2
+    msmigrate record --framework mindspore --with A --noise -o B    # and MindSpore again, elsewhere or compiled
+    msmigrate record --framework mindspore --with A -o B2
+    msmigrate compare B B2
 
-    Without the last two, torch does not know which side of its ReLUs and max-pools MindSpore took where rounding
-    decides, so gradients are judged at a coarser noise, and no module runs alone.
+    Without C, torch does not know which side of its ReLUs and max-pools MindSpore took where rounding decides, so
+    gradients are judged at a coarser noise, and no module runs alone.
 
     Exit code: 0 recorded, 2 bad input or a framework that stopped.
     """
@@ -124,7 +127,7 @@ def record(recipe: Path | None, framework: str, out: Path, other: Path | None, *
     "start",
     metavar="TRACE",
     type=READ_FIRST,
-    help="Of two halves of MindSpore: torch's half that both started from, whose noise they are judged by.",
+    help="Of two halves of MindSpore: torch's half that both started from, to be judged by its noise.",
 )
 @mappings_option
 @options_of(ParityOptions, *FILES)
@@ -134,7 +137,8 @@ def compare(one: Path, other: Path | None, start: Path | None, **options: Any) -
     \b
     msmigrate compare A B              # torch's half and MindSpore's, in any order
     msmigrate compare A A2             # torch's twice, of another version or machine: A is the reference
-    msmigrate compare B B2 --with A    # MindSpore's twice, of another version, machine or device
+    msmigrate compare B B2             # MindSpore's twice, of another version, machine or device: B with --noise
+    msmigrate compare B B2 --with A    # the same by torch's noise, where B was recorded without
 
     Needs NumPy and safetensors only, so any machine can do it.
 

@@ -25,7 +25,7 @@ from .options import STAGES, WHOLE, Narrowing
 from .replay.module_calls import Outcome, failed
 from .result import Finding
 from .run_folder import KEY, MINDSPORE, MINDSPORE_REPLAY, matched, replayed, torch_runs
-from .trace import ALONE, DISTRIBUTION, Entry, Key, Trace
+from .trace import ALONE, DISTRIBUTION, SIDES_STAGE, Entry, Key, Trace
 from .verdict import FLOOR_ULPS, Unjudged, Verdict, judge
 
 Sides = tuple[str, str]  # what the reference and what is judged against it are called
@@ -301,6 +301,45 @@ def _distribution(entry: Entry, plain: np.ndarray, subject: np.ndarray, tests: i
     verdict = {True: Verdict.PASS, False: Verdict.FAIL, None: Verdict.NONE}[check.agree]
     unjudged = Unjudged.FEW_VALUES if check.agree is None else None
     return Finding.of(entry, verdict, check.why, unjudged, error=check.statistic, noise=0.0, allowed=check.critical)
+
+
+# One choice of n in a layer with kinks moves the gradients of what is before it by about 1 / sqrt(n): many times that
+FLIPPED = 10.0
+
+
+def without_flips(findings: Sequence[Finding], one: Trace, other: Trace) -> list[Finding]:
+    """The findings on two traces that each chose for themselves at kinks; what fails behind a choice of rounding's has
+    no verdict: nothing in the forward pass fails, some ReLU fell to the other side or a max-pool was given other
+    numbers, whose choice is not recorded, and the difference is no larger than such choices explain."""
+    if any(finding.stage == "forward" and finding.verdict is Verdict.FAIL for finding in findings):
+        return list(findings)
+    shares: dict[int, float] = {}
+    turned: dict[int, int] = {}
+    for entry in one.select(SIDES_STAGE):
+        theirs, step = other.entries.get(entry.key), entry.part.step
+        if step is None or theirs is None or (entry.dtype, entry.shape) != (theirs.dtype, theirs.shape):
+            continue
+        ours, choices = one.array(entry.key), other.array(entry.key)
+        if np.array_equal(ours, choices):
+            continue
+        packed = ours.dtype == np.uint8
+        flips = int(np.unpackbits(ours ^ choices).sum()) if packed else 1
+        turned[step] = turned.get(step, 0) + (flips if packed else 0)
+        shares[step] = max(shares.get(step, 0.0), math.sqrt(flips / (ours.size * (8 if packed else 1))))
+
+    def judged(finding: Finding) -> Finding:
+        step = 1 if finding.stage == "gradients" else finding.part.step
+        if finding.verdict is not Verdict.FAIL or step is None or (finding.part.of_buffers and step == 1):
+            return finding
+        before = [s for s in shares if s <= step]
+        if not before or finding.error is None or finding.error > FLIPPED * max(shares[s] for s in before):
+            return finding
+        count = sum(turned[s] for s in before)
+        where = f"at {count} element{'s'[: count > 1]}, where rounding decides, a ReLU fell to the other side"
+        where = where if count else "a max-pool's input differs by rounding, and it may have chosen otherwise"
+        return replace(finding, verdict=Verdict.NONE, why=f"{finding.why}; {where}", unjudged=Unjudged.KINKS)
+
+    return [judged(finding) for finding in findings]
 
 
 NAMES = ("images", "mixed images")

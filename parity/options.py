@@ -161,6 +161,10 @@ class StepOptions:
     device_id: Annotated[
         int | None, Option("Which of the target's devices.  [default: the recipe's, else 0]", least=0)
     ] = None
+    noise: Annotated[
+        bool,
+        Option("MindSpore's half: take the step twice more, every number moved in its last places, to compare by."),
+    ] = False
     continue_from: Annotated[
         Path | None, Option("A torch training checkpoint to go on from.", metavar="CKPT", reads="checkpoint")
     ] = None

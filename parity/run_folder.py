@@ -176,6 +176,7 @@ WEIGHTS, CHECKPOINT, INPUTS = "start.pth", "start.ckpt", "inputs.safetensors"
 START = "start.safetensors"
 TORCH32, TORCH32_OTHER, TORCH64, MINDSPORE = "torch-fp32", "torch-fp32-other-layout", "torch-fp64", "mindspore-fp32"
 TORCH32_AGAIN = "torch-fp32-again"  # on a device whose numbers differ from run to run
+MOVED = ("mindspore-moved", "mindspore-moved-otherwise")  # with every number moved in its last places: its own noise
 MINDSPORE_REPLAY = "mindspore-replay"  # every module alone; see replay/
 
 

@@ -56,6 +56,7 @@ class Unjudged(str, Enum):
     NOISE = "noise"  # torch's own noise is so large that a missing tensor would pass
     NOT_FINITE = "not finite"  # torch itself has values that are not finite
     NOT_COMPILED_ALIKE = "not compiled alike"  # in half precision the compiled step rounds otherwise
+    KINKS = "kinks"  # each of two sides of one framework chose for itself where rounding decides
     DRAWS = "draws"  # random numbers that could not be fixed
     STORAGE = "storage"  # float32 cannot hold so small a change of so large a weight
     ZERO_GRADIENT = "zero gradient"  # in exact arithmetic the gradient is zero: the update is rounding alone

@@ -20,6 +20,7 @@ REMEDIES = {
     "rounding is multiplied less",
     Unjudged.NOT_FINITE: "give torch's step data and weights on which it stays finite, or a smaller loss scale",
     Unjudged.NOT_COMPILED_ALIKE: "prove the compiled step without amp",
+    Unjudged.KINKS: "compare each of the two with torch's half, which takes their choices: record torch --with each",
     Unjudged.DRAWS: "draw with functions whose numbers can be fixed, or prove the step without --mode graph",
     Unjudged.STORAGE: "prove the step with a larger learning rate: float32 loses all of what this one changes",
     Unjudged.FEW_VALUES: "draw more values: --init-seeds 10",

@@ -25,7 +25,10 @@ from ..parity import run_folder
 from ..parity.align import model_structure
 from ..parity.align.alignment import ALIGNMENT, Alignment, read_alignment
 from ..parity.build_result import report
+from ..parity.compare import without_flips
 from ..parity.devices import Device
+from ..parity.graph_mode import GRAPH
+from ..parity.noise import ROUNDED
 from ..parity.options import ParityOptions
 from ..parity.replay.module_calls import FOLDER as REPLAY
 from ..parity.result import Finding, Report
@@ -34,6 +37,7 @@ from ..parity.run_folder import (
     INPUTS,
     MINDSPORE,
     MINDSPORE_REPLAY,
+    MOVED,
     RECIPE,
     START,
     TORCH32,
@@ -106,6 +110,12 @@ COARSE_BOTH = (
 BORROWED = "both sides are MindSpore's, which has no float64 here: the noise is that of torch in {}"
 
 
+OWN = (
+    "both sides are MindSpore's, which has no float64 here: the noise is its own in {}, the reference, whose step ran "
+    "twice more with every input, weight and Cell's output moved in its last places (Monte Carlo arithmetic)"
+)
+
+
 def _of_one_framework(one: Path, other: Path, start: Path | None) -> Report:
     """Judge a half against another of the same framework, which is the reference: `other` against `one`."""
     first, second = run_folder.read(one), run_folder.read(other)
@@ -114,11 +124,16 @@ def _of_one_framework(one: Path, other: Path, start: Path | None) -> Report:
     torch = first.side == "torch"
     if torch and start is not None:
         raise BadInput(f"{one} and {other} are torch's, and bring their own noise: leave out --with")
-    if not torch and start is None:
-        raise BadInput(f"{one} and {other} are MindSpore's, which has no float64: name torch's half, --with TRACE")
+    own = not torch and start is None
+    if own and not _moved_runs(one):
+        turned = f", or name {other} first, which has its own" if _moved_runs(other) else ""
+        again = f"msmigrate record {first.recipe} --framework mindspore --with TORCH_TRACE --noise -o NEW_TRACE"
+        raise BadInput(
+            f"{one} and {other} are MindSpore's, which has no float64, and {one} was recorded without noise: name "
+            f"torch's half, --with TRACE{turned}, or record it again: {again}"
+        )
     run_folder.check_together(one, other)
-    for place in (one, other) if torch else (start,):
-        assert place is not None
+    for place in (one, other) if torch else (start,) if start is not None else ():
         half = run_folder.read(place)
         if half.side != "torch" or not half.alone:
             raise BadInput(
@@ -132,17 +147,23 @@ def _of_one_framework(one: Path, other: Path, start: Path | None) -> Report:
                 if source.name.startswith("torch-") and (source / "trace.json").exists():
                     (folder / source.name).symlink_to(source.resolve())
             _joined(other, folder / MINDSPORE)
-        else:
-            assert start is not None
+        elif start is not None:
             run_folder.check_together(start, one)
             for name in (*torch_runs(start), *torch_runs(start, matched)):
                 _moved(start, name, Trace(one / MINDSPORE), folder / name)
-            (folder / MINDSPORE).symlink_to((other / MINDSPORE).resolve())
             notes.append(BORROWED.format(start))
+        else:
+            _around(one, folder)
+            notes.append(OWN.format(one))
+        for name in () if torch else (MINDSPORE, GRAPH):
+            if (other / name).exists():
+                (folder / name).symlink_to((other / name).resolve())
         (folder / RECIPE).symlink_to((one / RECIPE).resolve())
         sides = (_named(one, first.side), _named(other, second.side))
         digests = (first.digest(one), first.checkpoint_digest)
         found = report(Path(first.recipe), first.options(folder), digests, sides)
+        if not torch:
+            found = replace(found, findings=without_flips(found.findings, _trace(one), _trace(other)))
         versions = {f"{name} ({side})": v for side, place in (("1", one), ("2", other)) for name, v in _about(place)}
         devices = [Device.of(_trace(place).about, place) for place in (one, other)]
         return replace(found, notes=[*notes, *found.notes], versions=versions, devices=devices)
@@ -200,7 +221,34 @@ def _moved(start: Path, name: str, reference: Trace, into: Path) -> None:
             found = found + noise if noise.shape == found.shape else found
         return found.astype(entry.dtype)
 
-    write_entries(into, run.about, entries, elements)
+    write_entries(into, {**run.about, ROUNDED: True}, entries, elements)
+
+
+def _moved_runs(half: Path) -> list[Path]:
+    """The traces of a half of MindSpore's whose numbers were moved; empty where it has not both."""
+    found = [half / name for name in MOVED if (half / name / "trace.json").exists()]
+    return found if len(found) == len(MOVED) else []
+
+
+def _around(half: Path, into: Path) -> None:
+    """The traces that a half with noise of its own is judged by: itself in place of float64, and the runs whose numbers
+    were moved in place of torch's in float32. What needs no step is in one family, and the steps are in the other."""
+    reference = Trace(half / MINDSPORE)
+    head = {**reference.about, ROUNDED: True, "kinks": {"matched": [], "differing": []}}
+    runs = {TORCH64: reference, **dict(zip((TORCH32, TORCH32_OTHER), map(Trace, _moved_runs(half)), strict=True))}
+    for name, run in runs.items():
+
+        def elements(entry: Entry, run: Trace = run) -> np.ndarray:
+            alike = entry.stage in ("data", "init") or not entry.dtype.startswith("float")
+            if not alike and entry.key not in run.entries:
+                raise BadTrace(f"{run.folder}: has no {entry.stage} ({entry.part}) {entry.label}: record it again")
+            return (reference if alike else run).array(entry.key)
+
+        judged = {key: entry for key, entry in reference.entries.items() if entry.stage != SIDES_STAGE}
+        steps = {key for key, e in judged.items() if e.stage in ("loss", "gradients", "update") and not e.part.given}
+        for called, of_steps in ((name, False), (matched(name), True)):
+            family = {key: entry for key, entry in judged.items() if (key in steps) is of_steps}
+            write_entries(into / called, head, family, elements)
 
 
 def _float64_of(name: str) -> str:

@@ -145,6 +145,8 @@ def _compared(
 
     model: the torch model that stands for a recipe. progress: say on stderr what each framework is doing.
     """
+    if options.noise:
+        raise BadInput("noise is for record, and for comparing two halves of MindSpore: here torch measures it")
     path = recipes.find(recipe_file)
     recipe = recipes.load(path)
     for file in options.files:  # before minutes of work, not after

@@ -48,6 +48,9 @@ def record_side(
     run_folder.refuse_existing(out)
     if framework == "mindspore" and other is None:
         raise BadInput("MindSpore's half starts from torch's weights and batches: give torch's trace with --with")
+    if job.noise and (framework == "torch" or job.pair is not None):
+        why = "torch's has float64" if framework == "torch" else "two halves of models of one's own are not compared"
+        raise BadInput(f"--noise is for MindSpore's half of a recipe's own model: {why}; leave it out")
     if other is not None:
         half = run_folder.read(other)
         again = framework == half.side == "torch"  # the same start, on another device or another torch

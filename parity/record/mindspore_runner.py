@@ -45,6 +45,8 @@ def go_on(step: TrainStep, given: Mapping[str, np.ndarray]) -> list[str]:
     return notes
 
 
+# Monte Carlo arithmetic moves a number by up to so many epsilons of it; one is one or two units in its last place
+MOVED = 1.0
 FLAG, REDUCER = "reducer_flag", "grad_reducer"  # what MindSpore's own training cells call them
 BARE = frozenset(vars(nn.Cell()))
 
@@ -205,6 +207,23 @@ class MindSporeSide(Side):
                 image_gradient=self.alignment.scope.image_gradient,
             )
         )
+
+    @contextmanager
+    def moving(self, run: int) -> Iterator[None]:
+        """Within this block the step is one of Monte Carlo arithmetic (Parker 1997): it begins with weights, and every
+        Cell hands on numbers, that are moved in their last places; another run moves them otherwise."""
+        start, drawn = self._start, len(self.draws)
+        self._start = {name: moved(array, run) for name, array in start.items()}
+        self.restart()
+        hooks = [cell.register_forward_hook(_moving_output(run)) for _, cell in self.net.cells_and_names()]
+        try:
+            yield
+        finally:
+            for hook in hooks:
+                hook.remove()
+            del self.draws[drawn:]  # the numbers of the step as it is are said, and these are the same
+            self._start = start
+            self.restart()
 
     def begin(self, start: StepStart | None) -> None:
         """Hold the weights and buffers of `start`: as what is compiled, with an optimizer state of its own."""
@@ -422,6 +441,39 @@ class MindSporeSide(Side):
     @staticmethod
     def _labels(labels: np.ndarray) -> Tensor:
         return Tensor(labels.astype(np.float32 if labels.dtype.kind == "f" else np.int32))
+
+
+def moved(array: np.ndarray, run: int) -> np.ndarray:
+    """Numbers each moved by up to MOVED of themselves, in their own dtype; what is no real number stays as it is."""
+    return array * _factors(array, run) if array.dtype.kind == "f" else array
+
+
+@np.errstate(over="ignore")  # of a single number NumPy would tell
+def _factors(array: np.ndarray, run: int) -> np.ndarray:
+    """By what numbers are multiplied that are to be moved, near 1.
+
+    A number's bits and the run decide: like numbers are moved alike, as kernels round them, and what is equal stays
+    equal, as the even background of an image does, where a max-pool would else choose anew.
+    """
+    bits = array.astype(np.float64).view(np.uint64) + np.uint64((run * 0x9E3779B97F4A7C15) % 2**64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # SplitMix64, which stirs all bits
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    shares = (bits >> np.uint64(11)) * 2.0**-52 - 1.0
+    found: np.ndarray = (1.0 + shares * MOVED * np.finfo(array.dtype).eps).astype(array.dtype)
+    return found
+
+
+def _moving_output(run: int) -> Callable[..., Any]:
+    """A hook that moves what a Cell gives, and so the gradient that comes back to it."""
+
+    def each(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            parts = [each(part) for part in value]
+            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+        real = isinstance(value, Tensor) and value.is_floating_point()
+        return value * Tensor(_factors(value.asnumpy(), run)) if real else value
+
+    return lambda _, __, output: each(output)
 
 
 def layer_classes() -> dict[str, str]:

@@ -53,12 +53,12 @@ from ..job import ParityJob, as_arrays, recipe_of  # noqa: E402
 from ..replay.mindspore_replay import remember_arguments, replay  # noqa: E402
 from ..replay.module_calls import FILE as RECORDING  # noqa: E402
 from ..replay.module_calls import FOLDER as REPLAY  # noqa: E402
-from ..run_folder import CHECKPOINT, INPUTS, MINDSPORE, MINDSPORE_REPLAY  # noqa: E402
+from ..run_folder import CHECKPOINT, INPUTS, MINDSPORE, MINDSPORE_REPLAY, MOVED  # noqa: E402
 from ..trace import TraceWriter  # noqa: E402
 from . import batches, resume  # noqa: E402
-from .batches import Batch, Inputs, read_inputs  # noqa: E402
+from .batches import Batch, Images, Inputs, read_inputs  # noqa: E402
 from .mindspore_randomness import CompiledDraws, NotFixed  # noqa: E402
-from .mindspore_runner import MindSporeSide  # noqa: E402
+from .mindspore_runner import MindSporeSide, moved  # noqa: E402
 from .recorder import (  # noqa: E402
     StepStarts,
     add_initial_values,
@@ -104,6 +104,27 @@ def record_compiled(side: MindSporeSide, inputs: Inputs, options: ParityJob) -> 
             side.compiled = None
             side.restart()
     writer.close()
+
+
+def record_moved(side: MindSporeSide, inputs: Inputs, options: ParityJob) -> None:
+    """Record the passes and steps once more for each of MOVED, with every number moved in its last places: how far that
+    takes a tensor is MindSpore's own noise."""
+    for seed, name in enumerate(MOVED, 1):
+        which = f"MindSpore's noise, run {seed} of {len(MOVED)}"
+        given = replace(inputs, images=[_moved(images, seed) for images in inputs.images])
+        writer = TraceWriter(options.folder / name, about(options), options.sample, options.narrowing)
+        with side.moving(seed):
+            progress(which)
+            record_evaluation(side, given, writer)
+            if options.narrowing.takes_steps or writer.wants("forward"):
+                record_steps(side, given, writer, which, sides=True)
+            record_probes(side, given, writer)
+            record_parts(side, writer)
+        writer.close()
+
+
+def _moved(images: Images, seed: int) -> Images:
+    return moved(images, seed) if isinstance(images, np.ndarray) else tuple(moved(each, seed) for each in images)
 
 
 def said(error: Exception) -> str:
@@ -179,6 +200,8 @@ def main(options: ParityJob) -> None:
     ready(folder / MINDSPORE)
     if compiles:
         record_compiled(side, inputs, options)
+    if options.noise:
+        record_moved(side, inputs, options)
     if options.replays:
         progress("MindSpore: waiting for what torch's modules were given", State.WAITING)
         wait_for(folder / REPLAY / RECORDING)

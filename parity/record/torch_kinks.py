@@ -113,8 +113,11 @@ class _Recorded:
     kept: np.ndarray
 
     def sides(self, count: int) -> list[np.ndarray]:
-        """Which of so many elements were above each of the call's kinks; empty where it had not so many."""
-        bits = np.unpackbits(self.kept) if self.kept.dtype == np.uint8 else self.kept[:0]
+        """Which of so many elements were above each of the call's kinks; empty where it had not so many, and where what
+        was kept is the input of what takes the largest: its numbers may be as many as the packed sides have bytes."""
+        if self.kept.dtype != np.uint8:
+            return []
+        bits = np.unpackbits(self.kept)
         there = [kinks for kinks in (1, 2) if self.kept.size == (kinks * count + 7) // 8]
         return [bits[k * count : (k + 1) * count].view(bool) for k in range(there[0] if there else 0)]
 

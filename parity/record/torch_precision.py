@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import copy
 import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from types import FrameType
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -57,6 +60,35 @@ def tanh_of_fractions(x: torch.Tensor) -> torch.Tensor:
 
 
 FORMULAS = {"tanh of fractions": tanh_of_fractions}
+LN2 = math.log(2.0)
+
+
+def exp_of_five_terms(x: torch.Tensor) -> torch.Tensor:
+    """The exponential as MindSpore's CPU kernel has it, float64: 2**k times five terms of a series, with six digits of
+    ln 2, so that it is off by up to 5e-6.
+
+    The same x is off the same way: where all rows of a batch are nearly alike, as in a net that has not trained, their
+    errors add up while what is left of their sum is small.
+    """
+    x = x.double()
+    k = torch.round(x / LN2)
+    rest = x - k * float(np.float32(0.693147))
+    series = sum((rest**n / math.factorial(n) for n in range(1, 6)), torch.ones_like(rest))
+    return torch.ldexp(series, k)
+
+
+def log_of_a_table(x: torch.Tensor) -> torch.Tensor:
+    """How far the logarithm that is inside MindSpore's LogSoftmax is off on the CPU; x: positive.
+
+    It is E ln 2 + log(1 + z) - log r for one of 32 numbers r that are near the inverse of x's mantissa. What is kept of
+    r is -127 ln 2 - log r, a number near -88, and so float32 holds it to 4e-6 only.
+    """
+    mantissa, exponent = torch.frexp(x.double())
+    inverse = torch.round(32.0 / (1.0 + (torch.floor(64.0 * mantissa - 32.0) + 0.5) / 32.0)) / 32.0
+    upper = mantissa >= 0.75
+    kept = -127.0 * LN2 - torch.log(torch.where(upper, 2.0 * inverse, inverse))
+    units = torch.where(upper, exponent, exponent - 1) + 127
+    return kept.float().double() - kept + units * (float(np.float32(LN2)) - LN2)
 
 
 class _Rounding(TorchDispatchMode):
@@ -66,6 +98,10 @@ class _Rounding(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
+        if func is aten._log_softmax.default:
+            return self._log_softmax(result, *args)
+        if func is aten._log_softmax_backward_data.default:
+            return self._of_log_softmax(result, *args)
         kernel = _by_operator().get(func)
         if kernel is None:
             return result
@@ -86,6 +122,25 @@ class _Rounding(TorchDispatchMode):
         spread = math.sqrt(max(kernel.distance**2 - kernel.bias**2, 0.0))
         drawn = torch.randn(exact.shape, generator=self.draws, dtype=torch.float32).to(exact.device)
         return exact + exact * (drawn * spread + kernel.bias) + drawn * kernel.near_zero
+
+    def _log_softmax(self, exact: torch.Tensor, x: torch.Tensor, dim: int, *rest: Any) -> torch.Tensor:
+        """Every row as far off as the logarithm of its sum: by the table, and in a cross-entropy by the sum alone."""
+        if exact.dtype != torch.float32:
+            return exact
+        shifted = x - x.amax(dim, keepdim=True)
+        total = shifted.double().exp().sum(dim, keepdim=True)
+        summed = (exp_of_five_terms(shifted).sum(dim, keepdim=True) / total).log()
+        return (exact.double() - (summed if _in_cross_entropy() else log_of_a_table(total))).float()
+
+    def _of_log_softmax(
+        self, exact: torch.Tensor, upstream: torch.Tensor, output: torch.Tensor, dim: int, *rest: Any
+    ) -> torch.Tensor:
+        """The gradient of a cross-entropy's, whose shares are those exponentials."""
+        if exact.dtype != torch.float32:
+            return exact
+        largest = output.amax(dim, keepdim=True)
+        shares = exp_of_five_terms(output - largest) * largest.double().exp()
+        return (upstream.double() - shares * upstream.double().sum(dim, keepdim=True)).float()
 
     def _summed(
         self, exact: torch.Tensor, kernel: Kernel, terms: torch.Tensor, dims: Sequence[int] | None = None, *rest: Any
@@ -131,6 +186,17 @@ class _Rounding(TorchDispatchMode):
         so_far = rows.detach().cumsum(0)
         distance = kernel.distance * torch.linalg.vector_norm(so_far, dim=0).reshape(exact.shape)
         return exact + distance * torch.randn(exact.shape, generator=self.draws, dtype=torch.float32).to(exact.device)
+
+
+CROSS_ENTROPY = nn.functional.cross_entropy.__code__
+
+
+def _in_cross_entropy() -> bool:
+    """Whether a cross-entropy is at work: MindSpore's is no LogSoftmax, and made of other kernels."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code is not CROSS_ENTROPY:
+        frame = frame.f_back
+    return frame is not None
 
 
 class Precision(NamedTuple):

@@ -17,7 +17,7 @@ from msmigrate.training.options import TrainOptions
 
 BY_WORD = {"checkpoint", "recipe", "out"}  # arguments, and what a command says of its own
 COMMANDS: list[tuple[click.Command, type[Any], set[str]]] = [
-    (parity.parity_step, ParityOptions, {"outputs"}),
+    (parity.parity_step, ParityOptions, {"outputs", "noise"}),
     (train.train, TrainOptions, set()),
     (export.export, ExportOptions, set()),
     (export.serve, ServeOptions, {"torch"}),

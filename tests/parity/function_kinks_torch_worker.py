@@ -34,6 +34,18 @@ def case(net: nn.Module, name: str, watched: bool = True) -> dict[str, Any]:
     return {"grad": grad.tolist(), "matched": sides.matched}
 
 
+def as_many_numbers() -> dict[str, Any]:
+    """Before the ReLU's 32 sides, in 4 bytes, stand the 4 numbers that a maximum of the same module was given."""
+    x = (torch.arange(32.0) - 16.0).requires_grad_()
+    theirs = np.arange(32) >= 16  # at 0 it took the other side
+    records = {("0.max()", 0): np.ones(4, np.float32), ("0.relu()", 0): np.packbits(theirs)}
+    sides = KinkSides(records)
+    with taking(sides, net := nn.Sequential(Block(F.relu))):
+        out = net(x * 1.0)
+    (grad,) = torch.autograd.grad(out.sum(), x)
+    return {"grad": grad.tolist(), "matched": sides.matched}
+
+
 def taken(function: Callable[[torch.Tensor], torch.Tensor], records: dict[tuple[str, int], Any]) -> list[float]:
     """The gradient by a net's input, when the other run has chosen as the records say."""
     generator = torch.Generator().manual_seed(0)
@@ -129,6 +141,7 @@ facts = {
     "no module": case(relu, "relu()"),
     "not recorded": case(relu, "1.relu()"),
     "afterwards": case(relu, "0.relu()", watched=False),
+    "as many numbers": as_many_numbers(),
     "functions": functions(),
 }
 json.dump(facts, sys.stdout)

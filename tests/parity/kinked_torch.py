@@ -1,4 +1,4 @@
-"""Nets whose kinks are functions in one framework and layers in the other: each twice, as `functions` and `modules`."""
+"""Nets whose kinks are functions in one framework and layers in the other, and one that has no norm."""
 
 import torch
 import torch.nn.functional as F
@@ -51,3 +51,15 @@ class Rare(nn.Module):
         x = x.reshape(len(x), 8, 4, *x.shape[2:]).max(2)[0]
         x = F.hardtanh(self.conv3(x), -0.3, 0.3)
         return self.fc(F.adaptive_max_pool2d(x, 1).flatten(1))
+
+
+class Plain(nn.Module):
+    """Before it has trained, all images have nearly the same logits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(1, 16, 3, padding=1), nn.Conv2d(16, 16, 3, padding=1)
+        self.fc = nn.Linear(16, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.fc(F.relu(self.conv2(F.relu(self.conv1(x)))).mean((2, 3)))

@@ -10,17 +10,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from msmigrate.errors import BadInput, BadTrace, MsmigrateError, WorkerFailed
 from msmigrate.parity import run_folder
 from msmigrate.parity.build_result import early_failure
-from msmigrate.parity.job import ParityJob
+from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.parity.result import Report
-from msmigrate.parity.run_folder import INPUTS
+from msmigrate.parity.run_folder import INPUTS, MINDSPORE, MOVED
+from msmigrate.parity.verdict import Unjudged, Verdict
 from msmigrate.training.recipe import reader as recipes
-from msmigrate.workflows.compare import COARSE, COARSE_BOTH, compare_folders
+from msmigrate.workflows.compare import COARSE, COARSE_BOTH, OWN, compare_folders
 from msmigrate.workflows.record import record_side
-from traces import Run, only, without
+from traces import NOISE, Change, Run, Tensor, only, without
 
 HERE = Path(__file__).parent
 RECIPE = HERE / "tiny.yaml"
@@ -218,6 +220,105 @@ def test_two_halves_of_mindspore_are_judged_by_torch_s_noise(stage: str, name: s
     faulty = again(tmp_path, mindspore, "mindspore", Run(mindspore=both))
     first = compare_folders(mindspore, faulty, torch).first_divergence
     assert first is not None and first.place == place
+
+
+def rounded(seed: int) -> Change:
+    """Another rounding of everything that is rounded."""
+
+    def apply(tensor: Tensor, array: np.ndarray) -> tuple[Tensor, np.ndarray]:
+        if tensor.exact or tensor.part == "distribution":
+            return tensor, array
+        draws = np.random.default_rng([seed, array.size])
+        return tensor, (array * (1 + NOISE * draws.standard_normal(array.shape))).astype(array.dtype)
+
+    return apply
+
+
+def with_noise(half: Path, left_out: Change = lambda tensor, array: (tensor, array)) -> Path:
+    """The half with the two runs of its own whose numbers were moved."""
+    for seed, name in enumerate(MOVED):
+        whole = half.parent / name
+        Run(mindspore=lambda t, a, seed=seed: left_out(*rounded(seed)(t, a))).write(whole)  # type: ignore[misc]
+        (whole / MINDSPORE).rename(half / name)
+        shutil.rmtree(whole)
+    return half
+
+
+def test_two_halves_of_mindspore_are_judged_by_the_first_s_own_noise(tmp_path: Path) -> None:
+    half = with_noise(halves(tmp_path)[1])
+    found = compare_folders(half, again(tmp_path, half, "mindspore", Run(mindspore=rounded(7))))
+    assert found.parity and not found.hints and found.made_with is None
+    assert OWN.format(half) in found.notes and COARSE_BOTH in found.notes
+    assert max(f.ratio for f in found.findings if f.ratio is not None) > 0.1
+
+
+@pytest.mark.parametrize(("stage", "name", "place"), HALF_AWAY)
+def test_what_differs_by_more_than_that_noise_is_found(stage: str, name: str, place: str, tmp_path: Path) -> None:
+    half = with_noise(halves(tmp_path)[1])
+    off = Run(mindspore=only(stage, name, lambda x: x * 1.0001))
+    first = compare_folders(half, again(tmp_path, half, "mindspore", off)).first_divergence
+    assert first is not None and first.place == place
+
+
+def test_a_half_without_noise_is_told_the_line_that_records_it(tmp_path: Path) -> None:
+    one = halves(tmp_path)[1]
+    other = again(tmp_path, one, "mindspore")
+    said = rf"msmigrate record {RECIPE} --framework mindspore --with TORCH_TRACE --noise -o NEW_TRACE"
+    with pytest.raises(BadInput, match=said) as refused:
+        compare_folders(one, other)
+    assert "first, which" not in str(refused.value)
+    with pytest.raises(BadInput, match=rf"or name {other} first, which has its own"):
+        compare_folders(one, with_noise(other))
+
+
+def test_a_tensor_that_the_moved_runs_lack_is_no_noise_of_zero(tmp_path: Path) -> None:
+    half = with_noise(halves(tmp_path)[1], without("gradients", "bn.weight"))
+    with pytest.raises(BadTrace, match=r"mindspore-moved: has no gradients \(parameters\) bn.weight: record it again"):
+        compare_folders(half, again(tmp_path, half, "mindspore"))
+
+
+SIDES = Tensor("sides", "step1", "relu")
+
+
+@pytest.mark.parametrize(
+    ("turned", "factor", "verdict"),
+    [(0, 1.01, Verdict.FAIL), (1, 1.01, Verdict.NONE), (1, 2.0, Verdict.FAIL), (1, 1.0, Verdict.PASS)],
+)
+def test_a_gradient_behind_a_relu_that_fell_to_the_other_side_has_no_verdict(
+    turned: int, factor: float, verdict: Verdict, tmp_path: Path
+) -> None:
+    bits = np.packbits(np.arange(8192) % 3 == 0)
+    other = bits.copy()
+    other[5] ^= np.uint8(0b1000 * turned)
+    half = with_noise(halves(tmp_path, Run(extra=[(SIDES, bits)]))[1])
+    change = only("gradients", "conv.weight", lambda x: x * factor)
+    found = compare_folders(half, again(tmp_path, half, "mindspore", Run(mindspore=change, extra=[(SIDES, other)])))
+    (gradient,) = [f for f in found.findings if (f.stage, f.name) == ("gradients", "conv.weight")]
+    assert gradient.verdict is verdict and found.parity is (verdict is Verdict.PASS)
+    if verdict is Verdict.NONE:
+        assert gradient.unjudged is Unjudged.KINKS and "at 1 elements" not in gradient.why
+
+
+def test_a_gradient_behind_a_max_pool_that_was_given_other_numbers_has_no_verdict(tmp_path: Path) -> None:
+    given = np.random.default_rng(0).standard_normal(2048).astype(np.float32)
+    pool = Tensor("sides", "step1", "maxpool")
+    half = with_noise(halves(tmp_path, Run(extra=[(pool, given)]))[1])
+    change = only("gradients", "conv.weight", lambda x: x * 1.01)
+    for other, verdict in ((given, Verdict.FAIL), (np.nextafter(given, np.float32(9)), Verdict.NONE)):
+        second = again(tmp_path, half, "mindspore", Run(mindspore=change, extra=[(pool, other)]))
+        found = compare_folders(half, second)
+        (gradient,) = [f for f in found.findings if (f.stage, f.name) == ("gradients", "conv.weight")]
+        assert gradient.verdict is verdict
+        shutil.rmtree(second)
+
+
+def test_noise_is_recorded_of_mindspore_and_a_recipe_s_own_model(tmp_path: Path) -> None:
+    torch, _ = halves(tmp_path)
+    job = ParityJob(recipes.load(RECIPE), tmp_path / "out", noise=True)
+    with pytest.raises(BadInput, match=r"--noise is for MindSpore's half .*: torch's has float64"):
+        record_side("torch", RECIPE, job)
+    with pytest.raises(BadInput, match=r"models of one's own are not compared"):
+        record_side("mindspore", RECIPE, replace(job, pair=Pair("a:f", "b:f")), torch)
 
 
 def test_a_tensor_that_one_of_two_lacks_is_a_finding(tmp_path: Path) -> None:

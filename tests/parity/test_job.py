@@ -31,6 +31,7 @@ OTHERS: dict[str, Any] = {
     "device": "cuda:1",
     "target": "Ascend",
     "device_id": 3,
+    "noise": True,
 }
 WITH: dict[str, dict[str, Any]] = {"device_id": {"target": "Ascend"}}  # what an option is refused without
 

@@ -3,43 +3,53 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from msmigrate.parity.graph_mode import MARK
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.result import Report
+from msmigrate.parity.run_folder import MINDSPORE, RUN
+from msmigrate.parity.run_folder import RECIPE as RECIPE_COPY
+from msmigrate.parity.verdict import Verdict
 from msmigrate.reports.html.parity_page import write_html
 from msmigrate.training.recipe import reader as recipes
-from msmigrate.workflows.compare import compare_folders
+from msmigrate.workflows.compare import _joined, compare_folders
 from msmigrate.workflows.record import record_side
 
 pytestmark = pytest.mark.full
 HERE = Path(__file__).parent
 RECIPE = HERE / "tiny.yaml"
-BROKEN = json.loads((HERE / "cases.json").read_text())["faults"]["bn_eps"]["tensor"]
+FAULTS = json.loads((HERE / "cases.json").read_text())["faults"]
+BROKEN = FAULTS["bn_eps"]["tensor"]
 OTHERWISE = {
-    "torch": (sys.executable, str(HERE / "otherwise_torch_worker.py")),
-    "mindspore": (sys.executable, str(HERE / "mindspore_broken_worker.py"), "bn_eps"),
+    "A3": (sys.executable, str(HERE / "otherwise_torch_worker.py")),
+    "B3": (sys.executable, str(HERE / "mindspore_broken_worker.py"), "bn_eps"),
+    "B4": (sys.executable, str(HERE / "mindspore_broken_worker.py"), "bn_momentum"),
 }
 
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A and A2 by torch, B and B2 by MindSpore, and one more of each that computes a BatchNorm otherwise."""
+    """A and A2 by torch, B, its compiled step too and its noise, and B2 by MindSpore, and more that compute a BatchNorm
+    otherwise."""
     root = tmp_path_factory.mktemp("recorded")
     job = ParityJob(recipes.load(RECIPE), root, steps=2)
-    found = {name: root / name for name in ("A", "A2", "A3", "B", "B2", "B3")}
+    found = {name: root / name for name in ("A", "A2", "A3", "B", "B2", "B3", "B4")}
     for name, folder in found.items():
         framework = "torch" if name[0] == "A" else "mindspore"
-        workers = {f"{framework}_worker": OTHERWISE[framework]} if name[1:] == "3" else {}
-        record_side(framework, RECIPE, replace(job, folder=folder), None if name == "A" else found["A"], **workers)
+        workers = {f"{framework}_worker": OTHERWISE[name]} if name in OTHERWISE else {}
+        own = {"mode": "graph", "noise": True} if name == "B" else {}
+        record_side(framework, RECIPE, replace(job, folder=folder, **own), found.get("A" * (name != "A")), **workers)
     return found
 
 
-def judged(recorded: dict[str, Path], one: str, other: str) -> Report:
-    start = recorded["A"] if one[0] == "B" else None
+def judged(recorded: dict[str, Path], one: str, other: str, own: bool = False) -> Report:
+    start = recorded["A"] if one[0] == "B" and not own else None
     return compare_folders(recorded[one], recorded[other], start)
 
 
@@ -58,6 +68,41 @@ def test_a_batch_norm_that_computes_otherwise_is_found(
 ) -> None:
     first = judged(recorded, one, other).first_divergence
     assert first is not None and (first.stage, first.name) == ("forward", name)
+
+
+def test_two_of_mindspore_agree_by_the_noise_of_the_first(recorded: dict[str, Path]) -> None:
+    found = judged(recorded, "B", "B2", own=True)
+    assert found.parity and len(found.findings) > 700
+
+
+def test_the_compiled_step_agrees_with_the_pynative_one_by_its_noise(recorded: dict[str, Path]) -> None:
+    found = judged(recorded, "B", "B", own=True)
+    assert found.parity, found.first_divergence
+    compiled = [finding for finding in found.findings if finding.part.startswith(MARK)]
+    assert {finding.stage for finding in compiled} == {"loss", "gradients", "update"}
+
+
+@pytest.mark.parametrize(("other", "fault"), [("B3", "bn_eps"), ("B4", "bn_momentum")])
+def test_a_fault_is_found_by_mindspore_s_own_noise(other: str, fault: str, recorded: dict[str, Path]) -> None:
+    first = judged(recorded, "B", other, own=True).first_divergence
+    assert first is not None and (first.stage, first.name) == (FAULTS[fault]["stage"], FAULTS[fault]["tensor"])
+
+
+def test_mindspore_s_own_noise_explains_what_another_implementation_rounds(
+    recorded: dict[str, Path], tmp_path: Path
+) -> None:
+    """torch's float32 stands in for a device whose kernels are others than the reference's."""
+    shutil.copyfile(recorded["B2"] / RECIPE_COPY, tmp_path / RECIPE_COPY)
+    run = json.loads((recorded["B2"] / RUN).read_text())
+    (tmp_path / RUN).write_text(json.dumps({**run, "traces": [MINDSPORE]}))
+    _joined(recorded["A"], tmp_path / MINDSPORE)
+    found = compare_folders(recorded["B"], tmp_path)
+    # its labels and choices at kinks are not recorded as MindSpore's
+    judged = {stage: [f for f in found.findings if f.stage == stage] for stage in ("forward", "loss", "gradients")}
+    for stage in ("forward", "loss"):
+        assert not [finding.place for finding in judged[stage] if finding.verdict is not Verdict.PASS]
+    for stage in ("forward", "gradients"):
+        assert 0.2 < float(np.median([finding.ratio for finding in judged[stage] if finding.ratio])) < 1.5
 
 
 def test_pages_and_json_name_both_recordings(recorded: dict[str, Path], tmp_path: Path) -> None:

@@ -228,6 +228,14 @@ def test_into_drops_the_second_name_of_a_tied_tensor(
     assert "dropped head.weight: tied: the same bytes as embed.embedding_table" in done.stdout
 
 
+def test_what_a_norm_without_weights_holds_is_wanted_from_nowhere(
+    command: Command, torch_file: Callable[[str], Path], tmp_path: Path
+) -> None:
+    done = command(torch_file("text.pth"), tmp_path / "x.ckpt", "--into", f"{CELLS}weightless")
+    assert done.returncode == 0, done.stderr
+    assert f"filling 5 of 5 parameters of {CELLS}weightless" in done.stdout
+
+
 def test_into_a_net_of_another_size(command: Command, torch_file: Callable[[str], Path], tmp_path: Path) -> None:
     line = refused(command(torch_file("text.pth"), tmp_path / "x.ckpt", "--into", f"{CELLS}text(words=9)"))
     assert "embed.weight: it may belong to Linear or Embedding or EmbeddingBag, and the net has no parameter" in line

@@ -17,4 +17,5 @@ def test_counters_that_nothing_reads_may_lack(tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert found["usual"] == "True"
     assert found["block"] == "True"
+    assert found["tied"] == "True"
     assert found["cumulative"].endswith("does not fit the model: it lacks 0.num_batches_tracked")

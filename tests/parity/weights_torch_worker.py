@@ -21,6 +21,15 @@ class BasicBlock(nn.Sequential):
     """Called as torchvision's, whose last norm is bn2."""
 
 
+class Tied(nn.Module):
+    """One weight under two names, of which MindSpore's checkpoint has the first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.head = nn.Embedding(5, 3), nn.Linear(3, 5, bias=False)
+        self.head.weight = self.embed.weight
+
+
 def main(folder: Path) -> None:
     found = {}
     for name, momentum in (("usual", 0.1), ("cumulative", None)):
@@ -37,6 +46,11 @@ def main(folder: Path) -> None:
     block = BasicBlock(nn.Conv2d(3, 3, 1), nn.BatchNorm2d(3))
     exercise(block, torch.randn(4, 3, 5, 5))
     found["block"] = str(bool(block[1].running_mean.any()))
+    tied = Tied()
+    one_name = {name: value + 1 for name, value in tied.state_dict().items() if name != "head.weight"}
+    torch.save(one_name, folder / "tied.pth")
+    load_checkpoint(tied, folder / "tied.pth")
+    found["tied"] = str(torch.equal(tied.head.weight, one_name["embed.weight"]))
     print(json.dumps(found))
 
 

@@ -188,7 +188,7 @@ OWN = {  # what else the package opens for reading: nothing that a user, or a fi
     "mappings/row_reader mappings/state_names migrate/source/emit/imports reports/html/parity_page "
     "reports/html/page training/data/sources training/code_digest",
     "the machine's own": "doctor/machine doctor/packages doctor/frameworks training/device_targets "
-    "parity/record/torch_device processes temporary migrate/analyze/onnx_worker",
+    "parity/record/torch_device processes temporary migrate/analyze/onnx_worker workers/worker",
     "left by a process of msmigrate's in a folder of its own": "deploy/lite deploy/mindspore_export_worker "
     "deploy/serving/mindspore_servable_worker deploy/onnx_check_worker deploy/export "
     "parity/job deploy/output_files training/metrics migrate/source/observe/mindspore_variations_worker "

@@ -49,8 +49,10 @@ def start(case: Case) -> nn.Cell:
 
 def record(found: Found, place: str, step: TrainStep, result: StepResult | Outcome) -> None:
     """Everything that one step computed and left behind."""
-    named = {"loss": result.loss, "logits": result.logits}
+    named = {"loss": result.loss}
     if isinstance(result, StepResult):
+        assert result.logits is not None
+        named["logits"] = result.logits
         if result.image_grad is not None:
             named["image_grad"] = result.image_grad
         named |= {f"grads/{name}": grad for name, grad in result.grads.items()}

@@ -284,6 +284,7 @@ class Loop:
             steps=self.steps,
             images=run.facts.images,
             unit=run.recipe.data.unit,
+            classes=len(run.facts.classes),
             first_step=self.at.step,
             parameters=sum(weight.size for weight in run.step.weights),
             batch=run.loader.batch,

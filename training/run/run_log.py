@@ -69,13 +69,11 @@ class History:
     def best(self) -> tuple[ValidationLine, bool] | None:
         """The validation with the highest top-1, and whether it was the moving average that had it; of a net that tells
         no classes apart the one with the lowest loss."""
-        for key, sign in (("top1", 1.0), ("loss", -1.0)):
-            found = [(sign * getattr(v, key), v, False) for v in self.validations]
-            found += [(sign * v.ema[key], v, True) for v in self.validations if v.ema]
-            found = [one for one in found if math.isfinite(one[0])]
-            if found:
-                return max(found, key=lambda one: one[0])[1:]
-        return None
+        key, sign = ("loss", -1.0) if self.plan.get("classes") == 0 else ("top1", 1.0)
+        found = [(sign * getattr(v, key), v, False) for v in self.validations]
+        found += [(sign * v.ema[key], v, True) for v in self.validations if v.ema]
+        found = [one for one in found if math.isfinite(one[0])]
+        return max(found, key=lambda one: one[0])[1:] if found else None
 
     @property
     def status(self) -> str:

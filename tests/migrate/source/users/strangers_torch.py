@@ -122,6 +122,6 @@ class Scale(nn.Module):
         return self.first(x) * self.scale.exp() + self.shift + torch.ones([], device=x.device) * self.offset
 
 
-def numbers():
+def without_axes():
     torch.manual_seed(0)
     return Scale(), (torch.randn(5, 6),)

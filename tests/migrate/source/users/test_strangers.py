@@ -28,6 +28,6 @@ def test_constructors_of_long_ago(users: Users) -> None:
 
 
 def test_a_tensor_may_have_no_axes(users: Users) -> None:
-    found = users["numbers"]
+    found = users["without_axes"]
     found.agrees()
     found.holds("ops.full((), 1.0, dtype=mindspore.float32) * 2.5", "ops.full((), 0.0, dtype=mindspore.float32)")

@@ -61,7 +61,7 @@ def record(found: Found, place: str, step: TrainStep, result: StepResult | Outco
     for key, values in mindspore_step_state.optimizer_state(step).items():
         named |= {f"state/{key}/{name}": value for name, value in values.items()}
     found.arrays |= {f"{place}/{name}": sampled(value.asnumpy()) for name, value in named.items()}
-    if result.finite is not None:
+    if result.finite is not None and step.scaler is not None:
         tracker = step.scaler.growth_tracker.asnumpy()
         scaler = {"finite": bool(result.finite), "scale": step.loss_scale, "growth_tracker": float(tracker)}
         found.arrays |= {f"{place}/scaler/{name}": np.float64(value) for name, value in scaler.items()}
@@ -73,7 +73,8 @@ def run(found: Found, name: str, case: Case, variant: str) -> None:
     """Take the case's steps in one mode."""
     mode, images, lean = VARIANTS[variant]
     began = time.process_time()
-    step = TrainStep(case.recipe, start(case), mode, image_gradient=images)
+    # as a run takes it, which looks at every gradient before the weights move
+    step = TrainStep(case.recipe, start(case), mode, image_gradient=images, look="gradients" if lean else None)
     for index, batch in enumerate(batches(case)):
         labels = batch.labels.astype(np.float32 if batch.labels.dtype.kind == "f" else np.int32)
         result = (step.train if lean else step)(Tensor(batch.images), Tensor(labels))

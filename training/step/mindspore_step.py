@@ -175,6 +175,7 @@ class TrainStep:
         self._by_loss = self.scaler is None and look == "loss"
         self._all_finite = finite_check()
         self._max_norm = recipe.clip.max_norm if recipe.clip else None
+        self._once = Parameter(Tensor(1.0, mstype.float32), name="once", requires_grad=False)
         self._sums = self.weights.clone(prefix="sum", init="zeros") if self._parts > 1 else ()
         self._value_and_grad = mindspore.value_and_grad(
             self._forward, 0 if image_gradient else None, self.weights, has_aux=True
@@ -183,7 +184,7 @@ class TrainStep:
         self._whole = compiled(self._whole_step)
         self._whole_recorded = compiled(self._whole_recorded_step)
         self._accumulate = compiled(self._accumulate_part)
-        self._finish_sums = compiled(self._finish_and_clear)
+        self._finish_sums = compiled(self._finish_mean)
         self._finish_recorded = compiled(self._finish_alone)
         self._clear, self._apply = compiled(self._clear_sums), compiled(self._update)
 
@@ -235,6 +236,7 @@ class TrainStep:
             else:
                 losses, _, _ = self._accumulated(images, labels)
                 loss, finite = self._finish_sums(losses)
+                self._clear()
         self._advance()
         return Outcome(loss, finite if self._guarded else None)
 
@@ -246,7 +248,7 @@ class TrainStep:
             with self.precision:
                 return self._finish_sums(mindspore.mutable(losses))
 
-        return [lambda: self.train(images, labels), *([finish] if self._parts > 1 else [])]
+        return [lambda: self.train(images, labels), *([finish, self._clear] if self._parts > 1 else [])]
 
     def apply(self, grads: dict[str, Tensor]) -> None:
         """The second half of the step alone, on unscaled gradients: look for overflow, clip, update, move on."""
@@ -323,10 +325,11 @@ class TrainStep:
     def _finish_alone(self, losses: Any) -> tuple[Any, Any]:
         return self._finish(self._sums, _mean(losses))
 
-    def _finish_and_clear(self, losses: Any) -> tuple[Any, Any]:
+    def _finish_mean(self, losses: Any) -> tuple[Any, Any]:
         loss = _mean(losses)
-        _, finite = self._finish(self._sums, loss)
-        self._clear_sums()
+        # once exactly: parameters themselves are read as they began by the branch of an update that is looked at first,
+        # and nothing is learnt
+        _, finite = self._finish(times(self._sums, self._once), loss)
         return loss, finite
 
     def _clear_sums(self) -> bool:

@@ -195,7 +195,7 @@ def of_arrays(request: Request, folder: Path) -> Results:
 
 def _outputs(request: Request, inputs: tuple[np.ndarray, ...], folder: Path) -> Results:
     """Leave what the net gives for every row in the folder, as output, output.1 and so on; of an output that is one
-    number, such as a loss, one for each batch."""
+    number or has no rows in its first axis, what each batch gave, the last one filled up with its last row."""
     progress("building the net")
     target = use(request.target, request.recipe.train.device_id)
     net, total = loaded(request), len(inputs[0])
@@ -205,8 +205,11 @@ def _outputs(request: Request, inputs: tuple[np.ndarray, ...], folder: Path) -> 
     parts: list[list[np.ndarray]] = []
     for start in range(0, total, size):
         given = [each[start : start + size] for each in inputs]
+        count = len(given[0])
+        given = [np.concatenate([each, np.repeat(each[-1:], size - count, axis=0)]) for each in given]
         try:
-            parts.append([each.asnumpy() for each in flat(net(*map(Tensor, given)), Tensor)])
+            found = [each.asnumpy() for each in flat(net(*map(Tensor, given)), Tensor)]
+            parts.append([each[: len(each) * count // size] if _in_rows(each, size) else each for each in found])
         except (RuntimeError, TypeError, ValueError) as error:
             raise _misfit(error, given, len(given[0])) from error
         progress("rows", done=min(start + size, total), total=total)
@@ -218,6 +221,11 @@ def _outputs(request: Request, inputs: tuple[np.ndarray, ...], folder: Path) -> 
     versions = {"mindspore": mindspore.__version__, "numpy": np.__version__}
     found = scores.results([], time.monotonic() - began, target, versions)
     return replace(found, outputs={name: [*array.shape] for name, array in arrays.items()})
+
+
+def _in_rows(output: np.ndarray, size: int) -> bool:
+    """Whether an output has its rows in its first axis, one or several for each example."""
+    return output.ndim > 0 and len(output) % size == 0
 
 
 def _loss(net: nn.Cell, inputs: Sequence[np.ndarray], labels: np.ndarray, loss: Callable[..., Any]) -> float:

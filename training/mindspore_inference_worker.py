@@ -208,8 +208,8 @@ def _outputs(request: Request, inputs: tuple[np.ndarray, ...], folder: Path) -> 
         count = len(given[0])
         given = [np.concatenate([each, np.repeat(each[-1:], size - count, axis=0)]) for each in given]
         try:
-            found = [each.asnumpy() for each in flat(net(*map(Tensor, given)), Tensor)]
-            parts.append([each[: len(each) * count // size] if _in_rows(each, size) else each for each in found])
+            gave = [each.asnumpy() for each in flat(net(*map(Tensor, given)), Tensor)]
+            parts.append([each[: len(each) * count // size] if _in_rows(each, size) else each for each in gave])
         except (RuntimeError, TypeError, ValueError) as error:
             raise _misfit(error, given, len(given[0])) from error
         progress("rows", done=min(start + size, total), total=total)

@@ -120,9 +120,27 @@ def refusals() -> dict[str, str]:
     return found
 
 
+def accumulated(mode: str) -> dict[str, Any]:
+    """By what is looked at before the update, how many weights a step of two micro-batches moves, as a loop takes it
+    and as it is recorded, and whether both move them to the same."""
+    case, found = Case({"accumulate": 2}), {}
+    for look in ("gradients", "loss", None):
+        after = []
+        for recorded in (False, True):
+            step = TrainStep(case.recipe, start(case), mode, look=look)
+            before = weights(step.net)
+            (step if recorded else step.train)(*feed(case, 0))
+            after.append(weights(step.net))
+        moved = [sum(not np.array_equal(now[name], before[name]) for name in now) for now in after]
+        same = all(np.allclose(after[0][name], after[1][name], rtol=1e-6, atol=1e-8) for name in before)
+        found[f"look {look}"] = {"moved": moved, "same": same}
+    return found
+
+
 def stopped(mode: str) -> dict[str, Any]:
     """A step on images that are not finite, with the weights guarded and not."""
-    case, found = Case({}), {}
+    found: dict[str, Any] = {"accumulated": accumulated(mode)}
+    case = Case({})
     for look in ("gradients", "loss", None):
         step = TrainStep(case.recipe, start(case), mode, look=look)
         images, labels = feed(case, 0)

@@ -121,6 +121,12 @@ def test_weights_are_left_alone_where_the_loop_stops_at_an_overflow(facts, mode)
 
 
 @pytest.mark.parametrize("mode", ["pynative", "graph"])
+def test_micro_batches_move_the_weights_whatever_is_looked_at_first(facts, mode):
+    found = facts["mindspore"]["stopped"][mode]["accumulated"]
+    assert found == {f"look {look}": {"moved": [10, 10], "same": True} for look in ("gradients", "loss", None)}
+
+
+@pytest.mark.parametrize("mode", ["pynative", "graph"])
 def test_one_number_that_is_not_finite_is_seen_wherever_it_stands(facts, mode):
     assert facts["mindspore"]["finite"][mode] == {"false alarms": [], "missed": []}
 

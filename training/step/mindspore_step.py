@@ -220,7 +220,6 @@ class TrainStep:
                 if self.image_gradient:
                     image_grad = ops.cat(image_grads)
                 grads, finite = self._finish_recorded(losses)
-                grads = tuple(grad.copy() for grad in grads)  # which may be the sums themselves
                 self._clear()
         self._advance()
         named = dict(zip(self.names, grads, strict=True))
@@ -323,14 +322,17 @@ class TrainStep:
         return loss, logits, image_grad
 
     def _finish_alone(self, losses: Any) -> tuple[Any, Any]:
-        return self._finish(self._sums, _mean(losses))
+        return self._finish(self._summed(), _mean(losses))
 
     def _finish_mean(self, losses: Any) -> tuple[Any, Any]:
         loss = _mean(losses)
-        # once exactly: parameters themselves are read as they began by the branch of an update that is looked at first,
-        # and nothing is learnt
-        _, finite = self._finish(times(self._sums, self._once), loss)
+        _, finite = self._finish(self._summed(), loss)
         return loss, finite
+
+    def _summed(self) -> Any:
+        """The accumulated gradients, once exactly, as tensors of their own: of a Parameter the branch of a compiled
+        update that is looked at first would read what it held at the beginning, zeros, and nothing would be learnt."""
+        return times(self._sums, self._once)
 
     def _clear_sums(self) -> bool:
         clear(self._sums)

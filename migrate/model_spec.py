@@ -415,7 +415,7 @@ def ask(worker: str, spec: str, what: str, *more: str) -> dict[str, Any]:
 
 
 _hosts: ContextVar[dict[tuple[str, str], Any] | None] = ContextVar("_hosts", default=None)
-HOST = "--host"  # to a worker: to import what the next word names, and to do the jobs that it is told
+HOST = "--host"  # to a worker: to import what the next word names, and to do the jobs that come on stdin
 
 
 @contextmanager
@@ -479,8 +479,8 @@ def _hosted(hosts: dict[tuple[str, str], Any], worker: str, command: list[str], 
 
 
 def serve(report: Callable[..., dict[str, Any]]) -> None:
-    """Be the worker: send the report on the command line's words, and end the process; after HOST, those on all words
-    that it is told, each in a fork."""
+    """Be the worker: send the report on the command line's words, and end the process; after HOST, those on the
+    words of each job that comes, in a fork."""
     from ..workers.worker import answer, answer_each
 
     if sys.argv[1:2] != [HOST]:

@@ -165,7 +165,7 @@ def parity_step(
     for framework in LAST_TRACE:
         on_message(framework, Progress("comparing"))
     found = report(recipe_file, job, replayed=seen.replayed)
-    if found.first_divergence is not None and not seen.told:
+    if found.first_divergence is not None and not seen.reported:
         on_message("torch", Event(DIVERGED, {"at": found.first_divergence.place}))
     if not job.no_diagnosis and not found.parity:
         found = _explained(job, found, on_message)
@@ -174,9 +174,10 @@ def parity_step(
 
 @dataclass
 class Seen:
-    """What was known before the workers' end: whether a failure was told, and what was found of all that ran alone."""
+    """What was known before the workers' end: whether a failure was reported, and what was found of all that ran
+    alone."""
 
-    told: bool = False
+    reported: bool = False
     replayed: list[Finding] | None = None
 
 
@@ -237,7 +238,7 @@ def _attend(workers: Workers, job: ParityJob, on_message: OnMessage) -> Seen:
             recorded.add(message.artifact)
             failed = early_failure(job) if recorded == {TORCH64, MINDSPORE} else None
             if failed is not None:
-                seen.told = True
+                seen.reported = True
                 on_message(worker.name, Event(DIVERGED, {"at": failed.place}))
         elif message.artifact in LAST_REPLAY.values():
             recorded.add(message.artifact)

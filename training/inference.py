@@ -38,7 +38,7 @@ from .options import NetOptions
 from .recipe import check, schema
 from .recipe import reader as recipes
 from .recipe import stored as stored_recipe
-from .recipe.schema import ARRAYS, FOLDER, PLACES, Data, Model, Optimizer, Part, Recipe, Strict
+from .recipe.schema import ARRAY_SUFFIXES, ARRAYS, FOLDER, PLACES, Data, Model, Optimizer, Part, Recipe, Strict
 from .recipe.transforms import is_random
 
 
@@ -200,7 +200,7 @@ def source_at(data: str) -> str:
     place = recipes.expanded(Path(data))
     if data not in check.SOURCES and place.is_dir():
         return f"{FOLDER}{place.absolute()}"
-    if data.endswith(check.SUFFIXES) and not data.startswith(PLACES):
+    if data.endswith(ARRAY_SUFFIXES) and not data.startswith(PLACES):
         data = f"{ARRAYS}{place.absolute()}"
     if ":" not in data and ("/" in data or data.startswith("~")):
         raise BadInput(f"there is no folder {data}")

@@ -16,7 +16,6 @@ from collections import deque  # noqa: E402
 from collections.abc import Callable, Iterator, Sequence  # noqa: E402
 from concurrent.futures import Future, ThreadPoolExecutor  # noqa: E402
 from contextlib import nullcontext  # noqa: E402
-from dataclasses import replace  # noqa: E402
 from itertools import islice  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any, NamedTuple  # noqa: E402
@@ -32,6 +31,7 @@ from ..workers.worker import progress, run  # noqa: E402
 from . import mindspore_device  # noqa: E402
 from .checkpoints import EMA, read  # noqa: E402
 from .data.array_files import read_inputs  # noqa: E402
+from .data.mindspore_dataloader import target  # noqa: E402
 from .data.mindspore_pipeline import Prepare as PrepareInMindSpore  # noqa: E402
 from .data.preprocessing import Prepare, PreparedImages  # noqa: E402
 from .data.sources import Source, open_arrays  # noqa: E402
@@ -174,7 +174,7 @@ def of_arrays(request: Request, folder: Path) -> Results:
         return _outputs(request, read_inputs(Path(request.source.removeprefix(ARRAYS))), folder)
     source = open_arrays(request.source, recipe.model)
     progress("building the net")
-    target = use(request.target, recipe.train.device_id)
+    chosen = use(request.target, recipe.train.device_id)
     net = loaded(request)
     loss = None if source.classes else build_loss(recipe)
     scores, size = Scores(request.top), min(request.batch, len(source))
@@ -190,14 +190,14 @@ def of_arrays(request: Request, folder: Path) -> Results:
             scores.add_loss(names, _loss(net, inputs, labels, loss))
         progress("rows", done=int(rows[-1]) + 1, total=len(source))
     versions = {"mindspore": mindspore.__version__, "numpy": np.__version__}
-    return scores.results([], time.monotonic() - began, target, versions)
+    return scores.results([], time.monotonic() - began, chosen, versions)
 
 
 def _outputs(request: Request, inputs: tuple[np.ndarray, ...], folder: Path) -> Results:
     """Leave what the net gives for every row in the folder, as output, output.1 and so on; of an output that is one
     number or has no rows in its first axis, what each batch gave, the last one filled up with its last row."""
     progress("building the net")
-    target = use(request.target, request.recipe.train.device_id)
+    chosen = use(request.target, request.recipe.train.device_id)
     net, total = loaded(request), len(inputs[0])
     size = min(request.batch, total)
     began = time.monotonic()
@@ -216,11 +216,11 @@ def _outputs(request: Request, inputs: tuple[np.ndarray, ...], folder: Path) -> 
     whole = [np.concatenate([*map(np.atleast_1d, each)]) for each in zip(*parts, strict=True)]
     arrays: dict[str, Any] = {f"output{f'.{place}' if place else ''}": each for place, each in enumerate(whole)}
     np.savez(folder / OUTPUTS, **arrays)
-    scores = Scores(request.top)
-    scores.add_loss([f"row {row}" for row in range(total)], 0.0)
     versions = {"mindspore": mindspore.__version__, "numpy": np.__version__}
-    found = scores.results([], time.monotonic() - began, target, versions)
-    return replace(found, outputs={name: [*array.shape] for name, array in arrays.items()})
+    nothing, shapes = np.zeros((0, 0)), {name: [*array.shape] for name, array in arrays.items()}
+    names = [f"row {row}" for row in range(total)]
+    none = nothing.reshape(-1)
+    return Results(names, none, none, nothing, nothing, [], time.monotonic() - began, chosen, versions, shapes)
 
 
 def _in_rows(output: np.ndarray, size: int) -> bool:
@@ -229,9 +229,8 @@ def _in_rows(output: np.ndarray, size: int) -> bool:
 
 
 def _loss(net: nn.Cell, inputs: Sequence[np.ndarray], labels: np.ndarray, loss: Callable[..., Any]) -> float:
-    given = Tensor(labels.astype(np.float32 if labels.dtype.kind == "f" else np.int32))
     try:
-        return float(loss(net(*map(Tensor, inputs)), given).asnumpy())
+        return float(loss(net(*map(Tensor, inputs)), target(labels)).asnumpy())
     except (RuntimeError, TypeError, ValueError) as error:
         raise _misfit(error, inputs, len(labels)) from error
 

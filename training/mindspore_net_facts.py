@@ -14,6 +14,7 @@ from mindspore import Tensor, nn
 from ..errors import BadInput, BadRecipe, DoesNotCompile
 from ..temporary import temporary_folder
 from .data import mindspore_pipeline
+from .data.mindspore_dataloader import target
 from .data.sources import open_arrays, open_source
 from .models import mindspore_models
 from .models.mindspore_models import canonical_parameters
@@ -117,10 +118,10 @@ def graph_facts(
     alone = Team(Job(recipe=recipe_file, folder=recipe_file.parent))
     net, _ = make_net(recipe, recipe.seed if seed is None else seed, alone)
     step = make_step(recipe, net, "graph", alone)
-    target = _target(recipe)
+    example = _target(recipe)
     for size in (recipe.data.batch, *([wanted.last] if wanted.last else [])):
         images = tuple(Tensor(np.zeros((size, *shape), dtype)) for shape, dtype in inputs)
-        labels = Tensor(np.zeros((size, *target.shape), target.dtype))
+        labels = Tensor(np.zeros((size, *example.shape), example.dtype))
         try:
             for call in step.compiled(images if len(images) > 1 else images[0], labels):
                 with graphs.watching(only=True):
@@ -178,8 +179,8 @@ def _one_example(recipe: Recipe, seed: int) -> tuple[tuple[np.ndarray, ...], str
 def _target(recipe: Recipe) -> np.ndarray:
     """What a loss gets for one example, as zeros."""
     if recipe.data.of_arrays:
-        labels = open_arrays(recipe.data.source, recipe.model).labels
-        return np.zeros(labels.shape[1:], np.float32 if labels.dtype.kind == "f" else np.int32)
+        row: np.ndarray = target(open_arrays(recipe.data.source, recipe.model).labels[:1]).asnumpy()[0]
+        return np.zeros_like(row)
     return np.zeros(recipe.model.num_classes, np.float32) if recipe.one_hot else np.zeros((), np.int32)
 
 

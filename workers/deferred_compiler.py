@@ -1,8 +1,8 @@
 """torch's compiler, not imported until somebody compiles: its import takes nearly as long as all the rest of torch's.
 
 Every step of an optimizer imports it, to say where it must not look, and so does torchvision. While nobody compiles
-there is nobody to be told, so in its place stands a module that takes what they say. Whoever wants anything else of it,
-or one of its parts, gets torch's own, which from then on is there as if it had been imported first.
+nothing has to look away, so a module stands in its place that takes these calls. Whoever uses anything else of it, or
+one of its parts, gets torch's own, which from then on is there as if it had been imported first.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Finder(MetaPathFinder, Loader):
     """Finds the compiler's parts, each as it is once torch's own is imported."""
 
     def __init__(self) -> None:
-        self.told: list[Any] = []  # functions that torch keeps from it
+        self.disabled: list[Any] = []  # functions that torch keeps from it
         self.specs: dict[str, ModuleSpec | None] = {}
 
     @property
@@ -78,7 +78,7 @@ class _Finder(MetaPathFinder, Loader):
             for stand_in in (sys.modules.pop(NAME), sys.modules.pop(UTILITIES)):
                 for said in ("graph_break", "disable"):
                     vars(stand_in).pop(said, None)
-            for function in self.told:  # of which torch has noted that they need no further word
+            for function in self.disabled:  # of which torch has noted that they need no further word
                 vars(function).pop("__dynamo_disable", None)
             importlib.import_module(NAME)
         return importlib.import_module(name)
@@ -87,7 +87,7 @@ class _Finder(MetaPathFinder, Loader):
         """The function as it is, for torch's own files; anybody else means the compiler."""
         if not callable(fn) or sys._getframe(1).f_globals.get("__name__") != "torch._compile":
             return self.own(NAME).disable(fn, *args, **kwargs)
-        self.told.append(fn)
+        self.disabled.append(fn)
         return fn
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:

@@ -168,19 +168,19 @@ class Workers:
         log: Path | None = None,
         environment: Mapping[str, str] | None = None,
         *,
-        told: bool = False,
+        takes_jobs: bool = False,
     ) -> Worker:
         """Start a worker; all of its output that is no message goes to `log`.
 
-        environment: variables for it that are set where they are not yet. told: it reads its stdin. Raises NotInstalled
-        where it needs a package that is not there.
+        environment: variables for it that are set where they are not yet. takes_jobs: it reads them from its stdin.
+        Raises NotInstalled where it needs a package that is not there.
         """
         refuse_missing(command)
         if log is not None:
             log.touch()
         process = processes.start(
             command,
-            stdin=subprocess.PIPE if told else subprocess.DEVNULL,
+            stdin=subprocess.PIPE if takes_jobs else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -348,7 +348,7 @@ class Host:
         self._workers = Workers(several=False)
         with ExitStack() as failing:
             failing.enter_context(self._workers)
-            self._worker = self._workers.start("", command, told=True)
+            self._worker = self._workers.start("", command, takes_jobs=True)
             failing.pop_all()
         self._said = self._workers.messages()
 

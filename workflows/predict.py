@@ -22,8 +22,7 @@ from ..training.data.array_files import check_inputs
 from ..training.inference import OUTPUTS, WORKER, Request, Subject, image_files, infer, names_in
 from ..training.metrics import Results
 from ..training.options import PredictOptions
-from ..training.recipe.check import SUFFIXES
-from ..training.recipe.schema import ARRAYS
+from ..training.recipe.schema import ARRAY_SUFFIXES, ARRAYS
 from .results import Result, console_text, only_json
 
 UNREADABLE = 2  # the exit code where an image could not be read, as for any bad input
@@ -105,7 +104,7 @@ def run(checkpoint: Path, images: Sequence[Path], *, worker: Sequence[str] = WOR
 
 def _predicted(options: PredictOptions, worker: Sequence[str]) -> PredictionsResult:
     """The predictions that the options describe."""
-    arrays = [each for each in options.images if each.endswith(SUFFIXES)]
+    arrays = [each for each in options.images if each.endswith(ARRAY_SUFFIXES)]
     if arrays:
         return _outputs(options, Path(arrays[0]), worker)
     files = image_files([Path(each) for each in options.images])
@@ -113,7 +112,7 @@ def _predicted(options: PredictOptions, worker: Sequence[str]) -> PredictionsRes
         subject = inference.subject(options, folder)
         if subject.recipe.data.of_arrays:
             raise BadInput(
-                f"{options.checkpoint} was trained on arrays: give a file that ends in {' or '.join(SUFFIXES)}"
+                f"{options.checkpoint} was trained on arrays: give a file that ends in {' or '.join(ARRAY_SUFFIXES)}"
             )
         if options.out is not None:
             raise BadInput("--out is for the outputs of a net that takes arrays; --json FILE has the classes of images")

@@ -146,8 +146,7 @@ def describe(taken: Given, images: Images, batch: int) -> Structure:
             hooks.callback(cell.register_forward_hook(_leaving(watch, path)).remove)
         net.set_train(True)
         outputs = run_users("the MindSpore net", lambda: _run(net, inputs))
-    ran = len(inputs[0]) if len(inputs[0]) < len(arrays[0]) else batch
-    shapes = tuple(of_batch(tuple(x.shape), ran, batch) for x in outputs)
+    shapes = tuple(of_batch(tuple(x.shape), len(arrays[0]), len(inputs[0]), batch) for x in outputs)
     tokens = len(arrays) > 1 or arrays[0].dtype.kind != "f"
     return Structure("mindspore", _modules(net), watch.in_order(), shapes, tuple(taken.parts), tokens)
 

@@ -136,8 +136,7 @@ def describe(taken: Given, images: Images, batch: int) -> Structure:
         module.register_forward_hook(_leaving(watch, path))
     with torch.no_grad():
         outputs = run_users("the torch model", lambda: model.train()(*inputs))
-    ran = len(inputs[0]) if len(inputs[0]) < len(arrays[0]) else batch
-    shapes = tuple(of_batch(tuple(x.shape), ran, batch) for x in flat(outputs, torch.Tensor))
+    shapes = tuple(of_batch(tuple(x.shape), len(arrays[0]), len(inputs[0]), batch) for x in flat(outputs, torch.Tensor))
     tokens = len(arrays) > 1 or arrays[0].dtype.kind != "f"
     return Structure("torch", _modules(model), watch.in_order(), shapes, tuple(taken.parts), tokens)
 

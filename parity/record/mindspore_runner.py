@@ -19,6 +19,7 @@ from mindspore import Parameter, Tensor, nn, ops
 
 from ...errors import WorkerFailed
 from ...mappings import table
+from ...training.data.mindspore_dataloader import target
 from ...training.models.mindspore_models import canonical_parameters
 from ...training.models.outputs import flat
 from ...training.recipe.schema import Recipe
@@ -188,7 +189,7 @@ class MindSporeSide(Side):
         if isinstance(step, PairStep):
             step.watches = False
         with Graphs().watching(only=not own):
-            step(inputs if len(inputs) > 1 else inputs[0], self._labels(labels))
+            step(inputs if len(inputs) > 1 else inputs[0], target(labels))
         mindspore.ms_memory_recycle()  # or a graph would be taken again in which the draws are not fixed
         self.restart()
 
@@ -251,7 +252,7 @@ class MindSporeSide(Side):
     def step(self, images: Images, labels: np.ndarray, seen: Seen | None) -> StepArrays:
         """One training step, an epoch of its own; `seen` is told of every leaf module's output."""
         self.net.set_train(True)
-        inputs, y = tensors(images), self._labels(labels)
+        inputs, y = tensors(images), target(labels)
         x = inputs if len(inputs) > 1 else inputs[0]
         draws = self.next_draws()
         hides = self.compiled is not None and own_step(self.paired) is not None  # a step whose inside no hook shows
@@ -399,9 +400,7 @@ class MindSporeSide(Side):
     def loss(self, logits: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The loss of given logits, and its gradient by them."""
         with fixed(self.net, self.next_draws(), self.names):
-            value, gradient = mindspore.value_and_grad(self.train_step.loss_function, 0)(
-                Tensor(logits), self._labels(labels)
-            )
+            value, gradient = mindspore.value_and_grad(self.train_step.loss_function, 0)(Tensor(logits), target(labels))
         return value.asnumpy(), gradient.asnumpy()
 
     def _fixed(self, draws: Draws) -> AbstractContextManager[Draws]:
@@ -411,7 +410,7 @@ class MindSporeSide(Side):
 
     def batch(self, images: Images, labels: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
         """A batch as this framework holds it."""
-        return [x.asnumpy() for x in tensors(images)], self._labels(labels).asnumpy()
+        return [x.asnumpy() for x in tensors(images)], target(labels).asnumpy()
 
     def _functions(self, seen: Seen) -> AbstractContextManager[None]:
         """Tell `seen` of the sides that ReLUs take which are function calls."""
@@ -437,10 +436,6 @@ class MindSporeSide(Side):
         arrays = {name: tensor.asnumpy() for name, tensor in tensors.items()}
         shapes = {name: self._shapes.get(name, array.shape) for name, array in arrays.items()}
         return {n: a.reshape(shapes[n]) if a.size == math.prod(shapes[n]) else a for n, a in arrays.items()}
-
-    @staticmethod
-    def _labels(labels: np.ndarray) -> Tensor:
-        return Tensor(labels.astype(np.float32 if labels.dtype.kind == "f" else np.int32))
 
 
 def moved(array: np.ndarray, run: int) -> np.ndarray:

@@ -67,12 +67,12 @@ class Alone:
         self.nests: dict[str, Any] = {}  # and what it gives, where that is no single tensor
         self.seams: Seams | None = None  # of the last wiring
         # each Cell that has a counterpart, and for each of its calls in one pass the label of torch's call
-        told = {id(cell) for cell, _ in self.layers.values()}
+        layers_there = {id(cell) for cell, _ in self.layers.values()}
         self.wired_cells: list[tuple[nn.Cell, list[str | None]]] = [
             (cell, [None if each is None else label(*each) for each in calls]) for cell, calls in self.layers.values()
         ]
         for path, cell in self.cells.items():
-            if id(cell) not in told and not isinstance(cell, Chain):
+            if id(cell) not in layers_there and not isinstance(cell, Chain):
                 self.wired_cells.append((cell, [c.label for c in self.recording.calls.values() if c.path == path]))
         self.held = {each.name: each for each in held}
         self._start = {name: each.parameter.asnumpy().copy() for name, each in self.held.items()}
@@ -369,11 +369,11 @@ class Seams:
             made = self.runner.upstream(f"{one.label} {tensor_name('input', i)}", stored[i]) if fits else None
             back.append(ops.zeros_like(tensor) if made is None else made.reshape(tensor.shape).astype(tensor.dtype))
 
-        def told(gradients: Sequence[Tensor]) -> None:
+        def returned(gradients: Sequence[Tensor]) -> None:
             for i, gradient in zip(at, gradients, strict=True):
                 self._back[one.label, tensor_name("output", i)] = gradient
 
-        handed = Seam(tuple(outputs[i] for i in at), back, told)(self.anchor, *(each for _, each in real))
+        handed = Seam(tuple(outputs[i] for i in at), back, returned)(self.anchor, *(each for _, each in real))
         for i, tensor in zip(at, handed, strict=True):
             outputs[i] = tensor
         return outputs
@@ -383,17 +383,17 @@ class Seam(nn.Cell):
     """Hands on other outputs than its inputs give, and backward other gradients, telling those that came."""
 
     def __init__(
-        self, outputs: tuple[Tensor, ...], back: list[Tensor], told: Callable[[Sequence[Tensor]], None]
+        self, outputs: tuple[Tensor, ...], back: list[Tensor], returned: Callable[[Sequence[Tensor]], None]
     ) -> None:
         super().__init__()
-        self.hands = lambda: (outputs, back, told)  # a tuple of tensors among a Cell's attributes would be copied
+        self.hands = lambda: (outputs, back, returned)  # a tuple of tensors among a Cell's attributes would be copied
 
     def construct(self, anchor: Tensor, *inputs: Tensor) -> tuple[Tensor, ...]:
         return self.hands()[0]
 
     def bprop(self, anchor: Tensor, *rest: Any) -> tuple[Tensor, ...]:
-        _, back, told = self.hands()
-        told(rest[-1] if isinstance(rest[-1], tuple) else rest[-1:])  # of a single output it is no tuple
+        _, back, returned = self.hands()
+        returned(rest[-1] if isinstance(rest[-1], tuple) else rest[-1:])  # of a single output it is no tuple
         return ops.zeros_like(anchor), *back
 
 
@@ -433,7 +433,7 @@ class _Themselves(dict[str, Any]):
 
 
 def _called_alike(construct: Callable[..., Any], call: Call, args: Any, kwargs: Any, optional: Container[str]) -> bool:
-    """Whether a Cell was called with the constants that torch gave the module; true where that cannot be told."""
+    """Whether a Cell was called with the constants that torch gave the module; true where that is not known."""
     if not call.is_plain:
         return True
     signature = inspect.signature(construct)

@@ -219,7 +219,7 @@ def record_wiring(runner: Alone, outcome: Outcome, writer: TraceWriter, draws: D
     """Record what each container computes itself, from the outermost in; fills `errors` and `wired` of `outcome`.
 
     A Cell that the net calls more or less often than torch's calls the module keeps its own output: which of its calls
-    is which cannot be told. draws: what draws takes, from the first number on in each of them.
+    is which is not known. draws: what draws takes, from the first number on in each of them.
     """
     recording = runner.recording
     got: dict[str, Given] = {}  # what the Cells of containers got from the ones around them
@@ -310,11 +310,11 @@ def _called_otherwise(runner: Alone) -> dict[str, str]:
     expected = Counter(call.path for call in recording.calls.values())
     first = {id(cell): path for path, cell in reversed([*runner.cells.items()])}
     sure = [calls for cell, calls in runner.layers.values() if ran[id(cell)] == len(calls)]
-    told = {label(*each) for calls in sure for each in calls if each is not None}
+    known = {label(*each) for calls in sure for each in calls if each is not None}
     otherwise: dict[str, str] = {}
     for path in recording.modules:
         cell = runner.cells.get(path)
-        if all(call.label in told for call in recording.calls.values() if call.path == path) and path in expected:
+        if all(call.label in known for call in recording.calls.values() if call.path == path) and path in expected:
             continue
         if cell is None or isinstance(cell, Chain):
             otherwise[path] = "there is no Cell of its own" if cell is None else CHAINED

@@ -56,7 +56,7 @@ from .module_calls import (
     tensor_name,
 )
 
-Keep = Callable[[Stage, str, str, np.ndarray], None]  # told of a stage, the label of a call, a tensor's name and value
+Keep = Callable[[Stage, str, str, np.ndarray], None]  # of a stage, the label of a call, a tensor's name and value
 
 
 class Alone:
@@ -154,12 +154,12 @@ class Alone:
                 real = [(name, each) for name, each in named if each.is_floating_point()]
                 outputs = [self.fresh(stored) for stored in flat(one.output, Stored)]
 
-                def told(gradients: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:
+                def returned(gradients: tuple[torch.Tensor, ...]) -> list[torch.Tensor]:
                     for i, gradient in enumerate(gradients):
                         came_back[one.label, tensor_name("output", i)] = gradient
                     return [self.upstream(f"{one.label} {name}", each) for name, each in real]
 
-                handed = iter(_Seam.apply(told, outputs, anchor, *(each for _, each in real)))
+                handed = iter(_Seam.apply(returned, outputs, anchor, *(each for _, each in real)))
                 return rebuilt(one.output, lambda _: next(handed))
 
             return forward
@@ -236,14 +236,16 @@ class _Seam(torch.autograd.Function):
     """Hands on other outputs than its inputs give, and backward other gradients, telling those that came."""
 
     @staticmethod
-    def forward(ctx: Any, told: Callable[..., list[torch.Tensor]], outputs: list[torch.Tensor], *inputs: Any) -> Any:
-        ctx.told = told
+    def forward(
+        ctx: Any, returned: Callable[..., list[torch.Tensor]], outputs: list[torch.Tensor], *inputs: Any
+    ) -> Any:
+        ctx.returned = returned
         ctx.mark_non_differentiable(*(each for each in outputs if not each.is_floating_point()))
         return tuple(outputs)
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
-        return (None, None, None, *ctx.told(gradients))
+        return (None, None, None, *ctx.returned(gradients))
 
 
 def packed(padded: torch.Tensor, lengths: torch.Tensor) -> PackedSequence:

@@ -34,6 +34,7 @@ from ...input_files import open_regular
 from ...migrate.checkpoint.formats.pth_reader import directory
 from ...migrate.checkpoint.formats.safetensors_file import read_header
 from ...printable import quoted
+from ..recipe.schema import ARRAY_SUFFIXES
 
 FREE = 128 << 20  # bytes that the arrays of a file may take, however small it is
 TIMES = 8  # and for each of the file's bytes: token numbers compress so
@@ -138,7 +139,6 @@ def _check_total(path: Path, total: int, size: int) -> None:
 INPUT = re.compile(r"(?:images|inputs?)(?P<step>[1-9]\d{0,3})?(?:\.(?P<place>[1-9]\d?))?")
 LABELS = re.compile(r"labels(?P<step>[1-9]\d{0,3})?")
 WHOLE = re.compile("u?int(8|16|32|64)|bool")
-KINDS = ".npz or .safetensors"
 SHOULD = "images (or input, input.1, …) and labels, or images1, labels1, images2, …, one for each step"
 
 
@@ -180,15 +180,10 @@ def read_inputs(path: Path) -> tuple[np.ndarray, ...]:
 def check_inputs(path: Path) -> tuple[str, ...]:
     """What the inputs of a file of examples are called, by its headers alone. Raises BadInput as check_rows does."""
     headers = _headers(path)
-    places: dict[int, str] = {}
-    for name, header in headers.items():
-        _check(path, name, header)
-        found = INPUT.fullmatch(name)
-        if found and not found["step"]:
-            places.setdefault(int(found["place"] or 0), name)
-    if not places or sorted(places) != list(range(len(places))):
-        raise BadInput(f"{path}: the inputs are numbered {sorted(places)}; expected input, input.1, input.2, …")
-    names = tuple(places[i] for i in range(len(places)))
+    inputs, _ = _numbered(path, headers)
+    if [*inputs] != [0]:
+        raise BadInput(f"{path}: expected input, input.1, input.2, …, with a row for each example")
+    names = _in_order(path, inputs[0])
     _same_rows(path, names, headers)
     return names
 
@@ -222,9 +217,21 @@ def check_batches(path: Path) -> list[Step]:
 
     Raises BadInput naming the file and what it lacks.
     """
+    inputs, labels = _numbered(path, _headers(path))
+    if not inputs or inputs.keys() != labels.keys():
+        lacks = sorted(inputs.keys() ^ labels.keys())
+        which = f"step {lacks[0]} has only one of them" if lacks and lacks[0] else "it lacks one of them"
+        raise BadInput(f"{path}: {which}; expected {SHOULD}")
+    if 0 in inputs and len(inputs) > 1:
+        raise BadInput(f"{path}: has a batch for every step and one for step {max(inputs)}; number all or none")
+    return [Step(_in_order(path, inputs[step]), labels[step]) for step in sorted(inputs)]
+
+
+def _numbered(path: Path, headers: dict[str, Header]) -> tuple[dict[int, dict[int, str]], dict[int, str]]:
+    """The names of the inputs by step, 0 for all, and place; those of the labels by step."""
     inputs: dict[int, dict[int, str]] = {}
     labels: dict[int, str] = {}
-    for name, header in _headers(path).items():
+    for name, header in headers.items():
         _check(path, name, header)
         if found := INPUT.fullmatch(name):
             place = inputs.setdefault(int(found["step"] or 0), {})
@@ -234,19 +241,13 @@ def check_batches(path: Path) -> list[Step]:
             place[number] = name
         elif found := LABELS.fullmatch(name):
             labels[int(found["step"] or 0)] = name
-    if not inputs or inputs.keys() != labels.keys():
-        lacks = sorted(inputs.keys() ^ labels.keys())
-        which = f"step {lacks[0]} has only one of them" if lacks and lacks[0] else "it lacks one of them"
-        raise BadInput(f"{path}: {which}; expected {SHOULD}")
-    if 0 in inputs and len(inputs) > 1:
-        raise BadInput(f"{path}: has a batch for every step and one for step {max(inputs)}; number all or none")
-    given = []
-    for step in sorted(inputs):
-        places = inputs[step]
-        if sorted(places) != list(range(len(places))):
-            raise BadInput(f"{path}: the inputs are numbered {sorted(places)}; expected input, input.1, input.2, …")
-        given.append(Step(tuple(places[i] for i in range(len(places))), labels[step]))
-    return given
+    return inputs, labels
+
+
+def _in_order(path: Path, places: dict[int, str]) -> tuple[str, ...]:
+    if sorted(places) != list(range(len(places))):
+        raise BadInput(f"{path}: the inputs are numbered {sorted(places)}; expected input, input.1, input.2, …")
+    return tuple(places[i] for i in range(len(places)))
 
 
 def _headers(path: Path) -> dict[str, Header]:
@@ -264,8 +265,8 @@ def _arrays(path: Path) -> dict[str, Any]:
 @contextmanager
 def _reading(path: Path) -> Iterator[BinaryIO]:
     """The file, opened. Raises BadInput where it is no batch, and for whatever is raised while it is read."""
-    if path.suffix not in (".npz", ".safetensors"):
-        raise BadInput(f"{path}: a batch is a file of {KINDS}, or folder:PATH")
+    if path.suffix not in ARRAY_SUFFIXES:
+        raise BadInput(f"{path}: a batch is a file of {' or '.join(ARRAY_SUFFIXES)}, or folder:PATH")
     try:
         with open_regular(path) as file:
             yield file

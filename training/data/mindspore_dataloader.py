@@ -120,6 +120,11 @@ class Batch:
     count: int
 
 
+def target(labels: np.ndarray) -> Tensor:
+    """Labels as MindSpore's losses take them: float32, or int32."""
+    return Tensor(labels.astype(np.float32 if labels.dtype.kind == "f" else np.int32))
+
+
 class Loader:
     """The batches of a source for one process, epoch by epoch.
 
@@ -211,8 +216,7 @@ class Loader:
             inputs, labels = source.rows(indices)
             count = int((places * self.world + self.rank < len(source)).sum()) if not self.training else len(places)
             images = tuple(Tensor(each) for each in inputs)
-            given = Tensor(labels.astype(np.float32 if labels.dtype.kind == "f" else np.int32))
-            yield Batch(images if len(images) > 1 else images[0], given, labels, indices, count)
+            yield Batch(images if len(images) > 1 else images[0], target(labels), labels, indices, count)
 
     @contextmanager
     def _rows(self, order: np.ndarray, epoch: int, start: int) -> Iterator[dataset.Dataset]:

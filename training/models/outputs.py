@@ -16,7 +16,11 @@ def flat(value: Any, kind: type | tuple[type, ...]) -> list[Any]:
     return []
 
 
-def of_batch(shape: tuple[int, ...], ran: int, batch: int) -> tuple[int, ...]:
-    """The shape that an output has for a batch, which ran on so many examples: a first axis may be of (N x L) rows."""
-    rows = shape[0] * batch // ran if shape and shape[0] % ran == 0 else batch
+def of_batch(shape: tuple[int, ...], given: int, ran: int, batch: int) -> tuple[int, ...]:
+    """The shape that an output has for a batch; a first axis may be of (N x L) rows.
+
+    given, ran: the length of the first input, and of the part of it that gave this shape; as long where it ran whole.
+    """
+    examples = ran if ran < given else batch
+    rows = shape[0] * batch // examples if shape and shape[0] % examples == 0 else batch
     return (rows, *shape[1:])

@@ -18,6 +18,7 @@ from ..step.parameter_groups import BACK
 from . import arguments
 from . import transforms as random_parts
 from .schema import (
+    ARRAY_SUFFIXES,
     ARRAYS,
     FINE_TUNING,
     FOLDER,
@@ -38,7 +39,6 @@ SOURCES = ("photographs", "digits", "digits:train", "digits:test", SYNTHETIC)
 KNOWN = (*SOURCES[:-1], f"{SYNTHETIC}[:COUNT[xSIDE]]", *(f"{kind}PATH" for kind in PLACES))
 COUNT, SIDE = 1024, 64  # of the synthetic images, where the name does not say
 LARGEST = {"COUNT": 10_000_000, "SIDE": 4096}
-SUFFIXES = (".npz", ".safetensors")  # of files of arrays
 
 
 def check_source(source: str) -> None:
@@ -47,10 +47,10 @@ def check_source(source: str) -> None:
     if source in SOURCES:
         return
     if kind + colon in PLACES:
-        what = "a folder" if kind + colon in IN_FOLDERS else f"a file that ends in {' or '.join(SUFFIXES)}"
+        what = "a folder" if kind + colon in IN_FOLDERS else f"a file that ends in {' or '.join(ARRAY_SUFFIXES)}"
         if not rest or "\0" in rest:
             raise BadRecipe(f"{source!r} names no place: {kind}:PATH, with the path of {what}")
-        if kind + colon not in IN_FOLDERS and not rest.endswith(SUFFIXES):
+        if kind + colon not in IN_FOLDERS and not rest.endswith(ARRAY_SUFFIXES):
             raise BadRecipe(f"{source!r}: expected the path of {what}, as numpy.savez writes one")
         return
     if kind == SYNTHETIC:

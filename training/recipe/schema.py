@@ -112,7 +112,7 @@ class Model(Part):
 
 
 FOLDER = "folder:"
-ARRAYS = "arrays:"
+ARRAYS, ARRAY_SUFFIXES = "arrays:", (".npz", ".safetensors")  # a file of arrays, and how its name ends
 IN_FOLDERS = (FOLDER, "cifar10:", "cifar100:")
 PLACES = (*IN_FOLDERS, ARRAYS)  # the sources that name a place on this machine
 

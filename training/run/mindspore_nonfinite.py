@@ -16,7 +16,7 @@ from mindspore import Tensor, nn
 
 from ...printable import few
 from ..models.mindspore_models import canonical_parameters
-from ..step.mindspore_step import Images, TrainStep, rows_of
+from ..step.mindspore_step import Images, TrainStep, inputs_of, rows_of
 
 REMEDIES = {
     "images": "look at these images and at data.transforms: a Normalize with a std of 0 does this",
@@ -136,7 +136,7 @@ def first_bad(step: TrainStep, images: Images, labels: Tensor) -> FirstBad | Non
     around them did), the loss, then backwards the gradient of each layer's output and of its parameters.
     """
     search = Search()
-    for each in images if isinstance(images, tuple) else (images,):
+    for each in inputs_of(images):
         search.see("images", "images", each.asnumpy())
     search.see("labels", "labels", labels.asnumpy())
     for each in canonical_parameters(step.net):

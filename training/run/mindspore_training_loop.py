@@ -26,11 +26,11 @@ from ..data.mindspore_dataloader import Batch
 from ..metrics import Metrics
 from ..models.mindspore_models import canonical_parameters
 from ..step.mindspore_compile import Graphs
-from ..step.mindspore_step import Outcome
+from ..step.mindspore_step import Outcome, inputs_of
 from ..step.mindspore_step_state import state, torch_groups
 from .mindspore_nonfinite import first_bad
 from .mindspore_setup import Run
-from .mindspore_validation import inputs_of, refuse_misfit
+from .mindspore_validation import refuse_misfit
 
 
 class Keeper:

@@ -23,7 +23,7 @@ from ..models import mindspore_models
 from ..models.mindspore_models import canonical_parameters
 from ..recipe.schema import Recipe
 from ..step.mindspore_compile import Graphs
-from ..step.mindspore_step import Images, build_loss, first_tensor
+from ..step.mindspore_step import Images, build_loss, first_tensor, inputs_of
 from .mindspore_distributed import Team
 
 # how MindSpore's CPU and device backends, oneDNN and the C++ library say that memory has run out
@@ -128,11 +128,6 @@ class Validator:
 
     def _loss(self, labels: Tensor, *inputs: Tensor) -> Tensor:
         return self._loss_function(self.net(*inputs), labels)
-
-
-def inputs_of(images: Images) -> tuple[Tensor, ...]:
-    """What a net is called with for a batch."""
-    return images if isinstance(images, tuple) else (images,)
 
 
 def _full(images: Tensor, batch: int) -> Tensor:

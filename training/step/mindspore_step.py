@@ -440,6 +440,11 @@ def in_order(optimizer: Any, held: list[Canonical]) -> tuple[list[Canonical], in
     return [*own, *(each for each in trainable if each.name not in known)], len(own)
 
 
+def inputs_of(images: Images) -> tuple[Tensor, ...]:
+    """What a net is called with for a batch."""
+    return images if isinstance(images, tuple) else (images,)
+
+
 def rows_of(images: Images, part: slice) -> Images:
     """Some rows of a batch."""
     return mindspore.mutable(tuple(each[part] for each in images)) if isinstance(images, tuple) else images[part]

@@ -135,8 +135,15 @@ def test_to_predict_no_labels_are_needed(tmp_path: Path) -> None:
     path = save(tmp_path, **{"input": TOKENS, "input.1": TOKENS})
     assert check_inputs(path) == ("input", "input.1")
     assert [array.shape for array in read_inputs(path)] == [(10, 6), (10, 6)]
-    with pytest.raises(BadInput, match=r"numbered \[\]"):
-        check_inputs(save(tmp_path, labels=CLASSES))
+    for other, said in (
+        ({"labels": CLASSES}, "expected input, input.1"),
+        ({"input1": TOKENS}, "expected input, input.1"),
+        ({"input": TOKENS, "input.2": TOKENS}, r"numbered \[0, 2\]"),
+        ({"input": TOKENS, "images": TOKENS}, "images says again what another name says"),
+        ({"input": TOKENS, "input.1": TOKENS[:4]}, "input.1 has 4 rows and input 10"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            check_inputs(save(tmp_path, **other))
 
 
 def test_where_a_file_lies_does_not_count_and_is_not_read_at_a_checkpoint_s_word(tmp_path: Path) -> None:

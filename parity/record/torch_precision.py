@@ -26,6 +26,7 @@ import torch
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map_only
 
 from ..noise import Kernel, kernels
 from ..run_folder import TORCH32, TORCH32_AGAIN, TORCH32_OTHER, TORCH64
@@ -319,8 +320,36 @@ def shortening(precisions: Iterable[Precision], name: str) -> Iterator[Precision
         if precision.dtype == torch.float32 and precision.variant:
             with computing_in(name), rounding_as_mindspore():
                 yield precision
+        elif precision.dtype == torch.float64:
+            with _StaysExact():
+                yield precision
         else:
             yield precision
+
+
+class _StaysExact(TorchDispatchMode):
+    """What a model takes down to float32 itself, a softmax or the mean square of a norm, stays float64: a reference
+    that is as exact as float32 in one place says nothing of rounding behind it, and of a zero gradient not that it is
+    one."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = kwargs or {}
+        backward = torch._C._current_graph_task_id() != -1  # gradients have to be cast to what they belong to
+        if func is aten._to_copy.default and given.get("dtype") == torch.float32 and not backward:
+            given = {**given, "dtype": torch.float64}
+        try:
+            return func(*args, **given)
+        except RuntimeError:  # a product or an assignment of what was taken down and what was made as float32
+            formats = {x.dtype for x in tree_leaves((args, given)) if isinstance(x, torch.Tensor)}
+            if not {torch.float32, torch.float64} <= formats:
+                raise
+            written = args[0].dtype if func._schema.is_mutable else torch.float64
+            args, given = tree_map_only(torch.Tensor, lambda x: _in_format(x, written), (args, given))
+            return func(*args, **given)
+
+
+def _in_format(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    return x.to(dtype) if x.is_floating_point() else x
 
 
 class _Shortening(TorchDispatchMode):

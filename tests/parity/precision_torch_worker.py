@@ -7,7 +7,13 @@ from contextlib import nullcontext
 from typing import Any
 
 import torch
-from msmigrate.parity.record.torch_precision import computing_in, rounding_as_mindspore, shortened
+from msmigrate.parity.record.torch_precision import (
+    Precision,
+    computing_in,
+    rounding_as_mindspore,
+    shortened,
+    shortening,
+)
 from torch import nn
 
 torch.manual_seed(0)
@@ -163,4 +169,44 @@ def norm() -> dict[str, list[float]]:
     return told
 
 
-json.dump({**found, "norm": norm(), "kernels": kernels(), "sums": sums()}, sys.stdout)
+class TakesDown(nn.Module):
+    """Takes its values down to float32 itself, or, with `to` float64, nothing."""
+
+    def __init__(self, to: torch.dtype) -> None:
+        super().__init__()
+        self.to_dtype = to
+        self.linear = nn.Linear(4, 4)
+        self.register_buffer("rates", torch.rand(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        to, made = self.to_dtype, torch.ones(3, dtype=self.to_dtype)
+        angles = self.get_buffer("rates").to(to)[:, None] @ torch.arange(3)[None].to(to)  # as a rotary embedding
+        h = self.linear(x)
+        h = h * torch.rsqrt(h.to(to).pow(2).mean(-1, keepdim=True) + 1e-6)
+        h = torch.softmax(h, -1, dtype=torch.float32 if to == torch.float32 else None) @ (angles.sin() * made)
+        out = torch.zeros(5, 3, dtype=x.dtype)
+        out[torch.tensor([0, 2, 4])] = h.to(to).to(x.dtype) if to == torch.float32 else h
+        made[torch.tensor([1])] = h[0, :1].to(to)
+        return out * made.sum()
+
+
+def exact() -> list[float]:
+    """How far output and weight gradients in float64 of a model that computes in float32 itself are from those of one
+    that does not: as the reference, then as the model is."""
+    given = torch.randn(3, 4)
+    distances = []
+    for precision in (Precision("torch-fp64", torch.float64), None):
+        runs = []
+        for to in (torch.float32, torch.float64):
+            torch.manual_seed(1)
+            model = TakesDown(to).double()
+            for _ in shortening([precision], "fp32") if precision else (None,):
+                out = model(given.double())
+                out.square().sum().backward()
+            assert model.linear.weight.grad is not None
+            runs.append([out.detach(), model.linear.weight.grad])
+        distances += [float((a - b).norm() / b.norm()) for a, b in zip(*runs, strict=True)]
+    return distances
+
+
+json.dump({**found, "exact": {"": exact()}, "norm": norm(), "kernels": kernels(), "sums": sums()}, sys.stdout)

@@ -67,6 +67,21 @@ def spell_out_list_method(node: ast.stmt, context: Context) -> list[ast.stmt] | 
     return None
 
 
+@handles(syntax=[ast.BinOp])
+def one_of_two_answers(node: ast.BinOp, context: Context) -> ast.expr | None:
+    """`(a is None) ^ (b is None)` with `!=`, for graph mode has `^` for whole numbers alone."""
+    if not isinstance(node.op, ast.BitXor) or not all(map(_is_answer, (node.left, node.right))):
+        return None
+    return ast.Compare(context.visit(node.left), [ast.NotEq()], [context.visit(node.right)])
+
+
+def _is_answer(node: ast.expr) -> bool:
+    """Whether a value is true or false whatever is compared: `a is b`, `not a`."""
+    if isinstance(node, ast.UnaryOp):
+        return isinstance(node.op, ast.Not)
+    return isinstance(node, ast.Compare) and all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
+
+
 @handles("builtins.reversed")
 def reversed_list(node: ast.Call, context: Context) -> ast.expr | None:
     """The slice for `reversed(x)` of a list or tuple; None for any other call."""

@@ -319,3 +319,21 @@ class PassingNet(nn.Module):
 
 def passing():
     return PassingNet(6, bias=False), vectors()
+
+
+class EitherNet(nn.Module):
+    """Wants one of two inputs and no more, as language models do."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.fc = nn.Linear(width, width)
+
+    def forward(self, x=None, embedded=None):
+        if not (x is None) ^ (embedded is None):
+            raise ValueError("give x or embedded")
+        y = self.fc(x if embedded is None else embedded)
+        return y * (len(y.shape) ^ 1)
+
+
+def either():
+    return EitherNet(6), vectors()

@@ -20,6 +20,7 @@ NAMES = (
         "twins",
         "pyramid",
         "named_levels",
+        "either",
     ),
 )
 

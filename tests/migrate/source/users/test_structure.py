@@ -77,3 +77,9 @@ def test_files_that_call_different_things_the_same(users: Users) -> None:
     found.holds("class EncoderBlock(nn.Cell):", "class Block(nn.Cell):", "return encoder_scale(x) + 1")
     found.holds("WIDTH = 4", "SETTINGS_WIDTH = 6", "SLOPE: float = 0.2", "outs: int=WIDTH", "outs: int=SETTINGS_WIDTH")
     found.holds("norm: type[nn.Cell]=None, dtype: Any=mindspore.float32", "ops.silu(")
+
+
+def test_one_of_two_inputs(users: Users) -> None:
+    found = users["either"]
+    found.agrees()
+    found.holds("(x is None) != (embedded is None)", "^ 1")

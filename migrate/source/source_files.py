@@ -141,7 +141,7 @@ class SourceFiles:
 
     def derives(self, name: str, base: str) -> bool:
         """Whether a module of this class is one of that base."""
-        return any(bases[0] == name and base in bases for bases in self.facts.classes.values()) or name == base
+        return any(bases[0] == name and base in bases for bases in self.facts.orders) or name == base
 
     def at_top(self) -> set[str]:
         """What the new file may define at its top."""

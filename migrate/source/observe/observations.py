@@ -478,7 +478,9 @@ class Observations:
         self.records: dict[str, Record] = {k: from_json(v) for k, v in report.get("records", {}).items()}
         configurations = report.get("configurations", {}).items()
         self.configurations: dict[str, Configuration] = {key: from_json(value) for key, value in configurations}
-        self.classes: dict[str, list[str]] = report["classes"]
+        self.classes: dict[str, list[str]] = report["classes"]  # of the modules in the model, by their paths
+        # the same of every module that was made, also of one that is no more, as a backbone that was taken apart
+        self.orders: list[list[str]] = [*self.classes.values(), *report.get("orders", {}).values()]
         self._sites: dict[tuple[str, int], list[int]] = {}
         for function in report["functions"]:
             for site in range(*function["sites"]):
@@ -520,7 +522,7 @@ class Observations:
         return values or None
 
     def bases(self, name: str) -> list[str]:
-        """A class of a module in the model, and its bases in the order in which Python looks things up."""
-        orders = [found for found in self.classes.values() if name in found]
+        """A class of modules, and its bases in the order in which Python looks things up."""
+        orders = [found for found in self.orders if name in found]
         first = next((found for found in orders if found[0] == name), orders[0] if orders else [name])
         return first[first.index(name) :]

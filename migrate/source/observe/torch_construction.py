@@ -101,6 +101,7 @@ class ConstructionLog:
         self.built: dict[int, Creation] = {}  # modules, by functions
         self.begun: dict[int, int] = {}  # objects that classes made -> the order in which that began
         self.ended: dict[int, int] = {}  # the same -> when that was over
+        self.orders: dict[str, list[str]] = {}  # classes of modules that were made -> these and their bases
         self.handed: dict[int, int] = {}  # modules that functions built -> when the last of these was over
         self.numbers: dict[int, dict[str, Any]] = {}  # modules of the model -> what they had before it ran
         self.states: dict[int, tuple[Any, dict[str, Any]]] = {}  # objects of settings -> these, when first handed on
@@ -167,6 +168,8 @@ class ConstructionLog:
                 self.creations.setdefault(id(found), (found, function, args, kwargs))
                 self.begun.setdefault(id(found), began)
                 self.ended.setdefault(id(found), next(self.count))
+                if isinstance(found, torch.nn.Module):
+                    self.orders.setdefault(self.names.name(type(found)), self._bases(found))
                 if self.running and isinstance(function, type):
                     self._note_record(function, found)
                 elif (held := settings_of(found)) is not None:
@@ -301,7 +304,10 @@ class ConstructionLog:
     def classes(self, model: torch.nn.Module) -> dict[str, list[str]]:
         """Every module's path -> its class and the bases of that."""
         modules = model.named_modules(remove_duplicate=False)
-        return {path: [self.names.name(base) for base in type(module).__mro__] for path, module in modules}
+        return {path: self._bases(module) for path, module in modules}
+
+    def _bases(self, module: torch.nn.Module) -> list[str]:
+        return [self.names.name(base) for base in type(module).__mro__]
 
     def classes_seen(self) -> set[str]:
         """The names of the classes that were called, or were the value of an expression."""

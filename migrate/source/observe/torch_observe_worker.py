@@ -119,6 +119,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack) -> dict[str, 
         "root": to_json(log.made(model, root=True)),
         "taken_out": taken,
         "classes": log.classes(model),
+        "orders": log.orders,
         "inputs": inputs.said,
         "versions": {"torch": torch.__version__.partition("+")[0]},
     }

@@ -399,10 +399,17 @@ class Context(ast.NodeTransformer):
         else:
             call.func = self.visit(function)
         call.args = [self.visit(argument) for argument in call.args]
-        words = TABLES["forwards"].get(called[0].removeprefix("module "), {}) if len(called) == 1 else {}
+        layer = called[0].removeprefix("module ") if len(called) == 1 else ""
+        words, given = TABLES["forwards"].get(layer, {}), self._expanded(call)
+        for first in TABLES["by_position"].get(layer, [])[len(call.args) :]:
+            named = next((word for word in given if word.arg == first), None)
+            if named is None:
+                break
+            given.remove(named)
+            call.args.append(self.visit(named.value))
         call.keywords = [
             ast.keyword(words.get(word.arg, word.arg) if word.arg else None, self.visit(word.value))
-            for word in self._expanded(call)
+            for word in given
             if word.arg is None or words.get(word.arg, word.arg)
         ]
         return call

@@ -8,7 +8,7 @@ import copy
 import re
 from pathlib import Path
 
-from ..library_names import INSTALLED, NOT_CONVERTED
+from ..library_names import INSTALLED, NOT_CONVERTED, TABLES
 from ..observe.observations import callees_of
 from ..source_files import defaults_of, literal, local_names, short, substitute
 from . import axis_patterns, control_flow, graph_mode, library_lookups, modules, records, row_calls, tensors
@@ -17,6 +17,7 @@ from .control_flow import pick_by_index, select_branches
 from .graph_mode import expand_nested_comprehensions, hoist_walrus
 from .signatures import SignatureRewriter, expand_kwargs
 from .tensors import StridedSlices
+from .views import write_through_views
 
 # the files whose handlers are registered as they are imported
 HANDLERS = (axis_patterns, library_lookups, records, modules, tensors, graph_mode, control_flow)
@@ -79,6 +80,7 @@ def as_told(train: ast.FunctionDef) -> ast.FunctionDef:
 KEPT = ("staticmethod", "classmethod", "property")
 # what torch itself calls as it loads, saves, moves or shows a module, and no part of what it computes
 AROUND = re.compile(r"_?(load|save|register)\w*|state_dict|[sg]et_extra_state|_apply|_version|extra_repr|__\w+__")
+SILENT = {*TABLES["decorators"]}
 CALLED = ("eval", "__call__")  # by who runs a model; MindSpore has another way
 
 
@@ -92,13 +94,18 @@ def unseen_method(node: ast.FunctionDef, context: Context) -> list[ast.FunctionD
     if AROUND.fullmatch(node.name) or INSTALLED.intersection(Path(context.file).parts):
         program.not_written.setdefault(context.file, {}).setdefault(short(context.owner), []).append(node.name)
         return []
+    name = "construct" if node.name == "forward" else node.name
     decorators = [ast.unparse(item) for item in node.decorator_list]
-    plain = all(name in KEPT or control_flow.without_gradient_by_decorator(node) for name in decorators)
+    silent = [ast.unparse(item) for item in node.decorator_list if _decorator(item, context) in SILENT]
+    plain = all(
+        name in KEPT or name in silent or control_flow.without_gradient_by_decorator(node) for name in decorators
+    )
     known = all(literal(default)[0] for default in defaults_of(node.args).values())
     if plain and known:
-        made = rewrite_function(node, node.name, context)
+        made = rewrite_function(node, name, context)
     else:
         made = copy.deepcopy(node)
+        made.name = name
         why = "its decorators" if known else "the defaults of its arguments"
         made.body = [control_flow.refused(context.did_not_run(node, f"{why} are not known"), node)]
         made.decorator_list = [item for item in node.decorator_list if ast.unparse(item) in KEPT]
@@ -111,15 +118,27 @@ def unseen_method(node: ast.FunctionDef, context: Context) -> list[ast.FunctionD
     return [made]
 
 
+def _decorator(node: ast.expr, context: Context) -> str:
+    """The full name of a decorator, of one with arguments too."""
+    return context.program.names(context.file).name(node.func if isinstance(node, ast.Call) else node)
+
+
 def _normalise(function: ast.FunctionDef, context: Context) -> None:
     """Spell out what Graph mode does not compile, and what MindSpore's CPU does not compute; in place."""
     if not context.in_python:
         expand_nested_comprehensions(function)
         pick_by_index(function)
     hoist_walrus(function)
+    write_through_views(function, lambda call: _underlying(call, context))
+    context.local |= {*local_names(function)}
     graph_mode.start_with_braces(function)
     expand_kwargs(function, context.program)
     StridedSlices(context.program).visit(function)
+
+
+def _underlying(call: ast.expr, context: Context) -> ast.expr | None:
+    into = tensors.written_tensor(call, context)
+    return None if into is None else tensors.underlying_tensor(into)
 
 
 @handles(syntax=[ast.Call])

@@ -222,8 +222,17 @@ def _crossed(
             raise Unwritable(f"{row.torch}: {argument.torch} is {', '.join(map(str, item.kinds))} here")
         return dict(zip(argument.to, nodes, strict=True))
     if row.kind == "layer" and item.kinds and {*map(_type, item.kinds)} == {ValueType.INT_LIST}:
-        return dict.fromkeys(argument.to, ast.Call(ast.Name("tuple", ast.Load()), [item.node], []))  # sizes
+        return dict.fromkeys(argument.to, as_tuple(item.node))  # sizes
     return dict.fromkeys(argument.to, item.node)
+
+
+def as_tuple(node: ast.expr) -> ast.expr:
+    """The tuple of what a list holds, `(a, b)` for `[a, b]`."""
+    return (
+        ast.Tuple(node.elts, ast.Load())
+        if isinstance(node, ast.List)
+        else ast.Call(ast.Name("tuple", ast.Load()), [node], [])
+    )
 
 
 def _type(kind: Kind) -> ValueType:

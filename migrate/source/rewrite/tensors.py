@@ -34,7 +34,7 @@ from ..observe.observations import (
 )
 from ..source_files import literal
 from .context import Context, ObservedArgument, Program, Stage, Unwritable, handles, row_of
-from .row_calls import argument_of, arguments_of, fill_template, is_method, write_call
+from .row_calls import argument_of, arguments_of, as_tuple, fill_template, is_method, write_call
 
 PREFIX = "torch.Tensor."
 LIMITS = {"torch.finfo", "torch.iinfo"}  # what numbers a dtype can hold
@@ -77,7 +77,7 @@ def _reshape(call: Call) -> ast.expr:
         and call.args
         and any(isinstance(k, SequenceKind) and k.type == "list" for k in call.args[0].kinds)
     ):
-        sizes = [ast.Call(ast.Name("tuple", ast.Load()), sizes, [])]
+        sizes = [as_tuple(sizes[0])]
     return _method(call.tensor.node, "reshape", *sizes)
 
 
@@ -168,6 +168,10 @@ class StridedSlices(ast.NodeTransformer):
             and any(isinstance(kind, TensorKind) and kind.rank >= RANK for kind in kinds)
         ):
             return node
+        ranks = {kind.rank for kind in kinds if isinstance(kind, TensorKind)}
+        if all(isinstance(item, ast.Slice) for item in items) and ranks == {len(items)}:
+            first = next(place for place, item in enumerate(items) if not _whole(item))
+            items = [*([ast.Constant(...)] if first else []), *items[first:]]
         index = ast.Tuple([_spelled(item) for item in items], ast.Load())
         found = replacing(ast.Call(self.program.name(GETITEM), [node.value, index], []), node)
         return _located(found)
@@ -181,10 +185,17 @@ def _located(call: ast.Call) -> ast.Call:
     return call
 
 
+def _whole(item: ast.expr) -> bool:
+    """Whether it is `:`."""
+    return isinstance(item, ast.Slice) and (item.lower, item.upper, item.step) == (None, None, None)
+
+
 def _spelled(item: ast.expr) -> ast.expr:
     """`a:b:c` as `slice(a, b, c)`."""
     if not isinstance(item, ast.Slice):
         return item
+    if _whole(item):
+        return ast.Call(ast.Name("slice", ast.Load()), [ast.Constant(None)], [])
     parts = [part or ast.Constant(None) for part in (item.lower, item.upper, item.step)]
     return ast.Call(ast.Name("slice", ast.Load()), parts, [])
 

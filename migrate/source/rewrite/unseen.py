@@ -12,9 +12,9 @@ import builtins
 import copy
 import sys
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, TypeGuard
 
-from ..library_names import CELL_METHODS, CONTAINERS, COUNTERPARTS, TABLES, TENSOR, is_dtype, telling_method
+from ..library_names import CELL_METHODS, CONTAINERS, COUNTERPARTS, DROPPED, TABLES, TENSOR, is_dtype, telling_method
 from ..observe.instrument import EXPRESSIONS
 from ..observe.observations import (
     NONE,
@@ -53,6 +53,9 @@ OF_TENSORS: dict[str, Kind] = {
 }
 QUESTIONS = {name for name in TABLES["framework_questions"] if name.startswith(("torch.jit.", "torch.compiler."))}
 MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")
+# modules that compute with what they are given, and do nothing else
+OF_PYTHON = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", "numpy"}
+OF_LISTS = ("append", "extend", "insert", "pop", "reverse")
 TELLING = {"size", "dim", "numel", "new_zeros", "new_ones", "new_full", "new_empty", "new_tensor", "masked_fill"}
 PARAMETERS = {"weight", "bias", "running_mean", "running_var"}
 STATEMENTS = (
@@ -113,7 +116,7 @@ class Reader:
         self.context, self.program = context, context.program
         self.resolve = context.program.names(context.file).name
         self.variables: dict[str, list[Kind]] = {}
-        if any(context.owner in bases for bases in self.program.facts.classes.values()):
+        if any(context.owner in bases for bases in self.program.facts.orders):
             self.variables["self"] = [ModuleKind(context.owner)]
         for inner in ast.walk(context.function) if context.function is not None else ():
             if isinstance(inner, ast.Name):
@@ -128,6 +131,10 @@ class Reader:
                 telling = inner.attr in TELLING or telling_method(inner.attr) == TENSOR
                 if telling and inner.value.id != "self":
                     self.variables.setdefault(inner.value.id, [SOME_TENSOR])
+            elif isinstance(inner, ast.Assign) and isinstance(inner.value, (ast.List, ast.ListComp)):
+                for target in inner.targets:  # a list may have no item until what did not run
+                    if isinstance(target, ast.Name):
+                        self._know(target.id, kinds_of(inner.value))
 
     def _know(self, name: str, kinds: Sequence[Kind]) -> None:
         kinds = [kind for kind in kinds if kind != UNSEEN] or ([] if name in self.variables else kinds)
@@ -135,14 +142,18 @@ class Reader:
             before = [kind for kind in self.variables.get(name, ()) if kind != UNSEEN]
             self.variables[name] = list(dict.fromkeys([*before, *kinds]))
 
-    def block(self, body: Sequence[ast.stmt]) -> None:
-        """Read statements in their order."""
+    def block(self, body: list[ast.stmt]) -> None:
+        """Read statements in their order; a branch for a class that this file has not is left out."""
+        body[:] = [kept for statement in body for kept in self._possible(statement)] or [ast.Pass()] * bool(body)
         for statement in body:
+            before = dict(self.variables)
             if not isinstance(statement, STATEMENTS):
                 raise Unwritable(f"{type(statement).__name__} in what did not run")
             if isinstance(statement, ast.For):
                 self.stored(statement.target, self.items(self.expression(statement.iter)))
             elif isinstance(statement, (ast.If, ast.Assert)):
+                if isinstance(statement, ast.If):
+                    self.variables |= self._narrowed(statement.test)
                 self.expression(statement.test)
             elif isinstance(statement, ast.Raise):
                 continue  # its text is kept where it is Python's own
@@ -155,8 +166,34 @@ class Reader:
                         if isinstance(statement, ast.AugAssign):
                             self._augmented(target)
                         self.stored(target, kinds)
-            for part in ("body", "orelse"):
-                self.block(getattr(statement, part, []))
+            self.block(getattr(statement, "body", []))
+            if isinstance(statement, ast.If):
+                for name in self._narrowed(statement.test):
+                    self.variables[name] = before.get(name, [UNSEEN])
+            self.block(getattr(statement, "orelse", []))
+
+    def _possible(self, statement: ast.stmt) -> list[ast.stmt]:
+        """A statement that computes something; what else is done, where it asks for a class that this file has not:
+        nothing is of that."""
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            return [] if self.resolve(statement.value.func) in DROPPED else [statement]
+        if not isinstance(statement, ast.If) or not any(map(self._impossible, _all_of(statement.test))):
+            return [statement]
+        return [kept for one in statement.orelse for kept in self._possible(one)]
+
+    def _impossible(self, test: ast.expr) -> bool:
+        name = self.resolve(test.args[1]) if _asks_class(test) else ""
+        return bool(name) and not name.startswith("torch.") and self.program.unseen(name)
+
+    def _narrowed(self, test: ast.expr) -> dict[str, list[Kind]]:
+        """The modules of which a test says the class."""
+        found: dict[str, list[Kind]] = {}
+        for one in _all_of(test):
+            if _asks_class(one) and isinstance(one.args[0], ast.Name):
+                cls = self.resolve(one.args[1])
+                if cls in COUNTERPARTS or any(cls in bases for bases in self.program.facts.orders):
+                    found[one.args[0].id] = [ModuleKind(cls)]
+        return found
 
     def _augmented(self, target: ast.expr) -> None:
         there = copy.deepcopy(target)
@@ -282,6 +319,11 @@ class Reader:
         if ran or f"{name}.forward" in self.program.functions:
             self.program.define(name)
             return [CallableKind("class" if name in self.program.owners else "function", name)]
+        if self._is_enum(name):
+            return [CallableKind("class", name)]
+        if isinstance(node, ast.Attribute) and self._is_enum(name.rpartition(".")[0]):
+            set_kinds(node.value, [CallableKind("class", name.rpartition(".")[0])])
+            return [UNSEEN]
         if name in self.program.translated:
             raise Unwritable(f"{ast.unparse(node)} did not run")
         if name.startswith("torch.") and is_dtype(name.removeprefix("torch.")):
@@ -292,9 +334,36 @@ class Reader:
             return [CallableKind(what, name)]
         if name in MODULES:
             return [PythonModule(name)]
-        if package in sys.stdlib_module_names:
+        if package in sys.stdlib_module_names or package == "numpy":
             return [PythonModule(name)] if name == package else [UNSEEN]
         raise Unwritable(f"{ast.unparse(node)} did not run")
+
+    def _is_enum(self, name: str) -> bool:
+        """Whether a name is that of an enumeration of the program."""
+        module, _, last = name.rpartition(".")
+        file = self.program.modules.get(module)
+        cls = None if file is None else self.program.class_node(file, last)
+        bases = [] if cls is None or file is None else map(self.program.names(file).name, cls.bases)
+        return any(base.startswith("enum.") for base in bases)
+
+    def _made(self, owner: str, attribute: str) -> list[Kind]:
+        """What an attribute would be, by the layers that its class makes for it anywhere."""
+        found: list[Kind] = []
+        for base in self.program.facts.bases(owner):
+            module, _, name = base.rpartition(".")
+            file = self.program.modules.get(module, "")
+            cls = self.program.class_node(file, name) if file else None
+            for node in ast.walk(cls) if cls is not None else ():
+                if not isinstance(node, ast.Assign) or f"self.{attribute}" not in map(ast.unparse, node.targets):
+                    continue
+                for made in _alternatives(node.value):
+                    called = self.program.names(file).name(made.func) if isinstance(made, ast.Call) else ""
+                    row = row_of(called) if called.startswith("torch.") else None
+                    if called in COUNTERPARTS or (row is not None and row.kind == "layer"):
+                        found.append(ModuleKind(called))
+                    elif not isinstance(made, ast.Constant) or made.value is not None:
+                        return []
+        return list(dict.fromkeys(found))
 
     def _attribute(self, node: ast.Attribute) -> list[Kind]:
         root = node.value
@@ -376,7 +445,7 @@ class Reader:
         return isinstance(root, ast.Name) and root.id not in self.context.local and bool(self.resolve(function))
 
     def _of_python(self, name: str) -> bool:
-        return name.partition(".")[0] in ("math", "functools", "itertools", "operator")
+        return name.partition(".")[0] in OF_PYTHON
 
     def _known(self, name: str) -> str:
         """The name, of what has a row or is translated too; raises Unwritable."""
@@ -392,7 +461,7 @@ class Reader:
         if name in COUNTERPARTS or (row is not None and row.kind == "layer"):
             return [ModuleKind(name)]
         if name in self.program.translated:
-            modules = any(name in bases for bases in self.program.facts.classes.values())
+            modules = any(name in bases for bases in self.program.facts.orders)
             return [ModuleKind(name) if modules else UNSEEN]
         return [SOME_TENSOR]
 
@@ -400,9 +469,14 @@ class Reader:
         """A method, or a module that is called as an attribute."""
         if isinstance(function.value, ast.Name) and function.value.id == "self":
             kinds = self.program.attributes(self.context.owner).get(function.attr, [])
+            kinds = kinds or self._made(self.context.owner, function.attr)
             if kinds and all(isinstance(kind, ModuleKind) for kind in kinds):
                 set_kinds(function, kinds)
                 return [f"module {kind.cls}" for kind in kinds if isinstance(kind, ModuleKind)], [SOME_TENSOR]
+            if kinds and all(isinstance(kind, CallableKind) and kind.what == "function" for kind in kinds):
+                functions = [kind.name for kind in kinds if isinstance(kind, CallableKind)]
+                set_kinds(function, kinds)
+                return [*map(self._known, functions)], [g for name in functions for g in self._given(name)]
             for base in self.program.facts.bases(self.context.owner):
                 if f"{base}.{function.attr}" in self.program.functions:
                     return [f"{base}.{function.attr}"], [UNSEEN]
@@ -433,15 +507,38 @@ class Reader:
                 case PlainKind("str"):
                     names.append(f"builtins.str.{function.attr}")
                     gives.append(UNSEEN)
-                case SequenceKind("list") if function.attr in ("append", "extend"):
+                case SequenceKind("list") if function.attr in OF_LISTS:
                     names.append(f"builtins.list.{function.attr}")
-                    gives.append(NONE)
+                    gives.append(UNSEEN if function.attr == "pop" else NONE)
                 case DictKind():
                     names.append(f"builtins.dict.{function.attr}")
                     gives.append(UNSEEN)
                 case _:
                     return [], []
         return names, list(dict.fromkeys(gives))
+
+
+def _alternatives(value: ast.expr) -> list[ast.expr]:
+    """What an expression may give, one way or the other."""
+    if isinstance(value, ast.IfExp):
+        return [*_alternatives(value.body), *_alternatives(value.orelse)]
+    return [value]
+
+
+def _all_of(test: ast.expr) -> list[ast.expr]:
+    """What all has to hold."""
+    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+
+
+def _asks_class(test: ast.expr) -> TypeGuard[ast.Call]:
+    """Whether it is `isinstance(x, Class)`."""
+    asks = isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"
+    return (
+        asks
+        and isinstance(test, ast.Call)
+        and len(test.args) == 2
+        and isinstance(test.args[1], (ast.Name, ast.Attribute))
+    )
 
 
 def _handled(name: str) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import enum
 import types
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
+import torch.nn.functional as F
 import torchvision
 from torch import nn
 
@@ -125,3 +128,85 @@ class Scale(nn.Module):
 def without_axes():
     torch.manual_seed(0)
     return Scale(), (torch.randn(5, 6),)
+
+
+class Order(enum.Enum):
+    AFTER = "after"
+    BEFORE = "before"
+
+
+class Attending(nn.Module):
+    """A layer with two orders, of which one runs, attention by words, and functions as attributes."""
+
+    def __init__(self, width: int = 8, before: bool = False, act: str = "relu", gated: bool = False) -> None:
+        super().__init__()
+        self.gate = nn.Linear(width, width) if gated else None
+        self.order = Order("before") if before else Order.AFTER
+        self.attention = nn.MultiheadAttention(width, 2, dropout=0.0)
+        self.norm, self.linear = nn.LayerNorm(width), nn.Linear(width, width)
+        self.act = {"relu": F.relu, "gelu": F.gelu}[act]
+        if gated:
+            self.table = np.concatenate([np.zeros((1, width), np.float32), np.ones((1, width), np.float32)], axis=0)
+
+    def after_norm(self, x: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+        x = x + self.attention(x, x, value=x, key_padding_mask=hidden)[0]
+        x = x + self.attention(query=x, key=x, value=x, key_padding_mask=hidden, need_weights=False)[0]
+        gate = self.gate(x).sigmoid() if self.gate is not None else None
+        if gate is not None:
+            x = x * gate
+        return self.norm(x + self.act(self.linear(x)))
+
+    def before_norm(self, x: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+        y = self.norm(x)
+        x = x + self.attention(y, y, value=y, key_padding_mask=hidden)[0]
+        return x + self.act(self.linear(self.norm(x)))
+
+    def forward(self, x: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+        return self.before_norm(x, hidden) if self.order == Order.BEFORE else self.after_norm(x, hidden)
+
+
+class Body(nn.Module):
+    """Made, taken apart and left behind."""
+
+    def __init__(self, width: int = 8, zero: bool = False) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(width, width), Attending(width)
+        if zero:
+            for m in self.modules():
+                if isinstance(m, Attending):
+                    nn.init.zeros_(m.linear.weight)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.first(x)
+
+
+class TakenApart(nn.Module):
+    """Layers of another module, all levels where these are wanted."""
+
+    def __init__(self, width: int = 8, levels: bool = False) -> None:
+        super().__init__()
+        self.layers = nn.ModuleDict({name: module for name, module in Body(width).named_children()})
+        self.levels = levels
+
+    @torch.jit.unused
+    def _auxiliary(self, outputs: list[torch.Tensor]) -> list[torch.Tensor]:
+        return [output * 2 for output in outputs]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        hidden = torch.zeros(3, 5, dtype=torch.bool)
+        hidden[1, 3:] = True
+        found = []
+        for name, layer in self.layers.items():
+            x = layer(x, hidden) if name == "second" else layer(x)
+            if self.levels:
+                found.append(x)
+        if self.levels:
+            found.pop()
+            found.append(x + 1)
+            return torch.stack(self._auxiliary(found))
+        return x
+
+
+def taken_apart():
+    torch.manual_seed(0)
+    return TakenApart(), (torch.randn(5, 3, 8),)

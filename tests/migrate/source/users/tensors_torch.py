@@ -255,3 +255,37 @@ class MergeNet(nn.Module):
 
 def merged():
     return MergeNet(), image()
+
+
+class ViewNet(nn.Module):
+    """Writes into tensors under another of their names."""
+
+    def __init__(self, width: int = 6):
+        super().__init__()
+        self.fc = nn.Linear(width, width)
+
+    def forward(self, x):
+        y = self.fc(x)
+        canvas, mask = torch.zeros(4, 3, 4), torch.ones(4, 3, dtype=torch.bool)
+        for row, page, here in zip(y, canvas, mask):
+            page[:, :3] = page[:, :3] + row[:3].detach()
+            here[1:] = False
+        parts = torch.stack([y, 2 * y])
+        second = parts[1]
+        second *= 3.0
+        first = parts[0, :, 1:]
+        first.add_(1.0)
+        lost = parts[1]
+        lost = lost * 100.0  # another tensor, and parts stays
+        same = out = parts.sum(0)
+        same += lost.sum(0)
+        for i, line in enumerate(canvas):
+            line[0, 3] = i + 0.5
+        shortcut = out
+        out += 0.25
+        out = out * 2 + shortcut
+        return out.sum(1) + parts.sum((0, 2)) + torch.where(mask, canvas.sum(2), 7.0).sum(1), mask
+
+
+def views():
+    return ViewNet().eval(), vectors()

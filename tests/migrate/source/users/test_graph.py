@@ -21,6 +21,7 @@ NAMES = (
         "pyramid",
         "named_levels",
         "either",
+        "views",
     ),
 )
 

@@ -31,3 +31,14 @@ def test_a_tensor_may_have_no_axes(users: Users) -> None:
     found = users["without_axes"]
     found.agrees()
     found.holds("ops.full((), 1.0, dtype=mindspore.float32) * 2.5", "ops.full((), 0.0, dtype=mindspore.float32)")
+
+
+def test_what_did_not_run_calls_attributes_and_fills_lists(users: Users) -> None:
+    found = users["taken_apart"]
+    found.agrees()
+    found.holds("self.attention(x, x, x, key_padding_mask=hidden)", "self.attention(y, y, y, key_padding_mask=hidden)")
+    found.holds("x + self.act(self.linear(self.norm(x)))", "found.append(x)", "found[-1:] = []")
+    found.holds("if isinstance(m, Attending):", "return [output * 2 for output in outputs]")
+    found.holds("self.order = Order('before') if before else Order.AFTER", "np.concatenate([np.zeros(")
+    found.holds("gate = ops.sigmoid(self.gate(x)) if self.gate is not None else None")
+    found.lacks("NotImplementedError")

@@ -57,3 +57,12 @@ def test_lists_over_two_loops(users: Users) -> None:
     found = users["merged"]
     found.agrees()
     found.holds("parts = []", "for row in range(2):", "parts.append(", "ops.cat(parts, axis=-1)", "for _ in range(n):")
+
+
+def test_writing_under_another_name_of_a_tensor(users: Users) -> None:
+    found = users["views"]
+    found.agrees()
+    found.holds("for index, (row, page, here) in enumerate(zip(y, canvas, mask)):", "mask[index] = here")
+    found.holds("canvas[index] = page", "parts[1] = second", "parts[0, :, 1:] = first", "out = same", "canvas[i] = line")
+    found.holds("shortcut = out", "out = out + 0.25")
+    found.lacks("parts[1] = lost")

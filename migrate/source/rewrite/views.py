@@ -1,0 +1,247 @@
+"""A tensor that is written to under one of its names: in torch the others see it, for they are views of one memory.
+
+After `part = x[0]`, `part += 1` changes x in torch; MindSpore's x[0] is a copy. A name that is read afterwards is given
+what was written: `x[0] = part`. So are the names that a loop over a tensor gives to its rows, and `y = x`.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ..observe.observations import (
+    Kind,
+    PlainKind,
+    TensorKind,
+    always,
+    callees_of,
+    kinds_of,
+    replacing,
+    set_callee,
+    set_kinds,
+)
+from ..source_files import local_names
+
+Loop = ast.For | ast.While
+Written = Callable[[ast.expr], ast.expr | None]
+_Node = TypeVar("_Node", bound=ast.AST)
+BLOCKS = ("body", "orelse", "finalbody")
+
+
+@dataclass(frozen=True)
+class View:
+    """What a name is of the tensor under another name: what the index picks, or all of it."""
+
+    base: str
+    index: ast.expr | None = None
+
+    def names(self) -> set[str]:
+        """The names on which it depends."""
+        inside = ast.walk(self.index) if self.index is not None else ()
+        return {self.base, *(node.id for node in inside if isinstance(node, ast.Name))}
+
+
+def write_through_views(function: ast.FunctionDef, written: Written) -> None:
+    """Give every name that is read later what was written under another one; in place.
+
+    written: what a call writes into, None where it does not write.
+    """
+    writer = _Writer(function, written)
+    function.body = writer.block(function.body, {}, [])
+
+
+class _Writer:
+    def __init__(self, function: ast.FunctionDef, written: Written) -> None:
+        self.written = written
+        self.taken = {*local_names(function)}
+        self.reads: dict[str, list[ast.Name]] = {}
+        self.kinds: dict[str, dict[Kind, None]] = {}
+        for node in ast.walk(function):
+            if isinstance(node, ast.Name):
+                self.kinds.setdefault(node.id, {}).update(dict.fromkeys(kinds_of(node)))
+                if isinstance(node.ctx, ast.Load):
+                    self.reads.setdefault(node.id, []).append(node)
+
+    def block(self, body: list[ast.stmt], views: dict[str, View], loops: Sequence[Loop]) -> list[ast.stmt]:
+        """The statements, each with what is written back after it; `views` is what holds before them, then after."""
+        found: list[ast.stmt] = []
+        for statement in body:
+            found.append(statement)
+            if isinstance(statement, (ast.For, ast.While, ast.If, ast.With, ast.Try)):
+                self._inside(statement, views, loops)
+                continue
+            names = self._written_by(statement)
+            for name in names:
+                found += self._others(name, statement, views, loops)
+            _forget(views, _stored(statement) - {*names})
+            for target, view in _views_of(statement):
+                if target != view.base and self._is_tensor(view.base):
+                    views[target] = view
+        return found
+
+    def _inside(self, statement: ast.stmt, views: dict[str, View], loops: Sequence[Loop]) -> None:
+        _forget(views, _stored(statement))
+        inner = dict(views)
+        if isinstance(statement, ast.For):
+            inner |= self._rows(statement, loops)
+        within = [*loops, statement] if isinstance(statement, (ast.For, ast.While)) else loops
+        for part in BLOCKS:
+            if getattr(statement, part, None):
+                setattr(statement, part, self.block(getattr(statement, part), dict(inner), within))
+
+    def _rows(self, loop: ast.For, loops: Sequence[Loop]) -> dict[str, View]:
+        """The names that a loop gives to rows which are written to in it; then it counts them."""
+        counted = isinstance(loop.iter, ast.Call) and callees_of(loop.iter) == ["builtins.enumerate"]
+        counted = counted and isinstance(loop.target, ast.Tuple) and len(loop.target.elts) == 2
+        target: ast.expr = loop.target.elts[1] if counted and isinstance(loop.target, ast.Tuple) else loop.target
+        over = loop.iter.args[0] if counted and isinstance(loop.iter, ast.Call) and loop.iter.args else loop.iter
+        if isinstance(over, ast.Call) and callees_of(over) == ["builtins.zip"] and isinstance(target, ast.Tuple):
+            pairs = [*zip(target.elts, over.args, strict=False)]
+        else:
+            pairs = [(target, over)]
+        names = {name for part in loop.body for inner in ast.walk(part) for name in self._written_by(inner)}
+        rows = {
+            one.id: base.id
+            for one, base in pairs
+            if isinstance(one, ast.Name) and isinstance(base, ast.Name) and one.id in names
+            if self._is_tensor(base.id) and self._read_after(base.id, loop, loops)
+        }
+        if not rows:
+            return {}
+        if counted and isinstance(loop.target, ast.Tuple) and isinstance(loop.target.elts[0], ast.Name):
+            if isinstance(loop.iter, ast.Call) and len(loop.iter.args) + len(loop.iter.keywords) > 1:
+                return {}  # it begins to count elsewhere
+            number = loop.target.elts[0].id
+        else:
+            number = next(name for name in _numbered("index") if name not in self.taken)
+            self.taken.add(number)
+            count = ast.Name("enumerate", ast.Load())
+            set_callee(count, "builtins.enumerate")
+            loop.iter = _located(ast.Call(count, [loop.iter], []), loop.iter)
+            loop.target = _located(ast.Tuple([ast.Name(number, ast.Store()), loop.target], ast.Store()), loop.target)
+        index = _located(set_kinds(ast.Name(number, ast.Load()), [PlainKind("int")]), loop.iter)
+        return {name: View(base, index) for name, base in rows.items()}
+
+    def _written_by(self, statement: ast.AST) -> list[str]:
+        """The names of the tensors that a statement writes to."""
+        into: list[ast.expr] = []
+        if isinstance(statement, ast.Assign):
+            into = [target for target in statement.targets if isinstance(target, ast.Subscript)]
+        elif isinstance(statement, ast.AugAssign):
+            into = [statement.target]
+        elif isinstance(statement, ast.Expr) and (target := self.written(statement.value)) is not None:
+            into = [target]
+        roots = [_root(target) for target in into]
+        return [root.id for root in roots if isinstance(root, ast.Name) and self._is_tensor(root.id)]
+
+    def _is_tensor(self, name: str) -> bool:
+        return always(self.kinds.get(name, ()), TensorKind)
+
+    def _others(
+        self, name: str, statement: ast.stmt, views: Mapping[str, View], loops: Sequence[Loop]
+    ) -> Iterator[ast.stmt]:
+        """What gives the other names of a tensor what was written under this one."""
+        waiting, done = [name], {name}
+        while waiting:
+            now = waiting.pop()
+            own = views.get(now)
+            if own is not None and own.base not in done:
+                done.add(own.base)
+                waiting.append(own.base)
+                if self._read_after(own.base, statement, loops):
+                    yield self._assignment(own.base, own.index, now, None, statement)
+            for other, view in views.items():
+                if view.base == now and other not in done:
+                    done.add(other)
+                    waiting.append(other)
+                    if self._read_after(other, statement, loops):
+                        yield self._assignment(other, None, now, view.index, statement)
+
+    def _assignment(self, to: str, at: ast.expr | None, of: str, picked: ast.expr | None, after: ast.stmt) -> ast.stmt:
+        """`to[at] = of[picked]`."""
+        target: ast.expr = ast.Name(to, ast.Store() if at is None else ast.Load())
+        if at is not None:
+            target = ast.Subscript(self._known(target), copy.deepcopy(at), ast.Store())
+        value = self._known(ast.Name(of, ast.Load()))
+        if picked is not None:
+            value = self._known(ast.Subscript(value, copy.deepcopy(picked), ast.Load()), to)
+        return _located(replacing(ast.Assign([target], value), after), after)
+
+    def _known(self, node: ast.expr, name: str = "") -> ast.expr:
+        return set_kinds(node, self.kinds.get(name or getattr(node, "id", ""), ()))
+
+    def _read_after(self, name: str, statement: ast.stmt, loops: Sequence[Loop]) -> bool:
+        """Whether a name is read once a statement has run, in the next round of a loop around it too."""
+        inside = {*ast.walk(statement)}
+        reads = [node for node in self.reads.get(name, ()) if node not in inside]
+        end = (statement.end_lineno or 0, statement.end_col_offset or 0)
+        again = {node for loop in loops if name not in _stored(loop) for node in ast.walk(loop)}
+        return any((node.lineno, node.col_offset) >= end or node in again for node in reads)
+
+
+def _views_of(statement: ast.stmt) -> Iterator[tuple[str, View]]:
+    """The names to which an assignment gives a part of a tensor, or all of it."""
+    if not isinstance(statement, ast.Assign):
+        return
+    first, *others = statement.targets
+    if isinstance(first, ast.Name):
+        yield from ((one.id, View(first.id)) for one in others if isinstance(one, ast.Name))
+    for target in statement.targets:
+        pairs: list[tuple[ast.expr, ast.expr]] = [(target, statement.value)]
+        if isinstance(target, ast.Tuple) and isinstance(statement.value, ast.Tuple):
+            pairs = [*zip(target.elts, statement.value.elts, strict=False)]
+        for one, value in pairs:
+            match one, value:
+                case ast.Name(id=name), ast.Name(id=base):
+                    yield name, View(base)
+                case ast.Name(id=name), ast.Subscript(value=ast.Name(id=base), slice=index) if _is_basic(index):
+                    yield name, View(base, index)
+
+
+def _is_basic(index: ast.expr) -> bool:
+    """Whether an index is of numbers and slices alone: by any other, torch gives a copy."""
+    items = index.elts if isinstance(index, ast.Tuple) else [index]
+    return all(
+        isinstance(item, ast.Slice)
+        or always(kinds_of(item), PlainKind)
+        or isinstance(getattr(item.operand if isinstance(item, ast.UnaryOp) else item, "value", None), (int, type(...)))
+        for item in items
+    )
+
+
+def _root(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
+
+
+def _stored(statement: ast.AST) -> set[str]:
+    """The names to which a statement gives values, and those inside of it."""
+    written = {id(node.target) for node in ast.walk(statement) if isinstance(node, ast.AugAssign)}
+    names = (node for node in ast.walk(statement) if isinstance(node, ast.Name) and id(node) not in written)
+    return {node.id for node in names if isinstance(node.ctx, (ast.Store, ast.Del))}
+
+
+def _forget(views: dict[str, View], names: set[str]) -> None:
+    """Leave out what depends on names that have other values now."""
+    for name in [name for name, view in views.items() if names & {name, *view.names()}]:
+        del views[name]
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    number = 2
+    while True:
+        yield f"{name}_{number}"
+        number += 1
+
+
+def _located(node: _Node, place: ast.AST) -> _Node:
+    """The node, with this place for what of it has none."""
+    for inner in ast.walk(node):
+        if isinstance(inner, (ast.expr, ast.stmt)) and not hasattr(inner, "lineno"):
+            ast.copy_location(inner, place)
+    return node

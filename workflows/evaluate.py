@@ -151,7 +151,7 @@ def _about(subject: Subject, request: Request, named: str, of_source: Sequence[s
 def _write(out: Path, about: About, evaluation: Evaluation, results: Results, names: Sequence[str]) -> None:
     """Write the files, each of which appears whole or not at all; the report comes last.
 
-    Of a net that tells no classes apart it is the report alone.
+    Of a net that tells no classes apart it is the report alone, and what an earlier evaluation left of others goes.
     """
     files = {}
     if evaluation.top1 is not None:
@@ -164,6 +164,8 @@ def _write(out: Path, about: About, evaluation: Evaluation, results: Results, na
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadDestination(f"the folder {out} cannot be made: {error.strerror}") from error
+    for name in {*FILES} - {*files, REPORT}:
+        (out / name).unlink(missing_ok=True)
     for name, content in {**files, REPORT: report.encode()}.items():
         with atomic_file(out / name, force=True) as fd, open(fd, "wb", closefd=False) as file:
             file.write(content)

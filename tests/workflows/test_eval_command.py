@@ -14,6 +14,7 @@ import pytest
 from msmigrate.errors import BadCheckpoint, BadDestination, BadInput, BadRecipe, Unsupported, WorkerFailed
 from msmigrate.option_fields import STDOUT
 from msmigrate.training import checkpoints
+from msmigrate.training.metrics import Evaluation
 from msmigrate.training.run.train_job import Job
 from msmigrate.workflows import evaluate as eval_command
 from plain_lines import besides_progress
@@ -281,3 +282,13 @@ def test_an_out_folder_keeps_its_other_files(trained: Trained, tmp_path: Path) -
     with pytest.raises(WorkerFailed):
         evaluate(trained.own, data=str(trained.tree), out=tmp_path, worker=("/bin/false",))
     assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_report_without_classes_stands_beside_no_other_evaluations_files(tmp_path: Path) -> None:
+    about = eval_command.About("a.ckpt", "net", "0" * 8, "weights", 1, 1, "arrays:a.npz", "CPU", {}, 1.0, [], [])
+    found = Evaluation(4, None, None, 0.25, [], [], np.zeros((0, 0), np.int64), [], [])
+    for name in (*OWN_FILES, "mine.txt"):
+        (tmp_path / name).write_text("of an earlier evaluation")
+    eval_command._write(tmp_path, about, found, None, [])  # type: ignore[arg-type]
+    assert {file.name for file in tmp_path.iterdir()} == {"report.json", "mine.txt"}
+    assert json.loads((tmp_path / "report.json").read_text())["loss"] == 0.25

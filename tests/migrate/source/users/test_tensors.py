@@ -63,6 +63,6 @@ def test_writing_under_another_name_of_a_tensor(users: Users) -> None:
     found = users["views"]
     found.agrees()
     found.holds("for index, (row, page, here) in enumerate(zip(y, canvas, mask)):", "mask[index] = here")
-    found.holds("canvas[index] = page", "parts[1] = second", "parts[0, :, 1:] = first", "out = same", "canvas[i] = line")
-    found.holds("shortcut = out", "out = out + 0.25")
+    found.holds("canvas[index] = page", "parts[1] = second", "parts[0, :, 1:] = first", "canvas[i] = line")
+    found.holds("out = same", "shortcut = out", "out = out + 0.25")
     found.lacks("parts[1] = lost")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindspore import ops
+from mindspore import Tensor, ops
 
 
 def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
@@ -91,9 +91,12 @@ def cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
 def einsum(equation: str, operands: Any) -> Any:
     """torch.einsum, by transposes and matrix products: the operands one after the other, from the left.
 
-    equation: letters and `...`; a letter that stands twice in one operand means its diagonal.
+    equation: letters and `...`; a letter that stands twice in one operand means its diagonal. operands: a tensor, or
+    several in a tuple.
     """
-    if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
+    if isinstance(operands, Tensor):
+        operands = (operands,)
+    elif len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = operands[0]
     found = None
     steps, axes, order = _einsum_plan(equation, [operand.shape for operand in operands])

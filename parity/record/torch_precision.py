@@ -41,12 +41,15 @@ def rounding_as_mindspore() -> Iterator[None]:
 
 
 @cache
-def _by_operator() -> dict[Any, Kernel]:
-    """The operator -> its row; one that this torch does not have is left out."""
+def _by_operator(ending: str = "") -> dict[Any, Kernel]:
+    """The operator -> its row; one that this torch does not have is left out.
+
+    ending: "_" for the operators that write into their argument.
+    """
     found = {}
     for kernel in kernels():
         _, name, overload = kernel.torch.split(".")
-        operator = getattr(getattr(torch.ops.aten, name, None), overload, None)
+        operator = getattr(getattr(torch.ops.aten, f"{name}{ending}", None), overload, None)
         if operator is not None:
             found[operator] = kernel
     return found
@@ -98,6 +101,10 @@ class _Rounding(TorchDispatchMode):
         self.draws = torch.Generator().manual_seed(0)  # its own: the model's draws stay as they are
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kernel = _by_operator("_").get(func)  # of nn.SiLU(inplace=True), and inside of a GRU
+        if kernel is not None and args[0].dtype == torch.float32:
+            exact = FORMULAS[kernel.formula](args[0]) if kernel.formula else func(*args, **(kwargs or {}))
+            return args[0].copy_(self._rounded(exact, kernel))
         result = func(*args, **(kwargs or {}))
         if func is aten._log_softmax.default:
             return self._log_softmax(result, *args)

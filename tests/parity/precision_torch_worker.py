@@ -97,7 +97,15 @@ def kernels() -> dict[str, list[float]]:
     in float64, and after the block, against the plain ones."""
     x, upstream = torch.randn(400, 400), torch.randn(400, 400)
     told = {}
-    for name, function in {"sigmoid": torch.sigmoid, "silu": nn.functional.silu, "relu": torch.relu}.items():
+    functions = {
+        "sigmoid": torch.sigmoid,
+        "silu": nn.functional.silu,
+        "relu": torch.relu,
+        "sigmoid in place": lambda x: (1.0 * x).sigmoid_(),
+        "silu in place": lambda x: nn.functional.silu(1.0 * x, inplace=True),
+        "relu in place": lambda x: (1.0 * x).relu_(),
+    }
+    for name, function in functions.items():
 
         def both(dtype: torch.dtype, rounded: bool, function: Any = function) -> list[torch.Tensor]:
             given = x.to(dtype, copy=True).requires_grad_()

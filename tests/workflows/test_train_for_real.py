@@ -258,6 +258,8 @@ def test_a_model_of_tokens_two_inputs_and_two_outputs_goes_all_the_way(tmp_path:
     msmigrate("predict", of_best[0], "val.npz", "--out", "o.npz", *of_best[1:])
     with np.load(tmp_path / "o.npz") as outputs:
         assert {name: array.shape for name, array in outputs.items()} == {"output": (30, 7, 4), "output.1": (4, 16, 12)}
+    out = msmigrate("export", *of_best, "-o", "net.mindir").stdout
+    assert "MindSpore = torch" in out and "MindIR = MindSpore" in out and "rows of train.npz" in out
     # a loss that divides by the filled-up words too is another one
     (tmp_path / "losses.py").write_text(TAGGER_LOSS.replace("/ counted.sum()", "/ labels.size"))
     assert "No parity" in msmigrate("parity-step", "r.yaml", "--no-replay", code=1).stdout

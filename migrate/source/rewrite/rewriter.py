@@ -129,16 +129,11 @@ def _normalise(function: ast.FunctionDef, context: Context) -> None:
         expand_nested_comprehensions(function)
         pick_by_index(function)
     hoist_walrus(function)
-    write_through_views(function, lambda call: _underlying(call, context))
+    write_through_views(function)
     context.local |= {*local_names(function)}
     graph_mode.start_with_braces(function)
     expand_kwargs(function, context.program)
     StridedSlices(context.program).visit(function)
-
-
-def _underlying(call: ast.expr, context: Context) -> ast.expr | None:
-    into = tensors.written_tensor(call, context)
-    return None if into is None else tensors.underlying_tensor(into)
 
 
 @handles(syntax=[ast.Call])

@@ -226,7 +226,7 @@ def _writes(name: str) -> bool:
     return name.startswith(FUNCTIONS) and name.endswith("_") and not name.endswith(("__", "requires_grad_"))
 
 
-def written_tensor(node: ast.expr, context: Context) -> ast.expr | None:
+def written_tensor(node: ast.expr) -> ast.expr | None:
     """What a call writes into, `y` of `y.mul_(2).add_(x)` and of `F.relu_(y)`; None for any other call."""
     found: ast.expr | None = None
     while isinstance(node, ast.Call):
@@ -272,7 +272,7 @@ def write(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
         value = context.visit(ast.BinOp(copy.deepcopy(there), node.op, node.value))
         return [_written_back(there, value, context)]
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        into = written_tensor(node.value, context)
+        into = written_tensor(node.value)
         if into is not None and isinstance(underlying_tensor(into), (ast.Name, ast.Attribute, ast.Subscript)):
             value = _one_for_all(node.value, into, context) or context.visit(copy.deepcopy(node.value))
             return [_written_back(into, value, context)]
@@ -328,19 +328,40 @@ def _initialized(call: ast.Call, name: str, context: Context) -> list[ast.stmt]:
     try:
         if row is None:
             raise Unwritable(f"{name} has no row in the mapping table")
+        whole = _reshaped(call.args[0])
+        place = tensor if whole is call.args[0] else context.visit(copy.deepcopy(whole))
         given = arguments_of(row, call, context)
         drawn = _between(row, given, tensor, context)
         if drawn is not None:
-            return [write_value(context, call.args[0], tensor, drawn)]
+            return [write_value(context, whole, place, _in_shape_of(place, tensor, drawn))]
         rule = _mirrored(row, given, context) or write_call(row, given, context.name)
     except Unwritable as error:
         return [ast.Expr(context.missing(call, str(error)))]
     rule.args = rule.args[1:] if rule.args and ast.dump(rule.args[0]) == ast.dump(tensor) else rule.args
     values = _drawn(rule, tensor, context)
-    made = write_value(context, call.args[0], tensor, values)
+    if place is not tensor:
+        return [write_value(context, whole, place, _in_shape_of(place, tensor, _method(values, "init_data")))]
+    made = write_value(context, whole, place, values)
     if isinstance(made, ast.Assign):  # set_data takes an initializer as it is; elsewhere one has no values yet
         made.value = _method(values, "init_data")
     return [made]
+
+
+RESHAPED = {f"{PREFIX}{name}" for name in ("view", "reshape", "flatten")}
+
+
+def _reshaped(node: ast.expr) -> ast.expr:
+    """The tensor of which `weight.view(n, -1)` is another shape; any other expression itself."""
+    if not isinstance(node, ast.Call):
+        return node
+    if not callees_of(node) or not RESHAPED.issuperset(callees_of(node)) or not isinstance(node.func, ast.Attribute):
+        raise Unwritable(f"{ast.unparse(node)} is given values: give them to the tensor itself")
+    return underlying_tensor(node.func.value)
+
+
+def _in_shape_of(place: ast.expr, tensor: ast.expr, values: ast.expr) -> ast.expr:
+    """Values that were drawn in the shape of `tensor`, in that of the place that keeps them."""
+    return values if place is tensor else _method(values, "reshape", _attribute(copy.deepcopy(place), "shape"))
 
 
 def _drawn(rule: ast.expr, tensor: ast.expr, context: Context) -> ast.expr:

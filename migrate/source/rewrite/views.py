@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -24,9 +24,9 @@ from ..observe.observations import (
     set_kinds,
 )
 from ..source_files import local_names
+from .tensors import underlying_tensor, written_tensor
 
 Loop = ast.For | ast.While
-Written = Callable[[ast.expr], ast.expr | None]
 _Node = TypeVar("_Node", bound=ast.AST)
 BLOCKS = ("body", "orelse", "finalbody")
 
@@ -44,18 +44,16 @@ class View:
         return {self.base, *(node.id for node in inside if isinstance(node, ast.Name))}
 
 
-def write_through_views(function: ast.FunctionDef, written: Written) -> None:
-    """Give every name that is read later what was written under another one; in place.
-
-    written: what a call writes into, None where it does not write.
-    """
-    writer = _Writer(function, written)
+def write_through_views(function: ast.FunctionDef) -> None:
+    """Give every name that is read later what was written under another one, and a parameter what is written to its
+    data under a name; in place."""
+    writer = _Writer(function)
+    writer.name_parameters(function)
     function.body = writer.block(function.body, {}, [])
 
 
 class _Writer:
-    def __init__(self, function: ast.FunctionDef, written: Written) -> None:
-        self.written = written
+    def __init__(self, function: ast.FunctionDef) -> None:
         self.taken = {*local_names(function)}
         self.reads: dict[str, list[ast.Name]] = {}
         self.kinds: dict[str, dict[Kind, None]] = {}
@@ -64,6 +62,23 @@ class _Writer:
                 self.kinds.setdefault(node.id, {}).update(dict.fromkeys(kinds_of(node)))
                 if isinstance(node.ctx, ast.Load):
                     self.reads.setdefault(node.id, []).append(node)
+
+    def name_parameters(self, function: ast.FunctionDef) -> None:
+        """`w = self.weight` for `w = self.weight.data`, where all that is done with w is to write to it."""
+        nodes = [*ast.walk(function)]
+        for node in nodes:
+            if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
+                continue
+            name, under = node.targets[0].id, underlying_tensor(node.value)
+            if under is node.value or not always(kinds_of(under), TensorKind, parameter=True):
+                continue
+            writing = {inner for one in nodes if name in self._written_by(one) for inner in ast.walk(one)}
+            if writing.issuperset(self.reads.get(name, ())):
+                node.value = under
+                for one in nodes:
+                    if isinstance(one, ast.Name) and one.id == name:
+                        set_kinds(one, kinds_of(under))
+                self.kinds[name] = dict.fromkeys(kinds_of(under))
 
     def block(self, body: list[ast.stmt], views: dict[str, View], loops: Sequence[Loop]) -> list[ast.stmt]:
         """The statements, each with what is written back after it; `views` is what holds before them, then after."""
@@ -132,8 +147,10 @@ class _Writer:
             into = [target for target in statement.targets if isinstance(target, ast.Subscript)]
         elif isinstance(statement, ast.AugAssign):
             into = [statement.target]
-        elif isinstance(statement, ast.Expr) and (target := self.written(statement.value)) is not None:
-            into = [target]
+        elif isinstance(statement, ast.Expr) and (target := written_tensor(statement.value)) is not None:
+            into = [underlying_tensor(target)]
+            while isinstance(into[0], ast.Call) and isinstance(into[0].func, ast.Attribute):  # of x.view(n, -1)
+                into = [underlying_tensor(into[0].func.value)]
         roots = [_root(target) for target in into]
         return [root.id for root in roots if isinstance(root, ast.Name) and self._is_tensor(root.id)]
 

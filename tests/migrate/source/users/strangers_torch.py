@@ -165,6 +165,31 @@ class Attending(nn.Module):
         return self.before_norm(x, hidden) if self.order == Order.BEFORE else self.after_norm(x, hidden)
 
 
+class Begun(nn.Module):
+    """Weights that begin as if they had another shape, under a name of their own, or in a part."""
+
+    def __init__(self, width: int = 6) -> None:
+        super().__init__()
+        self.conv, self.rest = nn.Conv2d(3, width, 2), nn.Linear(width, width)
+        w = self.conv.weight.data
+        nn.init.constant_(w.view([w.shape[0], -1]), 0.25)
+        nn.init.eye_(self.rest.weight.data)
+        weight = self.rest.weight.detach()
+        weight[1:3].fill_(0.5)
+        bias = self.rest.bias.data
+        nn.init.uniform_(bias.view(2, -1), 2.0, 2.0)
+        shift = self.conv.bias.data
+        shift.zero_()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.rest(self.conv(x).flatten(2).mean(2))
+
+
+def begun():
+    torch.manual_seed(0)
+    return Begun(), (image(),)
+
+
 class Body(nn.Module):
     """Made, taken apart and left behind."""
 

@@ -141,6 +141,7 @@ class MathNet(nn.Module):
         attn = attn.masked_fill(causal, float("-inf"))
         attn = attn.softmax(dim=-1)
         x = einsum("b i j, b j d -> b i d", attn, v)
+        x = torch.einsum("bid->bdi", x).transpose(1, 2)
         x = torch.where(x > 0, x, x * 0.1)
         x = torch.where(x < 1.0, x, 1.0)
         x = F.pad(x, (0, 0, 1, 1))

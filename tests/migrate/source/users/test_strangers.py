@@ -42,3 +42,9 @@ def test_what_did_not_run_calls_attributes_and_fills_lists(users: Users) -> None
     found.holds("self.order = Order('before') if before else Order.AFTER", "np.concatenate([np.zeros(")
     found.holds("gate = ops.sigmoid(self.gate(x)) if self.gate is not None else None")
     found.lacks("NotImplementedError")
+
+
+def test_weights_begin_in_another_shape_and_under_another_name(users: Users) -> None:
+    found = users["begun"]
+    found.agrees()
+    found.holds("w.set_data(initializer(", ".init_data().reshape(w.shape))", "shift.set_data(initializer(")

@@ -45,6 +45,7 @@ from .indexing import (
     index_put,
     masked_scatter,
     nonzero,
+    scatter,
     scatter_reduce,
     setitem,
     take,

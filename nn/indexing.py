@@ -156,6 +156,20 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
     return filled.reshape(input.shape)
 
 
+def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None) -> Tensor:
+    """`input` with a number, or the values of a tensor, where `index` says along `dim`; of a larger tensor the first.
+
+    src: the tensor, or the number by position, as in torch. value: the number.
+    """
+    if value is not None or isinstance(src, (bool, int, float)):
+        number = src if value is None else value
+        return ops.scatter(input, dim, index, ops.full_like(index, number, dtype=input.dtype))
+    values = src
+    for axis in range(index.ndim):
+        values = ops.narrow(values, axis, 0, index.shape[axis])
+    return ops.scatter(input, dim, index, values)
+
+
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True
 ) -> Tensor:

@@ -565,7 +565,7 @@ def _verdict(
     path, inside = module.path, [each.path for each in recording.inside(module.path) if each.path != module.path]
     first = next((f for f in found if f.verdict is Verdict.FAIL), None)
     by_parts = not alone and any(parse_label(name)[0] == path for name in outcome.by_parts)
-    if first is not None:
+    if first is not None or (by_parts and any(each in failing for each in inside)):
         verdict = Verdict.FAIL
     else:
         judged = wiring if by_parts else alone

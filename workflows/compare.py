@@ -12,6 +12,8 @@ flips, which in a net with ReLUs is a thousand times that of rounding, and no mo
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ import numpy as np
 
 from ..atomic_files import refuse_unwritable
 from ..errors import BadInput, BadTrace
+from ..input_files import read_json
 from ..option_fields import as_path
 from ..parity import run_folder
 from ..parity.align import model_structure
@@ -30,10 +33,13 @@ from ..parity.devices import Device
 from ..parity.graph_mode import GRAPH
 from ..parity.noise import ROUNDED
 from ..parity.options import ParityOptions
+from ..parity.replay.module_calls import FILE as RECORDING
 from ..parity.replay.module_calls import FOLDER as REPLAY
+from ..parity.replay.module_calls import Outcome, failed
 from ..parity.result import Finding, Report
 from ..parity.run_folder import (
     CHECKPOINT,
+    CHOICES,
     INPUTS,
     MINDSPORE,
     MINDSPORE_REPLAY,
@@ -48,7 +54,7 @@ from ..parity.run_folder import (
     replayed,
     torch_runs,
 )
-from ..parity.trace import SIDES_STAGE, Entry, Key, Trace, write_entries
+from ..parity.trace import SIDES_STAGE, Entry, Key, Trace, sha256, write_entries
 from ..printable import shortened
 from ..temporary import temporary_folder
 from .parity_step import ParityResult, options_of, print_verdict, write
@@ -95,7 +101,7 @@ def compare_folders(one: Path, other: Path | None = None, start: Path | None = N
             found = [place / name for place in (mindspore, torch) if (place / name).exists()]
             both |= dict.fromkeys([name], found[0]) if found else {}
         both[run_folder.RECIPE] = torch / run_folder.RECIPE
-        if replayed(TORCH64) not in both:
+        if replayed(TORCH64) not in both or of_torch.alone:  # which then took torch's own choices
             both.pop(MINDSPORE_REPLAY, None)
             both.pop(REPLAY, None)
         for name, source in both.items():
@@ -104,8 +110,13 @@ def compare_folders(one: Path, other: Path | None = None, start: Path | None = N
 
 
 COARSE_BOTH = (
-    "each side made its own choices at ReLUs and max-pools, where rounding decides, so gradients are judged at the "
-    "noise of such flips"
+    "in the step each side made its own choices at ReLUs and max-pools, where rounding decides, so its gradients are "
+    "judged at the noise of such flips"
+)
+NOT_ALONE = "no module is judged alone: in {} none ran alone; record it again, without --no-replay"
+OTHER_CALLS = (
+    "no module is judged alone: {} and {} ran theirs on other inputs; record the second --with the first, or both "
+    "--with the same half of torch's"
 )
 BORROWED = "both sides are MindSpore's, which has no float64 here: the noise is that of torch in {}"
 
@@ -147,6 +158,7 @@ def _of_one_framework(one: Path, other: Path, start: Path | None) -> Report:
                 if source.name.startswith("torch-") and (source / "trace.json").exists():
                     (folder / source.name).symlink_to(source.resolve())
             _joined(other, folder / MINDSPORE)
+            notes += _modules_of_torch(one, other, folder)
         elif start is not None:
             run_folder.check_together(start, one)
             for name in (*torch_runs(start), *torch_runs(start, matched)):
@@ -167,6 +179,41 @@ def _of_one_framework(one: Path, other: Path, start: Path | None) -> Report:
         versions = {f"{name} ({side})": v for side, place in (("1", one), ("2", other)) for name, v in _about(place)}
         devices = [Device.of(_trace(place).about, place) for place in (one, other)]
         return replace(found, notes=[*notes, *found.notes], versions=versions, devices=devices)
+
+
+def _modules_of_torch(one: Path, other: Path, folder: Path) -> list[str]:
+    """Put what the other half's modules gave alone where MindSpore's would be; or say why it is not judged."""
+    notes = _unlike(one, other, replayed(TORCH32))
+    if not notes:
+        run = Trace(other / replayed(TORCH32))
+        outcome = replace(Outcome.of(Trace(one / CHOICES)), errors=failed(run), cells={})
+        _headed(run, folder / MINDSPORE_REPLAY, outcome.head())
+        (folder / REPLAY).symlink_to((one / REPLAY).resolve())
+    return notes
+
+
+def _unlike(one: Path, other: Path, name: str) -> list[str]:
+    """Why the modules that ran alone in two halves are not judged, whose traces have this name; empty where they are.
+
+    They ran on the inputs, and of torch's with the choices, that both halves were given.
+    """
+    lacking = next((half for half in (one, other) if not (half / name / "trace.json").exists()), None)
+    if lacking is not None:
+        return [NOT_ALONE.format(lacking)]
+    files = [Path(REPLAY) / RECORDING, *([Path(CHOICES) / "trace.json"] if name == replayed(TORCH32) else [])]
+    alike = all((half / file).exists() for half in (one, other) for file in files) and all(
+        sha256(one / file) == sha256(other / file) for file in files
+    )
+    return [] if alike else [OTHER_CALLS.format(one, other)]
+
+
+def _headed(trace: Trace, into: Path, more: Mapping[str, Any]) -> None:
+    """The same trace in another folder, with more in its head."""
+    into.mkdir()
+    for file in trace.folder.glob("*.safetensors"):
+        (into / file.name).symlink_to(file.resolve())
+    document = {**read_json(trace.folder / "trace.json"), **more}
+    (into / "trace.json").write_text(json.dumps(document), encoding="utf-8")
 
 
 ALONE_TRACES = (TORCH64, TORCH32, TORCH32_OTHER, TORCH32_AGAIN)

@@ -16,8 +16,9 @@ from ..parity.align.alignment import ALIGNMENT
 from ..parity.job import ParityJob, check_inputs
 from ..parity.options import ParityOptions
 from ..parity.record.recorder import StepStarts
+from ..parity.replay.module_calls import FOLDER as REPLAY
 from ..parity.run import MINDSPORE_WORKER, TORCH_WORKER, run_workers
-from ..parity.run_folder import INPUTS, MINDSPORE, WEIGHTS, claim
+from ..parity.run_folder import CHOICES, INPUTS, MINDSPORE, WEIGHTS, claim
 from ..printable import echo
 from ..reports.progress import progressing
 from ..training.recipe import reader as recipes
@@ -88,9 +89,9 @@ def record_side(
 def _bring(framework: str, other: Path, side: str, folder: Path) -> None:
     """Copy what a half needs of the other one, which is of `side`. Raises BadTrace where it is not there."""
     if framework == side == "torch":
-        for name in (INPUTS, WEIGHTS):
+        for name in (INPUTS, WEIGHTS, REPLAY, CHOICES):  # the last two where its modules ran alone
             _copy(other / name, folder / name)
-            if not (folder / name).exists():
+            if name in (INPUTS, WEIGHTS) and not (folder / name).exists():
                 raise BadTrace(f"{other}: has no {name}: it is no complete trace of torch's")
         return
     if framework == "mindspore":

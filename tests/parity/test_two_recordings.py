@@ -26,8 +26,10 @@ HERE = Path(__file__).parent
 RECIPE = HERE / "tiny.yaml"
 FAULTS = json.loads((HERE / "cases.json").read_text())["faults"]
 BROKEN = FAULTS["bn_eps"]["tensor"]
+TWO = ("layer1.0.bn2.eps=0.001", "layer3.0.bn1.momentum=0.2")
 OTHERWISE = {
     "A3": (sys.executable, str(HERE / "otherwise_torch_worker.py")),
+    "A4": (sys.executable, str(HERE / "otherwise_torch_worker.py"), *TWO),
     "B3": (sys.executable, str(HERE / "mindspore_broken_worker.py"), "bn_eps"),
     "B4": (sys.executable, str(HERE / "mindspore_broken_worker.py"), "bn_momentum"),
 }
@@ -39,7 +41,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     otherwise."""
     root = tmp_path_factory.mktemp("recorded")
     job = ParityJob(recipes.load(RECIPE), root, steps=2)
-    found = {name: root / name for name in ("A", "A2", "A3", "B", "B2", "B3", "B4")}
+    found = {name: root / name for name in ("A", "A2", "A3", "A4", "B", "B2", "B3", "B4")}
     for name, folder in found.items():
         framework = "torch" if name[0] == "A" else "mindspore"
         workers = {f"{framework}_worker": OTHERWISE[name]} if name in OTHERWISE else {}
@@ -68,6 +70,22 @@ def test_a_batch_norm_that_computes_otherwise_is_found(
 ) -> None:
     first = judged(recorded, one, other).first_divergence
     assert first is not None and (first.stage, first.name) == ("forward", name)
+
+
+def at_fault(found: Report) -> list[str]:
+    return [module.name for module in found.modules if module.own]
+
+
+@pytest.mark.parametrize(("one", "other"), [("A", "A2"), ("A2", "A"), ("B", "B2")])
+def test_the_modules_of_the_same_recorded_twice_agree_alone(one: str, other: str, recorded: dict[str, Path]) -> None:
+    found = judged(recorded, one, other)
+    assert found.parity and at_fault(found) == [], found.first_divergence
+    assert {module.verdict for module in found.modules} == {Verdict.PASS} and len(found.modules) > 60
+
+
+@pytest.mark.parametrize(("one", "other"), [("A", "A4"), ("A4", "A")])
+def test_two_layers_of_another_torch_are_each_found_in_one_run(one: str, other: str, recorded: dict[str, Path]) -> None:
+    assert at_fault(judged(recorded, one, other)) == ["layer1.0.bn2", "layer3.0.bn1"]
 
 
 def test_two_of_mindspore_agree_by_the_noise_of_the_first(recorded: dict[str, Path]) -> None:

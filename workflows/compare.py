@@ -13,7 +13,7 @@ flips, which in a net with ReLUs is a thousand times that of rounding, and no mo
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,15 @@ from ..parity import run_folder
 from ..parity.align import model_structure
 from ..parity.align.alignment import ALIGNMENT, Alignment, read_alignment
 from ..parity.build_result import report
-from ..parity.compare import without_flips
+from ..parity.compare import Sides, Traces, alone_without_flips, compare_replayed, label_of, without_flips
+from ..parity.containers import around, suspects, unjudged
 from ..parity.devices import Device
 from ..parity.graph_mode import GRAPH
 from ..parity.noise import ROUNDED
-from ..parity.options import ParityOptions
+from ..parity.options import Narrowing, ParityOptions
+from ..parity.replay.module_calls import FAILED, Outcome, Recording, failed
 from ..parity.replay.module_calls import FILE as RECORDING
 from ..parity.replay.module_calls import FOLDER as REPLAY
-from ..parity.replay.module_calls import Outcome, failed
 from ..parity.result import Finding, Report
 from ..parity.run_folder import (
     CHECKPOINT,
@@ -54,7 +55,7 @@ from ..parity.run_folder import (
     replayed,
     torch_runs,
 )
-from ..parity.trace import SIDES_STAGE, Entry, Key, Trace, sha256, write_entries
+from ..parity.trace import ALONE, SIDES_STAGE, Elements, Entry, Key, Trace, sha256, write_entries
 from ..printable import shortened
 from ..temporary import temporary_folder
 from .parity_step import ParityResult, options_of, print_verdict, write
@@ -164,16 +165,27 @@ def _of_one_framework(one: Path, other: Path, start: Path | None) -> Report:
             for name in (*torch_runs(start), *torch_runs(start, matched)):
                 _moved(start, name, Trace(one / MINDSPORE), folder / name)
             notes.append(BORROWED.format(start))
+            unlike = _unlike(one, other, MINDSPORE_REPLAY) or _unlike(start, start, replayed(TORCH32))
+            for name in () if unlike else torch_runs(start, replayed):
+                _moved(start, name, Trace(one / MINDSPORE_REPLAY), folder / name)
+            notes += unlike
         else:
             _around(one, folder)
             notes.append(OWN.format(one))
+            unlike = _unlike(one, other, MINDSPORE_REPLAY) or _unlike(one, one, replayed(MOVED[0]))
+            if not unlike:
+                _modules_around(one, folder)
+            notes += unlike
         for name in () if torch else (MINDSPORE, GRAPH):
             if (other / name).exists():
                 (folder / name).symlink_to((other / name).resolve())
         (folder / RECIPE).symlink_to((one / RECIPE).resolve())
         sides = (_named(one, first.side), _named(other, second.side))
         digests = (first.digest(one), first.checkpoint_digest)
-        found = report(Path(first.recipe), first.options(folder), digests, sides)
+        alone = None
+        if not torch and (folder / replayed(TORCH64)).exists():
+            alone = _modules_of_mindspore(one, other, folder, sides, first.narrowing)
+        found = report(Path(first.recipe), first.options(folder), digests, sides, alone)
         if not torch:
             found = replace(found, findings=without_flips(found.findings, _trace(one), _trace(other)))
         versions = {f"{name} ({side})": v for side, place in (("1", one), ("2", other)) for name, v in _about(place)}
@@ -249,12 +261,13 @@ def _moved(start: Path, name: str, reference: Trace, into: Path) -> None:
     """A torch trace's rounding around the reference's own values: in float64 these themselves, and in float32 as far
     from them as torch's run is from its float64."""
     exact, run = (Trace(start / each) for each in (_float64_of(name), name))
+    in_steps = Trace(start / matched(name)).entries if name in ALONE_TRACES else None
     entries: dict[Key, Entry] = {}
     for key, mine in reference.entries.items():
         if key in run.entries:
             dtype = run.entries[key].dtype if mine.dtype.startswith("float") else mine.dtype
             entries[key] = replace(mine, dtype=dtype, order=run.entries[key].order, module=run.entries[key].module)
-        elif name in ALONE_TRACES and mine.stage != SIDES_STAGE and key not in Trace(start / matched(name)).entries:
+        elif in_steps is not None and mine.stage != SIDES_STAGE and key not in in_steps:
             entries[key] = mine  # torch has no such tensor, as of MindSpore's own counters
 
     def elements(entry: Entry) -> np.ndarray:
@@ -268,13 +281,14 @@ def _moved(start: Path, name: str, reference: Trace, into: Path) -> None:
             found = found + noise if noise.shape == found.shape else found
         return found.astype(entry.dtype)
 
-    write_entries(into, {**run.about, ROUNDED: True}, entries, elements)
+    raised = {FAILED: Outcome.of(reference).errors} if FAILED in run.about else {}
+    write_entries(into, {**run.about, ROUNDED: True, **raised}, entries, elements)
 
 
-def _moved_runs(half: Path) -> list[Path]:
+def _moved_runs(half: Path, called: Callable[[str], str] = str) -> list[Trace]:
     """The traces of a half of MindSpore's whose numbers were moved; empty where it has not both."""
-    found = [half / name for name in MOVED if (half / name / "trace.json").exists()]
-    return found if len(found) == len(MOVED) else []
+    found = [half / called(name) for name in MOVED if (half / called(name) / "trace.json").exists()]
+    return [Trace(each) for each in found] if len(found) == len(MOVED) else []
 
 
 def _around(half: Path, into: Path) -> None:
@@ -282,7 +296,7 @@ def _around(half: Path, into: Path) -> None:
     were moved in place of torch's in float32. What needs no step is in one family, and the steps are in the other."""
     reference = Trace(half / MINDSPORE)
     head = {**reference.about, ROUNDED: True, "kinks": {"matched": [], "differing": []}}
-    runs = {TORCH64: reference, **dict(zip((TORCH32, TORCH32_OTHER), map(Trace, _moved_runs(half)), strict=True))}
+    runs = {TORCH64: reference, **dict(zip((TORCH32, TORCH32_OTHER), _moved_runs(half), strict=True))}
     for name, run in runs.items():
 
         def elements(entry: Entry, run: Trace = run) -> np.ndarray:
@@ -298,9 +312,48 @@ def _around(half: Path, into: Path) -> None:
             write_entries(into / called, head, family, elements)
 
 
+def _modules_around(half: Path, into: Path) -> None:
+    """The same of the modules that ran alone."""
+    reference = Trace(half / MINDSPORE_REPLAY)
+    raised = {FAILED: Outcome.of(reference).errors}
+    for name, of in zip((TORCH64, TORCH32, TORCH32_OTHER), (reference, *_moved_runs(half, replayed)), strict=True):
+        entries = {key: e for key, e in reference.entries.items() if e.stage != SIDES_STAGE and key in of.entries}
+        write_entries(into / replayed(name), {**reference.about, ROUNDED: True, **raised}, entries, _elements_of(of))
+
+
+def _elements_of(trace: Trace) -> Elements:
+    return lambda entry: trace.array(entry.key)
+
+
+def _modules_of_mindspore(one: Path, other: Path, folder: Path, sides: Sides, narrowing: Narrowing) -> list[Finding]:
+    """Put what the other half's modules gave alone beside what they are judged by, and judge them.
+
+    Inside of a container each side made its own choices at kinks: where all that it calls agrees, and what it computes
+    itself, that is its verdict, and so it is where the noise of it is not known.
+    """
+    (folder / REPLAY).symlink_to((one / REPLAY).resolve())
+    theirs, place = Trace(other / MINDSPORE_REPLAY), folder / MINDSPORE_REPLAY
+    place.symlink_to(theirs.folder.resolve())
+    traces, recording, outcome = Traces.load(folder, sides), Recording.open(folder / REPLAY), Outcome.of(theirs)
+    whole: list[Finding] = []  # of containers that ran alone
+    parts: list[Finding] = []
+    for finding in compare_replayed(traces, narrowing):
+        is_whole = finding.part == ALONE and label_of(finding) in recording.made_by
+        (whole if is_whole else parts).append(finding)
+    needed = suspects(traces, recording, outcome, parts)
+    known = {entry.name.rpartition(" ")[0] for entry in traces.replayed[0].select("forward", ALONE)}
+    unsure = around(recording, unjudged(recording, outcome))
+    outcome.by_parts = [each for each in recording.made_by if each not in needed or each not in known | unsure]
+    place.unlink()
+    _headed(theirs, place, outcome.head())
+    judged = [*parts, *(finding for finding in whole if label_of(finding) in needed & known)]
+    return alone_without_flips(judged, recording, Trace(one / MINDSPORE_REPLAY), theirs)
+
+
 def _float64_of(name: str) -> str:
     """The float64 trace of the family that a trace is in."""
-    return TORCH64 if name in ALONE_TRACES else matched(TORCH64)
+    families = (str, matched, replayed)
+    return next(of(TORCH64) for of in families if name in [of(each) for each in ALONE_TRACES])
 
 
 def _judged(folder: Path, run: run_folder.RunFile) -> Report:

@@ -130,7 +130,7 @@ def record(recipe: Path | None, framework: str, out: Path, other: Path | None, *
     help="Of two halves of MindSpore: torch's half that both started from, to be judged by its noise.",
 )
 @mappings_option
-@options_of(ParityOptions, *FILES)
+@options_of(ParityOptions, *FILES, "no_diagnosis")
 def compare(one: Path, other: Path | None, start: Path | None, **options: Any) -> None:
     """Judge two recorded halves, or one run that `parity-step --keep` left; nothing runs again.
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,14 @@ from ..parity.compare import Sides, Traces, alone_without_flips, compare_replaye
 from ..parity.containers import around, suspects, unjudged
 from ..parity.devices import Device
 from ..parity.graph_mode import GRAPH
+from ..parity.job import ParityJob
 from ..parity.noise import ROUNDED
 from ..parity.options import Narrowing, ParityOptions
 from ..parity.replay.module_calls import FAILED, Outcome, Recording, failed
 from ..parity.replay.module_calls import FILE as RECORDING
 from ..parity.replay.module_calls import FOLDER as REPLAY
 from ..parity.result import Finding, Report
+from ..parity.run import with_causes
 from ..parity.run_folder import (
     CHECKPOINT,
     CHOICES,
@@ -51,12 +54,14 @@ from ..parity.run_folder import (
     TORCH32_AGAIN,
     TORCH32_OTHER,
     TORCH64,
+    WEIGHTS,
     matched,
     replayed,
     torch_runs,
 )
 from ..parity.trace import ALONE, SIDES_STAGE, Elements, Entry, Key, Trace, sha256, write_entries
 from ..printable import shortened
+from ..reports.progress import progressing
 from ..temporary import temporary_folder
 from .parity_step import ParityResult, options_of, print_verdict, write
 
@@ -74,11 +79,17 @@ CLIPPED = (
 _OTHER = {"torch": ("mindspore", "both"), "mindspore": ("torch", "both")}
 
 
-def compare_folders(one: Path, other: Path | None = None, start: Path | None = None) -> Report:
+Explain = Callable[[ParityJob, Report], Report]
+
+
+def compare_folders(
+    one: Path, other: Path | None = None, start: Path | None = None, explain: Explain | None = None
+) -> Report:
     """Judge two halves, or a whole run that was kept, from what lies in the folders; nothing runs again.
 
-    start: of two halves of MindSpore, torch's half that both started from, whose noise theirs is judged by. Raises
-    BadInput for halves that cannot be compared, BadTrace for folders that are damaged or do not belong together.
+    start: of two halves of MindSpore, torch's half that both started from, whose noise theirs is judged by. explain:
+    looks for causes of what fails in two of one framework, of which torch has to run modules again; None: nobody does.
+    Raises BadInput for halves that cannot be compared, BadTrace for folders that are damaged or do not belong together.
     """
     first = run_folder.read(one)
     if other is None:
@@ -87,7 +98,7 @@ def compare_folders(one: Path, other: Path | None = None, start: Path | None = N
         return _judged(one, first)
     second = run_folder.read(other)
     if first.side == second.side != "both":
-        return _of_one_framework(one, other, start)
+        return _of_one_framework(one, other, start, explain)
     if start is not None:
         raise BadInput("--with is for two halves of MindSpore: torch's half, which both started from")
     if {first.side, second.side} != {"torch", "mindspore"}:
@@ -128,7 +139,7 @@ OWN = (
 )
 
 
-def _of_one_framework(one: Path, other: Path, start: Path | None) -> Report:
+def _of_one_framework(one: Path, other: Path, start: Path | None, explain: Explain | None) -> Report:
     """Judge a half against another of the same framework, which is the reference: `other` against `one`."""
     first, second = run_folder.read(one), run_folder.read(other)
     if first.pair is not None or second.pair is not None:
@@ -188,9 +199,24 @@ def _of_one_framework(one: Path, other: Path, start: Path | None) -> Report:
         found = report(Path(first.recipe), first.options(folder), digests, sides, alone)
         if not torch:
             found = replace(found, findings=without_flips(found.findings, _trace(one), _trace(other)))
+        if explain is not None and any(module.own for module in found.modules):
+            found = _with_causes(found, first.options(folder), one if torch else start, explain)
         versions = {f"{name} ({side})": v for side, place in (("1", one), ("2", other)) for name, v in _about(place)}
         devices = [Device.of(_trace(place).about, place) for place in (one, other)]
         return replace(found, notes=[*notes, *found.notes], versions=versions, devices=devices)
+
+
+NO_TORCH = "causes are not looked for: they are tried out in torch, which is not installed here"
+NO_START = "causes are not looked for: they are tried out in torch from torch's half; name it, --with TRACE"
+
+
+def _with_causes(found: Report, job: ParityJob, start: Path | None, explain: Explain) -> Report:
+    """The report with what the modules at fault compute, as torch's modules do it under some known fault; start:
+    torch's half, which has the weights."""
+    if start is None or find_spec("torch") is None:
+        return replace(found, notes=[*found.notes, NO_START if start is None else NO_TORCH])
+    (job.folder / WEIGHTS).symlink_to((start / WEIGHTS).resolve())
+    return explain(job, found)
 
 
 def _modules_of_torch(one: Path, other: Path, folder: Path) -> list[str]:
@@ -406,7 +432,7 @@ def compare(
     one: a folder that `record` made, or that `parity_step(keep=…)` kept; of two of one framework the reference.
     other: the other side; None for a run that was kept.
     start: of two sides of MindSpore, torch's side that both started from: their noise is torch's.
-    options: html, json_file, junit, markdown and worst, as of parity_step.
+    options: html, json_file, junit, markdown, worst and no_diagnosis, as of parity_step.
 
     Raises BadInput for sides that cannot be compared, and BadTrace for folders that are damaged or do not belong
     together.
@@ -415,10 +441,15 @@ def compare(
     return _compared(as_path(one, "one"), as_path(other, "other"), as_path(start, "start"), given)
 
 
+def _explained(job: ParityJob, found: Report) -> Report:
+    with progressing(("torch",), "looking for causes") as on_message:
+        return with_causes(job, found, on_message)
+
+
 def _compared(one: Path, other: Path | None, start: Path | None, options: ParityOptions) -> ParityResult:
     for file in options.files:
         refuse_unwritable(file)
-    report = compare_folders(one, other, start)
+    report = compare_folders(one, other, start, None if options.no_diagnosis else _explained)
     write(report, options, one if other is None else None, one / RECIPE)
     return ParityResult(report, options.worst)
 

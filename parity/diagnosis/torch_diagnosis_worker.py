@@ -21,6 +21,7 @@ from ..align import torch_user_model
 from ..align.alignment import Alignment, Lack, Unlike, read_alignment
 from ..align.unlike import without_consequences
 from ..align.user_model import Paired
+from ..compare import SIDES
 from ..job import ParityJob
 from ..result import Cause, ModuleVerdict
 from ..run import CAUSES, read_failed, write_causes
@@ -47,13 +48,17 @@ EXPLAINERS: dict[str, tuple[Explainer, ...]] = {
 def main(options: ParityJob) -> None:
     """Ask every explainer, and write what they say."""
     progress("looking for causes")
-    findings, modules = read_failed(options.folder)
+    failed = read_failed(options.folder)
+    findings, modules = failed.findings, failed.modules
     model, paired = load_model(options)
     left: list[Unlike] = []
     if paired is not None and paired.alignment.unlike:  # which the report has explained
         findings = [finding for finding in findings if finding.unlike is None]
         left = adapt(model, paired.alignment, Trace(options.folder / MINDSPORE))
     context = Context(options, findings, modules, model, paired)
+    if failed.sides != SIDES:  # neither is a port of the other: what computes otherwise is named, and no more
+        write_causes(options.folder / CAUSES, torch_modules.of_another(context, failed.sides[1]))
+        return
     causes = compared_draws.causes(findings)
     for stage, explainers in EXPLAINERS.items():
         if stage != "update" or options.continue_from is None:  # a continued run's optimizers start anew

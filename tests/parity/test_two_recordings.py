@@ -18,7 +18,7 @@ from msmigrate.parity.run_folder import RECIPE as RECIPE_COPY
 from msmigrate.parity.verdict import Verdict
 from msmigrate.reports.html.parity_page import write_html
 from msmigrate.training.recipe import reader as recipes
-from msmigrate.workflows.compare import _joined, compare_folders
+from msmigrate.workflows.compare import NO_START, _joined, compare, compare_folders
 from msmigrate.workflows.record import record_side
 
 pytestmark = pytest.mark.full
@@ -97,6 +97,26 @@ def test_three_faults_of_another_mindspore_are_each_found_in_one_run(
     assert at_fault(found) == ["maxpool", "layer2.0.bn2", "layer3.0"]
     failed = {module.name for module in found.modules if module.verdict is Verdict.FAIL}
     assert failed == {"", "maxpool", "layer2", "layer2.0", "layer2.0.bn2", "layer3", "layer3.0"}
+
+
+def test_what_the_layers_of_another_torch_compute_is_said(recorded: dict[str, Path]) -> None:
+    causes = compare(recorded["A"], recorded["A4"]).report.causes
+    assert [(cause.place, cause.hypothesis, cause.fault) for cause in causes] == [
+        ("layer1.0.bn2", "eps=0.001", None),
+        ("layer3.0.bn1", "momentum=0.2", None),
+    ]
+    assert causes[0].fix == "eps of layer1.0.bn2 is 0.001 there and 1e-05 here"
+    assert not [cause for cause in causes if "MindSpore" in f"{cause.text} {cause.fix} {cause.evidence}"]
+
+
+def test_what_the_cells_of_another_mindspore_compute_is_said_where_torch_s_half_is_at_hand(
+    recorded: dict[str, Path],
+) -> None:
+    found = compare(recorded["B"], recorded["B5"], start=recorded["A"]).report
+    assert [cause.place for cause in found.causes] == ["maxpool", "layer2.0.bn2", "layer3.0"]
+    assert "pad_mode='same'" in found.causes[0].text and "`out += identity`" in found.causes[2].text
+    found = compare(recorded["B"], recorded["B5"]).report
+    assert found.causes == [] and NO_START in found.notes
 
 
 def test_two_of_mindspore_agree_by_the_noise_of_the_first(recorded: dict[str, Path]) -> None:

@@ -55,7 +55,7 @@ from ..torch_subjects import (
     mutated,
     shapes_with,
 )
-from .torch_precision import shorter
+from .torch_precision import FORMATS, as_far, format_of, shorter
 
 MUTATIONS = {**LAYER_MUTATIONS, **FORMULA_MUTATIONS}
 ESTIMATE = "estimate"
@@ -198,10 +198,17 @@ def of_another(context: Context, other: str) -> list[Cause]:
             if found.reproduces:
                 causes += [_otherwise(subject, module, other, found, each) for each in found.chain]
                 break
-            if not found.chain and (one := shorter(subject, module, found.before)):
-                causes.append(replace(one, fault=None, fix="", kind=module.kind, hypothesis=one.evidence))
+            if not found.chain and (short := format_of(subject, found.before)):
+                causes.append(_in_format(module, other, found.before, *short))
                 break
     return causes
+
+
+def _in_format(verdict: ModuleVerdict, other: str, before: Outcome, name: str, factor: float) -> Cause:
+    what = FORMATS[name]
+    text = f"{_named(verdict)} of {other} computes its products in {what}, not in float32"
+    evidence, worst = as_far(before, name, factor), _finite(before.worst)
+    return Cause("forward", verdict.name, None, text, "", evidence, factor, worst, None, verdict.kind, what)
 
 
 def _otherwise(

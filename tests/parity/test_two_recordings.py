@@ -12,13 +12,16 @@ import numpy as np
 import pytest
 from msmigrate.parity.graph_mode import MARK
 from msmigrate.parity.job import ParityJob
+from msmigrate.parity.replay.module_calls import FOLDER as REPLAY
+from msmigrate.parity.replay.module_calls import Outcome
 from msmigrate.parity.result import Report
-from msmigrate.parity.run_folder import MINDSPORE, RUN
+from msmigrate.parity.run_folder import MINDSPORE, MINDSPORE_REPLAY, RUN, TORCH32, replayed
 from msmigrate.parity.run_folder import RECIPE as RECIPE_COPY
+from msmigrate.parity.trace import Trace
 from msmigrate.parity.verdict import Verdict
 from msmigrate.reports.html.parity_page import write_html
 from msmigrate.training.recipe import reader as recipes
-from msmigrate.workflows.compare import NO_START, _joined, compare, compare_folders
+from msmigrate.workflows.compare import NO_START, _headed, _joined, compare, compare_folders
 from msmigrate.workflows.record import record_side
 
 pytestmark = pytest.mark.full
@@ -30,6 +33,7 @@ TWO = ("layer1.0.bn2.eps=0.001", "layer3.0.bn1.momentum=0.2")
 OTHERWISE = {
     "A3": (sys.executable, str(HERE / "otherwise_torch_worker.py")),
     "A4": (sys.executable, str(HERE / "otherwise_torch_worker.py"), *TWO),
+    "A5": (sys.executable, str(HERE / "made_up_device.py"), "coarse"),
     "B3": (sys.executable, str(HERE / "mindspore_broken_worker.py"), "bn_eps"),
     "B4": (sys.executable, str(HERE / "mindspore_broken_worker.py"), "bn_momentum"),
     "B5": (sys.executable, str(HERE / "mindspore_broken_worker.py"), "maxpool_same,bn_eps,residual_forgotten"),
@@ -42,11 +46,11 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     otherwise."""
     root = tmp_path_factory.mktemp("recorded")
     job = ParityJob(recipes.load(RECIPE), root, steps=2)
-    found = {name: root / name for name in ("A", "A2", "A3", "A4", "B", "B2", "B3", "B4", "B5")}
+    found = {name: root / name for name in ("A", "A2", "A3", "A4", "A5", "B", "B2", "B3", "B4", "B5")}
     for name, folder in found.items():
         framework = "torch" if name[0] == "A" else "mindspore"
         workers = {f"{framework}_worker": OTHERWISE[name]} if name in OTHERWISE else {}
-        own = {"mode": "graph", "noise": True} if name == "B" else {}
+        own = {"B": {"mode": "graph", "noise": True}, "A5": {"device": "npu"}}.get(name, {})
         record_side(framework, RECIPE, replace(job, folder=folder, **own), found.get("A" * (name != "A")), **workers)
     return found
 
@@ -109,6 +113,13 @@ def test_what_the_layers_of_another_torch_compute_is_said(recorded: dict[str, Pa
     assert not [cause for cause in causes if "MindSpore" in f"{cause.text} {cause.fix} {cause.evidence}"]
 
 
+def test_products_in_a_shorter_format_are_named_in_each_layer(recorded: dict[str, Path]) -> None:
+    found = compare(recorded["A"], recorded["A5"]).report
+    layers = {module.name for module in found.modules if module.kind in ("Conv2d", "Linear")}
+    assert {cause.place for cause in found.causes} == {*at_fault(found)} == layers
+    assert {cause.hypothesis for cause in found.causes} == {"float16 (or TF32, which rounds alike)"}
+
+
 def test_what_the_cells_of_another_mindspore_compute_is_said_where_torch_s_half_is_at_hand(
     recorded: dict[str, Path],
 ) -> None:
@@ -145,7 +156,13 @@ def test_mindspore_s_own_noise_explains_what_another_implementation_rounds(
     run = json.loads((recorded["B2"] / RUN).read_text())
     (tmp_path / RUN).write_text(json.dumps({**run, "traces": [MINDSPORE]}))
     _joined(recorded["A"], tmp_path / MINDSPORE)
+    head = Outcome.of(Trace(recorded["B2"] / MINDSPORE_REPLAY)).head()
+    _headed(Trace(recorded["A"] / replayed(TORCH32)), tmp_path / MINDSPORE_REPLAY, head)
+    (tmp_path / REPLAY).symlink_to(recorded["B2"] / REPLAY)
     found = compare_folders(recorded["B"], tmp_path)
+    alone = [finding for finding in found.findings if finding.part.alone]
+    assert len(alone) > 300 and {finding.verdict for finding in alone} == {Verdict.PASS}
+    assert 0.2 < float(np.median([finding.ratio for finding in alone if finding.ratio])) < 1.5
     # its labels and choices at kinks are not recorded as MindSpore's
     judged = {stage: [f for f in found.findings if f.stage == stage] for stage in ("forward", "loss", "gradients")}
     for stage in ("forward", "loss"):

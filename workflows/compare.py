@@ -8,6 +8,9 @@
 
 Without the third step torch knows nothing of MindSpore's choices: gradients are judged at the noise of torch's own
 flips, which in a net with ReLUs is a thousand times that of rounding, and no module is run alone.
+
+    record torch, with A                    A2: the same of another torch
+    compare A A2                            every module alone, on A's inputs and with A's choices
 """
 
 from __future__ import annotations

@@ -66,6 +66,8 @@ from ..parity.trace import ALONE, SIDES_STAGE, Elements, Entry, Key, Trace, sha2
 from ..printable import shortened
 from ..reports.progress import progressing
 from ..temporary import temporary_folder
+from ..training.models.converted_models import torch_spec
+from ..training.models.model_names import is_ours, is_zoo
 from .parity_step import ParityResult, options_of, print_verdict, write
 
 START_FILES = (INPUTS, CHECKPOINT, START, "structure-torch.json", REPLAY)
@@ -145,9 +147,15 @@ OWN = (
 def _of_one_framework(one: Path, other: Path, start: Path | None, explain: Explain | None) -> Report:
     """Judge a half against another of the same framework, which is the reference: `other` against `one`."""
     first, second = run_folder.read(one), run_folder.read(other)
-    if first.pair is not None or second.pair is not None:
-        raise BadInput(f"{one} and {other} are of models of one's own: two halves of one framework are of a recipe's")
     torch = first.side == "torch"
+    models = [(run.pair or {}).get("torch") for run in (first, second)]
+    if not torch and models != [None, None]:
+        raise BadInput(f"{one} and {other} are of models of one's own: two halves of MindSpore are of a recipe's")
+    if models[0] != models[1]:
+        raise BadInput(f"{one} and {other} are of different models: record the second --with {one}")
+    if models[0] is not None and first.modules:
+        raise BadInput(f"{one} and {other} are of one's own model and of --modules: record both without --modules")
+    job = replace(first, pair=None)  # of two nets of one framework everything has the same name
     if torch and start is not None:
         raise BadInput(f"{one} and {other} are torch's, and bring their own noise: leave out --with")
     own = not torch and start is None
@@ -199,11 +207,11 @@ def _of_one_framework(one: Path, other: Path, start: Path | None, explain: Expla
         alone = None
         if not torch and (folder / replayed(TORCH64)).exists():
             alone = _modules_of_mindspore(one, other, folder, sides, first.narrowing)
-        found = report(Path(first.recipe), first.options(folder), digests, sides, alone)
+        found = report(Path(first.recipe), job.options(folder), digests, sides, alone)
         if not torch:
             found = replace(found, findings=without_flips(found.findings, _trace(one), _trace(other)))
         if explain is not None and any(module.own for module in found.modules):
-            found = _with_causes(found, first.options(folder), one if torch else start, explain)
+            found = _with_causes(found, job.options(folder), models[0], one if torch else start, explain)
         versions = {f"{name} ({side})": v for side, place in (("1", one), ("2", other)) for name, v in _about(place)}
         devices = [Device.of(_trace(place).about, place) for place in (one, other)]
         return replace(found, notes=[*notes, *found.notes], versions=versions, devices=devices)
@@ -211,14 +219,25 @@ def _of_one_framework(one: Path, other: Path, start: Path | None, explain: Expla
 
 NO_TORCH = "causes are not looked for: they are tried out in torch, which is not installed here"
 NO_START = "causes are not looked for: they are tried out in torch from torch's half; name it, --with TRACE"
+NOT_BUILT = "causes are not looked for: nothing that a recording names is run, and its model is {}"
 
 
-def _with_causes(found: Report, job: ParityJob, start: Path | None, explain: Explain) -> Report:
-    """The report with what the modules at fault compute, as torch's modules do it under some known fault; start:
-    torch's half, which has the weights."""
-    if start is None or find_spec("torch") is None:
-        return replace(found, notes=[*found.notes, NO_START if start is None else NO_TORCH])
-    (job.folder / WEIGHTS).symlink_to((start / WEIGHTS).resolve())
+def _with_causes(found: Report, job: ParityJob, spec: str | None, start: Path | None, explain: Explain) -> Report:
+    """The report with what the modules at fault compute, as torch's modules do it under some known fault.
+
+    spec: the model, where it is none of msmigrate's own; start: torch's half, which has the weights.
+    """
+    model, reason = job.recipe.model, ""
+    if not is_ours(model.name) and (not is_zoo(model.name) or spec not in (None, torch_spec(model.name, model.args))):
+        reason = NOT_BUILT.format(spec or model.name)
+    elif is_ours(model.name) and spec is not None:
+        reason = NOT_BUILT.format(spec)
+    elif start is None or find_spec("torch") is None:
+        reason = NO_START if start is None else NO_TORCH
+    if reason or start is None:
+        return replace(found, notes=[*found.notes, reason])
+    name = START if spec is not None else WEIGHTS
+    (job.folder / name).symlink_to((start / name).resolve())
     return explain(job, found)
 
 

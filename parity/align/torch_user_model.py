@@ -11,14 +11,16 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
-from safetensors.numpy import save_file
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
 from torch import nn
 
-from ...errors import BadInput, Unsupported, WorkerFailed
+from ...errors import BadInput, BadTrace, Unsupported, WorkerFailed
 from ...migrate import torch_models as torch_zoo
 from ...migrate.model_spec import Spec, parse
 from ...migrate.source.observe.torch_simplified_transformers import for_training
@@ -218,6 +220,18 @@ def write_start(model: nn.Module, options: ParityJob) -> None:
     partial = options.folder / f"{START}.partial"
     save_file(arrays, partial)
     partial.replace(options.folder / START)
+
+
+def load_start(model: nn.Module, folder: Path) -> None:
+    """Give a model the starting weights that `write_start` left. Raises BadTrace where they do not load."""
+    try:
+        start = {name: torch.from_numpy(array) for name, array in load_file(folder / START).items()}
+        with torch.no_grad():  # load_state_dict would want the counters too, and of some models a version
+            for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+                if name in start:
+                    tensor.copy_(start[name])
+    except (OSError, RuntimeError, SafetensorError) as error:
+        raise BadTrace(f"{folder}: its starting weights do not load: {' '.join(str(error).split())[:300]}") from error
 
 
 def _numpy(tensor: torch.Tensor) -> np.ndarray:

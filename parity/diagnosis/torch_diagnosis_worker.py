@@ -9,8 +9,6 @@ import traceback
 from collections.abc import Callable, Iterable, Sequence
 
 import torch
-from safetensors import SafetensorError
-from safetensors.numpy import load_file
 from torch import nn
 
 from ...errors import BadTrace
@@ -106,20 +104,16 @@ def load_model(options: ParityJob) -> tuple[nn.Module, Paired | None]:
     """
     given = torch_user_model.build(options)
     model: nn.Module = given.model
+    if options.pair is not None or (options.folder / START).exists():  # of another recording of a zoo's model
+        torch_user_model.load_start(model, options.folder)
+        return model, None if options.pair is None else Paired(given, read_alignment(options))
     try:
-        if options.pair is None:
-            model.load_state_dict(torch.load(options.folder / WEIGHTS, map_location="cpu", weights_only=True))
-            return model, None
-        start = {name: torch.from_numpy(array) for name, array in load_file(options.folder / START).items()}
-        with torch.no_grad():  # load_state_dict would want the counters too, and of some models a version
-            for name, tensor in (*model.named_parameters(), *model.named_buffers()):
-                if name in start:
-                    tensor.copy_(start[name])
-    except (OSError, RuntimeError, SafetensorError) as error:
+        model.load_state_dict(torch.load(options.folder / WEIGHTS, map_location="cpu", weights_only=True))
+    except (OSError, RuntimeError) as error:
         raise BadTrace(
             f"{options.folder}: its starting weights do not load: {' '.join(str(error).split())[:300]}"
         ) from error
-    return model, Paired(given, read_alignment(options))
+    return model, None
 
 
 def adapt(model: nn.Module, alignment: Alignment, mindspore: Trace) -> list[Unlike]:

@@ -35,7 +35,7 @@ from ...workers.messages import State
 from ...workers.worker import progress, ready, run, wait_for
 from .. import compared_draws, containers
 from ..align.alignment import Lack, read_alignment
-from ..align.torch_user_model import begin, build, replay_loss, tensors, write_start
+from ..align.torch_user_model import begin, build, load_start, replay_loss, tensors, write_start
 from ..align.user_model import Paired
 from ..job import ParityJob, as_arrays, recipe_of
 from ..replay.module_calls import BOTH_WAYS, FORWARD, NOT_ASKED, Outcome, Recording
@@ -50,6 +50,7 @@ from ..run_folder import (
     MINDSPORE,
     MINDSPORE_REPLAY,
     SCOPE,
+    START,
     TORCH32,
     TORCH64,
     WEIGHTS,
@@ -183,7 +184,7 @@ def main(options: ParityJob) -> None:
         wait_for(options.folder / MINDSPORE / "trace.json")
     torch.set_num_threads(threads)
     record_matched(options, model, inputs, paired)
-    if options.replays and options.alone and options.pair is None:
+    if options.replays and options.alone:
         record_itself(options, model)
     elif options.replays and not options.alone:
         record_replayed(options, model)
@@ -286,7 +287,7 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
     recipe, folder = options.step_recipe, options.folder
     progress("torch: model and data")
     paired = None
-    again = (folder / WEIGHTS).exists()  # of another recording of torch's, whose start this one has
+    again = any((folder / name).exists() for name in (WEIGHTS, START))  # of another recording of torch's, its start
     if options.pair is None:
         inputs = read_inputs(folder, recipe) if again else own_inputs(options)
         torch.manual_seed(recipe.seed)
@@ -294,13 +295,16 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
         if not again:
             write_inputs(folder, inputs)
     else:
-        given, inputs = begin(options, lambda recipe: fed(recipe, data_batches(recipe, options.steps)))
+        own = read_inputs if again else lambda _, recipe: fed(recipe, data_batches(recipe, options.steps))
+        given, inputs = begin(options, partial(own, folder))
         model, recipe = given.model, recipe_of(options, inputs.classes)
     narrowing = options.narrowing
     named = recipe.model.name if options.pair is None else options.pair.torch
     narrowing.check((name for name, _ in model.named_modules()), named)  # of a recipe's own model it was known before
     fresh: list[str] = []
-    if again:
+    if again and options.pair is not None:
+        load_start(model, folder)
+    elif again:
         load_checkpoint(model, folder / WEIGHTS)
     elif recipe.model.checkpoint:
         fresh = load_checkpoint(model, recipe.model.checkpoint, recipe.model.fresh)

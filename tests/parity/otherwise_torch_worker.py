@@ -5,6 +5,7 @@ import sys
 from typing import Any
 
 import torch.nn.functional as F
+from msmigrate.parity.align import torch_user_model
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.record import torch_worker
 from msmigrate.workers.worker import run
@@ -27,7 +28,7 @@ def built(*args: Any, **kwargs: Any) -> Any:
 
 
 if OTHERWISE:
-    torch_worker.build = built
+    torch_worker.build = torch_user_model.build = built
 else:
     F.batch_norm = batch_norm
 

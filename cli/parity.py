@@ -110,7 +110,8 @@ def record(recipe: Path | None, framework: str, out: Path, other: Path | None, *
     msmigrate compare B B2
 
     Without C, torch does not know which side of its ReLUs and max-pools MindSpore took where rounding decides, so
-    gradients are judged at a coarser noise, and no module runs alone.
+    gradients are judged at a coarser noise, and no module runs alone. Of two of one framework each module does: a layer
+    that computes otherwise is named where it does, whatever differs behind it.
 
     Exit code: 0 recorded, 2 bad input or a framework that stopped.
     """
@@ -130,7 +131,7 @@ def record(recipe: Path | None, framework: str, out: Path, other: Path | None, *
     help="Of two halves of MindSpore: torch's half that both started from, to be judged by its noise.",
 )
 @mappings_option
-@options_of(ParityOptions, *FILES)
+@options_of(ParityOptions, *FILES, "no_diagnosis")
 def compare(one: Path, other: Path | None, start: Path | None, **options: Any) -> None:
     """Judge two recorded halves, or one run that `parity-step --keep` left; nothing runs again.
 
@@ -140,7 +141,8 @@ def compare(one: Path, other: Path | None, start: Path | None, **options: Any) -
     msmigrate compare B B2             # MindSpore's twice, of another version, machine or device: B with --noise
     msmigrate compare B B2 --with A    # the same by torch's noise, where B was recorded without
 
-    Needs NumPy and safetensors only, so any machine can do it.
+    Needs NumPy and safetensors only, so any machine can do it. Where two of one framework differ in a module that ran
+    alone, and torch is installed, what the module computes instead is tried out in torch; of MindSpore's --with A.
 
     Exit code: 0 parity, 1 mismatch or unproven, 2 bad input.
     """

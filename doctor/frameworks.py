@@ -19,8 +19,8 @@ from .packages import Packages
 
 SECONDS = 300  # an import over a network drive may take minutes; one that takes longer hangs
 DRIVERS = {"Ascend": ("davinci*", "davinci_manager"), "GPU": ("nvidia[0-9]*", "nvidiactl")}  # below /dev
-# MindSpore -> the releases of CANN that it takes, as its wheel's own check at the start has them (run_check); read on
-# 2026-11-25
+READ = "2026-11-25"  # the day that both tables were read; releases of later are not in them
+# MindSpore -> the releases of CANN that it takes, as its wheel's own check at the start has them (run_check)
 CANN = {
     "2.7.2": ("8.5",),
     "2.8": ("8.2", "8.3", "8.5"),
@@ -28,7 +28,7 @@ CANN = {
     "2.10": ("8.2", "8.3", "8.5", "9.0", "9.1"),
 }
 # CANN -> the releases of the driver (Ascend HDK) that it is documented with, by the release notes of MindIE 2.1.RC1
-# (8.2) and of CANN 8.5.0 and 9.1.1 (8.5 and later); read on 2026-11-25
+# (8.2) and of CANN 8.5.0 and 9.1.1 (8.5 and later)
 HDK = {
     "8.2": ("24.1", "25.0", "25.2"),
     "8.5": ("25.0", "25.2", "25.3", "25.5", "25.7", "26.0", "26.1"),
@@ -170,17 +170,18 @@ def ascend(machine: Machine, packages: Packages) -> Iterator[Finding]:
     takes = _known(CANN, installed) if installed else None
     if takes and _short(cann) not in takes:
         fitting = [version for version, releases in CANN.items() if _short(cann) in releases]
-        change = f"MindSpore {installed} takes CANN {', '.join(takes)}: install one of these"
+        change = f"MindSpore {installed} takes CANN {', '.join(takes)}, as read on {READ}: install one of these"
         change += f", or the MindSpore that takes CANN {cann}." if fitting else "."
         command = machine.install(f"mindspore=={fitting[-1]}.*") if fitting else ""
         yield Finding("Ascend", WARNING, f"{found}, and MindSpore {installed}", change, command)
         return
     documented = HDK.get(_short(cann))
     if driver is not None and documented and _short(driver) not in documented:
-        change = f"CANN {cann} is documented with the drivers {', '.join(documented)}: install one of these."
+        those = f"{', '.join(documented)} (read on {READ})"
+        change = f"CANN {cann} is documented with the drivers {those}: install one of these."
         yield Finding("Ascend", WARNING, found, change)
         return
-    with_it = f"; MindSpore {installed} takes it" if takes else ""
+    with_it = f"; MindSpore {installed} takes it, as read on {READ}" if takes else ""
     yield Finding("Ascend", OK, f"{found}{with_it}")
 
 

@@ -249,7 +249,7 @@ def report(
             *image_notes(traces.alone[0], traces.mindspore),
             *draws.notes,
             *compiled.notes,
-            *_about_modules(modules, amp is not None and amp.level != "O0"),
+            *_about_modules(modules, amp is not None and amp.level != "O0", sides == SIDES),
             *(["no module ran alone, so faults are placed by where they first show"] if not alone else []),
         ],
         made_with=made_with if sides == SIDES else None,
@@ -451,7 +451,7 @@ def _notes(kinks: dict[str, list[int]]) -> list[str]:
 BY_PARTS = "every module in them alone, and what they compute between these, forward and backward"
 
 
-def _about_modules(modules: list[ModuleVerdict], half: bool) -> list[str]:
+def _about_modules(modules: list[ModuleVerdict], half: bool, of_a_port: bool) -> list[str]:
     """What to know of the modules that ran alone."""
     noted = [module for module in modules if module.note]
     found = [f"{module.name or '(model)'}: {module.note}" for module in noted[:NOTED]]
@@ -459,7 +459,8 @@ def _about_modules(modules: list[ModuleVerdict], half: bool) -> list[str]:
         found.append(f"{len(noted) - NOTED} more modules have a note of this kind; --json FILE has all")
     parts = sum(module.by_parts for module in modules)
     if parts:
-        found.append(f"{parts} containers are judged by their parts: {BY_PARTS}; --thorough runs them alone too")
+        more = "; --thorough runs them alone too" if of_a_port else ""
+        found.append(f"{parts} containers are judged by their parts: {BY_PARTS}{more}")
     if modules and half:
         found.append("modules ran alone in float32; the step itself in the recipe's precision")
     return found
@@ -565,7 +566,7 @@ def _verdict(
     path, inside = module.path, [each.path for each in recording.inside(module.path) if each.path != module.path]
     first = next((f for f in found if f.verdict is Verdict.FAIL), None)
     by_parts = not alone and any(parse_label(name)[0] == path for name in outcome.by_parts)
-    if first is not None:
+    if first is not None or (by_parts and any(each in failing for each in inside)):
         verdict = Verdict.FAIL
     else:
         judged = wiring if by_parts else alone

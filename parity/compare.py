@@ -22,10 +22,10 @@ from ..printable import quoted, shortened
 from ..training.step.parameter_groups import is_norm
 from .noise import UsualNoise, is_of_a_step
 from .options import STAGES, WHOLE, Narrowing
-from .replay.module_calls import Outcome, failed
+from .replay.module_calls import Outcome, Recording, failed
 from .result import Finding
 from .run_folder import KEY, MINDSPORE, MINDSPORE_REPLAY, matched, replayed, torch_runs
-from .trace import ALONE, DISTRIBUTION, SIDES_STAGE, Entry, Key, Trace
+from .trace import ALONE, DISTRIBUTION, SIDES_STAGE, Entry, Key, Part, Trace
 from .verdict import FLOOR_ULPS, Unjudged, Verdict, judge
 
 Sides = tuple[str, str]  # what the reference and what is judged against it are called
@@ -307,6 +307,52 @@ def _distribution(entry: Entry, plain: np.ndarray, subject: np.ndarray, tests: i
 FLIPPED = 10.0
 
 
+def _flipped(one: Trace, other: Trace, entry: Entry) -> tuple[int, float]:
+    """At how many kinks of one layer two traces chose otherwise (0 of a max-pool, whose inputs differ), and the largest
+    share of its elements that this is of; 0 where they are the same, or cannot be held against each other."""
+    theirs = other.entries.get(entry.key)
+    if theirs is None or (entry.dtype, entry.shape) != (theirs.dtype, theirs.shape):
+        return 0, 0.0
+    ours, choices = one.array(entry.key), other.array(entry.key)
+    if np.array_equal(ours, choices):
+        return 0, 0.0
+    packed = ours.dtype == np.uint8
+    flips = int(np.unpackbits(ours ^ choices).sum()) if packed else 1
+    return (flips if packed else 0), math.sqrt(flips / (ours.size * (8 if packed else 1)))
+
+
+def _of_a_flip(finding: Finding, count: int) -> Finding:
+    where = f"at {count} element{'s'[: count > 1]}, where rounding decides, a ReLU fell to the other side"
+    where = where if count else "a max-pool's input differs by rounding, and it may have chosen otherwise"
+    return replace(finding, verdict=Verdict.NONE, why=f"{finding.why}; {where}", unjudged=Unjudged.KINKS)
+
+
+def label_of(finding: Finding) -> str:
+    """The label of the call that a finding on a module that ran alone speaks of."""
+    return finding.name.rpartition(" ")[0]
+
+
+def alone_without_flips(findings: Sequence[Finding], recording: Recording, one: Trace, other: Trace) -> list[Finding]:
+    """The same of modules that ran alone: a gradient in which some ReLU or max-pool chose otherwise."""
+    found: dict[str, tuple[int, float]] = {}
+    for entry in one.select(SIDES_STAGE):
+        count, share = _flipped(one, other, entry)
+        before = found.get(entry.part, (0, 0.0))
+        found[entry.part] = before[0] + count, max(before[1], share)
+
+    def judged(finding: Finding) -> Finding:
+        if finding.verdict is not Verdict.FAIL or finding.stage != "gradients" or finding.error is None:
+            return finding
+        call = recording.calls.get(label_of(finding))
+        around = [call, recording.calls.get(call.caller or "")] if call is not None else []
+        of = Part.of_call if finding.part == ALONE else Part.of_wiring
+        at = [found.get(of(each.path, each.number), (0, 0.0)) for each in around if each is not None]
+        share = max((share for _, share in at[: 1 if finding.part == ALONE else 2]), default=0.0)
+        return _of_a_flip(finding, sum(n for n, _ in at)) if 0.0 < finding.error <= FLIPPED * share else finding
+
+    return [judged(finding) for finding in findings]
+
+
 def without_flips(findings: Sequence[Finding], one: Trace, other: Trace) -> list[Finding]:
     """The findings on two traces that each chose for themselves at kinks; what fails behind a choice of rounding's has
     no verdict: nothing in the forward pass fails, some ReLU fell to the other side or a max-pool was given other
@@ -316,16 +362,10 @@ def without_flips(findings: Sequence[Finding], one: Trace, other: Trace) -> list
     shares: dict[int, float] = {}
     turned: dict[int, int] = {}
     for entry in one.select(SIDES_STAGE):
-        theirs, step = other.entries.get(entry.key), entry.part.step
-        if step is None or theirs is None or (entry.dtype, entry.shape) != (theirs.dtype, theirs.shape):
-            continue
-        ours, choices = one.array(entry.key), other.array(entry.key)
-        if np.array_equal(ours, choices):
-            continue
-        packed = ours.dtype == np.uint8
-        flips = int(np.unpackbits(ours ^ choices).sum()) if packed else 1
-        turned[step] = turned.get(step, 0) + (flips if packed else 0)
-        shares[step] = max(shares.get(step, 0.0), math.sqrt(flips / (ours.size * (8 if packed else 1))))
+        step, (count, share) = entry.part.step, _flipped(one, other, entry)
+        if step is not None and share:
+            turned[step] = turned.get(step, 0) + count
+            shares[step] = max(shares.get(step, 0.0), share)
 
     def judged(finding: Finding) -> Finding:
         step = 1 if finding.stage == "gradients" else finding.part.step
@@ -334,10 +374,7 @@ def without_flips(findings: Sequence[Finding], one: Trace, other: Trace) -> list
         before = [s for s in shares if s <= step]
         if not before or finding.error is None or finding.error > FLIPPED * max(shares[s] for s in before):
             return finding
-        count = sum(turned[s] for s in before)
-        where = f"at {count} element{'s'[: count > 1]}, where rounding decides, a ReLU fell to the other side"
-        where = where if count else "a max-pool's input differs by rounding, and it may have chosen otherwise"
-        return replace(finding, verdict=Verdict.NONE, why=f"{finding.why}; {where}", unjudged=Unjudged.KINKS)
+        return _of_a_flip(finding, sum(turned[s] for s in before))
 
     return [judged(finding) for finding in findings]
 

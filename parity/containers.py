@@ -38,14 +38,23 @@ def choose(folder: Path, narrowing: Narrowing) -> list[Finding] | None:
     assert traces.mindspore_replayed is not None
     recording, outcome = Recording.open(folder / FOLDER), Outcome.of(traces.mindspore_replayed)
     findings = compare_replayed(traces, narrowing)
-    suspect = {*_unjudged(recording, outcome), *_differing(recording, findings)}
-    suspect |= {label for trace in traces.replayed for label in failed(trace)}
-    around = {name for label in suspect for name in recording.around(label)}
-    labels = [label for label in outcome.by_parts if label in around]
+    needed = suspects(traces, recording, outcome, findings)
+    labels = [label for label in outcome.by_parts if label in needed]
     partial = folder / f"{FILE}.partial"
     partial.write_text(json.dumps(labels), encoding="utf-8")
     partial.replace(folder / FILE)
     return None if labels else findings
+
+
+def suspects(traces: Traces, recording: Recording, outcome: Outcome, findings: Iterable[Finding]) -> set[str]:
+    """The calls that do something else than torch's, or may, by these findings on what ran alone, and those around."""
+    raised = {label for trace in traces.replayed for label in failed(trace)}
+    return around(recording, [*unjudged(recording, outcome), *_differing(recording, findings), *raised])
+
+
+def around(recording: Recording, labels: Iterable[str | None]) -> set[str]:
+    """These calls, and those that they happened in."""
+    return {name for label in labels for name in recording.around(label)}
 
 
 def chosen(file: Path) -> list[str]:
@@ -63,7 +72,7 @@ def _differing(recording: Recording, findings: Iterable[Finding]) -> Iterator[st
         yield label if call is None or not comes_from_around(tensor) else call.caller
 
 
-def _unjudged(recording: Recording, outcome: Outcome) -> Iterator[str]:
+def unjudged(recording: Recording, outcome: Outcome) -> Iterator[str]:
     """The calls that could not run alone, or whose own computing could not be compared in both directions."""
     yield from (label for label, why in outcome.left_out.items() if why != NOT_ASKED)
     yield from outcome.errors

@@ -27,6 +27,7 @@ from . import containers, run_folder
 from .align import model_structure
 from .align.match_layers import settle
 from .build_result import early_failure, report
+from .compare import SIDES, Sides
 from .job import ParityJob, check_inputs
 from .options import STAGES
 from .record import resume
@@ -86,25 +87,29 @@ def _written(job: ParityJob) -> Iterator[Path]:
 
 
 @dataclass(frozen=True)
-class _Failed:
+class Failed:
+    """What a search for causes starts from: the findings that are no pass, the modules' verdicts, and the two sides."""
+
     findings: list[Finding]
     modules: list[ModuleVerdict]
+    sides: Sides = SIDES
 
 
 def write_failed(folder: Path, report: Report) -> None:
     """Leave the findings that are no pass, and the verdicts of the modules, for the worker."""
     findings = [f for f in report.findings if f.verdict is not Verdict.PASS]
-    (folder / FAILED).write_text(json.dumps(_finite(asdict(_Failed(findings, report.modules)))), encoding="utf-8")
+    (folder / FAILED).write_text(
+        json.dumps(_finite(asdict(Failed(findings, report.modules, report.sides)))), encoding="utf-8"
+    )
 
 
-def read_failed(folder: Path) -> tuple[list[Finding], list[ModuleVerdict]]:
+def read_failed(folder: Path) -> Failed:
     """What `write_failed` left. Raises WorkerFailed."""
     path = folder / FAILED
     try:
-        found = typed(_Failed, read_json(path))
+        return typed(Failed, read_json(path))
     except (OSError, ValueError, RecursionError) as error:
         raise WorkerFailed(f"{path}: {' '.join(str(error).split())[:300]}") from error
-    return found.findings, found.modules
 
 
 def write_causes(path: Path, causes: Sequence[Cause]) -> None:
@@ -168,7 +173,7 @@ def parity_step(
     if found.first_divergence is not None and not seen.reported:
         on_message("torch", Event(DIVERGED, {"at": found.first_divergence.place}))
     if not job.no_diagnosis and not found.parity:
-        found = _explained(job, found, on_message)
+        found = with_causes(job, found, on_message)
     return replace(found, seconds=time.monotonic() - began)
 
 
@@ -195,7 +200,7 @@ def run_workers(job: ParityJob, commands: Mapping[str, Sequence[str]], on_messag
         raise
 
 
-def _explained(job: ParityJob, found: Report, on_message: OnMessage) -> Report:
+def with_causes(job: ParityJob, found: Report, on_message: OnMessage) -> Report:
     """The report with the causes of its failures, or with a note of why the search for them stopped."""
     on_message("torch", Progress("looking for causes"))
     notes = list(found.notes)

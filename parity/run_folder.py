@@ -178,6 +178,7 @@ TORCH32, TORCH32_OTHER, TORCH64, MINDSPORE = "torch-fp32", "torch-fp32-other-lay
 TORCH32_AGAIN = "torch-fp32-again"  # on a device whose numbers differ from run to run
 MOVED = ("mindspore-moved", "mindspore-moved-otherwise")  # with every number moved in its last places: its own noise
 MINDSPORE_REPLAY = "mindspore-replay"  # every module alone; see replay/
+CHOICES = "torch-choices"  # what torch's modules ran alone, and chose at kinks, which other recordings of torch take
 
 
 def matched(name: str) -> str:

@@ -31,7 +31,7 @@ def markdown(report: Report) -> str:
     page.add(_lead(report))
     page.add(_table(_stages(report.stages), _sentence(report.sides[0])))
     for number, (cause, places) in enumerate(report.mistakes, 1):
-        if not page.add(_cause(cause, places, number)):
+        if not page.add(_cause(cause, places, number, report.sides[1])):
             page.add(f"… and {len(report.mistakes) - number + 1} more causes.", closing=True)
             break
     first = report.first_divergence
@@ -124,7 +124,7 @@ def _table(rows: list[list[str]], reference: str) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n\n" + caption
 
 
-def _cause(cause: Cause, places: Sequence[str], number: int) -> str:
+def _cause(cause: Cause, places: Sequence[str], number: int, other: str) -> str:
     fault = known(cause)
     page = f", known fault {_code(fault)}" if fault else ""
     lines = [
@@ -134,7 +134,7 @@ def _cause(cause: Cause, places: Sequence[str], number: int) -> str:
     ]
     measured = []
     if cause.before is not None:
-        measured.append(f"MindSpore against torch as it is: **{times(cause.before)} × noise**")
+        measured.append(f"{_sentence(other)} against torch as it is: **{times(cause.before)} × noise**")
     if cause.ratio is not None:
         under = "this fault" if explains(cause) else "the nearest hypothesis"
         measured.append(f"against torch under {under}: **{times(cause.ratio)} × noise**")

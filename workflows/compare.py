@@ -8,11 +8,17 @@
 
 Without the third step torch knows nothing of MindSpore's choices: gradients are judged at the noise of torch's own
 flips, which in a net with ReLUs is a thousand times that of rounding, and no module is run alone.
+
+    record torch, with A                    A2: the same of another torch
+    compare A A2                            every module alone, on A's inputs and with A's choices
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +26,27 @@ import numpy as np
 
 from ..atomic_files import refuse_unwritable
 from ..errors import BadInput, BadTrace
+from ..input_files import read_json
 from ..option_fields import as_path
 from ..parity import run_folder
 from ..parity.align import model_structure
 from ..parity.align.alignment import ALIGNMENT, Alignment, read_alignment
 from ..parity.build_result import report
-from ..parity.compare import without_flips
+from ..parity.compare import Sides, Traces, alone_without_flips, compare_replayed, label_of, without_flips
+from ..parity.containers import around, suspects, unjudged
 from ..parity.devices import Device
 from ..parity.graph_mode import GRAPH
+from ..parity.job import ParityJob
 from ..parity.noise import ROUNDED
-from ..parity.options import ParityOptions
+from ..parity.options import Narrowing, ParityOptions
+from ..parity.replay.module_calls import FAILED, Outcome, Recording, failed
+from ..parity.replay.module_calls import FILE as RECORDING
 from ..parity.replay.module_calls import FOLDER as REPLAY
 from ..parity.result import Finding, Report
+from ..parity.run import with_causes
 from ..parity.run_folder import (
     CHECKPOINT,
+    CHOICES,
     INPUTS,
     MINDSPORE,
     MINDSPORE_REPLAY,
@@ -44,13 +57,17 @@ from ..parity.run_folder import (
     TORCH32_AGAIN,
     TORCH32_OTHER,
     TORCH64,
+    WEIGHTS,
     matched,
     replayed,
     torch_runs,
 )
-from ..parity.trace import SIDES_STAGE, Entry, Key, Trace, write_entries
+from ..parity.trace import ALONE, SIDES_STAGE, Elements, Entry, Key, Trace, sha256, write_entries
 from ..printable import shortened
+from ..reports.progress import progressing
 from ..temporary import temporary_folder
+from ..training.models.converted_models import torch_spec
+from ..training.models.model_names import is_ours, is_zoo
 from .parity_step import ParityResult, options_of, print_verdict, write
 
 START_FILES = (INPUTS, CHECKPOINT, START, "structure-torch.json", REPLAY)
@@ -67,11 +84,17 @@ CLIPPED = (
 _OTHER = {"torch": ("mindspore", "both"), "mindspore": ("torch", "both")}
 
 
-def compare_folders(one: Path, other: Path | None = None, start: Path | None = None) -> Report:
+Explain = Callable[[ParityJob, Report], Report]
+
+
+def compare_folders(
+    one: Path, other: Path | None = None, start: Path | None = None, explain: Explain | None = None
+) -> Report:
     """Judge two halves, or a whole run that was kept, from what lies in the folders; nothing runs again.
 
-    start: of two halves of MindSpore, torch's half that both started from, whose noise theirs is judged by. Raises
-    BadInput for halves that cannot be compared, BadTrace for folders that are damaged or do not belong together.
+    start: of two halves of MindSpore, torch's half that both started from, whose noise theirs is judged by. explain:
+    looks for causes of what fails in two of one framework, of which torch has to run modules again; None: nobody does.
+    Raises BadInput for halves that cannot be compared, BadTrace for folders that are damaged or do not belong together.
     """
     first = run_folder.read(one)
     if other is None:
@@ -80,7 +103,7 @@ def compare_folders(one: Path, other: Path | None = None, start: Path | None = N
         return _judged(one, first)
     second = run_folder.read(other)
     if first.side == second.side != "both":
-        return _of_one_framework(one, other, start)
+        return _of_one_framework(one, other, start, explain)
     if start is not None:
         raise BadInput("--with is for two halves of MindSpore: torch's half, which both started from")
     if {first.side, second.side} != {"torch", "mindspore"}:
@@ -95,7 +118,7 @@ def compare_folders(one: Path, other: Path | None = None, start: Path | None = N
             found = [place / name for place in (mindspore, torch) if (place / name).exists()]
             both |= dict.fromkeys([name], found[0]) if found else {}
         both[run_folder.RECIPE] = torch / run_folder.RECIPE
-        if replayed(TORCH64) not in both:
+        if replayed(TORCH64) not in both or of_torch.alone:  # which then took torch's own choices
             both.pop(MINDSPORE_REPLAY, None)
             both.pop(REPLAY, None)
         for name, source in both.items():
@@ -104,8 +127,13 @@ def compare_folders(one: Path, other: Path | None = None, start: Path | None = N
 
 
 COARSE_BOTH = (
-    "each side made its own choices at ReLUs and max-pools, where rounding decides, so gradients are judged at the "
-    "noise of such flips"
+    "in the step each side made its own choices at ReLUs and max-pools, where rounding decides, so its gradients are "
+    "judged at the noise of such flips"
+)
+NOT_ALONE = "no module is judged alone: in {} none ran alone; record it again, without --no-replay"
+OTHER_CALLS = (
+    "no module is judged alone: {} and {} ran theirs on other inputs; record the second --with the first, or both "
+    "--with the same half of torch's"
 )
 BORROWED = "both sides are MindSpore's, which has no float64 here: the noise is that of torch in {}"
 
@@ -116,12 +144,18 @@ OWN = (
 )
 
 
-def _of_one_framework(one: Path, other: Path, start: Path | None) -> Report:
+def _of_one_framework(one: Path, other: Path, start: Path | None, explain: Explain | None) -> Report:
     """Judge a half against another of the same framework, which is the reference: `other` against `one`."""
     first, second = run_folder.read(one), run_folder.read(other)
-    if first.pair is not None or second.pair is not None:
-        raise BadInput(f"{one} and {other} are of models of one's own: two halves of one framework are of a recipe's")
     torch = first.side == "torch"
+    models = [(run.pair or {}).get("torch") for run in (first, second)]
+    if not torch and models != [None, None]:
+        raise BadInput(f"{one} and {other} are of models of one's own: two halves of MindSpore are of a recipe's")
+    if models[0] != models[1]:
+        raise BadInput(f"{one} and {other} are of different models: record the second --with {one}")
+    if models[0] is not None and first.modules:
+        raise BadInput(f"{one} and {other} are of one's own model and of --modules: record both without --modules")
+    job = replace(first, pair=None)  # of two nets of one framework everything has the same name
     if torch and start is not None:
         raise BadInput(f"{one} and {other} are torch's, and bring their own noise: leave out --with")
     own = not torch and start is None
@@ -147,26 +181,99 @@ def _of_one_framework(one: Path, other: Path, start: Path | None) -> Report:
                 if source.name.startswith("torch-") and (source / "trace.json").exists():
                     (folder / source.name).symlink_to(source.resolve())
             _joined(other, folder / MINDSPORE)
+            notes += _modules_of_torch(one, other, folder)
         elif start is not None:
             run_folder.check_together(start, one)
             for name in (*torch_runs(start), *torch_runs(start, matched)):
                 _moved(start, name, Trace(one / MINDSPORE), folder / name)
             notes.append(BORROWED.format(start))
+            unlike = _unlike(one, other, MINDSPORE_REPLAY) or _unlike(start, start, replayed(TORCH32))
+            for name in () if unlike else torch_runs(start, replayed):
+                _moved(start, name, Trace(one / MINDSPORE_REPLAY), folder / name)
+            notes += unlike
         else:
             _around(one, folder)
             notes.append(OWN.format(one))
+            unlike = _unlike(one, other, MINDSPORE_REPLAY) or _unlike(one, one, replayed(MOVED[0]))
+            if not unlike:
+                _modules_around(one, folder)
+            notes += unlike
         for name in () if torch else (MINDSPORE, GRAPH):
             if (other / name).exists():
                 (folder / name).symlink_to((other / name).resolve())
         (folder / RECIPE).symlink_to((one / RECIPE).resolve())
         sides = (_named(one, first.side), _named(other, second.side))
         digests = (first.digest(one), first.checkpoint_digest)
-        found = report(Path(first.recipe), first.options(folder), digests, sides)
+        alone = None
+        if not torch and (folder / replayed(TORCH64)).exists():
+            alone = _modules_of_mindspore(one, other, folder, sides, first.narrowing)
+        found = report(Path(first.recipe), job.options(folder), digests, sides, alone)
         if not torch:
             found = replace(found, findings=without_flips(found.findings, _trace(one), _trace(other)))
+        if explain is not None and any(module.own for module in found.modules):
+            found = _with_causes(found, job.options(folder), models[0], one if torch else start, explain)
         versions = {f"{name} ({side})": v for side, place in (("1", one), ("2", other)) for name, v in _about(place)}
         devices = [Device.of(_trace(place).about, place) for place in (one, other)]
         return replace(found, notes=[*notes, *found.notes], versions=versions, devices=devices)
+
+
+NO_TORCH = "causes are not looked for: they are tried out in torch, which is not installed here"
+NO_START = "causes are not looked for: they are tried out in torch from torch's half; name it, --with TRACE"
+NOT_BUILT = "causes are not looked for: nothing that a recording names is run, and its model is {}"
+
+
+def _with_causes(found: Report, job: ParityJob, spec: str | None, start: Path | None, explain: Explain) -> Report:
+    """The report with what the modules at fault compute, as torch's modules do it under some known fault.
+
+    spec: the model, where it is none of msmigrate's own; start: torch's half, which has the weights.
+    """
+    model, reason = job.recipe.model, ""
+    if not is_ours(model.name) and (not is_zoo(model.name) or spec not in (None, torch_spec(model.name, model.args))):
+        reason = NOT_BUILT.format(spec or model.name)
+    elif is_ours(model.name) and spec is not None:
+        reason = NOT_BUILT.format(spec)
+    elif start is None or find_spec("torch") is None:
+        reason = NO_START if start is None else NO_TORCH
+    if reason or start is None:
+        return replace(found, notes=[*found.notes, reason])
+    name = START if spec is not None else WEIGHTS
+    (job.folder / name).symlink_to((start / name).resolve())
+    return explain(job, found)
+
+
+def _modules_of_torch(one: Path, other: Path, folder: Path) -> list[str]:
+    """Put what the other half's modules gave alone where MindSpore's would be; or say why it is not judged."""
+    notes = _unlike(one, other, replayed(TORCH32))
+    if not notes:
+        run = Trace(other / replayed(TORCH32))
+        outcome = replace(Outcome.of(Trace(one / CHOICES)), errors=failed(run), cells={})
+        _headed(run, folder / MINDSPORE_REPLAY, outcome.head())
+        (folder / REPLAY).symlink_to((one / REPLAY).resolve())
+    return notes
+
+
+def _unlike(one: Path, other: Path, name: str) -> list[str]:
+    """Why the modules that ran alone in two halves are not judged, whose traces have this name; empty where they are.
+
+    They ran on the inputs, and of torch's with the choices, that both halves were given.
+    """
+    lacking = next((half for half in (one, other) if not (half / name / "trace.json").exists()), None)
+    if lacking is not None:
+        return [NOT_ALONE.format(lacking)]
+    files = [Path(REPLAY) / RECORDING, *([Path(CHOICES) / "trace.json"] if name == replayed(TORCH32) else [])]
+    alike = all((half / file).exists() for half in (one, other) for file in files) and all(
+        sha256(one / file) == sha256(other / file) for file in files
+    )
+    return [] if alike else [OTHER_CALLS.format(one, other)]
+
+
+def _headed(trace: Trace, into: Path, more: Mapping[str, Any]) -> None:
+    """The same trace in another folder, with more in its head."""
+    into.mkdir()
+    for file in trace.folder.glob("*.safetensors"):
+        (into / file.name).symlink_to(file.resolve())
+    document = {**read_json(trace.folder / "trace.json"), **more}
+    (into / "trace.json").write_text(json.dumps(document), encoding="utf-8")
 
 
 ALONE_TRACES = (TORCH64, TORCH32, TORCH32_OTHER, TORCH32_AGAIN)
@@ -202,12 +309,13 @@ def _moved(start: Path, name: str, reference: Trace, into: Path) -> None:
     """A torch trace's rounding around the reference's own values: in float64 these themselves, and in float32 as far
     from them as torch's run is from its float64."""
     exact, run = (Trace(start / each) for each in (_float64_of(name), name))
+    in_steps = Trace(start / matched(name)).entries if name in ALONE_TRACES else None
     entries: dict[Key, Entry] = {}
     for key, mine in reference.entries.items():
         if key in run.entries:
             dtype = run.entries[key].dtype if mine.dtype.startswith("float") else mine.dtype
             entries[key] = replace(mine, dtype=dtype, order=run.entries[key].order, module=run.entries[key].module)
-        elif name in ALONE_TRACES and mine.stage != SIDES_STAGE and key not in Trace(start / matched(name)).entries:
+        elif in_steps is not None and mine.stage != SIDES_STAGE and key not in in_steps:
             entries[key] = mine  # torch has no such tensor, as of MindSpore's own counters
 
     def elements(entry: Entry) -> np.ndarray:
@@ -221,13 +329,14 @@ def _moved(start: Path, name: str, reference: Trace, into: Path) -> None:
             found = found + noise if noise.shape == found.shape else found
         return found.astype(entry.dtype)
 
-    write_entries(into, {**run.about, ROUNDED: True}, entries, elements)
+    raised = {FAILED: Outcome.of(reference).errors} if FAILED in run.about else {}
+    write_entries(into, {**run.about, ROUNDED: True, **raised}, entries, elements)
 
 
-def _moved_runs(half: Path) -> list[Path]:
+def _moved_runs(half: Path, called: Callable[[str], str] = str) -> list[Trace]:
     """The traces of a half of MindSpore's whose numbers were moved; empty where it has not both."""
-    found = [half / name for name in MOVED if (half / name / "trace.json").exists()]
-    return found if len(found) == len(MOVED) else []
+    found = [half / called(name) for name in MOVED if (half / called(name) / "trace.json").exists()]
+    return [Trace(each) for each in found] if len(found) == len(MOVED) else []
 
 
 def _around(half: Path, into: Path) -> None:
@@ -235,7 +344,7 @@ def _around(half: Path, into: Path) -> None:
     were moved in place of torch's in float32. What needs no step is in one family, and the steps are in the other."""
     reference = Trace(half / MINDSPORE)
     head = {**reference.about, ROUNDED: True, "kinks": {"matched": [], "differing": []}}
-    runs = {TORCH64: reference, **dict(zip((TORCH32, TORCH32_OTHER), map(Trace, _moved_runs(half)), strict=True))}
+    runs = {TORCH64: reference, **dict(zip((TORCH32, TORCH32_OTHER), _moved_runs(half), strict=True))}
     for name, run in runs.items():
 
         def elements(entry: Entry, run: Trace = run) -> np.ndarray:
@@ -251,9 +360,48 @@ def _around(half: Path, into: Path) -> None:
             write_entries(into / called, head, family, elements)
 
 
+def _modules_around(half: Path, into: Path) -> None:
+    """The same of the modules that ran alone."""
+    reference = Trace(half / MINDSPORE_REPLAY)
+    raised = {FAILED: Outcome.of(reference).errors}
+    for name, of in zip((TORCH64, TORCH32, TORCH32_OTHER), (reference, *_moved_runs(half, replayed)), strict=True):
+        entries = {key: e for key, e in reference.entries.items() if e.stage != SIDES_STAGE and key in of.entries}
+        write_entries(into / replayed(name), {**reference.about, ROUNDED: True, **raised}, entries, _elements_of(of))
+
+
+def _elements_of(trace: Trace) -> Elements:
+    return lambda entry: trace.array(entry.key)
+
+
+def _modules_of_mindspore(one: Path, other: Path, folder: Path, sides: Sides, narrowing: Narrowing) -> list[Finding]:
+    """Put what the other half's modules gave alone beside what they are judged by, and judge them.
+
+    Inside of a container each side made its own choices at kinks: where all that it calls agrees, and what it computes
+    itself, that is its verdict, and so it is where the noise of it is not known.
+    """
+    (folder / REPLAY).symlink_to((one / REPLAY).resolve())
+    theirs, place = Trace(other / MINDSPORE_REPLAY), folder / MINDSPORE_REPLAY
+    place.symlink_to(theirs.folder.resolve())
+    traces, recording, outcome = Traces.load(folder, sides), Recording.open(folder / REPLAY), Outcome.of(theirs)
+    whole: list[Finding] = []  # of containers that ran alone
+    parts: list[Finding] = []
+    for finding in compare_replayed(traces, narrowing):
+        is_whole = finding.part == ALONE and label_of(finding) in recording.made_by
+        (whole if is_whole else parts).append(finding)
+    needed = suspects(traces, recording, outcome, parts)
+    known = {entry.name.rpartition(" ")[0] for entry in traces.replayed[0].select("forward", ALONE)}
+    unsure = around(recording, unjudged(recording, outcome))
+    outcome.by_parts = [each for each in recording.made_by if each not in needed or each not in known | unsure]
+    place.unlink()
+    _headed(theirs, place, outcome.head())
+    judged = [*parts, *(finding for finding in whole if label_of(finding) in needed & known)]
+    return alone_without_flips(judged, recording, Trace(one / MINDSPORE_REPLAY), theirs)
+
+
 def _float64_of(name: str) -> str:
     """The float64 trace of the family that a trace is in."""
-    return TORCH64 if name in ALONE_TRACES else matched(TORCH64)
+    families = (str, matched, replayed)
+    return next(of(TORCH64) for of in families if name in [of(each) for each in ALONE_TRACES])
 
 
 def _judged(folder: Path, run: run_folder.RunFile) -> Report:
@@ -306,7 +454,7 @@ def compare(
     one: a folder that `record` made, or that `parity_step(keep=…)` kept; of two of one framework the reference.
     other: the other side; None for a run that was kept.
     start: of two sides of MindSpore, torch's side that both started from: their noise is torch's.
-    options: html, json_file, junit, markdown and worst, as of parity_step.
+    options: html, json_file, junit, markdown, worst and no_diagnosis, as of parity_step.
 
     Raises BadInput for sides that cannot be compared, and BadTrace for folders that are damaged or do not belong
     together.
@@ -315,10 +463,15 @@ def compare(
     return _compared(as_path(one, "one"), as_path(other, "other"), as_path(start, "start"), given)
 
 
+def _explained(job: ParityJob, found: Report) -> Report:
+    with progressing(("torch",), "looking for causes") as on_message:
+        return with_causes(job, found, on_message)
+
+
 def _compared(one: Path, other: Path | None, start: Path | None, options: ParityOptions) -> ParityResult:
     for file in options.files:
         refuse_unwritable(file)
-    report = compare_folders(one, other, start)
+    report = compare_folders(one, other, start, None if options.no_diagnosis else _explained)
     write(report, options, one if other is None else None, one / RECIPE)
     return ParityResult(report, options.worst)
 

@@ -16,8 +16,9 @@ from ..parity.align.alignment import ALIGNMENT
 from ..parity.job import ParityJob, check_inputs
 from ..parity.options import ParityOptions
 from ..parity.record.recorder import StepStarts
+from ..parity.replay.module_calls import FOLDER as REPLAY
 from ..parity.run import MINDSPORE_WORKER, TORCH_WORKER, run_workers
-from ..parity.run_folder import INPUTS, MINDSPORE, WEIGHTS, claim
+from ..parity.run_folder import CHOICES, INPUTS, MINDSPORE, START, WEIGHTS, claim
 from ..printable import echo
 from ..reports.progress import progressing
 from ..training.recipe import reader as recipes
@@ -54,8 +55,9 @@ def record_side(
     if other is not None:
         half = run_folder.read(other)
         again = framework == half.side == "torch"  # the same start, on another device or another torch
-        if again and (half.pair is not None or job.pair is not None):
-            raise BadInput(f"{other}: torch's half is taken as a start for a recipe's own model, and not for --torch")
+        if again and (half.pair or {}).get("torch") != (job.pair.torch if job.pair is not None else None):
+            was = (half.pair or {}).get("torch") or "the recipe's model"
+            raise BadInput(f"{other} is a trace of {was}: record the same one again")
         if half.side not in _OTHER[framework] and not again:
             raise BadInput(
                 f"{other} is a trace of {half.side}: --with takes the other framework's, or torch's for torch"
@@ -88,8 +90,9 @@ def record_side(
 def _bring(framework: str, other: Path, side: str, folder: Path) -> None:
     """Copy what a half needs of the other one, which is of `side`. Raises BadTrace where it is not there."""
     if framework == side == "torch":
-        for name in (INPUTS, WEIGHTS):
+        for name in (INPUTS, WEIGHTS, START, REPLAY, CHOICES):  # the last two where its modules ran alone
             _copy(other / name, folder / name)
+        for name in (INPUTS, START if (folder / START).exists() else WEIGHTS):
             if not (folder / name).exists():
                 raise BadTrace(f"{other}: has no {name}: it is no complete trace of torch's")
         return

@@ -40,6 +40,7 @@ from .user_model import (
     completed,
     first,
     given,
+    held_by,
     one_number,
     run_users,
     without_optimizer,
@@ -95,16 +96,19 @@ def _build(options: ParityJob) -> Given:
         return given(run_users(where, lambda: _of_mindcv(spec.name, spec.args, spec.kwargs)), nn.Cell, where)
     made = run_users(where, lambda: called(spec))
     taken = given(made, nn.Cell, where, OPTIMIZERS)
-    return replace(taken, copies=_copies(taken.model, taken.step)) if isinstance(taken.step, nn.Cell) else taken
+    return replace(taken, copies=_copies(taken.model, taken.step))
 
 
-def _copies(net: nn.Cell, step: nn.Cell) -> tuple[tuple[Parameter, Parameter], ...]:
-    """The step's own parameters that are copies of the net's, each with the net's: those called PREFIX.NAME, with one
-    prefix, where all are equal and not all are zero, as what gathers gradients is."""
+def _copies(net: nn.Cell, step: Any) -> tuple[tuple[Parameter, Parameter], ...]:
+    """What a step that is an object holds, itself or in its Cells, of parameters that are copies of the net's, each
+    with the net's: those called PREFIX.NAME, with one prefix, where all are equal and not all are zero, as what gathers
+    gradients is."""
     nets = {parameter.name: parameter for _, parameter in net.parameters_and_names()}
     by_prefix: dict[str, list[tuple[Parameter, Parameter]]] = {}
     held = {id(parameter) for parameter in nets.values()}
-    for _, own in step.parameters_and_names():
+    every = held_by(step)
+    cells = (parameter for one in every if isinstance(one, nn.Cell) for _, parameter in one.parameters_and_names())
+    for own in {id(one): one for one in (*cells, *every) if isinstance(one, Parameter)}.values():
         heads = (own.name[:at] for at, letter in enumerate(own.name) if letter == ".")
         prefix = next((head for head in heads if own.name[len(head) + 1 :] in nets), None)
         if prefix is not None and id(own) not in held:

@@ -11,14 +11,16 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import torch
-from safetensors.numpy import save_file
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
 from torch import nn
 
-from ...errors import BadInput, Unsupported, WorkerFailed
+from ...errors import BadInput, BadTrace, Unsupported, WorkerFailed
 from ...migrate import torch_models as torch_zoo
 from ...migrate.model_spec import Spec, parse
 from ...migrate.source.observe.torch_simplified_transformers import for_training
@@ -42,6 +44,7 @@ from .user_model import (
     completed,
     first,
     given,
+    held_by,
     is_object,
     one_number,
     run_users,
@@ -92,20 +95,32 @@ def _build(options: ParityJob) -> Given:
     return replace(taken, copies=_copies(taken.model, taken.step)) if is_object(taken.step) else taken
 
 
-def _copies(model: nn.Module, step: Any) -> tuple[str, ...]:
-    """The attributes of a step that hold copies of the model's weights: a dict by the model's names, or another model
-    of the same state."""
+def _copies(model: nn.Module, step: Any) -> tuple[Any, ...]:
+    """What a step holds, itself or in what it holds, that are copies of the model's weights: a dict by the model's
+    names, a list in its order, or another model of the same state, as timm's and torch's averages hold one."""
     state = model.state_dict()
-    found = []
-    for name, value in getattr(step, "__dict__", {}).items():
-        held = value.state_dict() if isinstance(value, nn.Module) and value is not model else value
-        tensors = (
-            held if isinstance(held, dict) and held and all(isinstance(t, torch.Tensor) for t in held.values()) else {}
-        )
-        equal = all(key in state and torch.equal(tensor, state[key]) for key, tensor in tensors.items())
-        if tensors and equal and any(bool(tensor.any()) for tensor in tensors.values()):
-            found.append(name)
+    held = held_by(step)
+    modules = list({id(m): m for one in held if isinstance(one, nn.Module) for m in one.modules()}.values())
+    parts = {id(part) for module in modules for part in (module._parameters, module._buffers)}
+    own = {id(module) for module in model.modules()}
+    tensors = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
+    found: list[Any] = []
+    for one in (*modules, *(each for each in held if isinstance(each, (dict, list)) and id(each) not in parts)):
+        values = one.state_dict() if isinstance(one, nn.Module) else one
+        named = _named(model, values) if isinstance(values, list) else values
+        if id(one) in own or not named or not all(isinstance(tensor, torch.Tensor) for tensor in named.values()):
+            continue
+        equal = all(key in state and torch.equal(tensor, state[key]) for key, tensor in named.items())
+        if equal and any(bool(tensor.any()) for tensor in named.values()) and not tensors & {*map(id, named.values())}:
+            found.append(one)
     return tuple(found)
+
+
+def _named(model: nn.Module, values: list[Any]) -> dict[str, Any]:
+    """The elements of a list that goes along with the model's parameters, or with all of its state, by their names."""
+    several = [[n for n, p in model.named_parameters() if p.requires_grad], [n for n, _ in model.named_parameters()]]
+    names = next((names for names in (*several, list(model.state_dict())) if len(names) == len(values)), [])
+    return dict(zip(names, values, strict=True)) if names else {}
 
 
 def _of_theirs(spec: Spec, notes: list[str]) -> Any:
@@ -220,6 +235,18 @@ def write_start(model: nn.Module, options: ParityJob) -> None:
     partial.replace(options.folder / START)
 
 
+def load_start(model: nn.Module, folder: Path) -> None:
+    """Give a model the starting weights that `write_start` left. Raises BadTrace where they do not load."""
+    try:
+        start = {name: torch.from_numpy(array) for name, array in load_file(folder / START).items()}
+        with torch.no_grad():  # load_state_dict would want the counters too, and of some models a version
+            for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+                if name in start:
+                    tensor.copy_(start[name])
+    except (OSError, RuntimeError, SafetensorError) as error:
+        raise BadTrace(f"{folder}: its starting weights do not load: {' '.join(str(error).split())[:300]}") from error
+
+
 def _numpy(tensor: torch.Tensor) -> np.ndarray:
     array: np.ndarray = tensor.detach().cpu().contiguous().numpy()
     return array
@@ -249,12 +276,14 @@ class PairStep(TrainStep):
         modules = dict(model.named_modules())
         here |= {id(module): modules[name] for name, module in taken.model.named_modules()}
         self.step = copy.deepcopy(taken.step, here) if taken.step is not None and is_object(taken.step) else taken.step
-        for name in taken.copies:  # each precision has its own, of the starting weights
-            held, state = getattr(self.step, name), model.state_dict()
+        for held in (here[id(one)] for one in taken.copies):  # each precision has its own, of the starting weights
+            state = model.state_dict()
             if isinstance(held, nn.Module):
-                held.to(next(model.parameters())).load_state_dict(state)
-            else:
+                held.to(next(model.parameters())).load_state_dict({key: state[key] for key in held.state_dict()})
+            elif isinstance(held, dict):
                 held.update({key: state[key].clone() for key in held})
+            else:
+                held[:] = [state[key].clone() for key in _named(model, held)]
         if taken.optimizer is not None:
             self.optimizer = self._made(taken.optimizer, here)
             self._take_over(dict(taken.model.named_parameters()))

@@ -129,8 +129,9 @@ def given(returned: Any, kind: type, where: str, optimizers: tuple[type, ...] = 
 
 
 def is_object(step: Any) -> bool:
-    """Whether a step is an object that holds its model and optimizer, and not a function that is given them."""
-    return not inspect.isroutine(step)
+    """Whether a step is an object that holds its model and optimizer, or a method of one, as a trainer's `train_step`,
+    and not a function that is given them."""
+    return not inspect.isroutine(step) or (inspect.ismethod(step) and not inspect.isclass(step.__self__))
 
 
 LIBRARIES = {"torch", "mindspore", "numpy", *sys.stdlib_module_names}
@@ -142,9 +143,11 @@ def is_users(one: Any) -> bool:
 
 
 def held_by(step: Any) -> list[Any]:
-    """A step that is an object and everything that it holds, the nearest first: its attributes, the elements of lists,
-    tuples and dicts, and what objects of the user's own classes hold in turn. Empty for a function and for None."""
+    """A step that is an object, or whose method it is, and everything that it holds, the nearest first: its attributes,
+    the elements of lists, tuples and dicts, and what objects of the user's own classes hold in turn. Empty for a
+    function and for None."""
     found: list[Any] = []
+    step = step.__self__ if inspect.ismethod(step) else step
     waiting = [step] if step is not None and is_object(step) else []
     seen: set[int] = set()
     while waiting:
@@ -233,8 +236,10 @@ def checked(found: Any, kind: type, side: str) -> StepOutput:
     if isinstance(found, kind):
         found = {"loss": found}
     if not isinstance(found, dict):
+        several = isinstance(found, (tuple, list)) and found and isinstance(found[0], kind)
+        which = "; where its first is the loss, return that alone or as {'loss': …}" if several else ""
         raise BadInput(
-            f"the {side} step returns {type(found).__name__}: expected the loss, or a dict with {few(KEYS, 9)}"
+            f"the {side} step returns {type(found).__name__}: expected the loss, or a dict with {few(KEYS, 9)}{which}"
         )
     unknown = next((key for key in found if key not in KEYS), None)
     if unknown is not None:

@@ -9,8 +9,6 @@ import traceback
 from collections.abc import Callable, Iterable, Sequence
 
 import torch
-from safetensors import SafetensorError
-from safetensors.numpy import load_file
 from torch import nn
 
 from ...errors import BadTrace
@@ -21,6 +19,7 @@ from ..align import torch_user_model
 from ..align.alignment import Alignment, Lack, Unlike, read_alignment
 from ..align.unlike import without_consequences
 from ..align.user_model import Paired
+from ..compare import SIDES
 from ..job import ParityJob
 from ..result import Cause, ModuleVerdict
 from ..run import CAUSES, read_failed, write_causes
@@ -47,13 +46,17 @@ EXPLAINERS: dict[str, tuple[Explainer, ...]] = {
 def main(options: ParityJob) -> None:
     """Ask every explainer, and write what they say."""
     progress("looking for causes")
-    findings, modules = read_failed(options.folder)
+    failed = read_failed(options.folder)
+    findings, modules = failed.findings, failed.modules
     model, paired = load_model(options)
     left: list[Unlike] = []
     if paired is not None and paired.alignment.unlike:  # which the report has explained
         findings = [finding for finding in findings if finding.unlike is None]
         left = adapt(model, paired.alignment, Trace(options.folder / MINDSPORE))
     context = Context(options, findings, modules, model, paired)
+    if failed.sides != SIDES:  # neither is a port of the other: what computes otherwise is named, and no more
+        write_causes(options.folder / CAUSES, torch_modules.of_another(context, failed.sides[1]))
+        return
     causes = compared_draws.causes(findings)
     for stage, explainers in EXPLAINERS.items():
         if stage != "update" or options.continue_from is None:  # a continued run's optimizers start anew
@@ -101,20 +104,16 @@ def load_model(options: ParityJob) -> tuple[nn.Module, Paired | None]:
     """
     given = torch_user_model.build(options)
     model: nn.Module = given.model
+    if options.pair is not None or (options.folder / START).exists():  # of another recording of a zoo's model
+        torch_user_model.load_start(model, options.folder)
+        return model, None if options.pair is None else Paired(given, read_alignment(options))
     try:
-        if options.pair is None:
-            model.load_state_dict(torch.load(options.folder / WEIGHTS, map_location="cpu", weights_only=True))
-            return model, None
-        start = {name: torch.from_numpy(array) for name, array in load_file(options.folder / START).items()}
-        with torch.no_grad():  # load_state_dict would want the counters too, and of some models a version
-            for name, tensor in (*model.named_parameters(), *model.named_buffers()):
-                if name in start:
-                    tensor.copy_(start[name])
-    except (OSError, RuntimeError, SafetensorError) as error:
+        model.load_state_dict(torch.load(options.folder / WEIGHTS, map_location="cpu", weights_only=True))
+    except (OSError, RuntimeError) as error:
         raise BadTrace(
             f"{options.folder}: its starting weights do not load: {' '.join(str(error).split())[:300]}"
         ) from error
-    return model, Paired(given, read_alignment(options))
+    return model, None
 
 
 def adapt(model: nn.Module, alignment: Alignment, mindspore: Trace) -> list[Unlike]:

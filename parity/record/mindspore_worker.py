@@ -225,6 +225,9 @@ def main(options: ParityJob) -> None:
             needed if options.chooses_containers else None,
         )
         (folder / containers.RAN).touch()
+        for run in range(1, len(MOVED) + 1) if options.noise else ():
+            with side.moving(run):
+                replay(folder, net, held, about(options), options.narrowing, sample=options.sample, moves=run)
 
 
 def data_batches(recipe: Recipe, steps: int) -> list[Batch]:

@@ -28,7 +28,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from ..trace import SIDES_STAGE, Part, Trace
-from .kinks import EVENLY, KINKS, POOLED, is_function
+from .kinks import EVENLY, KINKS, POOLED, function_name, is_function
 
 # Share of the tensor's root mean square below which a choice is rounding's. Rounding was measured at 1e-6 to 1e-5 of
 # it in ResNets of all depths; what differs by more than this is left alone, and shows in the forward stage.
@@ -286,6 +286,10 @@ class KinkSides:
             return None
         return _gathered(values, torch.where(undecided, theirs, ours), axes)
 
+    def has(self, name: str) -> bool:
+        """Whether choices of this module were recorded."""
+        return name in self.names
+
     @cached_property
     def names(self) -> set[str]:
         """The names that choices were recorded under."""
@@ -295,6 +299,11 @@ class KinkSides:
     def functions(self) -> list[_Recorded]:
         """The choices of functions, in the order in which they were recorded."""
         return [_Recorded(name, call, kept) for (name, call), kept in self.choices.items() if is_function(name)]
+
+    @property
+    def has_functions(self) -> bool:
+        """Whether choices of functions were recorded."""
+        return bool(self.functions)
 
     def _near(self, path: str) -> Iterator[_Recorded]:
         """The choices of functions that were called in the module at `path`, then around it, then inside of it: the
@@ -348,6 +357,58 @@ class KinkSides:
         self.matched += moved
         self.differing += int(flipped.sum()) - moved
         return undecided if moved else None
+
+
+class OwnSides(KinkSides):
+    """Keeps in `choices` what a model chooses itself, for another run to take; nothing is moved."""
+
+    has_functions = True
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+    def has(self, name: str) -> bool:
+        """True: every module's are kept."""
+        return True
+
+    def relu_input(self, name: str, values: torch.Tensor, kinks: Kinks = KINKS["ReLU"], slope: Any = None) -> None:
+        """Which elements are above each kink."""
+        self._keep(name, _packed(*(_above(values, kink) for kink in kinks)))
+
+    def pool_output(self, name: str, pool: nn.Module, values: torch.Tensor, output: torch.Tensor) -> None:
+        """The input, from which the choice follows."""
+        self._keep(name, _array(values))
+
+    def function_input(self, path: str, values: torch.Tensor, kinks: Kinks) -> None:
+        """As of a ReLU, of a function that has no name."""
+        if kinks:
+            self._keep(function_name(path, "pointwise"), _packed(*(_above(values, kink) for kink in kinks)))
+
+    def larger(self, path: str, one: torch.Tensor, other: torch.Tensor, output: torch.Tensor) -> None:
+        """Which elements of the first are above the second's."""
+        self._keep(function_name(path, "maximum"), _packed(torch.gt(*torch.broadcast_tensors(one, other))))
+
+    def function_pool(self, path: str, values: torch.Tensor, *_: Any) -> None:
+        """As of a max-pool."""
+        self._keep(function_name(path, "maxpool"), _array(values))
+
+    def reduced(self, path: str, values: torch.Tensor, *how: Any) -> None:
+        """The same of a maximum along axes; the last of `how` says whether equal ones share the gradient."""
+        self._keep(function_name(path, f"max{EVENLY}" if how[-1] else "max"), _array(values))
+
+    def _keep(self, name: str, made: np.ndarray) -> None:
+        call = self._calls.get(name, 0)
+        self._calls[name] = call + 1
+        self.choices[name, call] = made
+
+
+def _packed(*above: torch.Tensor) -> np.ndarray:
+    return np.packbits(torch.stack(above).detach().cpu().numpy())
+
+
+def _array(values: torch.Tensor) -> np.ndarray:
+    found: np.ndarray = values.detach().cpu().contiguous().numpy()
+    return found
 
 
 def _as(kept: np.ndarray, like: torch.Tensor) -> torch.Tensor:
@@ -422,15 +483,15 @@ def taking(sides: KinkSides, model: nn.Module) -> Iterator[None]:
     with ExitStack() as undo:
         for name, module in model.named_modules():
             kind = type(module).__name__
-            own = kind in (*KINKS, *POOLED) and name in sides.names
+            own = kind in (*KINKS, *POOLED) and sides.has(name)
             if own and kind in KINKS:
                 undo.callback(module.register_forward_pre_hook(before_relu(name, KINKS[kind])).remove)
             elif own:
                 undo.callback(module.register_forward_hook(after_pool(name)).remove)
-            if sides.functions:
+            if sides.has_functions:
                 undo.callback(module.register_forward_pre_hook(functions.entering(None if own else name)).remove)
                 undo.callback(module.register_forward_hook(functions.leaving, always_call=True).remove)
-        if sides.functions:
+        if sides.has_functions:
             undo.enter_context(functions)
         yield
 

@@ -10,8 +10,8 @@ import gc
 import re
 import sys
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import partial
 from importlib import metadata
@@ -35,25 +35,31 @@ from ...workers.messages import State
 from ...workers.worker import progress, ready, run, wait_for
 from .. import compared_draws, containers
 from ..align.alignment import Lack, read_alignment
-from ..align.torch_user_model import begin, build, replay_loss, tensors, write_start
+from ..align.torch_user_model import begin, build, load_start, replay_loss, tensors, write_start
 from ..align.user_model import Paired
 from ..job import ParityJob, as_arrays, recipe_of
-from ..replay.torch_replay import record_step, replay
+from ..replay.module_calls import BOTH_WAYS, FORWARD, NOT_ASKED, Outcome, Recording
+from ..replay.module_calls import FILE as RECORDING
+from ..replay.module_calls import FOLDER as REPLAY
+from ..replay.torch_replay import Alone, record_step, replay
 from ..run_folder import (
+    CHOICES,
     FINE_TUNED,
     IMPORT,
     LAST_REPLAY,
     MINDSPORE,
     MINDSPORE_REPLAY,
     SCOPE,
+    START,
     TORCH32,
     TORCH64,
     WEIGHTS,
     matched,
 )
-from ..trace import REDUCED_GRADIENTS, Part, Trace, TraceWriter
+from ..trace import REDUCED_GRADIENTS, SIDES_STAGE, Part, Trace, TraceWriter
 from . import batches
 from .batches import Batch, Images, Inputs, read_inputs, targets, write_inputs
+from .randomness import Draws
 from .recorder import (
     StepStarts,
     add_initial_values,
@@ -68,8 +74,9 @@ from .recorder import (
     record_steps,
 )
 from .torch_device import described, device
-from .torch_kinks import KinkSides
+from .torch_kinks import KinkSides, OwnSides
 from .torch_precision import precisions, shortening, try_layouts
+from .torch_randomness import fixed
 from .torch_runner import TorchSide, continued_from
 
 
@@ -169,7 +176,7 @@ def main(options: ParityJob) -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(max(1, threads // 2))  # MindSpore is at work too, and threads that wait for a core spin
     model, inputs, paired = record_start_of(options)
-    if options.replays:
+    if options.replays and not (options.folder / REPLAY / RECORDING).exists():
         record_calls(options, model, inputs, paired)
     if not options.alone and options.narrowing.takes_steps:
         release_memory()
@@ -177,7 +184,9 @@ def main(options: ParityJob) -> None:
         wait_for(options.folder / MINDSPORE / "trace.json")
     torch.set_num_threads(threads)
     record_matched(options, model, inputs, paired)
-    if options.replays and not options.alone:
+    if options.replays and options.alone:
+        record_itself(options, model)
+    elif options.replays and not options.alone:
         record_replayed(options, model)
 
 
@@ -217,13 +226,68 @@ def record_replayed(options: ParityJob, model: nn.Module) -> None:
     )
 
 
+def record_itself(options: ParityJob, model: nn.Module) -> None:
+    """Run every module alone in each precision, by what this half chose itself at kinks, or the one that it started
+    from: another half of torch's is judged by it. Containers run alone where their parts cannot judge them."""
+    folder, place = options.folder, device(options.torch_device)
+    recording = Recording.open(folder / REPLAY)
+    if not (folder / CHOICES / "trace.json").exists():
+        record_choices(options, Alone(recording, model, torch.float32, place))
+    replay(
+        folder,
+        model,
+        lambda: shortening(precisions(model, place), options.precision),
+        partial(about, options.recipe),
+        options.sample,
+        by=CHOICES,
+    )
+
+
+def record_choices(options: ParityJob, runner: Alone) -> None:
+    """Leave what modules of this half run alone, and what they choose at kinks there; it stands where MindSpore's
+    replay stands for torch's half of a pair."""
+    progress("torch: what every module alone chooses where rounding decides")
+    recording = runner.recording
+    outcome = Outcome(cells={path: path for path in recording.modules})
+    calls = recording.calls.values()
+    outcome.left_out = {call.label: NOT_ASKED for call in calls if not options.narrowing.module(call.path)}
+    inner = {call.label: recording.handed_on(call, ()) for call in calls if not call.strays}
+    for call in calls:
+        if any(outcome.asked(one.label, call.label) for one in inner.get(call.label, ())):
+            differentiates = any(gradient is not None for gradient in call.gradients)
+            outcome.wired[call.label] = BOTH_WAYS if differentiates else FORWARD
+    if not options.thorough:
+        alone = containers.around(recording, containers.unjudged(recording, outcome))
+        outcome.by_parts = [label for label in recording.made_by if label not in {*alone, *outcome.left_out}]
+    head = {**about(options.recipe, runner.dtype, runner.device), **outcome.head()}
+    writer = TraceWriter(options.folder / CHOICES, head, None)
+
+    def keep(part: Part, run: Callable[..., object]) -> None:
+        draws.restart()
+        sides = OwnSides()
+        with suppress(Exception):  # what cannot run is said of each precision
+            run(sides=sides)
+        for (name, number), made in sides.choices.items():
+            writer.add(SIDES_STAGE, part, name, made, number, whole=True)
+        writer.flush(SIDES_STAGE, part)
+
+    with fixed(runner.model, Draws(1)) as draws:
+        for call in calls:
+            if call.label not in (*outcome.left_out, *outcome.by_parts):
+                keep(Part.of_call(call.path, call.number), partial(runner.run, replace(call, gradients=())))
+            if call.label in outcome.wired:
+                wired = partial(runner.wired, call, inner[call.label], keep=lambda *_: None, backward=True)
+                keep(Part.of_wiring(call.path, call.number), wired)
+    writer.close()
+
+
 def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | None]:
     """Leave the starting weights and the inputs in the folder, and a trace for each precision of what one side can do
     alone."""
     recipe, folder = options.step_recipe, options.folder
     progress("torch: model and data")
     paired = None
-    again = (folder / WEIGHTS).exists()  # of another recording of torch's, whose start this one has
+    again = any((folder / name).exists() for name in (WEIGHTS, START))  # of another recording of torch's, its start
     if options.pair is None:
         inputs = read_inputs(folder, recipe) if again else own_inputs(options)
         torch.manual_seed(recipe.seed)
@@ -231,13 +295,16 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
         if not again:
             write_inputs(folder, inputs)
     else:
-        given, inputs = begin(options, lambda recipe: fed(recipe, data_batches(recipe, options.steps)))
+        own = read_inputs if again else lambda _, recipe: fed(recipe, data_batches(recipe, options.steps))
+        given, inputs = begin(options, partial(own, folder))
         model, recipe = given.model, recipe_of(options, inputs.classes)
     narrowing = options.narrowing
     named = recipe.model.name if options.pair is None else options.pair.torch
     narrowing.check((name for name, _ in model.named_modules()), named)  # of a recipe's own model it was known before
     fresh: list[str] = []
-    if again:
+    if again and options.pair is not None:
+        load_start(model, folder)
+    elif again:
         load_checkpoint(model, folder / WEIGHTS)
     elif recipe.model.checkpoint:
         fresh = load_checkpoint(model, recipe.model.checkpoint, recipe.model.fresh)

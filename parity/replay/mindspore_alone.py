@@ -24,6 +24,7 @@ from ...training.models.outputs import flat
 from ..align.model_structure import Shape, regrouped
 from ..record.kinks import BY_INPUT, KINKED, POOLED, choice
 from ..record.mindspore_kinks import function_choices
+from ..record.mindspore_runner import moved
 from ..record.randomness import given_upstream
 from .mindspore_packed import gives_packed, in_torchs_form, packed, packed_arguments, torchs_inputs, torchs_steps
 from .module_calls import Call, CannotRun, Computed, Recording, Stored, Wired, label, rebuilt, relative, tensor_name
@@ -47,7 +48,8 @@ class Alone:
 
     cells: torch path -> Cell, for the modules that have one; held: its parameters under torch's names, whose values
     now are the start; layers: Cell path -> the Cell, and the torch path and number of each of its calls in one pass,
-    None for a call that has no counterpart.
+    None for a call that has no counterpart. moves: the run of Monte Carlo arithmetic that this is, whose inputs are
+    moved in their last places; 0: none.
     """
 
     def __init__(
@@ -56,8 +58,10 @@ class Alone:
         cells: Mapping[str, nn.Cell],
         held: Sequence[Canonical],
         layers: Mapping[str, Layer],
+        moves: int = 0,
     ) -> None:
         self.recording = recording
+        self.moves = moves
         self.cells = cells
         self.layers = layers
         # torch path -> the shapes of what its Cell gets and gives in the net's own pass
@@ -189,6 +193,7 @@ class Alone:
     def tensor(self, stored: Stored) -> Tensor:
         """A recorded tensor in the dtype that MindSpore has for it."""
         array = self.recording.array(stored)
+        array = moved(array, self.moves) if self.moves else array
         return Tensor(array.astype(INTEGER.get(stored.dtype, array.dtype)))
 
     def arguments(self, construct: Callable[..., Any], call: Call, given: Mapping[str, Tensor]) -> tuple[Any, Any]:

@@ -23,7 +23,7 @@ from ..align.model_structure import made_at, runs_at, statement
 from ..options import WHOLE, Narrowing
 from ..record.mindspore_randomness import fixed
 from ..record.randomness import Draws
-from ..run_folder import MINDSPORE_REPLAY
+from ..run_folder import MINDSPORE_REPLAY, MOVED, replayed
 from ..trace import ALONE, SIDES_STAGE, WIRING, Part, TraceWriter
 from .mindspore_alone import Alone, Chain, Given, Layer, arguments, as_array, replaced
 from .module_calls import (
@@ -132,8 +132,10 @@ def replay(
     alignment: Alignment = IDENTITY,
     sample: int | None = None,
     needed: Callable[[], Container[str]] | None = None,
+    moves: int = 0,
 ) -> None:
-    """Record the mindspore-replay trace in `folder`, which has torch's recording.
+    """Record the mindspore-replay trace in `folder`, which has torch's recording; or of one of the runs of Monte Carlo
+    arithmetic (`moves`, from 1), which `net` is in, the trace of that.
 
     net: at the starting weights; `held` are its parameters under torch's names. narrowing: which modules are to run,
     and whether their wiring is looked at; all that they give is recorded, for causes are found by it. alignment: which
@@ -149,11 +151,12 @@ def replay(
     cells, said = _cells(net, names, recording, alignment)
     outcome = Outcome(cells=said)
     outcome.made = made_of(net, {path: cell for path, cell in cells.items() if path in names}, names)
-    runner = Alone(recording, cells, held, _layers(net, cells, recording, alignment))
+    runner = Alone(recording, cells, held, _layers(net, cells, recording, alignment), moves)
     with fixed(net, Draws(1), torch_paths):
         outcome.unwired = _called_otherwise(runner)
     runner.restore()
-    writer = TraceWriter(folder / MINDSPORE_REPLAY, about, sample)
+    name = replayed(MOVED[moves - 1]) if moves else MINDSPORE_REPLAY
+    writer = TraceWriter(folder / name, about, sample)
     calls = list(recording.calls.values())
     for call in calls:
         if not narrowing.module(call.path):

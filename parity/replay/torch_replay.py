@@ -519,8 +519,10 @@ def replay(
     about: About,
     sample: int | None = None,
     needed: Callable[[], Collection[str]] | None = None,
+    by: str = MINDSPORE_REPLAY,
 ) -> None:
-    """Record the torch-*-replay traces in `folder`, which has the recording and MindSpore's replay.
+    """Record the torch-*-replay traces in `folder`, which has the recording and MindSpore's replay, or in its place
+    torch's own choices (`by`).
 
     model: float32 at the starting weights; copied. precisions: hands them out, as often as it is called. needed: once
     all else is recorded, waits for the containers that ran alone in MindSpore too, and gives their labels; None: those
@@ -531,7 +533,7 @@ def replay(
     writers: dict[str, TraceWriter] = {}
 
     def run(calls: Iterable[Call], *, wires: bool) -> None:
-        mindspore = Trace(folder / MINDSPORE_REPLAY)
+        mindspore = Trace(folder / by)
         theirs = Outcome.of(mindspore)
         for name, dtype, variant, device in precisions():
             progress(f"{name}: every module alone")
@@ -559,7 +561,7 @@ def replay(
 
 def _run_alone(runner: Alone, call: Call, mindspore: Trace, theirs: Outcome, writer: TraceWriter) -> None:
     """Record one call by itself, where MindSpore's side has it too, or what torch raised."""
-    if call.label in theirs.left_out:
+    if call.label in theirs.left_out or call.label in theirs.by_parts:
         return
     try:
         found = runner.run(call, KinkSides.of(mindspore, Part.of_call(call.path, call.number)))
@@ -584,4 +586,7 @@ def _wire(runner: Alone, call: Call, mindspore: Trace, theirs: Outcome, writer: 
 
     sides = KinkSides.of(mindspore, Part.of_wiring(call.path, call.number))
     inner = runner.recording.handed_on(call, theirs.unwired)
-    runner.wired(call, inner, sides, keep, backward=ways == BOTH_WAYS)
+    try:
+        runner.wired(call, inner, sides, keep, backward=ways == BOTH_WAYS)
+    except Exception as error:  # of another version, which calls its modules otherwise; what lacks is a finding
+        writer.about[FAILED].setdefault(call.label, one_line(error))

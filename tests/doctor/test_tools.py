@@ -92,12 +92,12 @@ def test_a_machine_without_ascend_is_told_nothing_of_it(machine: Machine, instal
 @pytest.mark.parametrize(
     ("cann", "driver", "mindspore", "state", "words", "command"),
     [
-        ("9.0.0", "25.5.2", "2.10.0", OK, "MindSpore 2.10.0 takes it", ""),
+        ("9.0.0", "25.5.2", "2.10.0", OK, "MindSpore 2.10.0 takes it, as read on 2026-11-25", ""),
         ("8.5.0", None, "2.7.2", OK, "driver not found; MindSpore 2.7.2 takes it", ""),
         ("8.3.RC1", "24.0", "2.8.0", OK, "takes it", ""),  # with which drivers is not known
         ("8.3.RC1", "25.3", "2.7.2", WARNING, "CANN 8.3.RC1", "'mindspore==2.10.*'"),
         ("8.1.RC1", "25.0.rc1.1", "2.10.0", WARNING, "takes CANN 8.2, 8.3, 8.5, 9.0, 9.1", ""),
-        ("9.1.0", "25.0.rc1", "2.10.0", WARNING, "is documented with the drivers 25.2,", ""),
+        ("9.1.0", "25.0.rc1", "2.10.0", WARNING, "26.1 (read on 2026-11-25): install one of these", ""),
         (None, "25.5.0", "2.10.0", WARNING, "CANN not found", ""),
         ("9.1.0", None, "2.11.0", OK, "CANN 9.1.0, driver not found", ""),  # a MindSpore that nobody knows
     ],

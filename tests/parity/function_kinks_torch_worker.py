@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from msmigrate.parity.record.torch_kinks import KinkSides, taking
+from msmigrate.parity.record.torch_kinks import KinkSides, OwnSides, taking
 from torch import nn
 
 
@@ -46,13 +46,24 @@ def as_many_numbers() -> dict[str, Any]:
     return {"grad": grad.tolist(), "matched": sides.matched}
 
 
+def inputs() -> torch.Tensor:
+    """Many elements that are equal but for rounding, many at 0 and 0.5."""
+    generator = torch.Generator().manual_seed(0)
+    x = (torch.rand(2, 4, 6, 6, generator=generator) * 4).round() / 4 - 0.5
+    return x + 1e-6 * torch.randn(x.shape, generator=generator)
+
+
+def of_torch(function: Callable[[torch.Tensor], torch.Tensor]) -> dict[tuple[str, int], Any]:
+    """What another run of torch's keeps of its own choices."""
+    sides, x = OwnSides(), torch.from_numpy(other(inputs())).requires_grad_()
+    with taking(sides, net := nn.Sequential(Block(function))):
+        assert torch.equal(net(x), function(x))
+    return {key: lambda _, made=made: made for key, made in sides.choices.items()}
+
+
 def taken(function: Callable[[torch.Tensor], torch.Tensor], records: dict[tuple[str, int], Any]) -> list[float]:
     """The gradient by a net's input, when the other run has chosen as the records say."""
-    generator = torch.Generator().manual_seed(0)
-    # many elements that are equal but for rounding, many at 0 and 0.5
-    x = (torch.rand(2, 4, 6, 6, generator=generator) * 4).round() / 4 - 0.5
-    x += 1e-6 * torch.randn(x.shape, generator=generator)
-    x.requires_grad_()
+    x = inputs().requires_grad_()
     with taking(
         KinkSides({key: make(x.detach()) for key, make in records.items()}), net := nn.Sequential(Block(function))
     ):
@@ -129,6 +140,7 @@ def functions() -> dict[str, dict[str, bool]]:
             ("0.f()", 0): make,
         }
         found[name] = {"theirs": taken(function, records) == expected, "before": taken(function, {}) == expected}
+        found[name]["torch's"] = taken(function, of_torch(function)) == expected
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from msmigrate.parity.record.kinks import KINKS, choice
-from msmigrate.parity.record.torch_kinks import TOLERANCE, KinkSides, taking
+from msmigrate.parity.record.torch_kinks import TOLERANCE, KinkSides, OwnSides, taking
 from torch import nn
 
 
@@ -38,6 +38,7 @@ def other_kinks_case(dtype: torch.dtype, module: nn.Module) -> dict[str, Any]:
     net = nn.Sequential(module)
     with taking(sides, net):
         out = net(x * 1.0)
+    own = np.packbits(np.stack([theirs.detach().numpy() > kink for kink in kinks]))  # with no half of both gradients
     (grad,) = torch.autograd.grad(out.sum(), x)
     (expected,) = torch.autograd.grad(module(theirs * 1.0).sum(), theirs)
     (plain,) = torch.autograd.grad(module(x * 1.0).sum(), x)
@@ -46,7 +47,16 @@ def other_kinks_case(dtype: torch.dtype, module: nn.Module) -> dict[str, Any]:
         "turned": (grad - plain).abs()[:-1].min().item(),
         "away": (out.detach() - module(x * 1.0)).abs().max().item(),
         "matched": sides.matched,
+        "of torch's": own_choices(net, theirs * 1.0) == {("0", 0): own.tobytes()},
     }
+
+
+def own_choices(net: nn.Module, x: torch.Tensor) -> dict[tuple[str, int], bytes]:
+    """What torch keeps of its own."""
+    sides = OwnSides()
+    with taking(sides, net):
+        net(x)
+    return {key: made.tobytes() for key, made in sides.choices.items()}
 
 
 def leaky_at_zero_case(dtype: torch.dtype) -> dict[str, Any]:

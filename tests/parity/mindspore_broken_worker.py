@@ -1,6 +1,7 @@
-"""MindSpore's recorder with one fault: mindspore_broken_worker.py FAULT JOB.json."""
+"""MindSpore's recorder with faults: mindspore_broken_worker.py FAULT[,FAULT] JOB.json."""
 
 import sys
+from contextlib import ExitStack
 
 from msmigrate.workers import mindspore_environment
 
@@ -12,5 +13,7 @@ from msmigrate.parity.record import mindspore_worker  # noqa: E402
 from msmigrate.workers.worker import run  # noqa: E402
 
 if __name__ == "__main__":
-    with broken(sys.argv.pop(1)):
+    with ExitStack() as faults:
+        for name in sys.argv.pop(1).split(","):
+            faults.enter_context(broken(name))
         run(mindspore_worker.main, ParityJob.read)

@@ -82,6 +82,10 @@ def test_every_function_takes_what_the_other_took_whatever_it_is_called_there(to
     assert not [name for name, each in seen.items() if each["before"]]  # without it, each had another gradient
 
 
+def test_every_function_takes_what_another_run_of_torch_took(torch: dict[str, Any]) -> None:
+    assert not [name for name, each in torch["functions"].items() if not each["torch's"]]
+
+
 KEPT = {
     "MaxPool": ["ops.max_pool2d", "nn.MaxPool2d", "nn.MaxPool2d padded", "nn.MaxPool1d", "nn.MaxPool3d"],
     "Max": ["ops.max", "mint.max", "mint.max by keyword", "tensor.max", "tensor.max along an axis"],

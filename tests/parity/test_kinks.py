@@ -42,6 +42,7 @@ def test_every_layer_takes_the_other_side_of_each_of_its_kinks(facts: Facts, kin
     assert seen["turned"] > 0.1  # each of them had another gradient before
     assert seen["as theirs"] < 1e-5
     assert seen["away"] < 5e-6
+    assert seen["of torch's"]
 
 
 def test_what_is_kept_of_a_choice() -> None:

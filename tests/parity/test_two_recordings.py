@@ -12,13 +12,16 @@ import numpy as np
 import pytest
 from msmigrate.parity.graph_mode import MARK
 from msmigrate.parity.job import ParityJob
+from msmigrate.parity.replay.module_calls import FOLDER as REPLAY
+from msmigrate.parity.replay.module_calls import Outcome
 from msmigrate.parity.result import Report
-from msmigrate.parity.run_folder import MINDSPORE, RUN
+from msmigrate.parity.run_folder import MINDSPORE, MINDSPORE_REPLAY, RUN, TORCH32, replayed
 from msmigrate.parity.run_folder import RECIPE as RECIPE_COPY
+from msmigrate.parity.trace import Trace
 from msmigrate.parity.verdict import Verdict
 from msmigrate.reports.html.parity_page import write_html
 from msmigrate.training.recipe import reader as recipes
-from msmigrate.workflows.compare import _joined, compare_folders
+from msmigrate.workflows.compare import NO_START, _headed, _joined, compare, compare_folders
 from msmigrate.workflows.record import record_side
 
 pytestmark = pytest.mark.full
@@ -26,10 +29,14 @@ HERE = Path(__file__).parent
 RECIPE = HERE / "tiny.yaml"
 FAULTS = json.loads((HERE / "cases.json").read_text())["faults"]
 BROKEN = FAULTS["bn_eps"]["tensor"]
+TWO = ("layer1.0.bn2.eps=0.001", "layer3.0.bn1.momentum=0.2")
 OTHERWISE = {
     "A3": (sys.executable, str(HERE / "otherwise_torch_worker.py")),
+    "A4": (sys.executable, str(HERE / "otherwise_torch_worker.py"), *TWO),
+    "A5": (sys.executable, str(HERE / "made_up_device.py"), "coarse"),
     "B3": (sys.executable, str(HERE / "mindspore_broken_worker.py"), "bn_eps"),
     "B4": (sys.executable, str(HERE / "mindspore_broken_worker.py"), "bn_momentum"),
+    "B5": (sys.executable, str(HERE / "mindspore_broken_worker.py"), "maxpool_same,bn_eps,residual_forgotten"),
 }
 
 
@@ -39,11 +46,11 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     otherwise."""
     root = tmp_path_factory.mktemp("recorded")
     job = ParityJob(recipes.load(RECIPE), root, steps=2)
-    found = {name: root / name for name in ("A", "A2", "A3", "B", "B2", "B3", "B4")}
+    found = {name: root / name for name in ("A", "A2", "A3", "A4", "A5", "B", "B2", "B3", "B4", "B5")}
     for name, folder in found.items():
         framework = "torch" if name[0] == "A" else "mindspore"
         workers = {f"{framework}_worker": OTHERWISE[name]} if name in OTHERWISE else {}
-        own = {"mode": "graph", "noise": True} if name == "B" else {}
+        own = {"B": {"mode": "graph", "noise": True}, "A5": {"device": "npu"}}.get(name, {})
         record_side(framework, RECIPE, replace(job, folder=folder, **own), found.get("A" * (name != "A")), **workers)
     return found
 
@@ -68,6 +75,59 @@ def test_a_batch_norm_that_computes_otherwise_is_found(
 ) -> None:
     first = judged(recorded, one, other).first_divergence
     assert first is not None and (first.stage, first.name) == ("forward", name)
+
+
+def at_fault(found: Report) -> list[str]:
+    return [module.name for module in found.modules if module.own]
+
+
+@pytest.mark.parametrize(("one", "other"), [("A", "A2"), ("A2", "A"), ("B", "B2")])
+def test_the_modules_of_the_same_recorded_twice_agree_alone(one: str, other: str, recorded: dict[str, Path]) -> None:
+    found = judged(recorded, one, other)
+    assert found.parity and at_fault(found) == [], found.first_divergence
+    assert {module.verdict for module in found.modules} == {Verdict.PASS} and len(found.modules) > 50
+
+
+@pytest.mark.parametrize(("one", "other"), [("A", "A4"), ("A4", "A")])
+def test_two_layers_of_another_torch_are_each_found_in_one_run(one: str, other: str, recorded: dict[str, Path]) -> None:
+    assert at_fault(judged(recorded, one, other)) == ["layer1.0.bn2", "layer3.0.bn1"]
+
+
+@pytest.mark.parametrize(("one", "other", "own"), [("B", "B5", True), ("B", "B5", False), ("B5", "B", False)])
+def test_three_faults_of_another_mindspore_are_each_found_in_one_run(
+    one: str, other: str, own: bool, recorded: dict[str, Path]
+) -> None:
+    found = judged(recorded, one, other, own)
+    assert at_fault(found) == ["maxpool", "layer2.0.bn2", "layer3.0"]
+    failed = {module.name for module in found.modules if module.verdict is Verdict.FAIL}
+    assert failed == {"", "maxpool", "layer2", "layer2.0", "layer2.0.bn2", "layer3", "layer3.0"}
+
+
+def test_what_the_layers_of_another_torch_compute_is_said(recorded: dict[str, Path]) -> None:
+    causes = compare(recorded["A"], recorded["A4"]).report.causes
+    assert [(cause.place, cause.hypothesis, cause.fault) for cause in causes] == [
+        ("layer1.0.bn2", "eps=0.001", None),
+        ("layer3.0.bn1", "momentum=0.2", None),
+    ]
+    assert causes[0].fix == "eps of layer1.0.bn2 is 0.001 there and 1e-05 here"
+    assert not [cause for cause in causes if "MindSpore" in f"{cause.text} {cause.fix} {cause.evidence}"]
+
+
+def test_products_in_a_shorter_format_are_named_in_each_layer(recorded: dict[str, Path]) -> None:
+    found = compare(recorded["A"], recorded["A5"]).report
+    layers = {module.name for module in found.modules if module.kind in ("Conv2d", "Linear")}
+    assert {cause.place for cause in found.causes} == {*at_fault(found)} == layers
+    assert {cause.hypothesis for cause in found.causes} == {"float16 (or TF32, which rounds alike)"}
+
+
+def test_what_the_cells_of_another_mindspore_compute_is_said_where_torch_s_half_is_at_hand(
+    recorded: dict[str, Path],
+) -> None:
+    found = compare(recorded["B"], recorded["B5"], start=recorded["A"]).report
+    assert [cause.place for cause in found.causes] == ["maxpool", "layer2.0.bn2", "layer3.0"]
+    assert "pad_mode='same'" in found.causes[0].text and "`out += identity`" in found.causes[2].text
+    found = compare(recorded["B"], recorded["B5"]).report
+    assert found.causes == [] and NO_START in found.notes
 
 
 def test_two_of_mindspore_agree_by_the_noise_of_the_first(recorded: dict[str, Path]) -> None:
@@ -96,7 +156,13 @@ def test_mindspore_s_own_noise_explains_what_another_implementation_rounds(
     run = json.loads((recorded["B2"] / RUN).read_text())
     (tmp_path / RUN).write_text(json.dumps({**run, "traces": [MINDSPORE]}))
     _joined(recorded["A"], tmp_path / MINDSPORE)
+    head = Outcome.of(Trace(recorded["B2"] / MINDSPORE_REPLAY)).head()
+    _headed(Trace(recorded["A"] / replayed(TORCH32)), tmp_path / MINDSPORE_REPLAY, head)
+    (tmp_path / REPLAY).symlink_to(recorded["B2"] / REPLAY)
     found = compare_folders(recorded["B"], tmp_path)
+    alone = [finding for finding in found.findings if finding.part.alone]
+    assert len(alone) > 300 and {finding.verdict for finding in alone} == {Verdict.PASS}
+    assert 0.2 < float(np.median([finding.ratio for finding in alone if finding.ratio])) < 1.5
     # its labels and choices at kinks are not recorded as MindSpore's
     judged = {stage: [f for f in found.findings if f.stage == stage] for stage in ("forward", "loss", "gradients")}
     for stage in ("forward", "loss"):

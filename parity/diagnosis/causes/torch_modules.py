@@ -55,7 +55,7 @@ from ..torch_subjects import (
     mutated,
     shapes_with,
 )
-from .torch_precision import shorter
+from .torch_precision import FORMATS, as_far, format_of, shorter
 
 MUTATIONS = {**LAYER_MUTATIONS, **FORMULA_MUTATIONS}
 ESTIMATE = "estimate"
@@ -149,24 +149,86 @@ def explained(
 
     values: whether a container's own forward may be at fault in what it computes, or in the gradients alone.
     """
-    if (before := subject.outcome([])) is None:
+    found = _searched(subject, verdict.kind, found_before, values)
+    if found is None:
         return [], ()
-    hypotheses = candidates(subject, verdict.kind, values)
+    if not found.chain and (one := overflowing(subject, verdict) or shorter(subject, verdict, found.before)):
+        return [one], ()
+    return describe(subject, verdict, found), found.chain if found.reproduces else ()
+
+
+def _searched(
+    subject: ModuleSubject, kind: str, found_before: list[ModuleHypothesis], values: bool
+) -> ModuleTrial | None:
+    """The hypotheses under which a subject comes nearest, as `explained` has them; None where torch does not run it, or
+    nothing fails and nothing known brings it nearer."""
+    if (before := subject.outcome([])) is None:
+        return None
+    hypotheses = candidates(subject, kind, values)
     if not before.failing:
-        slight = _slight(subject, hypotheses, before)  # what judges a module alone is sharper than what explains it
-        return (describe(subject, verdict, slight), slight.chain) if slight else ([], ())
+        return _slight(subject, hypotheses, before)  # what judges a module alone is sharper than what explains it
     until = time.monotonic() + LONGEST
     alike = clearly_nearer(subject, Trial((), before, before), found_before, until)
     found = next((trial for trial in alike if trial.reproduces), None) or search(
         lambda trial: clearly_nearer(subject, trial, hypotheses, until), before, BEAM
     )
     if not found.reproduces:
-        found = _estimated(subject, verdict.kind, found, hypotheses) or found
+        found = _estimated(subject, kind, found, hypotheses) or found
     if found.reproduces:
         found_before += [each for each in found.chain if each not in found_before]
-    elif not found.chain and (one := overflowing(subject, verdict) or shorter(subject, verdict, before)):
-        return [one], ()
-    return describe(subject, verdict, found), found.chain if found.reproduces else ()
+    return found
+
+
+def of_another(context: Context, other: str) -> list[Cause]:
+    """What each module at fault of another recording of one framework, which is called `other`, computes otherwise than
+    the recipe's model in torch; of those for which a hypothesis gives all its tensors."""
+    faulty = sorted((m for m in context.modules if m.verdict is Verdict.FAIL and m.own), key=lambda m: m.order)
+    replay = ReplayTraces(context)
+    causes: list[Cause] = []
+    found_before: dict[str, list[ModuleHypothesis]] = {}
+    for i, module in enumerate(faulty, 1):
+        progress(f"causes: {module.name or 'the model'} ({i} of {len(faulty)})", done=i - 1, total=len(faulty))
+        container = replay.container(module.name)
+        for subject in (container, replay.alone(module.name)):
+            values = container is None or subject is container
+            before = found_before.setdefault(module.kind, [])
+            found = None if subject is None else _searched(subject, module.kind, before, values)
+            if subject is None or found is None:
+                continue
+            if found.reproduces:
+                causes += [_otherwise(subject, module, other, found, each) for each in found.chain]
+                break
+            if not found.chain and (short := format_of(subject, found.before)):
+                causes.append(_in_format(module, other, found.before, *short))
+                break
+    return causes
+
+
+def _in_format(verdict: ModuleVerdict, other: str, before: Outcome, name: str, factor: float) -> Cause:
+    what = FORMATS[name]
+    text = f"{_named(verdict)} of {other} computes its products in {what}, not in float32"
+    evidence, worst = as_far(before, name, factor), _finite(before.worst)
+    return Cause("forward", verdict.name, None, text, "", evidence, factor, worst, None, verdict.kind, what)
+
+
+def _otherwise(
+    subject: ModuleSubject, verdict: ModuleVerdict, other: str, found: ModuleTrial, each: ModuleHypothesis
+) -> Cause:
+    own, wrong = (arguments_of(module) for module in (subject.module, mutated(copied(subject.module), [each.change])))
+    names = [name for name in each.change.arguments if name in own]
+    text = f"{_named(verdict)} of {other} computes as with {each.change.what}"
+    text += f"; the recipe's model has {', '.join(f'{name}={own[name]!r}' for name in names)}" if names else ""
+    differing, where = [name for name in names if wrong.get(name) != own[name]], verdict.name or "the model itself"
+    fix = "; ".join(f"{name} of {where} is {wrong.get(name)!r} there and {own[name]!r} here" for name in differing)
+    worst, chain = found.outcome.worst, " and ".join(one.text for one in found.chain)
+    evidence = (
+        f"torch's {class_of(subject.module)} {subject.how}, with {chain}: all {len(found.outcome.ratios)} tensors at "
+        f"{times(worst)} of the noise or less (as it is: {_ratio(found.before)})"
+    )
+    numbers = _finite(worst), _finite(found.before.worst)
+    return Cause(
+        _stage(subject, found.before), verdict.name, None, text, fix, evidence, *numbers, None, verdict.kind, each.text
+    )
 
 
 def candidates(subject: ModuleSubject, kind: str, values: bool = True) -> list[ModuleHypothesis]:

@@ -153,6 +153,26 @@ def _outputs(context: Context, recipe: Recipe, dtype: torch.dtype) -> dict[Key, 
 
 def shorter(subject: ModuleSubject, verdict: ModuleVerdict, before: Outcome) -> Cause | None:
     """The cause of a module whose failing tensors are all as far off as products of a shorter format are, or None."""
+    found = format_of(subject, before)
+    if found is None:
+        return None
+    name, factor = found
+    where = verdict.name or "the model itself"
+    text = f"{verdict.kind} {where} computes its products in {FORMATS[name]}, not in float32"
+    fix = f"{in_code(cell_of(verdict))}: {table.faults()[FAULT].fix}"
+    return Cause("forward", verdict.name, FAULT, text, fix, as_far(before, name, factor), None, before.worst)
+
+
+def as_far(before: Outcome, name: str, factor: float) -> str:
+    """How it was found that products are of this format, for a cause."""
+    return (
+        f"{len(before.failing)} tensors are as far from float64 as torch's are with operands in {name}, to a factor of "
+        f"{factor:.2g}"
+    )
+
+
+def format_of(subject: ModuleSubject, before: Outcome) -> tuple[str, float] | None:
+    """The shorter format in whose products all failing tensors are as far off as these, and to what factor; or None."""
     try:
         exact = subject.computed([], torch.float64)
         found = {}
@@ -162,16 +182,7 @@ def shorter(subject: ModuleSubject, verdict: ModuleVerdict, before: Outcome) -> 
     except CannotRun:
         return None
     name = min(found, key=found.__getitem__)
-    if found[name] > NEAR:
-        return None
-    where = verdict.name or "the model itself"
-    text = f"{verdict.kind} {where} computes its products in {FORMATS[name]}, not in float32"
-    evidence = (
-        f"{len(before.failing)} tensors are as far from float64 as torch's are with operands in {name}, to a factor of "
-        f"{found[name]:.2g}"
-    )
-    fix = f"{in_code(cell_of(verdict))}: {table.faults()[FAULT].fix}"
-    return Cause("forward", verdict.name, FAULT, text, fix, evidence, None, before.worst)
+    return (name, found[name]) if found[name] <= NEAR else None
 
 
 def _unlike(subject: ModuleSubject, before: Outcome, exact: Tensors, short: Tensors) -> float:

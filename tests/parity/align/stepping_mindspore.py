@@ -191,3 +191,39 @@ class Cut(nn.Cell):
 def cut(parts: int = 2, by: str = "norm", each: bool = True) -> Any:
     model = net()
     return {"model": model, "step": Cut(model, parts, by, each)}
+
+
+class Averaging:
+    """A trainer that is no Cell, whose step is a method, with the averages in a Cell of their own."""
+
+    def __init__(self, model: nn.Cell, decay: float) -> None:
+        self.opt = nn.SGD(model.trainable_params(), 0.01)
+        self.average = Average(list(model.get_parameters()), decay)
+
+        def forward(images: Tensor, labels: Tensor) -> Tensor:
+            return ops.cross_entropy(model(images), labels)
+
+        self.value_and_grad = ms.value_and_grad(forward, None, self.opt.parameters)
+
+    def train_step(self, images: Tensor, labels: Tensor) -> Any:
+        loss, grads = self.value_and_grad(images, labels)
+        self.opt(grads)
+        self.average()
+        return loss
+
+
+class Average(nn.Cell):
+    def __init__(self, weights: list[Parameter], decay: float) -> None:
+        super().__init__()
+        self.weights, self.decay = weights, decay
+        self.held = [Parameter(p.value().copy(), name=f"average.{p.name}", requires_grad=False) for p in weights]
+
+    def construct(self) -> None:
+        for average, weight in zip(self.held, self.weights, strict=True):
+            ops.assign(average, average * self.decay + weight * (1 - self.decay))
+
+
+def averaging(decay: float = 0.9) -> Any:
+    conv = nn.Conv2d(3, 6, 3, stride=2, pad_mode="pad", padding=1, has_bias=True)
+    model = nn.SequentialCell(conv, nn.BatchNorm2d(6), nn.Flatten(), nn.Dense(6 * 8 * 8, 5))
+    return {"model": model, "step": Averaging(model, decay).train_step}

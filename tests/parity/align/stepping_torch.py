@@ -3,6 +3,7 @@ or not."""
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
@@ -95,3 +96,59 @@ def cut(parts: int = 2, clip: str = "norm", each: bool = True) -> Any:
         return losses
 
     return {"model": model, "optimizer": optimizer, "step": step}
+
+
+class Averages(nn.Module):
+    """A copy of a whole model in a module of its own, as timm and most scripts keep a moving average."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.module = copy.deepcopy(model)
+
+
+class Averaging:
+    """A trainer whose step is a method, with the averages in one of the forms that people keep them in."""
+
+    def __init__(self, model: nn.Module, form: str) -> None:
+        self.net, self.form = model, form
+        self.opt = torch.optim.SGD(model.parameters(), lr=0.01)
+        state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        self.kept: Any = {
+            "module": lambda: Averages(model),
+            "torch's": lambda: torch.optim.swa_utils.AveragedModel(model),
+            "dict": lambda: {"shadow": state},
+            "list": lambda: [p.detach().clone() for p in model.parameters()],
+            "object": lambda: Kept(state),
+        }[form]()
+
+    def averages(self) -> dict[str, torch.Tensor]:
+        if self.form in ("module", "torch's"):
+            return dict(self.kept.module.state_dict())
+        if self.form == "list":
+            return dict(zip((name for name, _ in self.net.named_parameters()), self.kept, strict=True))
+        return dict(self.kept.state if self.form == "object" else self.kept["shadow"])
+
+    def train_step(self, images: torch.Tensor, labels: torch.Tensor) -> Any:
+        loss = F.cross_entropy(self.net(images), labels)
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+        now = self.net.state_dict()
+        for name, average in self.averages().items():
+            if average.is_floating_point():
+                average.lerp_(now[name], 0.1)
+        return {"loss": loss.detach(), "ema": self.averages()}
+
+
+class Kept:
+    def __init__(self, state: dict[str, torch.Tensor]) -> None:
+        self.state = state
+
+
+def normed() -> nn.Module:
+    return nn.Sequential(nn.Conv2d(3, 6, 3, stride=2, padding=1), nn.BatchNorm2d(6), nn.Flatten(), nn.Linear(384, 5))
+
+
+def averaging(form: str = "module") -> Any:
+    model = normed()
+    return {"model": model, "step": Averaging(model, form).train_step}

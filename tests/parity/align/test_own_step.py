@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import subprocess
 import sys
@@ -284,6 +285,39 @@ def test_a_batch_that_one_step_alone_cuts_into_micro_batches_is_compared_but_for
     assert said in found.notes
 
 
+@pytest.mark.parametrize("form", ["module", "torch's", "dict", "list", "object"])
+def test_an_average_begins_at_the_starting_weights_in_whatever_it_is_kept(form: str) -> None:
+    """A copied model inside of another module kept the weights that it was made with: a right step was red."""
+    import torch
+    from msmigrate.parity.align import torch_user_model
+
+    pair = Pair(f"{HERE}/stepping_torch.py:averaging({form!r})", f"{HERE}/stepping_mindspore.py:averaging")
+    recipe = recipes.load(EXAMPLE / "recipe.yaml")
+    taken = torch_user_model.build(ParityJob(recipe, EXAMPLE, pair=pair))
+    assert taken.step is not None and len(taken.copies) == 1
+    model = copy.deepcopy(taken.model).double()
+    with torch.no_grad():
+        for tensor in model.state_dict().values():
+            tensor += 1
+    step = torch_user_model.PairStep(recipe, model, taken)
+    state = model.state_dict()
+    averages = step.step.__self__.averages()
+    assert averages and all(torch.equal(average, state[name]) for name, average in averages.items())
+    assert not any(average.data_ptr() == state[name].data_ptr() for name, average in averages.items())
+    found = step(torch.ones(2, 3, 16, 16, dtype=torch.float64), torch.tensor([0, 1]))
+    assert step.step.__self__.net is model and bool(found.loss > 0)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("form", ["module", "dict"])
+def test_a_trainer_s_method_with_averages_of_every_weight_agrees(form: str, tmp_path: Path) -> None:
+    found = stepped(tmp_path / "right", f"averaging({form!r})", "averaging", 2)
+    assert found.parity, [(f.place, f.why) for f in found.findings if f.verdict is Verdict.FAIL]
+    assert any("ema" in f.part for f in found.findings)
+    wrong = stepped(tmp_path / "wrong", f"averaging({form!r})", "averaging(decay=0.99)", 2)
+    assert [cause.fault for cause in wrong.causes] == ["ema-argument"]
+
+
 @pytest.mark.full
 def test_a_reducer_that_is_never_called_is_told(tmp_path: Path) -> None:
     found = stepped(tmp_path, "loop(clip='norm')", "flagged('norm', before=True, calls=False)", 1)
@@ -368,5 +402,7 @@ def test_an_optimizer_may_be_one_or_make_one_and_a_trainer_holds_its_own() -> No
     assert found.parts == ["optimizer", "step"] and not takes_optimizer(held)
     with pytest.raises(BadInput, match="an optimizer that its step does not take"):
         given({"model": net, "optimizer": print, "step": held}, Net, "f", (Optimizer,))
+    method = given({"model": net, "step": held.__call__}, Net, "f", (Optimizer,))  # a trainer's method is one, too
+    assert method.optimizer is held.optimizer and method.parts == ["optimizer", "step"]
     with pytest.raises(BadInput, match="the step takes 2 arguments"):
         takes_optimizer(lambda images, labels: None)

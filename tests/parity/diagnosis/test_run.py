@@ -63,8 +63,9 @@ def test_what_failed_goes_out_and_causes_come_back(tmp_path: Path) -> None:
     assert [cause.stage for cause in causes] == ["forward", "update"]  # in the order of the answer, which ranks them
     assert causes[0] == Cause(**{**asdict(CAUSE), "before": 900.0})
     assert heard[0] == ("torch", Progress("causes: bn1")) and len(heard) == 2
-    findings, modules = read_failed(tmp_path / "run")
-    assert [f.name for f in findings] == ["bn1", "loss"] and modules == [MODULE]
+    failed = read_failed(tmp_path / "run")
+    assert [f.name for f in failed.findings] == ["bn1", "loss"] and failed.modules == [MODULE]
+    findings = failed.findings
     assert findings[0].ratio is None and findings[0].shape == (2, 3)  # JSON has no infinity
 
 

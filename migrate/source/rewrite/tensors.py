@@ -33,8 +33,8 @@ from ..observe.observations import (
     replacing,
 )
 from ..source_files import literal
-from .context import Context, ObservedArgument, Program, Stage, Unwritable, handles, row_of
-from .row_calls import argument_of, arguments_of, fill_template, is_method, write_call
+from .context import Context, ObservedArgument, Program, Stage, Unwritable, fill_template, handles, row_of
+from .row_calls import argument_of, arguments_of, is_method, write_call
 
 PREFIX = "torch.Tensor."
 LIMITS = {"torch.finfo", "torch.iinfo"}  # what numbers a dtype can hold

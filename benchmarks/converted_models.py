@@ -10,7 +10,8 @@
 
 One model at a time, in a process of its own with a time limit. What is known of each is appended to --out (JSON lines),
 and models that stand there are not run again, unless --again; the sources and reports stay in the folder of that name.
-With --no-proof they are written, their weights loaded, and run once each way beside torch's.
+With --no-proof they are written, their weights loaded, and run as they are beside torch's, in both modes and with a
+gradient (the column "as it is"); without it those are run again.
 Inputs are small where a net allows it. Prints markdown; s, CPU s and MB are of tracing and writing beyond the imports,
 on inputs of the usual size, and run s of everything. Needs timm; mindcv where its hand-written sources are to be
 counted (pip install --no-deps mindcv).
@@ -53,7 +54,7 @@ SMALL = {
 }
 BATCHES = {"torchvision:mvit_*": 1, "torchvision:s3d": 2}  # where --batch would take more than 20 GB
 STAGES = ("weights", "init", "eval", "train", "loss", "gradients", "update", "replay", "graph")
-HEAD = ("model", "lines", "classes", "mindcv lines", "classes", *STAGES, "s", "CPU s", "MB", "run s")
+HEAD = ("model", "lines", "classes", "mindcv lines", "classes", "as it is", *STAGES, "s", "CPU s", "MB", "run s")
 
 
 def main() -> None:
@@ -75,7 +76,8 @@ def main() -> None:
     patterns = [pattern for pattern in given.models or ALL if pattern not in lists]
     models = [*listed, *wanted(patterns, known if given.table else None)]
     for number, model in enumerate(models, 1):
-        if given.table or (model in known and not given.again):
+        proven = model in known and (given.no_proof or not known[model].get("no_proof"))
+        if given.table or (proven and not given.again):
             continue
         print(f"{number}/{len(models)} {model}", file=sys.stderr, flush=True)
         known[model] = one(model, listed.get(model), given)
@@ -128,6 +130,7 @@ def one(model: str, small: list[str] | None, given: argparse.Namespace) -> dict[
     code, out, said = _run(command, given.limit)
     seconds = round(time.monotonic() - began)
     found: dict[str, Any] = {"model": model, "spec": spec, "shape": shape, "code": code, "seconds": seconds}
+    found["no_proof"] = given.no_proof
     try:
         found |= json.loads(out.splitlines()[-1])
         found["model"] = model
@@ -180,6 +183,7 @@ def table(found: list[dict[str, Any]]) -> str:
     lines += ["", f"{len(found)} models; written whole {whole}; " + ", ".join(f"{s} {n}" for s, n in good.items())]
     for one in found:
         problems = [f"{p['file'].rpartition('/')[2]}:{p['line']}: {p['text']}" for p in _problems(one)]
+        problems += [f"{t['what']}: {t['why']}" for t in one.get("tried", ()) if t["verdict"] in ("refused", "differs")]
         said = [*problems[:3], *one.get("stopped", [])[:1]]
         lines += [f"* {one['model']}: {'; '.join(said)}"] if said else []
     return "\n".join(lines)
@@ -195,7 +199,9 @@ def _row(one: dict[str, Any]) -> list[str]:
     size = [str(source.get("lines", "")), str(source.get("classes", "")), *(map(str, theirs) if theirs else ("", ""))]
     if _problems(one):
         size[0] += f" ({len(_problems(one))} missing)"
-    cells = [_cell(one, stage) for stage in STAGES]
+    tried = {t["what"]: t["verdict"] for t in one.get("tried", ())}
+    same = {"same": "✓", "differs": "✗", "refused": "✗"}.get(tried.get("as it is", ""), "–")
+    cells = [same, *(_cell(one, stage) for stage in STAGES)]
     last = [str(cost.get(key, "")) for key in ("seconds", "cpu", "megabytes")] + [str(one["seconds"])]
     name = one["model"].removeprefix("torchvision:").rpartition("_transformers.py:")[2]
     return [name, *size, *cells, *last]

@@ -5,10 +5,13 @@
     python benchmarks/converted_models.py --models 'torchvision.segmentation:*' --models 'torchvision.video:*'
     python benchmarks/converted_models.py --models 'torchvision.detection:*'     # their backbones
     python benchmarks/converted_models.py --models 'transformers:*'              # small editions; needs transformers
+    python benchmarks/converted_models.py --models benchmarks/timm_models.yaml   # one of each of timm's files
     python benchmarks/converted_models.py --models 'timm:resnet*' --table        # of what is there, run nothing
 
 One model at a time, in a process of its own with a time limit. What is known of each is appended to --out (JSON lines),
 and models that stand there are not run again, unless --again; the sources and reports stay in the folder of that name.
+With --no-proof they are written, their weights loaded, and run as they are beside torch's, in both modes and with a
+gradient (the column "as it is"); without it those are run again.
 Inputs are small where a net allows it. Prints markdown; s, CPU s and MB are of tracing and writing beyond the imports,
 on inputs of the usual size, and run s of everything. Needs timm; mindcv where its hand-written sources are to be
 counted (pip install --no-deps mindcv).
@@ -28,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import handwritten
+import yaml
 
 TORCH = Path(__file__).with_name("converted_models_torch.py")
 CHECKOUT = Path(__file__).parent.parent
@@ -50,28 +54,33 @@ SMALL = {
 }
 BATCHES = {"torchvision:mvit_*": 1, "torchvision:s3d": 2}  # where --batch would take more than 20 GB
 STAGES = ("weights", "init", "eval", "train", "loss", "gradients", "update", "replay", "graph")
-HEAD = ("model", "lines", "classes", "mindcv lines", "classes", *STAGES, "s", "CPU s", "MB", "run s")
+HEAD = ("model", "lines", "classes", "mindcv lines", "classes", "as it is", *STAGES, "s", "CPU s", "MB", "run s")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", action="append", metavar="GLOB", help="torchvision:GLOB, timm:GLOB, …")
+    parser.add_argument("--models", action="append", metavar="GLOB", help="torchvision:GLOB, timm:GLOB, … or a list")
     parser.add_argument("--out", type=Path, default=Path("converted_models.jsonl"))
     parser.add_argument("--again", action="store_true", help="run models that stand in --out again, too")
     parser.add_argument("--table", action="store_true", help="print the table of what stands in --out, and run nothing")
     parser.add_argument("--limit", type=float, default=1800, metavar="SECONDS", help="for one model")
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--steps", type=int, default=2)
+    parser.add_argument("--no-proof", action="store_true")
     parser.add_argument("--no-replay", action="store_true")
     parser.add_argument("--no-graph", action="store_true")
     given = parser.parse_args()
     known = read(given.out)
-    models = wanted(given.models or ALL, known if given.table else None)
+    lists = [pattern for pattern in given.models or ALL if pattern.endswith(".yaml")]
+    listed = {model: small for file in lists for model, small in yaml.safe_load(Path(file).read_text()).items()}
+    patterns = [pattern for pattern in given.models or ALL if pattern not in lists]
+    models = [*listed, *wanted(patterns, known if given.table else None)]
     for number, model in enumerate(models, 1):
-        if given.table or (model in known and not given.again):
+        proven = model in known and (given.no_proof or not known[model].get("no_proof"))
+        if given.table or (proven and not given.again):
             continue
         print(f"{number}/{len(models)} {model}", file=sys.stderr, flush=True)
-        known[model] = one(model, given)
+        known[model] = one(model, listed.get(model), given)
         with given.out.open("a", encoding="utf-8") as file:
             file.write(json.dumps(known[model]) + "\n")
     print(table([known[model] for model in models if model in known]))
@@ -100,9 +109,9 @@ def wanted(patterns: list[str] | tuple[str, ...], known: dict[str, Any] | None) 
     return [model for model in found if known is None or model in known]
 
 
-def one(model: str, given: argparse.Namespace) -> dict[str, Any]:
-    """Convert and prove one model."""
-    made, shape = next(small for pattern, small in SMALL.items() if fnmatch(model, pattern))
+def one(model: str, small: list[str] | None, given: argparse.Namespace) -> dict[str, Any]:
+    """Convert and prove one model; small: the arguments that it is made with, and the image."""
+    made, shape = small or next(small for pattern, small in SMALL.items() if fnmatch(model, pattern))
     spec, shapes = f"{model}{made}", [shape] if shape else []
     batch = next((few for pattern, few in BATCHES.items() if fnmatch(model, pattern)), given.batch)
     folder = given.out.with_suffix("").absolute()
@@ -115,11 +124,13 @@ def one(model: str, given: argparse.Namespace) -> dict[str, Any]:
     report.unlink(missing_ok=True)
     began = time.monotonic()
     command = [sys.executable, "-m", "msmigrate", "convert-model", spec, *shapes, "-o", str(file), "--force", "--json"]
-    command += ["--parity-report", str(report), f"--batch={batch}", f"--steps={given.steps}"]
-    command += ["--no-replay"] * given.no_replay + ["--mode=graph"] * (not given.no_graph)
+    proof = ["--parity-report", str(report), f"--batch={batch}", f"--steps={given.steps}"]
+    proof += ["--no-replay"] * given.no_replay + ["--mode=graph"] * (not given.no_graph)
+    command += ["--no-proof"] if given.no_proof else proof
     code, out, said = _run(command, given.limit)
     seconds = round(time.monotonic() - began)
     found: dict[str, Any] = {"model": model, "spec": spec, "shape": shape, "code": code, "seconds": seconds}
+    found["no_proof"] = given.no_proof
     try:
         found |= json.loads(out.splitlines()[-1])
         found["model"] = model
@@ -129,8 +140,9 @@ def one(model: str, given: argparse.Namespace) -> dict[str, Any]:
         findings = json.loads(report.read_text(encoding="utf-8"))["findings"]
         found["stages"] = {stage: judged(findings, stage) for stage in STAGES[1:]}
     file.with_suffix(".ckpt").unlink(missing_ok=True)  # of all models they would be tens of GB
-    _, out, _ = _run([sys.executable, str(TORCH), "cost", model if made else spec], given.limit)
-    found["cost"] = json.loads(out.splitlines()[-1]) if out.strip() else {}
+    if small is None:
+        _, out, _ = _run([sys.executable, str(TORCH), "cost", model if made else spec], given.limit)
+        found["cost"] = json.loads(out.splitlines()[-1]) if out.strip() else {}
     return found
 
 
@@ -171,6 +183,7 @@ def table(found: list[dict[str, Any]]) -> str:
     lines += ["", f"{len(found)} models; written whole {whole}; " + ", ".join(f"{s} {n}" for s, n in good.items())]
     for one in found:
         problems = [f"{p['file'].rpartition('/')[2]}:{p['line']}: {p['text']}" for p in _problems(one)]
+        problems += [f"{t['what']}: {t['why']}" for t in one.get("tried", ()) if t["verdict"] in ("refused", "differs")]
         said = [*problems[:3], *one.get("stopped", [])[:1]]
         lines += [f"* {one['model']}: {'; '.join(said)}"] if said else []
     return "\n".join(lines)
@@ -186,7 +199,9 @@ def _row(one: dict[str, Any]) -> list[str]:
     size = [str(source.get("lines", "")), str(source.get("classes", "")), *(map(str, theirs) if theirs else ("", ""))]
     if _problems(one):
         size[0] += f" ({len(_problems(one))} missing)"
-    cells = [_cell(one, stage) for stage in STAGES]
+    tried = {t["what"]: t["verdict"] for t in one.get("tried", ())}
+    same = {"same": "✓", "differs": "✗", "refused": "✗"}.get(tried.get("as it is", ""), "–")
+    cells = [same, *(_cell(one, stage) for stage in STAGES)]
     last = [str(cost.get(key, "")) for key in ("seconds", "cpu", "megabytes")] + [str(one["seconds"])]
     name = one["model"].removeprefix("torchvision:").rpartition("_transformers.py:")[2]
     return [name, *size, *cells, *last]

@@ -163,7 +163,7 @@ def _pool_padding(value: Any, args: Mapping[str, Any]) -> tuple[str, Any]:
     plain = (
         not any(spread(value, 2))
         and not args["ceil_mode"]
-        and spread(args.get("dilation", 1), 2) == (1, 1)
+        and args.get("dilation", 1) == 1  # of (1, 1) MindSpore says that it is none but with "pad"
         and args.get("count_include_pad", True)
         and args.get("divisor_override") is None
         and not args.get("return_indices", False)

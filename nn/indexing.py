@@ -16,11 +16,14 @@ from mindspore.common.initializer import Normal, initializer
 def getitem(a: Tensor, b: Any) -> Tensor:
     """a[b] for an index of numbers, slices, None and Ellipsis, one or several in a tuple.
 
-    A slice with a step is taken value by value: the gradient of MindSpore's own crashes from rank 4 on. A tensor as an
-    index stands alone: a[b] as it is, or ops.index_select.
+    A slice with a step is taken value by value: the gradient of MindSpore's own crashes from rank 4 on. So does that of
+    an empty one, which has none. A tensor as an index stands alone: a[b] as it is, or ops.index_select.
     """
+    plan = _index_plan(b, a.shape)
+    if plan is None:
+        return ops.stop_gradient(a[b])
     x = a
-    for axis, places, count in _index_plan(b, a.shape):
+    for axis, places, count in plan:
         if count == -2:
             x = ops.unsqueeze(x, axis)
         elif count == -1:
@@ -34,7 +37,8 @@ def getitem(a: Tensor, b: Any) -> Tensor:
 
 @ops.constexpr
 def _index_plan(index: Any, shape: Sequence[int]) -> Any:
-    """The steps (axis, places, count) of an index; count -2: a new axis, -1: one place, 0: several, else a range."""
+    """The steps (axis, places, count) of an index; count -2: a new axis, -1: one place, 0: several, else a range. None
+    where a slice is empty."""
     items = list(index) if isinstance(index, (tuple, list)) else [index]
     named = sum(1 for item in items if item is not None and item is not Ellipsis)
     if not any(item is Ellipsis for item in items):
@@ -49,6 +53,8 @@ def _index_plan(index: Any, shape: Sequence[int]) -> Any:
             axis += 1
         elif isinstance(item, slice):
             places = tuple(range(*item.indices(shape[place])))
+            if not places:
+                return None
             if len(places) < shape[place]:
                 near = places == tuple(range(places[0], places[0] + len(places)))
                 plan.append((axis, places, len(places) if near else 0))

@@ -37,14 +37,15 @@ class PartialLayerNorm(nn.Cell):
         bias: bool = True,
     ) -> None:
         super().__init__()
-        self.shape = tuple(normalized_shape)
+        self.normalized_shape = tuple(normalized_shape)
         self.epsilon = epsilon
-        self.gamma = Parameter(ops.ones(self.shape), name="gamma") if elementwise_affine else None
-        self.beta = Parameter(ops.zeros(self.shape), name="beta") if elementwise_affine and bias else None
+        shape = self.normalized_shape
+        self.gamma = Parameter(ops.ones(shape), name="gamma") if elementwise_affine else None
+        self.beta = Parameter(ops.zeros(shape), name="beta") if elementwise_affine and bias else None
 
     def construct(self, input: Tensor) -> Tensor:
         """input: (..., *normalized_shape)."""
-        return layer_norm(input, self.shape, self.gamma, self.beta, self.epsilon)
+        return layer_norm(input, self.normalized_shape, self.gamma, self.beta, self.epsilon)
 
 
 class LocalResponseNorm(nn.Cell):
@@ -175,21 +176,26 @@ def rms_norm(
 
 def batch_norm(
     input: Tensor,
-    running_mean: Tensor,
-    running_var: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     training: bool = False,
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalized by the running statistics, or in training by the batch's own.
-
-    The running statistics are not moved, as torch does in training: nn.BatchNorm2d keeps them.
-    """
-    if training:
-        return _normalized(input, (0, *range(2, input.ndim)), None, None, weight, bias, eps)
-    return _normalized(input, (), running_mean, running_var, weight, bias, eps)
+    """Normalized by the running statistics, or in training by the batch's own, which then move the running ones."""
+    if not training:
+        return _normalized(input, (), running_mean, running_var, weight, bias, eps)
+    axes = (0, *range(2, input.ndim))
+    if running_mean is not None and running_var is not None:
+        values = ops.stop_gradient(input)
+        mean = ops.mean(values, axes, True)
+        count = input.size // input.shape[1]
+        variance = ops.mean((values - mean) * (values - mean), axes) * (count / (count - 1))
+        ops.assign(running_mean, running_mean * (1 - momentum) + mean.reshape(-1) * momentum)
+        ops.assign(running_var, running_var * (1 - momentum) + variance * momentum)
+    return _normalized(input, axes, None, None, weight, bias, eps)
 
 
 def instance_norm(

@@ -93,6 +93,8 @@ class FileBuilder(Program):
                     for callee in callees_of(inner):
                         plain = callee.removeprefix("partial ").removeprefix("module ")
                         waiting += [plain, f"{plain}.__init__", f"{plain}.forward"]
+                        if callee.startswith("object "):
+                            waiting += [f"{base}.__call__" for base in self.facts.bases(callee.removeprefix("object "))]
                 elif isinstance(inner, (ast.Name, ast.Attribute)):  # handed on, as in self.apply(self._init)
                     kinds = kinds_of(inner)
                     functions = (kind for kind in kinds if isinstance(kind, CallableKind) and kind.what == "function")
@@ -137,12 +139,35 @@ class FileBuilder(Program):
         if origin.key not in self.definitions:
             node = self._computed(origin)
             seen = self._as_seen(origin) if node is origin.node else None
-            made = seen or self._attribute(origin.file, node)
+            made = seen or self._entered(origin, self._attribute(origin.file, node))
             for inner in ast.walk(made):
                 if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store) and inner.id == origin.name:
                     inner.id = self.called(origin.key)
             self.definitions.setdefault(origin.key, made)
         return self.called(origin.key)
+
+    def _entered(self, origin: Constant, made: ast.stmt) -> ast.stmt:
+        """A dictionary of classes with those, too, that were entered later, `register_block("mobile", MobileBlock)`."""
+        module = next((name for name, file in self.modules.items() if file == origin.file), "")
+        value = getattr(made, "value", None)
+        old = origin.node.value
+        if isinstance(old, ast.Dict) and isinstance(value, ast.Dict):
+            there = {key.value for key in old.keys if isinstance(key, ast.Constant)}
+        elif isinstance(old, ast.Call) and ast.unparse(old.func) == "dict" and isinstance(value, ast.Call):
+            there = {word.arg for word in old.keywords}
+        else:
+            return made
+        for key, name in self.facts.registers.get(module, {}).get(origin.name, {}).items():
+            if key in there or name not in self.translated or self.unseen(name):
+                continue
+            self.define(name)
+            entry = ast.Name(self.called(name), ast.Load())
+            if isinstance(value, ast.Dict):
+                value.keys.append(ast.Constant(key))
+                value.values.append(entry)
+            else:
+                value.keywords.append(ast.keyword(key, entry))
+        return made
 
     def _computed(self, origin: Constant) -> ast.Assign | ast.AnnAssign:
         """The statement, with the value that it gave where it asks more than its own file: the command line's words."""
@@ -246,6 +271,9 @@ class FileBuilder(Program):
             elif not is_dropped(statement):
                 body.append(self._attribute(file, statement))
         del self.definitions[qualified]
+        if qualified in self.other_bases:
+            old, new = map(self.name, self.other_bases[qualified])
+            bases = [new if ast.unparse(base) == ast.unparse(old) else base for base in bases]
         if self.derives(qualified, "torch.nn.Sequential") and "nn.SequentialCell" in map(ast.unparse, bases):
             keep_cell_list(body)
         if adds:

@@ -130,6 +130,9 @@ class ModelFunction:
         names = self.definitions.parameters(name)
         words = [ast.keyword(key, self.expression(item, key)) for key, item in kwargs.items()]
         given = [self.expression(item, names[at] if at < len(names) else "") for at, item in enumerate(args)]
+        if name == "torch.nn.Sequential":  # MindSpore's takes no plain dictionary
+            ordered = self.definitions.imported_name("collections", "OrderedDict")
+            given = [ast.Call(ordered, [item], []) if isinstance(item, ast.Dict) else item for item in given]
         found = ast.Call(self._called(name), given, words)
         set_receivers(found, [inner if name == "functools.partial" else name])
         return found

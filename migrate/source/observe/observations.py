@@ -473,6 +473,7 @@ class Observations:
         self.names: dict[str, dict[str, str]] = report.get("names", {})  # of modules: what they import of other modules
         constants = report.get("constants_of", {}).items()
         self.constants: dict[str, dict[str, Any]] = {k: {n: from_json(v) for n, v in at.items()} for k, at in constants}
+        self.registers: dict[str, dict[str, dict[str, str]]] = report.get("registers", {})  # classes that were entered
         self.root = from_json(report["root"])  # how the model is made
         self.taken_out: bool = report.get("taken_out", False)  # whether modules stood in another one before
         self.records: dict[str, Record] = {k: from_json(v) for k, v in report.get("records", {}).items()}

@@ -160,7 +160,9 @@ class ConstructionLog:
             for one in () if self.running else (*args, *kwargs.values()):
                 self._note_settings(one)
             began, before = next(self.count), (self.drawings, len(self.begun))
+            given = (args, kwargs) if self.running else (as_given(args), as_given(kwargs))
             found = function(*args, **kwargs)
+            args, kwargs = given  # what is called may take out of its lists and dictionaries
             note_drawn(self, function, args, kwargs, found, began, before)
             if is_apply(function):
                 return found
@@ -301,6 +303,16 @@ class ConstructionLog:
         made = {key: self.made(value) for key, value in kept.items()}
         return {key: to_json(value) for key, value in made.items() if not _unknown(value)}
 
+    def registers(self, module: str) -> dict[str, dict[str, str]]:
+        """The dictionaries of a file's top that hold classes and functions, which any file may have entered there."""
+        held = {key: value for key, value in vars(sys.modules[module]).items() if isinstance(value, dict) and value}
+        kinds = (type, types.FunctionType, types.BuiltinFunctionType)
+        return {
+            name: {key: self.names.name(item) for key, item in found.items()}
+            for name, found in held.items()
+            if all(isinstance(key, str) and isinstance(item, kinds) for key, item in found.items())
+        }
+
     def classes(self, model: torch.nn.Module) -> dict[str, list[str]]:
         """Every module's path -> its class and the bases of that."""
         modules = model.named_modules(remove_duplicate=False)
@@ -329,6 +341,13 @@ class ConstructionLog:
             "zoo": {number: [*map(to_json, made)] for number, made in self.zoo.items()},
             "calls": {number: list(names) for number, names in self.called.items()},
         }
+
+
+def as_given(value: Any) -> Any:
+    """Lists, tuples and dictionaries as they are now, with the same things in them."""
+    if type(value) in (list, tuple):
+        return type(value)(map(as_given, value))
+    return {key: as_given(item) for key, item in value.items()} if type(value) is dict else value
 
 
 def draws(name: str) -> bool:

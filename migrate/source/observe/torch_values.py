@@ -122,12 +122,12 @@ def by_attribute(value: Any) -> bool:
 
 def settings_of(value: Any) -> dict[str, Any] | None:
     """The attributes of an object that only holds settings; None for what computes, or holds anything else."""
-    held = getattr(value, "__dict__", None)
-    if not isinstance(held, dict) or isinstance(
-        value, (type, torch.nn.Module, torch.Tensor, types.ModuleType, Mapping)
-    ):
+    if callable(value):  # of a partial that was asked for its attributes Python makes no flat partial any more
         return None
-    if callable(value) or is_torch(type(value)) or not all(map(is_setting, held.values())):
+    held = getattr(value, "__dict__", None)
+    if not isinstance(held, dict) or isinstance(value, (torch.Tensor, types.ModuleType, Mapping)):
+        return None
+    if is_torch(type(value)) or not all(map(is_setting, held.values())):
         return None
     return held
 

@@ -32,7 +32,8 @@ from .torch_simplified_transformers import for_training
 
 GROWN = 1.05  # the weights before the last run, of what they were
 SECONDS = 45.0  # after which nothing more is begun
-LARGE = 20_000_000  # weights of a model that is tried as it is alone, and in float32
+LARGE = 20_000_000  # weights of a model that is tried as it is alone
+HUGE = 100_000_000  # and in float32 alone, whose noise is then unknown
 
 
 def report(text: str, folder: str, plan: str, *shapes: str) -> dict[str, Any]:
@@ -43,10 +44,10 @@ def report(text: str, folder: str, plan: str, *shapes: str) -> dict[str, Any]:
     torch.manual_seed(0)
     model, returned = split(make())
     inputs = inputs_for(spec, model, shapes, returned)
-    large = sum(p.numel() for p in model.parameters()) > LARGE
+    weights = sum(p.numel() for p in model.parameters())
     found: list[dict[str, Any]] = []
     for number, one in enumerate(json.loads(Path(plan).read_text())):
-        past = number and (large or time.monotonic() - began > SECONDS)
+        past = number and (weights > LARGE or time.monotonic() - began > SECONDS)
         if past or one["without"] > len(inputs.eval):
             found.append({"left": True})
             continue
@@ -57,7 +58,7 @@ def report(text: str, folder: str, plan: str, *shapes: str) -> dict[str, Any]:
             stage = "run"
             kept = slice(0, len(inputs.eval) - one["without"])
             given = [(*part[kept],) for part in (inputs.eval, inputs.train)]
-            found.append(tried(model, given, inputs.kwargs, Path(folder) / str(number), large))
+            found.append(tried(model, given, inputs.kwargs, Path(folder) / str(number), weights > HUGE))
         except Exception as error:
             words = " ".join(str(error).split())[:200]
             found.append({"raises": f"{type(error).__name__}: {words}{place_of(error)}", "stage": stage})
@@ -86,7 +87,7 @@ def named(name: str) -> Any:
     return getattr(importlib.import_module(module), last)
 
 
-def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, large: bool) -> dict[str, Any]:
+def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, huge: bool) -> dict[str, Any]:
     """Run a model, and leave what it gave."""
     for_training(model)
     with torch.no_grad():  # a fresh net's ones and zeros would hide what is swapped
@@ -107,7 +108,7 @@ def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, large:
     again = ran(copy.deepcopy(model), given, words, 2)
     random = [key for key, value in plain.items() if not np.array_equal(again[key], value, equal_nan=True)]
     arrays = {f"plain/{key}": value for key, value in plain.items()}
-    if not large:
+    if not huge:
         with suppress(Exception):  # a model that says float32 somewhere
             wide, wide_words = pytree.tree_map_only(torch.Tensor, _double, (given, words))
             exact = ran(copy.deepcopy(model).double(), wide, wide_words, 1)

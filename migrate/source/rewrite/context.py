@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
@@ -31,7 +31,7 @@ from ..observe.observations import (
     entries_of,
     kinds_of,
 )
-from ..source_files import SourceFiles, literal, none_anyway
+from ..source_files import SourceFiles, literal, none_anyway, substitute
 
 Namer = Callable[[str], ast.expr]  # the expression for a qualified name of MindSpore's
 
@@ -67,11 +67,12 @@ def by_value(given: Mapping[str, ObservedArgument], name: str) -> None:
 
 
 class Asked(dict[str, Any]):
-    """Arguments by name; names: those that were asked for."""
+    """Arguments by name; names: those that were asked for; computed: given, and not known: who asks gets a KeyError."""
 
-    def __init__(self, items: Mapping[str, Any]) -> None:
+    def __init__(self, items: Mapping[str, Any], computed: Collection[str] = ()) -> None:
         super().__init__(items)
         self.names: set[str] = set()
+        self.computed = computed
 
     def __getitem__(self, key: str) -> Any:
         self.names.add(key)
@@ -80,6 +81,8 @@ class Asked(dict[str, Any]):
     def get(self, key: str, default: Any = None) -> Any:
         """The argument, noted."""
         self.names.add(key)
+        if key in self.computed:
+            raise KeyError(key)
         return super().get(key, default)
 
 
@@ -88,6 +91,10 @@ UNSEEN = ObjectKind("")  # what did not run, and of which nothing is known
 
 class Unwritable(Exception):
     """There is no MindSpore source for this; the text says why."""
+
+
+class ByComputedValue(Unwritable):
+    """An argument crosses by the value of another one, which is computed."""
 
 
 class Stage(IntEnum):
@@ -202,6 +209,8 @@ class Program(SourceFiles, ABC):
         self.problems: list[Problem] = []
         self.not_run: list[Problem] = []
         self.not_written: dict[str, dict[str, list[str]]] = {}  # file -> class -> methods that are no part of the model
+        self.other_bases: dict[str, tuple[str, str]] = {}  # a class of the program -> its base of MindSpore's, and that
+        # which takes its place, for it has what the class wants
         self._attributes: dict[str, dict[str, list[Kind]]] = {}
         self.reads: dict[str, dict[str, list[Any] | None]] = {}  # a configuration's class -> attribute -> its values
         self.translated = frozenset({*self.functions, *self.owners, *self.assigned})
@@ -300,16 +309,19 @@ class Context(ast.NodeTransformer):
         self.function: ast.FunctionDef | None = None
         self.commented: set[int] = set()  # the lines whose comments are written
         self.before: list[ast.stmt] = []  # what has to be asked before the statement at hand
+        self.after: list[ast.stmt] = []  # what has to be kept after it
         self.local: set[str] = set()
         self.own: set[str] = set()
         self.handed: set[str] = set()
         self.in_python = self.strict = self.adds = self.in_type_check = False
 
     def statement(self, node: ast.stmt) -> list[ast.stmt]:
-        """What becomes of one statement: one, several or none; what is asked of its values stands before it."""
-        outer, self.before = self.before, []
+        """What becomes of one statement: one, several or none; what is asked of its values stands before it, and what
+        is to be kept after it."""
+        outer, self.before, self.after = (self.before, self.after), [], []
         found = self._statement(node)
-        found, self.before = [*self._comments(node), *self.before, *found] if found else [], outer
+        found = [*self._comments(node), *self.before, *found, *self.after] if found else []
+        self.before, self.after = outer
         return found
 
     def _comments(self, node: ast.stmt) -> list[ast.stmt]:
@@ -479,3 +491,16 @@ def set_receivers(call: ast.Call, names: Sequence[str]) -> None:
 def receivers(call: ast.Call) -> list[str]:
     """What was noted of a call by `set_receivers`."""
     return list(vars(call).get("receivers", ()))
+
+
+def fill_template(template: str, nodes: Mapping[str, ast.expr], name: Namer) -> ast.expr:
+    """The expression of a template such as `input.size`, with these in the place of its names."""
+
+    def fill(node: ast.AST) -> ast.expr | None:
+        text = ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        if text.startswith("mindspore."):
+            return name(text)
+        return copy.deepcopy(nodes[text]) if isinstance(node, ast.Name) else None
+
+    found: ast.expr = substitute(ast.parse(template, mode="eval").body, fill)
+    return found

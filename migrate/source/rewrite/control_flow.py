@@ -305,7 +305,9 @@ def conditional_expression(node: ast.IfExp, context: Context) -> ast.expr:
         context.did_not_run(node, f"{ast.unparse(node.test)} is taken as it was answered, for it cannot be written")
         found: ast.expr = context.visit(seen[0])
         return found
-    test = context.visit(node.test)
+    test = _simpler(context.visit(node.test))
+    if (known := _known(test)) is not None:
+        return _side(node.body if known else node.orelse, context)
     return replacing(ast.IfExp(test, _side(node.body, context), _side(node.orelse, context)), node)
 
 
@@ -372,6 +374,8 @@ def _simpler(test: ast.expr) -> ast.expr:
         known = _known(value)
         if known is None or known is decides:
             values.append(value)
+        if known is decides and all(map(is_pure, values[:-1])):
+            return ast.Constant(decides)
         if known is decides:
             break  # what follows is never computed
     if not values:

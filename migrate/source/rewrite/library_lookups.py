@@ -220,6 +220,18 @@ def type_check(node: ast.Call, context: Context) -> ast.expr:
     return kept
 
 
+@handles(syntax=[ast.Attribute, ast.Name])
+def common_base(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | None:
+    """The layers of MindSpore's that stand, in a question of a type, for a class that several of torch's come from."""
+    kinds = kinds_of(node) if context.in_type_check else []
+    name = kinds[0].name if len(kinds) == 1 and isinstance(kinds[0], CallableKind) else ""
+    if not name.startswith("torch.nn.modules.") or "._" not in name:
+        return None
+    if name not in TABLES["type_checks"]:
+        raise Unwritable(f"{name}, from which several of torch's layers come: name the layers that you mean")
+    return ast.Tuple([context.name(one) for one in TABLES["type_checks"][name]], ast.Load())
+
+
 class ChosenEntries(ast.NodeTransformer):
     """Takes out of dictionaries and sets the classes and functions that no expression was.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from ..library_names import CELL_METHODS, CONTAINERS, DROPPED, SIMPLIFIED, TABLES
 from ..observe.observations import NONE, Kind, ModuleKind, callees_of, constants_of, kinds_of, replacing
@@ -181,6 +182,9 @@ def module_method(call: ast.Call, context: Context) -> ast.expr | None:
     kept = context.kept(call)
     if last == {"named_children"}:
         return ast.Call(ast.Attribute(kept, "items", ast.Load()), [], [])
+    if last == {"modules"}:  # without their names
+        pair = ast.Tuple([ast.Name("_", ast.Store()), ast.Name("cell", ast.Store())], ast.Store())
+        return ast.ListComp(ast.Name("cell", ast.Load()), [ast.comprehension(pair, kept, [], 0)])
     return kept
 
 
@@ -253,7 +257,48 @@ def attribute(node: ast.Attribute, context: Context) -> ast.expr | None:
     one_row = all(isinstance(kind, ModuleKind) and kind.cls in TABLES["one_row"] for kind in kinds)
     if kinds and one_row and node.attr in TABLES["one_row_attributes"]:
         return ast.Subscript(context.generic_visit(node), ast.Slice(ast.Constant(1)), ast.Load())
-    return None
+    if uncounted(node, context):
+        raise Unwritable(f"{ast.unparse(node)}, which no layer of MindSpore counts")
+    fixed = {_fixed(kind, node.attr, context) for kind in kinds}
+    return ast.Constant(fixed.pop()) if len(fixed) == 1 and fixed != {None} and _read(node) else None
+
+
+def _read(node: ast.expr) -> bool:
+    return isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+
+
+def _fixed(kind: Kind, attribute: str, context: Context) -> Any:
+    """The one value with which a layer of torch's has a counterpart, of an argument that MindSpore's layer has not;
+    None for any other attribute."""
+    row = context.program.torch_base(kind.cls) if isinstance(kind, ModuleKind) else None
+    takes = row.arguments if row is not None else ()
+    return next((a.only[0] for a in takes if a.torch == attribute and not a.to and len(a.only) == 1), None)
+
+
+def uncounted(node: ast.AST, context: Context) -> bool:
+    """Whether it is a tensor of torch's layer that MindSpore's has not, and that changes nothing there: the number of
+    batches that a norm was given."""
+    if not isinstance(node, ast.Attribute):
+        return False
+    rows = [context.program.torch_base(kind.cls) for kind in kinds_of(node.value) if isinstance(kind, ModuleKind)]
+    states = [[s for s in row.state if s.torch == node.attr] if row is not None else [] for row in rows]
+    return bool(states) and all(found and found[0].mindspore is None for found in states)
+
+
+@handles(syntax=[ast.Expr, ast.Assign, ast.AugAssign], stage=Stage.IN_PLACE)
+def count(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
+    """Nothing, for a statement that counts in such a tensor."""
+    into = list(getattr(node, "targets", [getattr(node, "target", None)]))
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        into = [node.value.func.value] if isinstance(node.value.func, ast.Attribute) else []
+    return [] if into and all(one is not None and uncounted(one, context) for one in into) else None
+
+
+@handles(syntax=[ast.Compare])
+def counts(node: ast.Compare, context: Context) -> ast.expr | None:
+    """`self.num_batches_tracked is not None`, which torch's layer with running statistics has."""
+    asked = uncounted(node.left, context) and len(node.ops) == 1 and ast.unparse(node.comparators[0]) == "None"
+    return ast.Constant(isinstance(node.ops[0], ast.IsNot)) if asked else None
 
 
 def _name_in_mindspore(kind: Kind, attribute: str, context: Context) -> str:

@@ -30,8 +30,20 @@ from ..observe.observations import (
     kinds_of,
     of_constant,
 )
-from ..source_files import literal, substitute
-from .context import UNSEEN, Asked, Context, Given, Namer, ObservedArgument, Unwritable, by_value, handles
+from ..source_files import literal
+from .context import (
+    UNSEEN,
+    Asked,
+    ByComputedValue,
+    Context,
+    Given,
+    Namer,
+    ObservedArgument,
+    Unwritable,
+    by_value,
+    fill_template,
+    handles,
+)
 
 PLACES = ("device", "dtype", "memory_format", "layout")  # None where the constructor that takes one drops it
 SCALED = ("torch.add", "torch.sub")
@@ -197,7 +209,14 @@ def _crossed(
     if argument.torch == "inplace":
         return {}  # the result is the same; what else reads the tensor that torch overwrites, parity shows
     if known:
-        return _constant(row, argument, value, given, name, every)
+        try:
+            return _constant(row, argument, value, given, name, every)
+        except ByComputedValue:
+            symbolic = VERBS[argument.verb].symbolic if argument.verb else None
+            nodes = symbolic(item.node, frozenset({_type(of_constant(value))})) if symbolic else None
+            if nodes is None:
+                raise
+            return dict(zip(argument.to, nodes, strict=True))
     if item.kinds == [DtypeKind()] and argument.to:  # a name of MindSpore's by now, or what one of its tensors has
         return dict.fromkeys(argument.to, item.node)
     if argument.only or argument.refuse or (argument.values and not argument.to):
@@ -287,7 +306,8 @@ def _value(row: Row, argument: Argument, value: Any, given: Mapping[str, Observe
             others[key] = item.node
         else:
             others.pop(key, None)
-    asked = Asked({**others, argument.torch: table.plain(value)})
+    computed = {*given} - {*others, argument.torch}
+    asked = Asked({**others, argument.torch: table.plain(value)}, computed)
     try:
         found = table.cross(row, argument, asked)
         for key in asked.names - {argument.torch}:
@@ -296,7 +316,8 @@ def _value(row: Row, argument: Argument, value: Any, given: Mapping[str, Observe
     except Unsupported as error:
         raise Unwritable(str(error)) from None
     except KeyError as error:
-        raise Unwritable(f"{row.torch}: {argument.torch} crosses by the value of {error}, which is computed") from None
+        why = f"{row.torch}: {argument.torch} crosses by the value of {error}, which is computed"
+        raise ByComputedValue(why) from None
 
 
 def _defaults(row: Row, argument: Argument, given: Mapping[str, ObservedArgument], name: Namer) -> dict[str, ast.expr]:
@@ -477,8 +498,27 @@ def base(node: ast.Call, context: Context) -> ast.Call:
     arguments = arguments_of(row, node, context)
     call = write_call(row, arguments, context.name)
     only_as_seen(arguments, node, context)
+    instead = _otherwise(row, arguments)
+    if instead is not row and row.mindspore and instead.mindspore:
+        context.program.other_bases[context.owner] = (row.mindspore, instead.mindspore)
     call.func = context.generic_visit(node.func)
+    _keep(row, arguments, context)
     return call
+
+
+def _keep(row: Row, given: Mapping[str, ObservedArgument], context: Context) -> None:
+    """Keep after the statement what the class's own methods read of torch's layer, and MindSpore's has not so; nothing
+    where they call torch's own, for MindSpore's reads such attributes its way."""
+    own = (f for f in context.program.owners.get(context.owner, ()) if not f.name.endswith(".__init__"))
+    inside = [inner for method in map(context.program.node, own) if method is not None for inner in ast.walk(method)]
+    read = {n.attr for n in inside if isinstance(n, ast.Attribute) and ast.unparse(n.value) == "self"}
+    if any(is_super(node) for node in inside if isinstance(node, ast.expr)):
+        return
+    for name in sorted(read.intersection(TABLES["not_kept"].get(row.torch, ()))):
+        default = next(argument.default for argument in row.arguments if argument.torch == name)
+        value = copy.deepcopy(given[name].node) if name in given else expression(default, context.name)
+        kept = ast.Attribute(ast.Name("self", ast.Load()), name, ast.Store())
+        context.after.append(ast.Assign([kept], value))
 
 
 @handles("functools.partial")
@@ -559,19 +599,6 @@ def write_template(torch: str, given: Mapping[str, ObservedArgument], name: Name
         if row == torch and {*arguments} == names:
             return fill_template(template, {key: item.node for key, item in given.items()}, name)
     return None
-
-
-def fill_template(template: str, nodes: Mapping[str, ast.expr], name: Namer) -> ast.expr:
-    """The expression of a template such as `input.size`, with these in the place of its names."""
-
-    def fill(node: ast.AST) -> ast.expr | None:
-        text = ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
-        if text.startswith("mindspore."):
-            return name(text)
-        return copy.deepcopy(nodes[text]) if isinstance(node, ast.Name) else None
-
-    found: ast.expr = substitute(ast.parse(template, mode="eval").body, fill)
-    return found
 
 
 def _is_wide(kinds: Sequence[Kind]) -> bool:

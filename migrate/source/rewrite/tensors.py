@@ -33,8 +33,8 @@ from ..observe.observations import (
     replacing,
 )
 from ..source_files import literal
-from .context import Context, ObservedArgument, Program, Stage, Unwritable, handles, row_of
-from .row_calls import argument_of, arguments_of, as_tuple, fill_template, is_method, write_call
+from .context import Context, ObservedArgument, Program, Stage, Unwritable, fill_template, handles, row_of
+from .row_calls import argument_of, arguments_of, as_tuple, is_method, write_call
 
 PREFIX = "torch.Tensor."
 LIMITS = {"torch.finfo", "torch.iinfo"}  # what numbers a dtype can hold
@@ -151,7 +151,7 @@ GETITEM = "msmigrate.nn.functional.getitem"
 
 
 class StridedSlices(ast.NodeTransformer):
-    """Writes `x[..., ::2]` as a call that takes the values one by one."""
+    """Writes `x[..., ::2]` as a call that takes the values one by one, and so what was seen empty, `x[:, :, :count]`."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -161,9 +161,9 @@ class StridedSlices(ast.NodeTransformer):
         kinds = kinds_of(node.value)
         self.generic_visit(node)
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        stepped = any(isinstance(item, ast.Slice) and item.step is not None for item in items)
+        special = any(isinstance(item, ast.Slice) and (item.step is not None or _may_be_empty(item)) for item in items)
         if not (
-            stepped
+            special
             and isinstance(node.ctx, ast.Load)
             and any(isinstance(kind, TensorKind) and kind.rank >= RANK for kind in kinds)
         ):
@@ -175,6 +175,12 @@ class StridedSlices(ast.NodeTransformer):
         index = ast.Tuple([_spelled(item) for item in items], ast.Load())
         found = replacing(ast.Call(self.program.name(GETITEM), [node.value, index], []), node)
         return _located(found)
+
+
+def _may_be_empty(item: ast.Slice) -> bool:
+    """Whether a slice ended where it began."""
+    begins = item.lower is None or literal(item.lower) == (True, 0)
+    return begins and item.upper is not None and 0 in (constants_of(item.upper) or ())
 
 
 def _located(call: ast.Call) -> ast.Call:

@@ -370,6 +370,8 @@ class Reader:
         while isinstance(root, ast.Attribute):
             root = root.value
         own = isinstance(root, ast.Name) and root.id in self.context.local
+        if isinstance(root, ast.Name) and root.id == "self" and not kinds_of(root):
+            set_kinds(root, self.variables.get("self", ()))
         if not own and (name := self.resolve(node)):
             if isinstance(node.value, (ast.Name, ast.Attribute)):
                 set_kinds(node.value, [PythonModule(self.resolve(node.value))])
@@ -396,7 +398,8 @@ class Reader:
         return list(dict.fromkeys(found))
 
     def _call(self, node: ast.Call) -> list[Kind]:
-        names, gives = self._called(node)
+        found, gives = self._called(node)
+        names = list(dict.fromkeys(found))
         if not names:
             raise Unwritable(f"{ast.unparse(node.func)} did not run")
         if all(map(QUESTIONS.__contains__, names)):  # of torch's compilers, which are not at work

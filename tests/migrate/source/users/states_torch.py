@@ -53,6 +53,51 @@ def buffers():
     return BufferNet(), vectors()
 
 
+class NormAct(nn.BatchNorm2d):
+    """A norm with its activation, whose forward is torch's own, copied."""
+
+    def __init__(self, features: int, eps: float = 1e-5, momentum: float = 0.1, track_running_stats: bool = True):
+        super().__init__(features, eps=eps, momentum=momentum, track_running_stats=track_running_stats)
+        self.act = nn.ReLU()
+
+    def forward(self, x):
+        factor = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.track_running_stats:
+            if self.num_batches_tracked is not None:
+                self.num_batches_tracked.add_(1)
+                if self.momentum is None:
+                    factor = 1.0 / float(self.num_batches_tracked)
+                else:
+                    factor = self.momentum
+        if self.training:
+            of_batch = True
+        else:
+            of_batch = (self.running_mean is None) and (self.running_var is None)
+        mean = self.running_mean if not self.training or self.track_running_stats else None
+        var = self.running_var if not self.training or self.track_running_stats else None
+        return self.act(F.batch_norm(x, mean, var, self.weight, self.bias, of_batch, factor, self.eps))
+
+
+class OwnNorms(nn.Module):
+    """A class that comes from torch's norm, and one with statistics of its own, which training moves."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = NormAct(3, momentum=0.2)
+        self.register_buffer("mean", torch.zeros(3))
+        self.register_buffer("var", torch.ones(3))
+
+    def forward(self, x):
+        x = self.norm(x)
+        moved = self.norm.running_mean + self.norm.running_var
+        x = F.batch_norm(x, self.mean, self.var, training=self.training, momentum=0.3)
+        return x * moved.view(1, -1, 1, 1) + (self.mean * self.var).view(1, -1, 1, 1)
+
+
+def own_norms():
+    return OwnNorms(), image()
+
+
 class CountNet(nn.Module):
     """A running mean of its own, which train mode moves."""
 
@@ -198,6 +243,36 @@ class LayerNorm2d(nn.LayerNorm):
         return x.permute(0, 3, 1, 2)
 
 
+class PlainNorm(nn.LayerNorm):
+    """With weights or without."""
+
+    def __init__(self, width, eps=1e-6, affine=True, **kwargs):
+        super().__init__(width, eps=eps, elementwise_affine=affine, **kwargs)
+
+    def forward(self, x):
+        return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+
+
+class SamePool(nn.MaxPool2d):
+    """A pool that pads by itself, by what torch's layer keeps."""
+
+    def __init__(self, kernel_size, stride=None, dilation=1, ceil_mode=False):
+        super().__init__((kernel_size, kernel_size), stride, (0, 0), (dilation, dilation), False, ceil_mode)
+
+    def forward(self, x):
+        x = F.pad(x, (0, 1, 0, 1), value=-1e3)
+        return F.max_pool2d(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
+
+
+class PaddedAverage(nn.AvgPool2d):
+    def __init__(self, kernel_size, stride=None, padding=0, count_include_pad=True):
+        super().__init__(kernel_size, stride, padding, count_include_pad=count_include_pad)
+
+    def forward(self, x):
+        size, step = self.kernel_size, self.stride
+        return F.avg_pool2d(x, size, step, self.padding, self.ceil_mode, self.count_include_pad)
+
+
 class GemPool(nn.Module):
     def __init__(self, p=3.0, eps=1e-6):
         super().__init__()
@@ -224,11 +299,18 @@ class SubclassNet(nn.Module):
         super().__init__()
         self.conv = nn.Conv2d(3, 4, 1)
         self.norm = LayerNorm2d(4, eps=1e-6)
+        self.scale = nn.BatchNorm2d(4)
+        if isinstance(self.scale, nn.modules.batchnorm._BatchNorm):
+            nn.init.constant_(self.scale.weight, 0.5)
+        self.same = SamePool(2, 1)
+        self.average = PaddedAverage(3, 2, 1, count_include_pad=False)
         self.pool = GemPool()
+        self.plain, self.last = PlainNorm(4, affine=False), PlainNorm(5)
         self.head = ScaledLinear(4, 5)
 
     def forward(self, x):
-        return self.head(self.pool(self.norm(self.conv(x))).flatten(1))
+        x = self.average(self.same(self.scale(self.norm(self.conv(x)))))
+        return self.last(self.head(self.plain(self.pool(x).flatten(1))))
 
 
 def subclasses():

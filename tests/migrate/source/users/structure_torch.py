@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Optional
@@ -270,6 +271,51 @@ class Derived(GateMixin, Base):
 
 def inherited():
     return Derived.make(width=6), vectors()
+
+
+class Builder:
+    """What makes the layers of a net, one after the other, and remembers how wide the last one was."""
+
+    def __init__(self, act_layer: type[nn.Module]) -> None:
+        self.act_layer = act_layer
+        self.width = 0
+        self.widths: list[int] = []
+
+    def layer(self, width: int) -> nn.Module:
+        before, self.width = self.width, width
+        self.widths.append(width)
+        return nn.Sequential(nn.Linear(before, width), self.act_layer())
+
+    def __call__(self, width: int, blocks: list[dict]) -> list[nn.Module]:
+        self.width = width
+        return [self.layer(one.pop("width")) for one in blocks]
+
+
+def rates(rate: float, depth: int, falling: bool = False) -> list[float]:
+    if falling:
+        return [x.item() for x in torch.linspace(rate, 0, depth)]
+    return [x.item() for x in torch.linspace(0, rate, depth)]
+
+
+class BuiltNet(nn.Module):
+    def __init__(self, blocks: list[dict], last: nn.Module, width: int = 6) -> None:
+        super().__init__()
+        self.last = last
+        training = [(module, module.training) for module in last.modules()]
+        for module, mode in training:
+            module.training = mode
+        self.rates = rates(0.5, 2)
+        builder = Builder(act_layer=nn.GELU)
+        self.layers = nn.Sequential(*builder(width, blocks))
+        self.head = nn.Linear(builder.widths[-1], 3)
+
+    def forward(self, x):
+        return self.last(self.head(self.layers(x))) * self.rates[1]
+
+
+def built():
+    last = nn.Sequential(OrderedDict([("mix", nn.Linear(3, 3)), ("act", nn.ReLU())]))
+    return BuiltNet([{"width": 8}, {"width": 5}], last), vectors()
 
 
 class PartialNet(nn.Module):

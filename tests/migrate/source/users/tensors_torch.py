@@ -243,11 +243,13 @@ def contexts():
 class MergeNet(nn.Module):
     """A list over two loops, in a call, as transformers' Swin merges patches; one that has a name."""
 
-    def __init__(self):
+    def __init__(self, first=0):
         super().__init__()
+        self.first = first  # rows that are left as they are
         self.fc = nn.Linear(12, 5, bias=False)
 
     def forward(self, x):
+        x = torch.cat([x[:, :, : self.first, :], x[:, :, self.first :, :] * 2], dim=2)
         x = x.permute(0, 2, 3, 1)
         x = torch.cat([x[:, row::2, col::2, :] for col in range(2) for row in range(2)], dim=-1)
         steps = [n for n in (1, 2) for _ in range(n)]

@@ -24,6 +24,13 @@ def test_a_running_mean_that_training_moves(users: Users) -> None:
     found.lacks("no_grad")
 
 
+def test_running_statistics_of_a_copied_norm_are_moved(users: Users) -> None:
+    found = users["own_norms"]
+    found.agrees(apart=5e-5)
+    found.holds("if self.training:", "mean = self.moving_mean", "self.moving_variance is None")
+    found.lacks("float(self.num_batches_tracked)", "running_var is None", "add_(1)")
+
+
 def test_lists_and_dictionaries_of_parameters(users: Users) -> None:
     found = users["parameters"]
     found.agrees()
@@ -52,6 +59,9 @@ def test_classes_that_come_from_torchs(users: Users) -> None:
     found.agrees()
     found.holds("class LayerNorm2d(nn.LayerNorm):", "self.norm = LayerNorm2d((4,), epsilon=1e-06)")
     found.holds("class ScaledLinear(nn.Dense):", "self.gamma")
+    found.holds("class PlainNorm(PartialLayerNorm):")
+    found.holds("self.padding = (0, 0)", "self.ceil_mode = ceil_mode", "self.count_include_pad = count_include_pad")
+    found.holds("if isinstance(self.scale, (nn.BatchNorm1d, nn.BatchNorm2d,")
 
 
 def test_what_has_no_row_is_told_and_the_rest_written(users: Users) -> None:

@@ -56,6 +56,15 @@ def test_partial_lambdas_and_functions_inside(users: Users) -> None:
     found.holds("norm=partial(nn.LayerNorm, epsilon=1e-06)", "def residual(y, scale=0.5):", "lambda x: x * 2")
 
 
+def test_an_object_that_makes_layers_as_it_is_called(users: Users) -> None:
+    found = users["built"]
+    found.agrees()
+    found.holds("def __call__(self, width: int, blocks: list[dict])", "BuiltNet([{'width': 8}, {'width': 5}], ")
+    found.holds("nn.SequentialCell(OrderedDict({'mix': nn.Dense(3, 3), 'act': nn.ReLU()}))")
+    found.holds("for module in [cell for _, cell in last.cells_and_names()]")
+    found.holds("[x.item() for x in ops.linspace(rate, 0, depth)]")  # which did not run
+
+
 def test_arguments_that_are_passed_on(users: Users) -> None:
     found = users["passing"]
     found.agrees()
@@ -68,6 +77,7 @@ def test_a_package_of_several_files(users: Users) -> None:
     found.holds("def swish(x, beta=1.0):", "class ChannelNorm(nn.Cell):", "EPS = 1e-05")
     found.holds("swish(self.norm(self.conv(x)))", "self.act = SELU()")
     found.holds("import math\n", "ops.relu(scaled(x, 1 / math.sqrt(2)))")  # imported in forward
+    found.holds("'block': Block}")  # which another file has entered there
     found.lacks("import torch", "layers.", "helpers", "conv3", "nn.ReLU", "nn.SELU", "ACTIVATIONS")
 
 

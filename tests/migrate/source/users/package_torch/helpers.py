@@ -16,3 +16,14 @@ def swish(x, beta=1.0):
 
 def scaled(x, by):
     return x * by
+
+
+BLOCKS = {"square": torch.square}
+
+
+def register(name, block):
+    BLOCKS[name] = block
+
+
+def make(name, *args):
+    return BLOCKS[name](*args)

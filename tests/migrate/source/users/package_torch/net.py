@@ -2,8 +2,7 @@
 
 import torch
 
-from . import layers
-from .helpers import conv
+from .helpers import conv, make
 from .layers import Norm
 from .layers.norms import *  # noqa: F403  # which brings nn, as timm's files do
 
@@ -19,7 +18,7 @@ class Net(nn.Module):  # noqa: F405
     def __init__(self, width: int = 4, depth: int = DEPTH):
         super().__init__()
         self.stem = conv(3, width, kernel=1)
-        self.blocks = nn.Sequential(*(layers.Block(width) for _ in range(depth)))  # noqa: F405
+        self.blocks = nn.Sequential(*(make("block", width) for _ in range(depth)))  # noqa: F405
         self.norm = Norm(width)
         self.act = activation("selu")()
 

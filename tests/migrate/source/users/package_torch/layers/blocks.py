@@ -17,3 +17,6 @@ class Block(nn.Module):
 
     def forward(self, x):
         return x + helpers.swish(self.norm(self.conv(x)))
+
+
+helpers.register("block", Block)

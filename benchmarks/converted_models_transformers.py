@@ -163,8 +163,8 @@ def convnextv2():
 
 
 def deberta_v2():
-    relative = {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 8, "share_att_key": True}
-    return _text("DebertaV2Model", "DebertaV2Config", **relative, **TEXT, **SIZE)
+    relative = {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 8}
+    return _text("DebertaV2Model", "DebertaV2Config", share_att_key=True, **relative, **TEXT, **SIZE)
 
 
 def dpt():

@@ -64,6 +64,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--no-replay", action="store_true")
     parser.add_argument("--no-graph", action="store_true")
+    parser.add_argument(
+        "--no-cost", action="store_true", help="do not trace and write it once more, to see what that takes"
+    )
     given = parser.parse_args()
     known = read(given.out)
     models = wanted(given.models or ALL, known if given.table else None)
@@ -129,6 +132,8 @@ def one(model: str, given: argparse.Namespace) -> dict[str, Any]:
         findings = json.loads(report.read_text(encoding="utf-8"))["findings"]
         found["stages"] = {stage: judged(findings, stage) for stage in STAGES[1:]}
     file.with_suffix(".ckpt").unlink(missing_ok=True)  # of all models they would be tens of GB
+    if given.no_cost:
+        return found
     _, out, _ = _run([sys.executable, str(TORCH), "cost", model if made else spec], given.limit)
     found["cost"] = json.loads(out.splitlines()[-1]) if out.strip() else {}
     return found

@@ -402,6 +402,11 @@ def known_argument(node: ast.expr) -> ObservedArgument:
 def argument_of(node: ast.expr, context: Context) -> ObservedArgument:
     """An argument, rewritten, with what it was."""
     kinds, constants = kinds_of(node), constants_of(node)
+    of_python = [TABLES["python_dtypes"].get(str(kind)) for kind in kinds]
+    if any(of_python):  # dtype=bool
+        if len(of_python) > 1 or not isinstance(node, ast.Name) or node.id in context.local:
+            raise Unwritable(f"{ast.unparse(node)} is one of Python's classes, as a dtype: write torch's")
+        return ObservedArgument(context.name(f"mindspore.{of_python[0]}"), [DtypeKind()], None)
     return ObservedArgument(context.visit(node), kinds, constants)
 
 
@@ -557,7 +562,7 @@ def fill_template(template: str, nodes: Mapping[str, ast.expr], name: Namer) -> 
 
     def fill(node: ast.AST) -> ast.expr | None:
         text = ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
-        if text.startswith("mindspore."):
+        if text.startswith(("mindspore.", "msmigrate.")):
             return name(text)
         return copy.deepcopy(nodes[text]) if isinstance(node, ast.Name) else None
 

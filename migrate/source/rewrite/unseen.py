@@ -14,7 +14,16 @@ import sys
 from collections.abc import Sequence
 from typing import Literal
 
-from ..library_names import CELL_METHODS, CONTAINERS, COUNTERPARTS, TABLES, TENSOR, is_dtype, telling_method
+from ..library_names import (
+    CELL_METHODS,
+    CONTAINERS,
+    COUNTERPARTS,
+    ROWS_FIRST,
+    TABLES,
+    TENSOR,
+    is_dtype,
+    telling_method,
+)
 from ..observe.instrument import EXPRESSIONS
 from ..observe.observations import (
     NONE,
@@ -111,7 +120,6 @@ class Reader:
 
     def __init__(self, context: Context) -> None:
         self.context, self.program = context, context.program
-        self.resolve = context.program.names(context.file).name
         self.variables: dict[str, list[Kind]] = {}
         if any(context.owner in bases for bases in self.program.facts.classes.values()):
             self.variables["self"] = [ModuleKind(context.owner)]
@@ -128,6 +136,11 @@ class Reader:
                 telling = inner.attr in TELLING or telling_method(inner.attr) == TENSOR
                 if telling and inner.value.id != "self":
                     self.variables.setdefault(inner.value.id, [SOME_TENSOR])
+
+    def resolve(self, node: ast.expr) -> str:
+        """The full name of a name of the file's top, or of what a row has for it; empty for anything else."""
+        name = self.program.names(self.context.file).name(node)
+        return ROWS_FIRST.get(name, name)
 
     def _know(self, name: str, kinds: Sequence[Kind]) -> None:
         kinds = [kind for kind in kinds if kind != UNSEEN] or ([] if name in self.variables else kinds)

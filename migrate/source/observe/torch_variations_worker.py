@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...checkpoint.torch_model_worker import public_name
 from ...model_spec import parse, place_of, serve
@@ -91,8 +90,9 @@ def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, large:
     """Run a model, and leave what it gave."""
     for_training(model)
     with torch.no_grad():  # a fresh net's ones and zeros would hide what is swapped
-        for tensor in (*model.parameters(), *model.buffers()):
-            if tensor.is_floating_point():  # to both sides: what adds up over thousands of inputs ends in infinity
+        saved = {id(tensor): tensor for tensor in model.state_dict(keep_vars=True).values()}  # no others cross
+        for tensor in saved.values():
+            if torch.is_tensor(tensor) and tensor.is_floating_point():  # to both sides: what adds up over thousands of inputs ends in infinity
                 tensor += 0.04 * (torch.rand_like(tensor) - 0.5)
     torch.save(model.state_dict(), to.with_suffix(".pth"))
     classes = {
@@ -108,9 +108,6 @@ def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, large:
     again = ran(copy.deepcopy(model), given, words, 2)
     random = [key for key, value in plain.items() if not np.array_equal(again[key], value, equal_nan=True)]
     arrays = {f"plain/{key}": value for key, value in plain.items()}
-    with TanhOfMindSpore() as rough:
-        found = ran(copy.deepcopy(model), given, words, 1)
-    arrays |= {f"rough/{key}": value for key, value in found.items()} if rough.used else {}
     if not large:
         with suppress(Exception):  # a model that says float32 somewhere
             wide, wide_words = pytree.tree_map_only(torch.Tensor, _double, (given, words))
@@ -121,26 +118,6 @@ def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, large:
     arrays |= {f"input/{n}": leaf.numpy() for n, leaf in enumerate(leaves)}
     np.savez(to.with_suffix(".npz"), **arrays)
     return {"classes": classes, "inputs": structure, "random": random}
-
-
-def tanh_of_fractions(x: torch.Tensor) -> torch.Tensor:
-    """tanh as MindSpore's CPU kernel has it: the continued fraction of Lambert to its seventh term, and 1 beyond 5."""
-    square = x * x
-    above = ((square + 378.0) * square + 17325.0) * square + 135135.0
-    below = ((28.0 * square + 3150.0) * square + 62370.0) * square + 135135.0
-    return torch.where(x.abs() > 5.0, torch.sign(x), above * x / below)
-
-
-class TanhOfMindSpore(TorchDispatchMode):
-    """tanh by MindSpore's formula, which is off by up to 1e-4 between 3 and 8; used: whether there was any."""
-
-    used = False
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if func is not torch.ops.aten.tanh.default:
-            return func(*args, **(kwargs or {}))
-        self.used = True
-        return tanh_of_fractions(args[0])
 
 
 def _double(tensor: torch.Tensor) -> torch.Tensor:

@@ -69,6 +69,9 @@ def main() -> None:
     parser.add_argument("--no-proof", action="store_true")
     parser.add_argument("--no-replay", action="store_true")
     parser.add_argument("--no-graph", action="store_true")
+    parser.add_argument(
+        "--no-cost", action="store_true", help="do not trace and write it once more, to see what that takes"
+    )
     given = parser.parse_args()
     known = read(given.out)
     lists = [pattern for pattern in given.models or ALL if pattern.endswith(".yaml")]
@@ -140,9 +143,10 @@ def one(model: str, small: list[str] | None, given: argparse.Namespace) -> dict[
         findings = json.loads(report.read_text(encoding="utf-8"))["findings"]
         found["stages"] = {stage: judged(findings, stage) for stage in STAGES[1:]}
     file.with_suffix(".ckpt").unlink(missing_ok=True)  # of all models they would be tens of GB
-    if small is None:
-        _, out, _ = _run([sys.executable, str(TORCH), "cost", model if made else spec], given.limit)
-        found["cost"] = json.loads(out.splitlines()[-1]) if out.strip() else {}
+    if given.no_cost or small is not None:
+        return found
+    _, out, _ = _run([sys.executable, str(TORCH), "cost", model if made else spec], given.limit)
+    found["cost"] = json.loads(out.splitlines()[-1]) if out.strip() else {}
     return found
 
 

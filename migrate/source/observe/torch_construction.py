@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import functools
 import inspect
 import itertools
@@ -107,6 +108,7 @@ class ConstructionLog:
         self.states: dict[int, tuple[Any, dict[str, Any]]] = {}  # objects of settings -> these, when first handed on
         self.fresh: dict[int, dict[str, Any]] = {}  # the same -> these, when they were made
         self.parents: dict[int, tuple[Any, str]] = {}  # modules -> what they were taken out of, and their name there
+        self.looking = False  # whether a value is being described, which may run functions that report
         self.running = False  # whether the model runs by now, and is not being built
         self.records: dict[str, Record] = {}  # classes of what forward makes to hold tensors
         self.drawings = 0  # calls that gave a tensor other values
@@ -127,10 +129,16 @@ class ConstructionLog:
 
     def value(self, number: int, value: Any) -> Any:
         """An expression had this value, which is given back; in long loops one of many is looked at."""
+        if self.looking:
+            return value
         self.times[number] += 1
         if self.times[number] > OFTEN and self.times[number] % OFTEN:
             return value
-        self.kinds.setdefault(number, {}).setdefault(self.names.kind(value))
+        self.looking = True
+        try:
+            self.kinds.setdefault(number, {}).setdefault(self.names.kind(value))
+        finally:
+            self.looking = False
         if isinstance(value, PLAIN):
             known = self.constants.setdefault(number, [])
             if known is not None and not any(
@@ -141,6 +149,8 @@ class ConstructionLog:
 
     def call(self, number: int, function: Any) -> Any:
         """This is about to be called; gives back what to call, which for a class notes how the object is made."""
+        if self.looking:
+            return function
         name = self.names.name(function)
         self.called.setdefault(number, {}).setdefault(name)
         if draws(name):
@@ -226,6 +236,7 @@ class ConstructionLog:
                 if isinstance(maker, functools.partial):
                     args, kwargs = (*maker.args, *args), {**maker.keywords, **kwargs}
                 function = maker.func if isinstance(maker, functools.partial) else maker
+                kwargs = _with_configurations(value, kwargs)
                 made = self.call_of(self.names.name(function), args, kwargs)
                 if not _unknown(made):
                     instead, changed = self._changed(value, creation)
@@ -348,6 +359,13 @@ def as_given(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(map(as_given, value))
     return {key: as_given(item) for key, item in value.items()} if type(value) is dict else value
+
+
+def _with_configurations(value: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """What a dataclass was given, with the configurations that it made of dictionaries in the place of these."""
+    held = vars(value) if dataclasses.is_dataclass(value) else {}
+    made = {key: held[key] for key, item in kwargs.items() if isinstance(item, Mapping) and key in held}
+    return {**kwargs, **{key: item for key, item in made.items() if dataclasses.is_dataclass(item)}}
 
 
 def draws(name: str) -> bool:

@@ -34,8 +34,8 @@ from .instrument import definition, install, instrumented, qualified
 from .observations import parsed, to_json
 from .torch_changes import changes
 from .torch_construction import ConstructionLog, taken_out
+from .torch_simplified_transformers import for_training, tie_weights
 from .torch_simplified_transformers import install as install_simplified
-from .torch_simplified_transformers import tie_weights
 from .torch_values import noted
 
 # functions of torch's own that compute in plain Python what initialisation needs: written from their source
@@ -159,6 +159,7 @@ def _run(
         made = make() if log is None else make(lambda found: log.call(NOWHERE, found))  # which may be a class
         model, returned = split(made)
         tie_weights(model)
+        for_training(model)
     if log is not None:
         log.numbers, log.running = noted(model), True
     with torch.device(way.running), torch.no_grad():

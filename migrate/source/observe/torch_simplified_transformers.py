@@ -27,6 +27,10 @@ class PreTrainedModel(nn.Module):
         super().__init__()
         self.config = config
 
+    @classmethod
+    def _from_config(cls, config: Any, **kwargs: Any) -> nn.Module:
+        return cls(config)
+
     def post_init(self) -> None:
         """Draw the weights."""
         self.initialize_weights(self)
@@ -50,6 +54,21 @@ class PreTrainedModel(nn.Module):
                 nn.init.zeros_(module.weight[module.padding_idx])
 
 
+class PreTrainedConfig:
+    """A configuration; what nobody asked for is computed as the model's own code writes it."""
+
+    _attn_implementation_internal: str | None
+    _experts_implementation_internal: str | None
+
+    @property
+    def _attn_implementation(self) -> str:
+        return self._attn_implementation_internal or "eager"
+
+    @property
+    def _experts_implementation(self) -> str:
+        return self._experts_implementation_internal or "eager"
+
+
 class GradientCheckpointingLayer(nn.Module):
     """A layer; nothing of it is computed twice to save memory."""
 
@@ -57,6 +76,11 @@ class GradientCheckpointingLayer(nn.Module):
 def as_it_is(function: Callable[..., Any] | None = None, **settings: Any) -> Callable[..., Any]:
     """For decorators that take defaults from the configuration, collect hidden states, or make tuples of outputs."""
     return as_it_is if function is None else function
+
+
+def left_out(*names: Any, **settings: Any) -> Callable[..., Any]:
+    """For decorators with arguments that look for a faster kernel, or move weights between devices."""
+    return as_it_is
 
 
 def apply_chunking_to_forward(
@@ -128,6 +152,7 @@ class AttentionInterface:
 
 # a library's module -> its names -> what stands there instead
 REPLACED: Mapping[str, Mapping[str, Any]] = {
+    "transformers.configuration_utils": {"PreTrainedConfig": PreTrainedConfig},
     "transformers.modeling_utils": {
         "PreTrainedModel": PreTrainedModel,
         "AttentionInterface": AttentionInterface,
@@ -138,6 +163,14 @@ REPLACED: Mapping[str, Mapping[str, Any]] = {
         "can_return_tuple": as_it_is,
     },
     "transformers.utils.output_capturing": {"capture_outputs": as_it_is},
+    "transformers.integrations.accelerate": {"force_accelerate_hooks": left_out},
+    "transformers.integrations.hub_kernels": {
+        "use_kernel_forward_from_hub": left_out,
+        "use_kernel_func_from_hub": left_out,
+        "use_kernel_func_from_hub_with_fallback": left_out,
+        "use_kernelized_func": left_out,
+    },
+    "transformers.integrations.moe": {"use_experts_implementation": as_it_is},
     "transformers.modeling_rope_utils": {"dynamic_rope_update": as_it_is},
     "transformers.pytorch_utils": {"apply_chunking_to_forward": apply_chunking_to_forward},
     "transformers.masking_utils": {
@@ -216,12 +249,15 @@ def _put(module: types.ModuleType) -> None:
 
 def _methods(old: type, new: type) -> None:
     """Give a class the functions of another; `super()` in them looks from where they stand now."""
-    for name, function in vars(new).items():
-        if isinstance(function, types.FunctionType):
+    for name, given in vars(new).items():
+        function = given.__func__ if isinstance(given, classmethod) else given
+        if isinstance(function, property):
+            setattr(old, name, vars(old)[name].getter(function.fget))
+        elif isinstance(function, types.FunctionType):
             cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
             inside = tuple(types.CellType(old) if free == "__class__" else cell for free, cell in cells)
             code = function.__code__
             moved = types.FunctionType(code, function.__globals__, name, function.__defaults__, inside)
             moved.__kwdefaults__, moved.__qualname__ = function.__kwdefaults__, function.__qualname__
             moved.__module__ = function.__module__
-            setattr(old, name, moved)
+            setattr(old, name, classmethod(moved) if given is not function else moved)

@@ -251,6 +251,9 @@ def configurations(names: Names, records: Container[str], made: Callable[[Any], 
         fields = {field.name: _default(field) for field in dataclasses.fields(value) if field.init}
         defaults = tuple((key, made(item)) for key, item in fields.items() if item is not dataclasses.MISSING)
         attributes = {key: vars(value)[key] for key in (*fields, *vars(value)) if key in vars(value)}
+        bases = (vars(base).items() for base in type(value).__mro__)
+        of_class = [(k, v) for own in bases for k, v in own if isinstance(v, PLAIN) and not k.startswith("__")]
+        attributes = {**attributes, **{key: item for key, item in reversed(of_class) if key not in attributes}}
         values = [(key, made(item)) for key, item in attributes.items() if _can_be_written(item)]
         before = found[name].values if name in found else values
         same = tuple(pair for pair in before if pair in values)

@@ -498,7 +498,7 @@ def fill_template(template: str, nodes: Mapping[str, ast.expr], name: Namer) -> 
 
     def fill(node: ast.AST) -> ast.expr | None:
         text = ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
-        if text.startswith("mindspore."):
+        if text.startswith(("mindspore.", "msmigrate.")):
             return name(text)
         return copy.deepcopy(nodes[text]) if isinstance(node, ast.Name) else None
 

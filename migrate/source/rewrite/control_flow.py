@@ -34,6 +34,7 @@ from .graph_mode import in_blocks, is_pure
 from .unseen import SAFE, Reader, unseen_expression, unseen_statements, was_observed, writable
 
 SIMPLE = (ast.Raise, ast.Pass)
+ROUNDS = (ast.Continue, ast.Break)
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -129,7 +130,9 @@ class _Pruning:
     def answered(self, statement: ast.If, body: list[ast.stmt], other: list[ast.stmt]) -> list[ast.stmt]:
         """An `if` with what is left of its branches."""
         if self.values.decides(statement.test):
-            if not self.ran(statement.body) and not all(isinstance(inner, SIMPLE) for inner in statement.body):
+            if not self.ran(statement.body) and all(isinstance(inner, ROUNDS) for inner in statement.body):
+                body = [*statement.body]  # of which nothing has to be known
+            elif not self.ran(statement.body) and not all(isinstance(inner, SIMPLE) for inner in statement.body):
                 body = [self.undecided(statement, "a branch that did not run")]
             elif statement.orelse and not self.ran(statement.orelse):
                 other = [self.undecided(statement, "a branch that did not run")]
@@ -308,13 +311,29 @@ def conditional_expression(node: ast.IfExp, context: Context) -> ast.expr:
     test = _simpler(context.visit(node.test))
     if (known := _known(test)) is not None:
         return _side(node.body if known else node.orelse, context)
-    return replacing(ast.IfExp(test, _side(node.body, context), _side(node.orelse, context)), node)
+    body = _where(test, node.body, context)
+    return replacing(ast.IfExp(test, body, _where(ast.UnaryOp(ast.Not(), test), node.orelse, context)), node)
 
 
 @handles(syntax=[ast.BoolOp])
 def boolean_expression(node: ast.BoolOp, context: Context) -> ast.expr:
     """`a or b`, of which the last may not have run."""
-    return replacing(ast.BoolOp(node.op, [_side(value, context) for value in node.values]), node)
+    values: list[ast.expr] = []
+    for value in node.values:
+        before = ast.BoolOp(node.op, [*values]) if len(values) > 1 else next(iter(values), ast.Constant(True))
+        reached = ast.UnaryOp(ast.Not(), before) if values and isinstance(node.op, ast.Or) else before
+        values.append(_where(reached, value, context))
+    return replacing(ast.BoolOp(node.op, values), node)
+
+
+def _where(test: ast.expr, side: ast.expr, context: Context) -> ast.expr:
+    """A part that is computed under a condition, rewritten; what is asked of its values is so under that one too."""
+    outer, context.before = context.before, []
+    found = _side(side, context)
+    asked, context.before = context.before, outer
+    always = isinstance(test, ast.Constant)
+    context.before += asked if always or not asked else [ast.If(copy.deepcopy(test), asked, [])]
+    return found
 
 
 def observe_statically(node: ast.expr, context: Context) -> ast.expr | None:

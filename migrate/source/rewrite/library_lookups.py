@@ -55,8 +55,10 @@ def resolve_lookup(node: ast.Call | ast.Subscript, context: Context) -> ast.expr
 
 def _looked_in(node: ast.Call | ast.Subscript) -> ast.Name | None:
     """The name in front: of `name[…]`, or of `name.method(…)`."""
-    inner = node.value if isinstance(node, ast.Subscript) else getattr(node.func, "value", None)
-    return inner if isinstance(inner, ast.Name) else None
+    looked = node.func if isinstance(node, ast.Call) else node  # and not `name[…]()`, in which it is looked up before
+    method = isinstance(looked, ast.Attribute) if isinstance(node, ast.Call) else True
+    inner = getattr(looked, "value", None)
+    return inner if method and isinstance(inner, ast.Name) else None
 
 
 def _is_object(owner: ast.Name, context: Context) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..library_names import CELL_METHODS, CONTAINERS, DROPPED, SIMPLIFIED, TABLES
 from ..observe.observations import NONE, Kind, ModuleKind, callees_of, constants_of, kinds_of, replacing
+from ..source_files import literal
 from .context import Context, Stage, Unwritable, handles
 from .row_calls import is_super
 
@@ -48,6 +49,21 @@ def register_parameter(call: ast.Call, context: Context) -> list[ast.stmt]:
     """`self.name = value`."""
     owner, name, value = _named(call, context)
     return [_put(owner, name, context.visit(value))]
+
+
+@handles("torch.nn.Embedding.__init__", stage=Stage.STATEMENT)
+def frozen_embedding(call: ast.Call, context: Context) -> list[ast.stmt] | None:
+    """`super().__init__(…, _freeze=True)`, whose table MindSpore's class is told afterwards not to train."""
+    rest = [word for word in call.keywords if word.arg != "_freeze"]
+    if len(rest) == len(call.keywords) or not is_super(call.func):
+        return None
+    frozen = next(word.value for word in call.keywords if word.arg == "_freeze")
+    known, value = literal(frozen)
+    trained = ast.Constant(not value) if known else ast.UnaryOp(ast.Not(), context.visit(frozen))
+    call.keywords = rest
+    table = ast.Attribute(ast.Name("self", ast.Load()), "embedding_table", ast.Load())
+    told = ast.Attribute(table, "requires_grad", ast.Store())
+    return [ast.Expr(context.visit(call)), ast.Assign([told], trained)]
 
 
 @handles("torch.nn.Module.requires_grad_", stage=Stage.STATEMENT)

@@ -12,9 +12,13 @@ dataclass of what the model reads of it, with the library's defaults.
 from __future__ import annotations
 
 import ast
+import copy
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from ..library_names import SIMPLIFIED, TABLES
 from ..observe.observations import (
     Configuration,
     DictKind,
@@ -30,6 +34,8 @@ from ..observe.observations import (
 from .context import Context, Program, Unwritable, handles, receivers
 from .library_lookups import class_by_name
 
+PLAIN_CALLS = {"abs", "bool", "dict", "float", "int", "isinstance", "len", "list", "max", "min", "range", "round"}
+PLAIN_CALLS |= {"sorted", "str", "sum", "tuple", "zip", "enumerate"}  # what may compute a field of others
 Make = Callable[[Any], ast.expr]  # the expression for a value of the worker's report
 NAMED = {bool: "bool", int: "int", float: "float", str: "str", list: "list[Any]", tuple: "tuple[Any, ...]"}
 
@@ -123,7 +129,8 @@ def entry_by_name(node: ast.Call, context: Context) -> ast.expr | None:
     """`getattr(config, "depth", 2)` as `config.get("depth", 2)`, and `hasattr` as `in`, of such a dictionary; of
     another configuration the call stays, and what it reads is noted; of torch's modules it is read by name."""
     if len(callees_of(node)) == 1 and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
-        context.read(kinds_of(node.args[0]), str(node.args[1].value), constants_of(node))
+        itself = callees_of(node) == ["builtins.getattr"] and len(node.args) == 2  # and no answer, and no default
+        context.read(kinds_of(node.args[0]), str(node.args[1].value), constants_of(node) if itself else None)
     if len(node.args) < 2 or not always(kinds_of(node.args[0]), DictKind):
         return class_by_name(node, context)
     owner, name, *default = map(context.visit, node.args)
@@ -150,19 +157,145 @@ def fill_configurations(names: Sequence[str], definitions: Program, make: Make, 
     read |= {str(n.value) for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Constant)}
     for name in names:
         calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call) and _makes(node, name)]
-        known = definitions.facts.configurations[name]
+        known, own = definitions.facts.configurations[name], _OwnCode(name, definitions)
         wanted = {key: values for key, values in definitions.reads.get(name, {}).items() if key in read}
+        wanted = own.with_what_is_computed_from(wanted)
         aliases = {key: to for key, to in known.aliases if key in wanted}
         wanted.update({to: None for to in aliases.values() if to not in wanted})
         given = {str(word.arg) for call in calls for word in call.keywords}
-        fields = [key for key, _ in known.values if key in wanted and key not in aliases]
-        fields += [key for key in wanted if key not in fields and key not in aliases]
+        properties = [own.properties[key] for key in wanted if key in own.properties]
+        others = {*aliases, *own.properties}
+        fields = [key for key, _ in known.values if key in wanted and key not in others]
+        fields += [key for key in wanted if key not in {*fields, *others}]
+        computed = own.statements({*fields})
+        plain = given | {key for statement in computed for key in _of_self(statement, ast.Store)}
         node = definitions.definitions[name]
         assert isinstance(node, ast.ClassDef)
-        body = [line for key in fields for line in _field(key, known, wanted[key], key in given, definitions, make)]
-        node.body = [*node.body[:1], *body, *(_alias(key, to) for key, to in aliases.items())]
+        body = [line for key in fields for line in _field(key, known, wanted[key], key in plain, definitions, make)]
+        after = [*computed, *own.guards({*fields} - plain, make)]
+        node.body = [*node.body[:1], *body, *_after(after), *properties]
+        node.body += [_alias(key, to) for key, to in aliases.items()]
         for call in calls:
             call.keywords = [word for word in call.keywords if word.arg is None or word.arg in fields]
+
+
+class _OwnCode:
+    """What a configuration's class computes of its fields: `__post_init__`, and properties.
+
+    Where that is plain Python on numbers it is written; where it is not, and gave a field its value, another model is
+    refused.
+    """
+
+    def __init__(self, name: str, definitions: Program) -> None:
+        self.definitions = definitions
+        self.known = definitions.facts.configurations[name]
+        self.values = dict(self.known.values)
+        self.lines: list[tuple[str, ast.stmt]] = []  # of `__post_init__`, with their files
+        methods: dict[str, tuple[str, ast.FunctionDef]] = {}
+        for file, method in _methods(name, definitions):
+            if method.name == "__post_init__":
+                self.lines += [(file, line) for line in method.body]
+            elif any(ast.unparse(item) == "property" for item in method.decorator_list):
+                methods.setdefault(method.name, (file, method))
+        self.fields = {*self.values, *dict(self.known.defaults), *dict(self.known.aliases), *methods}
+        plain = {key: self._taken(*found) for key, found in methods.items() if self._is_plain(*found)}
+        self.properties = plain
+        self.lines += [found for key, found in methods.items() if key not in plain]
+
+    def _is_plain(self, file: str, node: ast.AST) -> bool:
+        """Whether code computes with the object's fields, numbers, and what Python's library has for these."""
+        bound = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        of_self = [n for n in ast.walk(node) if isinstance(n, ast.Attribute) and ast.unparse(n.value) == "self"]
+        names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id not in {*bound, "property"}]
+        alone = [n for n in names if n.id == "self"]
+        others = {n.id for n in names} - PLAIN_CALLS - {"self"}
+        resolve = self.definitions.names(file).names
+        python = all(resolve.get(one, "").partition(".")[0] in sys.stdlib_module_names for one in others)
+        called = [n.func for n in ast.walk(node) if isinstance(n, ast.Call)]
+        methods = [one for one in called if isinstance(one, ast.Attribute) and ast.unparse(one.value) not in others]
+        odd = any(isinstance(n, (ast.Raise, ast.Try, ast.With, ast.Assert)) for n in ast.walk(node))
+        return (
+            python
+            and not methods
+            and not odd
+            and len(alone) == len(of_self)
+            and all(one.attr in self.fields for one in of_self)
+        )
+
+    def _taken(self, file: str, node: Any) -> Any:
+        """A copy, with what it names of Python's library noted for the imports."""
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name) and inner.id not in {*PLAIN_CALLS, "self", "property"}:
+                self.definitions.python(file, inner.id)
+        return copy.deepcopy(node)
+
+    def with_what_is_computed_from(self, wanted: dict[str, list[Any] | None]) -> dict[str, list[Any] | None]:
+        """The attributes that are read, and those that these are computed from."""
+        found, before = dict(wanted), -1
+        while before != len(found):
+            before = len(found)
+            for _, line in self.lines:
+                if found.keys() & _sets(line):
+                    found |= {key: None for key in _of_self(line, ast.Load) if key in self.fields and key not in found}
+            for key in [key for key in found if key in self.properties]:
+                found |= {one: None for one in _of_self(self.properties[key], ast.Load) if one not in found}
+        return found
+
+    def statements(self, fields: set[str]) -> list[ast.stmt]:
+        """Those of `__post_init__` that can be written, and give a field its value."""
+        lines = [(file, line) for file, line in self.lines if not isinstance(line, ast.FunctionDef)]
+        plain = (pair for pair in lines if fields & _sets(pair[1]) and self._is_plain(*pair))
+        return [self._taken(*pair) for pair in plain]
+
+    def guards(self, computed: set[str], make: Make) -> Iterator[ast.stmt]:
+        """Errors where what such a field was computed from is something else, by code that cannot be written."""
+        defaults, absent = dict(self.known.defaults), object()
+        for file, line in self.lines:
+            sets = sorted(computed & self.values.keys() & _sets(line))
+            isnt = [key for key in sets if self.values[key] != defaults.get(key, absent)]
+            plain = not isinstance(line, ast.FunctionDef) and self._is_plain(file, line)
+            of = [key for key in _of_self(line, ast.Load) if key in self.values and key not in _sets(line)]
+            if plain or not isnt or not of:
+                continue
+            for key in of:
+                seen = make(self.values[key])
+                place = f"{Path(file).name}:{line.lineno}: when this was written, {key} was {ast.unparse(seen)}"
+                text = f"{place}, which {', '.join(isnt)} is computed from"
+                raised = ast.parse(f"raise NotImplementedError({text!r})").body
+                is_other = ast.Compare(ast.parse(f"self.{key}", mode="eval").body, [ast.NotEq()], [seen])
+                yield ast.If(is_other, raised, [])
+
+
+def _methods(name: str, definitions: Program) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """The methods of a configuration's class and of its bases, with their files; not of the library's own base."""
+    module, _, last = name.rpartition(".")
+    file = definitions.all_files.get(module)
+    of_library = name.startswith(SIMPLIFIED) or name in TABLES["configurations"]
+    node = None if file is None or of_library else definitions.class_node(file, last)
+    if file is None or node is None:
+        return
+    yield from ((file, method) for method in node.body if isinstance(method, ast.FunctionDef))
+    for base in node.bases:
+        yield from _methods(definitions.names(file).name(base), definitions)
+
+
+def _of_self(node: ast.AST, context: type[ast.expr_context]) -> list[str]:
+    """The attributes of `self` that are read, or given a value, in code."""
+    found = (n for n in ast.walk(node) if isinstance(n, ast.Attribute) and ast.unparse(n.value) == "self")
+    return list(dict.fromkeys(one.attr for one in found if isinstance(one.ctx, context)))
+
+
+def _sets(line: ast.stmt) -> set[str]:
+    """The attributes that a statement gives a value, or that a property is."""
+    return {line.name} if isinstance(line, ast.FunctionDef) else {*_of_self(line, ast.Store)}
+
+
+def _after(statements: list[ast.stmt]) -> list[ast.stmt]:
+    """`__post_init__`, where there is something to do in it."""
+    method = ast.parse("def __post_init__(self) -> None:\n    pass").body[0]
+    assert isinstance(method, ast.FunctionDef)
+    method.body = statements
+    return [method] if statements else []
 
 
 def _makes(node: ast.Call, name: str) -> bool:

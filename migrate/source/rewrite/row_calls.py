@@ -432,6 +432,11 @@ def known_argument(node: ast.expr) -> ObservedArgument:
 def argument_of(node: ast.expr, context: Context) -> ObservedArgument:
     """An argument, rewritten, with what it was."""
     kinds, constants = kinds_of(node), constants_of(node)
+    of_python = [TABLES["python_dtypes"].get(str(kind)) for kind in kinds]
+    if any(of_python):  # dtype=bool
+        if len(of_python) > 1 or not isinstance(node, ast.Name) or node.id in context.local:
+            raise Unwritable(f"{ast.unparse(node)} is one of Python's classes, as a dtype: write torch's")
+        return ObservedArgument(context.name(f"mindspore.{of_python[0]}"), [DtypeKind()], None)
     return ObservedArgument(context.visit(node), kinds, constants)
 
 

@@ -14,7 +14,17 @@ import sys
 from collections.abc import Sequence
 from typing import Literal, TypeGuard
 
-from ..library_names import CELL_METHODS, CONTAINERS, COUNTERPARTS, DROPPED, TABLES, TENSOR, is_dtype, telling_method
+from ..library_names import (
+    CELL_METHODS,
+    CONTAINERS,
+    COUNTERPARTS,
+    DROPPED,
+    ROWS_FIRST,
+    TABLES,
+    TENSOR,
+    is_dtype,
+    telling_method,
+)
 from ..observe.instrument import EXPRESSIONS
 from ..observe.observations import (
     NONE,
@@ -114,7 +124,6 @@ class Reader:
 
     def __init__(self, context: Context) -> None:
         self.context, self.program = context, context.program
-        self.resolve = context.program.names(context.file).name
         self.variables: dict[str, list[Kind]] = {}
         if any(context.owner in bases for bases in self.program.facts.orders):
             self.variables["self"] = [ModuleKind(context.owner)]
@@ -135,6 +144,11 @@ class Reader:
                 for target in inner.targets:  # a list may have no item until what did not run
                     if isinstance(target, ast.Name):
                         self._know(target.id, kinds_of(inner.value))
+
+    def resolve(self, node: ast.expr) -> str:
+        """The full name of a name of the file's top, or of what a row has for it; empty for anything else."""
+        name = self.program.names(self.context.file).name(node)
+        return ROWS_FIRST.get(name, name)
 
     def _know(self, name: str, kinds: Sequence[Kind]) -> None:
         kinds = [kind for kind in kinds if kind != UNSEEN] or ([] if name in self.variables else kinds)

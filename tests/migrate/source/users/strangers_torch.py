@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import types
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -235,3 +236,124 @@ class TakenApart(nn.Module):
 def taken_apart():
     torch.manual_seed(0)
     return TakenApart(), (torch.randn(5, 3, 8),)
+
+
+class Register(Mapping):
+    """Looks its entries up in Python, as a library's tables of layers do."""
+
+    def __init__(self, **kinds: type[nn.Module]) -> None:
+        self._kinds = kinds
+
+    def __getitem__(self, key: str) -> type[nn.Module]:
+        if key in self._kinds:
+            return self._kinds[key]
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kinds)
+
+    def __len__(self) -> int:
+        return len(self._kinds)
+
+
+class Cubed(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x**3
+
+
+class Places(nn.Embedding):
+    """Vectors that are computed, and never trained."""
+
+    def __init__(self, count: int, width: int) -> None:
+        super().__init__(count, width, _freeze=True)
+
+    def forward(self, length: int) -> torch.Tensor:
+        return super().forward(torch.arange(length))
+
+
+KINDS = Register(cubed=Cubed)
+
+
+class Masked(nn.Module):
+    """A mask of Python's own type, and an activation by its name."""
+
+    def __init__(self, width: int = 6, act: str = "cubed", last: str | None = None) -> None:
+        super().__init__()
+        self.first = nn.Linear(width, 4)
+        self.places = Places(8, 4)
+        self.act = KINDS[act]()
+        self.last = self.picked(last)
+        self.both = nn.Sequential(self.picked("cubed"), self.picked(None))
+        self.register_buffer("mask", torch.tril(torch.ones((5, 5), dtype=bool)))
+
+    def picked(self, kind: str | None) -> nn.Module:
+        return KINDS[kind]() if kind is not None else nn.Identity()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.both(self.last(self.act(self.first(x)))) + self.places(x.shape[0])
+        rows, _ = torch.where(self.mask)
+        for row in rows[:2]:
+            if row == 7:
+                continue
+            x = x + (row + rows.sum()) * 0.01
+        return torch.where(self.mask.to(bool), x @ x.T, torch.zeros((), dtype=x.dtype)).to(float).float()
+
+
+def python_types():
+    torch.manual_seed(0)
+    return Masked(), (torch.randn(5, 6),)
+
+
+def strict(cls: type) -> type:
+    return dataclass(cls)
+
+
+@strict
+class HeadSettings:
+    classes: int = 3
+
+
+@strict
+class LibrarySettings:
+    """A library's settings, of which some are computed from others."""
+
+    width: int = 8
+    heads: int = 2
+    head_width: int | None = None
+    kinds: list[str] | None = None
+    head: HeadSettings | dict | None = None
+
+    def __post_init__(self) -> None:
+        if self.head_width is None:
+            self.head_width = self.width // self.heads
+        self.kinds = self.named(self.heads)
+        if not isinstance(self.head, HeadSettings):
+            self.head = HeadSettings(**(self.head or {}))
+
+    @staticmethod
+    def named(count: int) -> list[str]:
+        return [f"kind {number}" for number in range(count)]
+
+    @property
+    def inner(self) -> int:
+        return self.heads * self.head_width
+
+
+class Computed(nn.Module):
+    def __init__(self, settings: LibrarySettings) -> None:
+        super().__init__()
+        self.depth = getattr(settings, "depth", settings.heads * 2)
+        self.wide = nn.Linear(settings.width, settings.inner)
+        self.heads = nn.ModuleList(nn.Linear(settings.head_width, 4) for _ in settings.kinds)
+        self.last = nn.Linear(4, settings.head.classes)
+        self.tall = hasattr(settings, "height")
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        parts = self.wide(x).chunk(len(self.heads), dim=-1)
+        x = sum(head(part) for head, part in zip(self.heads, parts)) * self.depth
+        return self.last(-x if self.tall else x)
+
+
+def computed_settings():
+    torch.manual_seed(0)
+    return Computed(LibrarySettings(width=6, head={"classes": 5})), (torch.randn(5, 6),)

@@ -48,3 +48,24 @@ def test_weights_begin_in_another_shape_and_under_another_name(users: Users) -> 
     found = users["begun"]
     found.agrees()
     found.holds("w.set_data(initializer(", ".init_data().reshape(w.shape))", "shift.set_data(initializer(")
+
+
+def test_a_dtype_may_be_a_class_of_pythons(users: Users) -> None:
+    found = users["python_types"]
+    found.agrees()
+    found.holds("dtype=mindspore.bool_", ".astype(mindspore.bool_)", ".astype(mindspore.float64)")
+    found.holds("self.embedding_table.requires_grad = False", "self.act = Cubed()", "if act not in ('cubed',):")
+    found.holds("if kind is not None:\n            if kind not in ('cubed',):")  # and not where it is None
+    found.holds("rows, _ = nonzero(self.mask, True)", "if row == 7:\n                continue")
+
+
+def test_settings_that_are_computed_from_others_are_so_again(users: Users) -> None:
+    found = users["computed_settings"]
+    found.agrees()
+    found.holds("head_width: Any = None", "self.head_width = self.width // self.heads")
+    found.holds("return self.heads * self.head_width")
+    found.holds("if self.heads != 2:", "heads was 2, which kinds is computed from")  # by a function: it is not written
+    found.holds(
+        "LibrarySettings(width=6, head=HeadSettings(classes=5))", "getattr(settings, 'depth', settings.heads * 2)"
+    )
+    found.lacks("depth: int", "tall: ", "height: ")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from ..library_names import CELL_METHODS, CONTAINERS, DROPPED, SIMPLIFIED, TABLES
-from ..observe.observations import NONE, Kind, ModuleKind, callees_of, constants_of, kinds_of, replacing
+from ..library_names import CELL_METHODS, CONTAINERS, COUNTERPARTS, DROPPED, SIMPLIFIED, TABLES
+from ..observe.observations import NONE, Kind, ModuleKind, callees_of, constants_of, kinds_of, replacing, set_callee
 from .context import Context, Stage, Unwritable, handles
 from .row_calls import is_super
 
@@ -121,6 +121,20 @@ def reset_parameters(call: ast.Call, context: Context) -> ast.expr | None:
     return ast.Call(context.name(RESET), [context.visit(call.func.value)], [])
 
 
+@handles("torch.nn.*")
+def called_forward(call: ast.Call, context: Context) -> ast.expr | None:
+    """`layer.forward(x)` of one of torch's layers as `layer(x)`."""
+    callees = callees_of(call)
+    if not isinstance(call.func, ast.Attribute) or is_super(call.func):
+        return None
+    if not all(name.endswith(".forward") and not name.startswith("torch.nn.Module.") for name in callees):
+        return None
+    called = replacing(ast.Call(call.func.value, call.args, call.keywords), call)
+    set_callee(call.func.value, *(f"module {name.removesuffix('.forward')}" for name in callees))
+    found: ast.expr = context.visit(called)
+    return found
+
+
 @handles(*BUFFERS)
 def buffer(call: ast.Call, context: Context) -> ast.expr:
     """A parameter that does not train, for one that torch saves; else its value."""
@@ -158,14 +172,15 @@ def checkpointed(call: ast.Call, context: Context) -> ast.expr:
     return context.kept(replacing(ast.Call(function, args, words), call))
 
 
-@handles(*CONTAINERS)
+@handles(*CONTAINERS, "torch.nn.Module")
 def container(call: ast.Call, context: Context) -> ast.expr | None:
-    """`nn.Sequential(…)` and the other containers; a generator as a list, which is what MindSpore's take."""
+    """`nn.Sequential(…)` and the other containers, and `nn.Module()`, which only holds others; a generator as a list,
+    which is what MindSpore's take."""
     callees = callees_of(call)
     if len(callees) != 1:
         return None
     kept = context.kept(call)
-    kept.func = context.name(CONTAINERS[callees[0]])
+    kept.func = context.name(COUNTERPARTS[callees[0]])
     kept.args = [_listed(argument) for argument in kept.args]
     return kept
 

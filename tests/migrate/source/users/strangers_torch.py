@@ -9,6 +9,8 @@ from typing import Any
 import torch
 import torchvision
 from torch import nn
+from torch.autograd import Variable
+from torch.nn.modules.utils import _pair
 
 
 def image(side: int = 8) -> torch.Tensor:
@@ -125,3 +127,31 @@ class Scale(nn.Module):
 def without_axes():
     torch.manual_seed(0)
     return Scale(), (torch.randn(5, 6),)
+
+
+class Old(nn.Module):
+    """What torch's own habits left behind: Variable, `_pair`, `new`, shifts, a module that only holds others."""
+
+    def __init__(self, kernel: int = 3, device: torch.device = torch.device("cpu")) -> None:
+        super().__init__()
+        kernel = _pair(kernel)
+        self.device = device
+        self.held = nn.Module()
+        self.held.conv = nn.Conv2d(3, 4, kernel, padding=kernel[0] >> 1)
+        self.held.more = nn.ModuleList([nn.Conv2d(4, 4, 1)])
+
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor):
+        x = Variable(self.held.conv.forward(x)).to(self.device)
+        for layer in self.held.more:
+            x = layer(x)
+        shift = x.new_tensor([0.5, 1.0, 1.5, 2.0]) + x.new(4) * 0 + x.new([1.0])
+        if not torch.is_tensor(lengths):
+            return x
+        first, second = (x + shift[:, None, None]).split(split_size=[1, 3], dim=1)
+        kept = (lengths >> 1).float()[:, None, None, None]
+        return first * kept, second
+
+
+def habits():
+    torch.manual_seed(0)
+    return Old(), (image(), torch.tensor([4, 7]))

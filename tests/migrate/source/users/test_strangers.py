@@ -31,3 +31,11 @@ def test_a_tensor_may_have_no_axes(users: Users) -> None:
     found = users["without_axes"]
     found.agrees()
     found.holds("ops.full((), 1.0, dtype=mindspore.float32) * 2.5", "ops.full((), 0.0, dtype=mindspore.float32)")
+
+
+def test_what_old_versions_of_torch_left_in_models(users: Users) -> None:
+    found = users["habits"]
+    found.agrees()
+    found.holds("self.held = nn.Cell()", "tuple(kernel) if isinstance(kernel, (tuple, list)) else (kernel,) * 2")
+    found.holds("ops.bitwise_right_shift(lengths, 1)", "isinstance(lengths, Tensor)", "device='cpu'")
+    found.lacks("Variable", "torch.device")

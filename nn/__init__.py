@@ -20,6 +20,7 @@ from .blocks import (
 )
 from .containers import (
     NamedCells,
+    OptionalCells,
     ParameterDict,
     ParameterList,
     add_cell,

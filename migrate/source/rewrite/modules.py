@@ -5,7 +5,17 @@ from __future__ import annotations
 import ast
 
 from ..library_names import CELL_METHODS, CONTAINERS, COUNTERPARTS, DROPPED, SIMPLIFIED, TABLES
-from ..observe.observations import NONE, Kind, ModuleKind, callees_of, constants_of, kinds_of, replacing, set_callee
+from ..observe.observations import (
+    NONE,
+    Kind,
+    ModuleKind,
+    SequenceKind,
+    callees_of,
+    constants_of,
+    kinds_of,
+    replacing,
+    set_callee,
+)
 from .context import Context, Stage, Unwritable, handles
 from .row_calls import is_super
 
@@ -20,6 +30,7 @@ LOADING = [
     )
 ]
 RESET = "msmigrate.nn.reset_parameters"
+OPTIONAL = "msmigrate.nn.OptionalCells"  # a list in which None may stand
 ATTENTION = "torch.nn.MultiheadAttention"
 CHECKPOINT = "torch.utils.checkpoint.checkpoint"
 # of torch.utils.checkpoint: how memory is spared, and not what is computed
@@ -180,7 +191,8 @@ def container(call: ast.Call, context: Context) -> ast.expr | None:
     if len(callees) != 1:
         return None
     kept = context.kept(call)
-    kept.func = context.name(COUNTERPARTS[callees[0]])
+    empty = any(isinstance(kind, SequenceKind) and NONE in kind.items for one in call.args for kind in kinds_of(one))
+    kept.func = context.name(OPTIONAL if empty and callees[0] == "torch.nn.ModuleList" else COUNTERPARTS[callees[0]])
     kept.args = [_listed(argument) for argument in kept.args]
     return kept
 

@@ -18,6 +18,7 @@ from ..library_names import TABLES
 from ..observe.instrument import sliced
 from ..observe.observations import (
     DtypeKind,
+    Kind,
     ObjectKind,
     PlainKind,
     SequenceKind,
@@ -454,6 +455,11 @@ def new(call: ast.Call, context: Context) -> ast.expr:
     return found
 
 
+NUMPYS: dict[Kind, str] = {  # a float64 of NumPy's is a float of Python's, too
+    PlainKind("float64"): "float",
+    **{ObjectKind(f"numpy.{name}"): "float" for name in ("float64", "float32", "float16")},
+    **{ObjectKind(f"numpy.{name}"): "int" for name in ("int64", "int32")},
+}
 SHIFTS = {ast.RShift: "torch.bitwise_right_shift", ast.LShift: "torch.bitwise_left_shift"}
 
 
@@ -466,6 +472,17 @@ def shifted(node: ast.BinOp, context: Context) -> ast.expr | None:
     row = row_of(name)
     assert row is not None and row.mindspore is not None
     return ast.Call(context.name(row.mindspore), [context.visit(node.left), context.visit(node.right)], [])
+
+
+@handles(syntax=[ast.BinOp])
+def numpys_number(node: ast.BinOp, context: Context) -> ast.expr | None:
+    """`numpy.log(8) * x` with Python's number for NumPy's, which makes an array of MindSpore's tensor."""
+    number, other = node.left, node.right
+    functions = {NUMPYS.get(kind) for kind in kinds_of(number)}
+    if len(functions) != 1 or None in functions or not always(kinds_of(other), TensorKind):
+        return None
+    left = ast.Call(ast.Name(str(*functions), ast.Load()), [context.visit(number)], [])
+    return ast.BinOp(left, node.op, context.visit(other))
 
 
 TUPLES = {"_single": 1, "_pair": 2, "_triple": 3, "_quadruple": 4}  # of torch.nn.modules.utils

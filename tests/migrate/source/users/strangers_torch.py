@@ -6,6 +6,7 @@ import types
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 import torchvision
 from torch import nn
@@ -155,3 +156,29 @@ class Old(nn.Module):
 def habits():
     torch.manual_seed(0)
     return Old(), (image(), torch.tensor([4, 7]))
+
+
+class Gaps(nn.Module):
+    """A list of layers in which None stands, and a number of NumPy's before a tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps = self.made(3)
+        self.rate = np.log(8.0)
+
+    def made(self, count: int) -> nn.ModuleList:
+        found = []
+        for i in range(count):
+            found.append(nn.Conv2d(3, 3, 1) if i != 1 else None)
+        return nn.ModuleList(found)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for i in range(len(self.steps)):
+            if self.steps[i] is not None:
+                x = self.steps[i](x)
+        return self.rate * x + np.float32(2) * x.mean()
+
+
+def gaps():
+    torch.manual_seed(0)
+    return Gaps(), (image(),)

@@ -21,6 +21,8 @@ NAMES = (
         "pyramid",
         "named_levels",
         "either",
+        "gaps",
+        "habits",
     ),
 )
 

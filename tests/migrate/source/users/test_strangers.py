@@ -37,5 +37,11 @@ def test_what_old_versions_of_torch_left_in_models(users: Users) -> None:
     found = users["habits"]
     found.agrees()
     found.holds("self.held = nn.Cell()", "tuple(kernel) if isinstance(kernel, (tuple, list)) else (kernel,) * 2")
-    found.holds("ops.bitwise_right_shift(lengths, 1)", "isinstance(lengths, Tensor)", "device='cpu'")
+    found.holds("ops.bitwise_right_shift(lengths, 1)", "isinstance(lengths, Tensor)", "device: Any='cpu'")
     found.lacks("Variable", "torch.device")
+
+
+def test_a_list_of_layers_may_hold_none(users: Users) -> None:
+    found = users["gaps"]
+    found.agrees()
+    found.holds("return OptionalCells(found)", "float(self.rate) * x")

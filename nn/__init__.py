@@ -77,6 +77,8 @@ from .padding import (
     ConstantPad1d,
     ConstantPad2d,
     ConstantPad3d,
+    PaddedConv1d,
+    PaddedConv2d,
     ZeroPad1d,
     ZeroPad2d,
     ZeroPad3d,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 
 from ..library_names import CELL_METHODS, CONTAINERS, COUNTERPARTS, DROPPED, SIMPLIFIED, TABLES
 from ..observe.observations import (
@@ -50,7 +51,10 @@ def register_buffer(call: ast.Call, context: Context) -> list[ast.stmt]:
     node = context.visit(value)
     if absent or not _saved(call, 2):
         return [_put(owner, name, node)]
-    return [_put(owner, name, _untrained(node, context, ast.keyword("name", name)))]
+    made = _untrained(node, context, ast.keyword("name", name))
+    if NONE in kinds_of(value):  # now and then
+        made = ast.IfExp(ast.Compare(copy.deepcopy(node), [ast.Is()], [ast.Constant(None)]), ast.Constant(None), made)
+    return [_put(owner, name, made)]
 
 
 @handles("torch.nn.Module.register_parameter", stage=Stage.STATEMENT)

@@ -158,11 +158,24 @@ def habits():
     return Old(), (image(), torch.tensor([4, 7]))
 
 
+class Shifted(nn.Module):
+    """A buffer that some have, as the masks of shifted windows."""
+
+    def __init__(self, shift: int) -> None:
+        super().__init__()
+        mask = torch.full((8,), 0.5) if shift > 0 else None
+        self.register_buffer("mask", mask)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x if self.mask is None else x * self.mask
+
+
 class Gaps(nn.Module):
     """A list of layers in which None stands, and a number of NumPy's before a tensor."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.shifted = nn.Sequential(*(Shifted(i % 2) for i in range(2)))
         self.steps = self.made(3)
         self.rate = np.log(8.0)
 
@@ -176,9 +189,27 @@ class Gaps(nn.Module):
         for i in range(len(self.steps)):
             if self.steps[i] is not None:
                 x = self.steps[i](x)
-        return self.rate * x + np.float32(2) * x.mean()
+        return self.rate * self.shifted(x) + np.float32(2) * x.mean()
 
 
 def gaps():
     torch.manual_seed(0)
     return Gaps(), (image(),)
+
+
+class Continued(nn.Module):
+    """Convolutions whose input is continued at its sides."""
+
+    def __init__(self, border: str = "circular") -> None:
+        super().__init__()
+        self.along = nn.Conv1d(3, 4, kernel_size=3, padding=2, padding_mode=border, bias=False)
+        self.over = nn.Conv2d(3, 4, (3, 5), padding=(1, 2), stride=2, padding_mode="reflect")
+        self.last = nn.Conv2d(4, 2, 3, 1, 1, padding_mode="replicate")
+
+    def forward(self, x: torch.Tensor):
+        return self.along(x.mean(3)), self.last(self.over(x))
+
+
+def continued():
+    torch.manual_seed(0)
+    return Continued(), (image(),)

@@ -44,4 +44,11 @@ def test_what_old_versions_of_torch_left_in_models(users: Users) -> None:
 def test_a_list_of_layers_may_hold_none(users: Users) -> None:
     found = users["gaps"]
     found.agrees()
-    found.holds("return OptionalCells(found)", "float(self.rate) * x")
+    found.holds("return OptionalCells(found)", "float(self.rate) * self.shifted(x)")
+    found.holds("None if mask is None else Parameter(mask, name='mask', requires_grad=False)")
+
+
+def test_a_convolution_may_continue_its_input(users: Users) -> None:
+    found = users["continued"]
+    found.agrees()
+    found.holds("PaddedConv1d(3, 4, 3, ", "padding_mode='reflect'", "padding_mode='replicate'")

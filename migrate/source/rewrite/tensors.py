@@ -485,6 +485,14 @@ def numpys_number(node: ast.BinOp, context: Context) -> ast.expr | None:
     return ast.BinOp(left, node.op, context.visit(other))
 
 
+@handles("torch.randint")
+def below(call: ast.Call, context: Context) -> None:
+    """`torch.randint(5, (2, 3))` with the 0 that it starts from; the rest is the row's."""
+    words = {word.arg for word in call.keywords}
+    if not words & {"low", "high"} and len(call.args) == 2 - ("size" in words):
+        call.args.insert(0, ast.Constant(0))
+
+
 TUPLES = {"_single": 1, "_pair": 2, "_triple": 3, "_quadruple": 4}  # of torch.nn.modules.utils
 
 

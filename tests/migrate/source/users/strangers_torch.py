@@ -11,6 +11,7 @@ import torch
 import torchvision
 from torch import nn
 from torch.autograd import Variable
+from torch.nn.attention import SDPBackend
 from torch.nn.modules.utils import _pair
 
 
@@ -140,17 +141,21 @@ class Old(nn.Module):
         self.held = nn.Module()
         self.held.conv = nn.Conv2d(3, 4, kernel, padding=kernel[0] >> 1)
         self.held.more = nn.ModuleList([nn.Conv2d(4, 4, 1)])
+        self.backends = [SDPBackend.MATH]
+        self.padding = 1 if torch.__version__ >= "1.5.0" else 2
 
     def forward(self, x: torch.Tensor, lengths: torch.Tensor):
         x = Variable(self.held.conv.forward(x)).to(self.device)
         for layer in self.held.more:
             x = layer(x)
         shift = x.new_tensor([0.5, 1.0, 1.5, 2.0]) + x.new(4) * 0 + x.new([1.0])
-        if not torch.is_tensor(lengths):
+        if not torch.is_tensor(lengths) or not self.backends:
             return x
         first, second = (x + shift[:, None, None]).split(split_size=[1, 3], dim=1)
         kept = (lengths >> 1).float()[:, None, None, None]
-        return first * kept, second
+        chosen = torch.randint(1, (3,)) + torch.randint(1, size=(3,))  # which are zeros
+        hidden = kept.masked_fill(kept > 2, -np.inf).clamp(min=-9.0 * self.padding)
+        return first * hidden, second[:, chosen]
 
 
 def habits():

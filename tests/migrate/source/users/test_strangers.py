@@ -37,7 +37,12 @@ def test_what_old_versions_of_torch_left_in_models(users: Users) -> None:
     found = users["habits"]
     found.agrees()
     found.holds("self.held = nn.Cell()", "tuple(kernel) if isinstance(kernel, (tuple, list)) else (kernel,) * 2")
-    found.holds("ops.bitwise_right_shift(lengths, 1)", "isinstance(lengths, Tensor)", "device: Any='cpu'")
+    found.holds(
+        "ops.bitwise_right_shift(lengths, 1)",
+        "isinstance(lengths, Tensor)",
+        "self.backends = ['MATH']",
+        "device: Any='cpu'",
+    )
     found.lacks("Variable", "torch.device")
 
 

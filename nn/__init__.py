@@ -20,6 +20,7 @@ from .blocks import (
 )
 from .containers import (
     NamedCells,
+    OptionalCells,
     ParameterDict,
     ParameterList,
     add_cell,
@@ -76,6 +77,8 @@ from .padding import (
     ConstantPad1d,
     ConstantPad2d,
     ConstantPad3d,
+    PaddedConv1d,
+    PaddedConv2d,
     ZeroPad1d,
     ZeroPad2d,
     ZeroPad3d,

@@ -60,6 +60,31 @@ class NamedCells(nn.Cell):
         return zip(self.cell_names, self.cell_list)  # noqa: B905  # MindSpore compiles no keyword of zip
 
 
+class OptionalCells(nn.Cell):
+    """A list of cells in which None may stand, as in torch's ModuleList; nn.CellList takes none."""
+
+    def __init__(self, cells: Iterable[nn.Cell | None] = ()) -> None:
+        super().__init__()
+        self.cell_list: list[nn.Cell | None] = []
+        for cell in cells:
+            self.append(cell)
+
+    def append(self, cell: nn.Cell | None) -> None:
+        """Add a cell, or None."""
+        if cell is not None:
+            self.insert_child_to_cell(str(len(self.cell_list)), cell)
+        self.cell_list.append(cell)
+
+    def __getitem__(self, place: int) -> nn.Cell | None:
+        return self.cell_list[place]
+
+    def __len__(self) -> int:
+        return len(self.cell_list)
+
+    def __iter__(self) -> Iterator[nn.Cell | None]:
+        return iter(self.cell_list)
+
+
 def add_cell(sequential: nn.SequentialCell, name: str, cell: nn.Cell) -> None:
     """Add a named cell to a SequentialCell, which itself only appends numbered ones."""
     sequential.insert_child_to_cell(name, cell)

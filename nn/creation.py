@@ -24,6 +24,11 @@ def new_zeros(input: Any, size: Any, dtype: Any = None) -> Any:
     return ops.zeros(size, input.dtype if dtype is None else dtype)
 
 
+def new_tensor(input: Any, data: Any, dtype: Any = None) -> Any:
+    """A tensor of the given numbers, of the dtype of `input`, as torch.Tensor.new_tensor."""
+    return mindspore.tensor(data, input.dtype if dtype is None else dtype)
+
+
 def new_ones(input: Any, size: Any, dtype: Any = None) -> Any:
     """Ones of the dtype of `input`, as torch.Tensor.new_ones."""
     return ops.ones(size, input.dtype if dtype is None else dtype)

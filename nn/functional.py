@@ -27,6 +27,7 @@ from .creation import (
     multinomial,
     new_full,
     new_ones,
+    new_tensor,
     new_zeros,
     normal,
     rand,

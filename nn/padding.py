@@ -6,6 +6,7 @@ Compiled, the gradient of its constant padding is wrong from the second run on (
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from mindspore import Tensor, nn, ops
 from mindspore import dtype as mstype
@@ -37,6 +38,44 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         return padded
     inside = ops.Pad(pairs)(ops.ones(x.shape, mstype.float32)) > 0
     return ops.where(inside, padded, ops.full_like(padded, value))
+
+
+class PaddedConv1d(nn.Conv1d):
+    """A convolution whose input is continued at its sides by `padding_mode`: circular, reflect or replicate."""
+
+    def __init__(self, *args: Any, padding_mode: str, pad_mode: str = "same", padding: Any = 0, **more: Any) -> None:
+        super().__init__(*args, pad_mode="valid", **more)
+        self.sides = _sides(pad_mode, padding, 1)
+        self.continued = padding_mode
+
+    def construct(self, x: Tensor) -> Tensor:
+        """x: (N, C, L)."""
+        return super().construct(pad(x, self.sides, self.continued))
+
+
+class PaddedConv2d(nn.Conv2d):
+    """A convolution whose input is continued at its sides by `padding_mode`: circular, reflect or replicate."""
+
+    def __init__(self, *args: Any, padding_mode: str, pad_mode: str = "same", padding: Any = 0, **more: Any) -> None:
+        super().__init__(*args, pad_mode="valid", **more)
+        self.sides = _sides(pad_mode, padding, 2)
+        self.continued = padding_mode
+
+    def construct(self, x: Tensor) -> Tensor:
+        """x: (N, C, H, W)."""
+        return super().construct(pad(x, self.sides, self.continued))
+
+
+def _sides(pad_mode: str, padding: Any, axes: int) -> tuple[int, ...]:
+    """How far each side is continued, those of the last axis first, of MindSpore's padding, which names the first axis
+    first. Raises ValueError for a mode that follows from the input's size."""
+    if pad_mode not in ("pad", "valid"):
+        raise ValueError(f"pad_mode={pad_mode!r} with a padding_mode: give the padding as numbers")
+    sides = (0,) * 2 * axes if pad_mode == "valid" else padding
+    sides = (sides,) * 2 * axes if isinstance(sides, int) else tuple(sides)
+    if len(sides) == 1:
+        sides = sides * 2 * axes
+    return tuple(side for axis in range(axes - 1, -1, -1) for side in sides[2 * axis : 2 * axis + 2])
 
 
 class ConstantPad1d(nn.Cell):

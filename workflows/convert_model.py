@@ -16,7 +16,7 @@ from ..errors import BadDestination, MsmigrateError
 from ..migrate import model_spec
 from ..migrate.checkpoint.convert import Result as Conversion
 from ..migrate.checkpoint.convert import convert, make_plan
-from ..migrate.source.convert_model import ConvertedModel, ProofInputs, start, write_source
+from ..migrate.source.convert_model import ConvertedModel, ProofInputs, flat_pair, start, write_source
 from ..migrate.source.variations import try_variations
 from ..option_fields import STDOUT, as_path, model_name, values_of
 from ..parity.job import Pair, ParityJob
@@ -214,11 +214,12 @@ def _with_proof(
     options: ConvertModelOptions, found: Converted, begin: ProofInputs, recipe_file: Path, folder: Path
 ) -> Converted:
     """Run parity-step on the torch model and the new one, and show its verdict."""
-    if begin.batch is None:
+    if begin.batch is None or (begin.call is not None and options.weights is not None):
         return replace(found, stopped=[f"not proven: {UNPROVEN}"])
-    pair = Pair(
-        options.model, _net(options, found.written), None, options.weights, begin.batch, outputs=not begin.plain
-    )
+    ours = (options.model, _net(options, found.written))
+    if begin.call is not None:
+        ours = flat_pair(ours[0], options.out.absolute(), found.written.maker, begin, folder.with_name("flat"))
+    pair = Pair(*ours, None, options.weights, begin.batch, outputs=not begin.plain)
     of_step = (each.name for each in fields(StepOptions) if each.name != "batch")  # which the batch file says
     steps: Any = {name: getattr(options, name) for name in of_step}
     try:

@@ -216,7 +216,7 @@ def whole_pair(options: ParityOptions, folder: Path) -> ParityOptions:
     inputs.mkdir(parents=True)
     with doing("making a batch"):
         begin = start(options.torch, (), inputs, seed=0, batch=options.batch or BATCH, steps=options.steps)
-    if begin.batch is None:
+    if begin.batch is None or begin.call is not None:
         raise BadInput(f"{options.torch}: {UNPROVEN}")
     return replace(found, batch_file=begin.batch, outputs=not begin.plain)
 

@@ -51,13 +51,16 @@ class ProofInputs(NamedTuple):
     """What a proof of the conversion starts from.
 
     weights: the state dict of the model as it is built under a seed. batch: inputs and labels of every step as
-    parity-step takes them, None for a model that takes something else than tensors by position. plain: whether it
-    returns logits, one tensor (N, K), in training mode.
+    parity-step takes them, None for a model that takes something else than tensors and plain values. plain: whether it
+    returns logits, one tensor (N, K), in training mode. inputs, call: how many tensors it takes and how it is called
+    with them, `x0, (x1, x2), mask=x3`; None where they are its arguments by position.
     """
 
     weights: Path
     batch: Path | None
     plain: bool
+    inputs: int = 0
+    call: str | None = None
 
 
 def start(model: str, shapes: Sequence[str], folder: Path, *, seed: int, batch: int, steps: int) -> ProofInputs:
@@ -68,7 +71,62 @@ def start(model: str, shapes: Sequence[str], folder: Path, *, seed: int, batch: 
     outputs = report["outputs"]
     plain = report["alone"] and len(outputs) == 1 and len(outputs[0]) == 2
     plain = plain and outputs[0][0] == report["inputs"][0][0]  # a row for each example, and not for each of its tokens
-    return ProofInputs(weights, None if outputs is None else inputs, plain)
+    count, call = len(report["inputs"] or ()), report["call"]
+    return ProofInputs(weights, None if outputs is None else inputs, plain and call is None, count, call)
+
+
+FLAT_TORCH = """
+import torch
+from msmigrate.migrate.model_spec import parse
+from msmigrate.migrate.source.observe.torch_simplified_transformers import for_training
+from msmigrate.migrate.torch_models import builder, split
+
+
+class WithInputs(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.model = split(builder(parse({of!r}))())[0]
+        for_training(self.model)
+
+    def forward(self, {names}):
+        return self.model({call})
+
+
+def build():
+    return WithInputs()
+"""
+FLAT_MINDSPORE = """
+import importlib.util
+
+from mindspore import nn
+
+spec = importlib.util.spec_from_file_location({stem!r}, {of!r})
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+
+
+class WithInputs(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.model = module.{maker}()
+
+    def construct(self, {names}):
+        return self.model({call})
+
+
+def build():
+    return WithInputs()
+"""
+
+
+def flat_pair(model: str, written: Path, maker: str, begin: ProofInputs, folder: Path) -> tuple[str, str]:
+    """Both models inside of one that takes their tensors by position, as parity-step gives them; left in a folder."""
+    folder.mkdir()
+    names = ", ".join(f"x{place}" for place in range(begin.inputs))
+    given = {"names": names, "call": begin.call, "maker": maker, "stem": written.stem}
+    for name, text, of in (("flat_torch", FLAT_TORCH, model), ("flat_mindspore", FLAT_MINDSPORE, str(written))):
+        (folder / f"{name}.py").write_text(text.format(of=of, **given), encoding="utf-8")
+    return f"{folder / 'flat_torch.py'}:build", f"{folder / 'flat_mindspore.py'}:build"
 
 
 def write_source(model: str, shapes: Sequence[str] = ()) -> ConvertedModel:

@@ -69,8 +69,10 @@ class Watch:
 
 
 def few(inputs: tuple[np.ndarray, ...], batch: int) -> tuple[np.ndarray, ...]:
-    """Two examples of a batch: enough to see a structure; all of it where the inputs do not share their first axis."""
-    if all(array.ndim and len(array) == batch for array in inputs):
+    """Two examples of a batch: enough to see a structure; all of it where the inputs do not share their first axis, or
+    where one is as wide as that is long, as a graph's matrix, whose rows are nodes and no examples."""
+    square = len(inputs) > 1 and any(array.shape[1:2] == (batch,) for array in inputs)
+    if not square and all(array.ndim and len(array) == batch for array in inputs):
         return tuple(array[:2] for array in inputs)
     return inputs
 

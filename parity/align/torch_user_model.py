@@ -7,6 +7,9 @@ no gradient is zero and none is another's. mindspore_user_model.py is the same i
 from __future__ import annotations
 
 import copy
+import copyreg
+import importlib
+import types
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -52,6 +55,8 @@ from .user_model import (
     without_optimizer,
 )
 
+# a model may hold a module of Python's, such as a file of settings, and be copied all the same
+copyreg.pickle(types.ModuleType, lambda module: (importlib.import_module, (module.__name__,)))
 PERIOD = 101  # elements after which the numbers come again
 
 

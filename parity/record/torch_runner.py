@@ -189,7 +189,8 @@ class TorchSide(Side):
         """Back to the starting weights with a new optimizer and schedule, or those of the checkpoint to go on from."""
         vars(self).pop("train_step", None)  # in float64 weights, gradients and state are most of what the run holds
         vars(self).pop("model", None)
-        model = copy.deepcopy(self._start).to(self.device, self.dtype)
+        # one after the other: a class's own `to` may take a device alone
+        model = torch.nn.Module.to(copy.deepcopy(self._start).to(self.device), self.dtype)
         self.model = model_in_layout(model, channels_last=self.channels_last)
         self.train_step = make_step(self.recipe, self.model, self.paired.given if self.paired is not None else None)
         if self.continued is not None:

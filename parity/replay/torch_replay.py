@@ -75,7 +75,8 @@ class Alone:
         self.dtype = dtype
         self.device = device
         self.channels_last = channels_last
-        self.model = model_in_layout(copy.deepcopy(model).to(device, dtype), channels_last=channels_last).train()
+        moved = torch.nn.Module.to(copy.deepcopy(model).to(device), dtype)  # a class's own `to` may take a device alone
+        self.model = model_in_layout(moved, channels_last=channels_last).train()
         self.modules = dict(self.model.named_modules())
         buffers = self.model.named_buffers(remove_duplicate=False)
         self._start = {name: buffer.clone() for name, buffer in buffers}

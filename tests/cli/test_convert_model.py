@@ -63,7 +63,8 @@ class Wanting(nn.Module):
         self.layer = nn.Linear(3, 4)
 
     def forward(self, *, x):
-        return self.layer(x)
+        x, (shift, scale) = x
+        return self.layer(x) * scale + shift
 
 
 def build():
@@ -101,7 +102,7 @@ def slow():
 
 
 def wanting():
-    return Wanting(), {"x": torch.rand(2, 3)}
+    return Wanting(), {"x": [torch.rand(2, 3), (torch.rand(1, 4), 2.0)]}
 
 
 def wrong():
@@ -205,13 +206,10 @@ def test_what_cannot_be_written_is_told_with_its_place_and_the_rest_is_written(n
 
 
 @pytest.mark.full
-def test_a_model_that_parity_step_cannot_feed_is_written_and_not_proven(net: str, tmp_path: Path) -> None:
-    out = tmp_path / "wanting_ms.py"
-    done = run(f"{net}wanting", "-o", out)
-    assert done.returncode == 1
-    assert "not proven: the model takes other inputs than tensors by position" in done.stderr
-    assert out.exists() and "loaded into wanting" in done.stdout
-    assert run(f"{net}wanting", "-o", out, "--force", "--no-proof").returncode == 0
+def test_inputs_inside_of_tuples_and_by_name_alone_are_given_in_the_proof(net: str, tmp_path: Path) -> None:
+    done = run(f"{net}wanting", "-o", tmp_path / "wanting_ms.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Parity: " in done.stdout and "loaded into wanting" in done.stdout
 
 
 @pytest.mark.parametrize(

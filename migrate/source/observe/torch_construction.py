@@ -209,6 +209,11 @@ class ConstructionLog:
             return replace(made, id=id(value))
         if isinstance(value, Enum):
             return EnumMember(self.names.name(type(value)), value.name)
+        if isinstance(value, torch.device):
+            return str(value)  # no device is asked for
+        if isinstance(value, types.ModuleType):  # a file of settings that is handed on
+            plain = {key: item for key, item in vars(value).items() if isinstance(item, PLAIN) and key[:1] != "_"}
+            return replace(self.call_of(NAMESPACE, (), plain), id=id(value))
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
             return Reference(self.names.name(value))
         if id(value) in self.describing and self.taking != id(value):

@@ -6,17 +6,21 @@
 weights.pth is the state dict of the model as it is built under the seed. batch.npz is what parity-step takes for
 batches, one for each step: examples like the model's inputs, with as many values of the same kind, and labels. Prints
 one line of JSON: `outputs`, the shapes of the tensors that the model returns in training mode, and `inputs`; both are
-null where it does not take tensors by position; and `alone`, whether it returns one tensor in nothing else.
+null where it takes something else than tensors and plain values; `call`, how it is called with tensors inside of
+tuples, or by names, null where it takes tensors by position; and `alone`, whether it returns one tensor alone.
 """
 
 from __future__ import annotations
 
 import inspect
+import itertools
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch.utils import _pytree as pytree
 
 from ....errors import BadInput
 from ...model_spec import parse, place_of, serve
@@ -36,11 +40,17 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *given: st
     for_training(model)
     torch.save(model.state_dict(), Path(folder) / WEIGHTS)
     torch.manual_seed(int(seed))
-    inputs = ordered(model, inputs_for(spec, model, given, returned))
-    if inputs is None or not all(isinstance(x, torch.Tensor) for x in inputs):
-        return {"outputs": None, "alone": False, "inputs": None}
+    taken = inputs_for(spec, model, given, returned)
+    placed = ordered(model, taken)
+    whole: tuple[Any, dict[str, Any]] = (taken.train, dict(taken.kwargs)) if placed is None else (placed, {})
+    by_place = not whole[1] and all(isinstance(x, torch.Tensor) for x in whole[0])
+    call = None if by_place else written_call(*whole)
+    inputs = tuple(x for x in pytree.tree_leaves(whole) if isinstance(x, torch.Tensor))
+    unfed: dict[str, Any] = {"outputs": None, "alone": False, "inputs": None, "call": None}
+    if not inputs or call == "":
+        return unfed
     if given or returned is None:  # what the user gave stays as it is
-        inputs = tuple(_tokens(x, size) for x, size in zip(inputs, vocabularies(model, inputs), strict=True))
+        inputs = tuple(_tokens(x, size) for x, size in zip(inputs, vocabularies(model, whole, inputs), strict=True))
     said = ""
     for count in dict.fromkeys((int(batch), *inputs[0].shape[:1])):  # a graph's nodes are no examples, and stay as many
         made, *more = (
@@ -49,12 +59,15 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *given: st
         )
         try:
             with torch.no_grad():
-                found = model.train()(*made)
+                args, kwargs = with_tensors(whole, made)
+                found = model.train()(*args, **kwargs)
             break
         except Exception as error:
             why = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
             said = said or f"it does not run in training mode on {len(made[0])} examples: {why}"
     else:
+        if call is not None:
+            return unfed
         raise BadInput(said)
     shapes = [list(x.shape) for x in tensors(found)]
     classes = shapes[0][1] if len(shapes) == 1 and len(shapes[0]) == 2 else 1
@@ -65,7 +78,36 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *given: st
         arrays |= {f"input{step}{f'.{i}' if i else ''}": x.numpy() for i, x in enumerate(each)}
     np.savez(Path(folder) / BATCH, **arrays)
     alone = isinstance(found, torch.Tensor)
-    return {"outputs": shapes, "alone": alone, "inputs": [list(x.shape) for x in made]}
+    return {"outputs": shapes, "alone": alone, "inputs": [list(x.shape) for x in made], "call": call}
+
+
+def written_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """The arguments of a call as source, its tensors as x0, x1 and so on: `x0, (x1, x2), mask=x3`; nothing where there
+    is something else among them."""
+    count = itertools.count()
+
+    def text(value: Any) -> str:
+        if isinstance(value, torch.Tensor):
+            return f"x{next(count)}"
+        if type(value) in (tuple, list):
+            inside = ", ".join(map(text, value))
+            return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(value) == 1)})"
+        if type(value) is dict and all(isinstance(key, str) for key in value):
+            return f"{{{', '.join(f'{key!r}: {text(item)}' for key, item in value.items())}}}"
+        if isinstance(value, (bool, int, float, str, type(None))):
+            return repr(value)
+        raise TypeError
+
+    try:
+        return ", ".join([*map(text, args), *(f"{key}={text(value)}" for key, value in kwargs.items())])
+    except TypeError:
+        return ""
+
+
+def with_tensors(whole: Any, made: Iterable[torch.Tensor]) -> Any:
+    """The same with other tensors in the place of its own, in their order."""
+    waiting = iter(made)
+    return pytree.tree_map(lambda leaf: next(waiting) if isinstance(leaf, torch.Tensor) else leaf, whole)
 
 
 def ordered(model: torch.nn.Module, inputs: Inputs) -> tuple[Any, ...] | None:
@@ -97,7 +139,7 @@ def many(inputs: list[torch.Tensor], batch: int, *, first: bool) -> list[torch.T
     return found
 
 
-def vocabularies(model: torch.nn.Module, inputs: tuple[Any, ...]) -> list[int | None]:
+def vocabularies(model: torch.nn.Module, whole: Any, inputs: tuple[torch.Tensor, ...]) -> list[int | None]:
     """For each input how many tokens the embedding knows that it goes to; None where it goes to none."""
     sizes: dict[int, int] = {}
 
@@ -110,7 +152,7 @@ def vocabularies(model: torch.nn.Module, inputs: tuple[Any, ...]) -> list[int | 
     hooks = [module.register_forward_pre_hook(note) for module in embeddings]
     try:
         with torch.no_grad():
-            model.eval()(*inputs)
+            model.eval()(*whole[0], **whole[1])
     except Exception:  # running in training mode says what is wrong
         sizes.clear()
     finally:

@@ -8,10 +8,20 @@ from __future__ import annotations
 import ast
 import keyword
 import re
+import string
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from ..observe.observations import TensorKind, callees_of, constants_of, kinds_of
+from ..observe.observations import (
+    PythonModule,
+    TensorKind,
+    callees_of,
+    constants_of,
+    kinds_of,
+    replacing,
+    set_callee,
+    set_kinds,
+)
 from .context import Context, Unwritable, handles
 
 NAMES = {f"einops.einops.{word}": word for word in ("rearrange", "repeat", "reduce")}
@@ -65,6 +75,24 @@ def of_tensor(node: ast.Call, context: Context) -> ast.expr:
         axes = ast.Tuple([ast.Constant(place) for place in order], ast.Load())
         return ast.Call(context.name("mindspore.ops.transpose"), [tensor, axes], [])
     return ast.Call(_function(pattern, context), [tensor, *sizes], [])
+
+
+@handles("einops.einops.einsum")
+def named_einsum(node: ast.Call, context: Context) -> ast.expr:
+    """`einsum(x, y, "batch row, row column -> batch column")` with a letter for each name."""
+    *tensors, text = node.args
+    known = [text.value] if isinstance(text, ast.Constant) else constants_of(text) or []
+    said = str(known[0]).replace("…", "...") if len(known) == 1 else ""
+    names = dict.fromkeys(re.findall(r"[^\W\d]\w*", said))
+    letters = dict(zip(names, string.ascii_letters, strict=False))
+    if not names or node.keywords or len(letters) < len(names) or re.search(r"[()\d]", said):
+        raise Unwritable(f"einops' einsum with {ast.unparse(text)}: write torch.einsum")
+    equation = re.sub(r"[^\W\d]\w*", lambda found: letters[found[0]], said).replace(" ", "")
+    torch = set_kinds(ast.Name("torch", ast.Load()), [PythonModule("torch")])
+    called = replacing(ast.Attribute(torch, "einsum", ast.Load()), node.func)
+    set_callee(called, "torch.einsum")
+    found: ast.expr = context.visit(replacing(ast.Call(called, [ast.Constant(equation), *tensors], []), node))
+    return found
 
 
 @handles(*LAYERS)

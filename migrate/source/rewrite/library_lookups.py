@@ -22,6 +22,7 @@ from ..observe.observations import (
     ObjectKind,
     PythonModule,
     Reference,
+    always,
     callees_of,
     constants_of,
     kinds_of,
@@ -33,6 +34,7 @@ from .row_calls import arguments_of, call_through_variable, with_initial_values,
 
 # arguments of a zoo's function that say where trained weights are from
 LOADING = {"pretrained", "weights", "weights_backbone", "progress", "model_name", "checkpoint_path", "force_reload"}
+BACKENDS = ("torch.nn.attention.SDPBackend.", "torch._C._SDPBackend.")
 
 
 @handles(syntax=[ast.Call, ast.Subscript])
@@ -186,10 +188,27 @@ def _by_name(node: ast.Call, rows: Mapping[str, Row], context: Context) -> ast.e
     return ast.Subscript(ast.Dict([*map(ast.Constant, rows)], values), context.visit(node.args[1]), ast.Load())
 
 
+@handles(syntax=[ast.Attribute])
+def backend(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """`SDPBackend.MATH`, by which of its kernels torch computes attention, as a text that nobody reads."""
+    name = context.program.names(context.file).name(node)
+    return ast.Constant(node.attr) if name.startswith(BACKENDS) else None
+
+
+@handles(syntax=[ast.Compare])
+def version_asked(node: ast.Compare, context: Context) -> ast.expr | None:
+    """`torch.__version__ >= "1.5.0"` as it was answered."""
+    for side in (node.left, *node.comparators):
+        for inner in ast.walk(side):
+            if isinstance(inner, ast.Attribute) and inner.attr == "__version__":
+                return _only_constant(node) if always(kinds_of(inner.value), PythonModule) else None
+    return None
+
+
 @handles(*TABLES["framework_questions"])
 def framework_question(node: ast.Call, context: Context) -> ast.expr | None:
     """`torch.jit.is_scripting()` and the like, whose answer is a constant here."""
-    return _only_constant(node, context)
+    return _only_constant(node)
 
 
 @handles(syntax=[ast.Call])
@@ -199,10 +218,10 @@ def setting(node: ast.Call, context: Context) -> ast.expr | None:
     plain = bool(callees) and not node.args and not node.keywords and context.program.settings.issuperset(callees)
     kinds = kinds_of(node.args[0]) if node.args else []
     asks_torch = bool(kinds) and all(isinstance(k, PythonModule) and k.name.startswith("torch") for k in kinds)
-    return _only_constant(node, context) if plain or asks_torch else None
+    return _only_constant(node) if plain or asks_torch else None
 
 
-def _only_constant(node: ast.Call, context: Context) -> ast.expr | None:
+def _only_constant(node: ast.expr) -> ast.expr | None:
     constants = constants_of(node)
     return ast.Constant(constants[0]) if constants is not None and len(constants) == 1 else None
 

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import ast
+import copy
 from typing import Any
 
-from ..library_names import CELL_METHODS, CONTAINERS, DROPPED, SIMPLIFIED, TABLES
-from ..observe.observations import NONE, Kind, ModuleKind, callees_of, constants_of, kinds_of, replacing
+from ..library_names import CELL_METHODS, CONTAINERS, COUNTERPARTS, DROPPED, SIMPLIFIED, TABLES
+from ..observe.observations import (
+    NONE,
+    Kind,
+    ModuleKind,
+    SequenceKind,
+    callees_of,
+    constants_of,
+    kinds_of,
+    replacing,
+    set_callee,
+)
 from ..source_files import literal
 from .context import Context, Stage, Unwritable, handles
 from .row_calls import is_super
@@ -22,6 +33,7 @@ LOADING = [
     )
 ]
 RESET = "msmigrate.nn.reset_parameters"
+OPTIONAL = "msmigrate.nn.OptionalCells"  # a list in which None may stand
 ATTENTION = "torch.nn.MultiheadAttention"
 CHECKPOINT = "torch.utils.checkpoint.checkpoint"
 # of torch.utils.checkpoint: how memory is spared, and not what is computed
@@ -41,7 +53,10 @@ def register_buffer(call: ast.Call, context: Context) -> list[ast.stmt]:
     node = context.visit(value)
     if absent or not _saved(call, 2):
         return [_put(owner, name, node)]
-    return [_put(owner, name, _untrained(node, context, ast.keyword("name", name)))]
+    made = _untrained(node, context, ast.keyword("name", name))
+    if NONE in kinds_of(value):  # now and then
+        made = ast.IfExp(ast.Compare(copy.deepcopy(node), [ast.Is()], [ast.Constant(None)]), ast.Constant(None), made)
+    return [_put(owner, name, made)]
 
 
 @handles("torch.nn.Module.register_parameter", stage=Stage.STATEMENT)
@@ -138,6 +153,20 @@ def reset_parameters(call: ast.Call, context: Context) -> ast.expr | None:
     return ast.Call(context.name(RESET), [context.visit(call.func.value)], [])
 
 
+@handles("torch.nn.*")
+def called_forward(call: ast.Call, context: Context) -> ast.expr | None:
+    """`layer.forward(x)` of one of torch's layers as `layer(x)`."""
+    callees = callees_of(call)
+    if not isinstance(call.func, ast.Attribute) or is_super(call.func):
+        return None
+    if not all(name.endswith(".forward") and not name.startswith("torch.nn.Module.") for name in callees):
+        return None
+    called = replacing(ast.Call(call.func.value, call.args, call.keywords), call)
+    set_callee(call.func.value, *(f"module {name.removesuffix('.forward')}" for name in callees))
+    found: ast.expr = context.visit(called)
+    return found
+
+
 @handles(*BUFFERS)
 def buffer(call: ast.Call, context: Context) -> ast.expr:
     """A parameter that does not train, for one that torch saves; else its value."""
@@ -175,14 +204,16 @@ def checkpointed(call: ast.Call, context: Context) -> ast.expr:
     return context.kept(replacing(ast.Call(function, args, words), call))
 
 
-@handles(*CONTAINERS)
+@handles(*CONTAINERS, "torch.nn.Module")
 def container(call: ast.Call, context: Context) -> ast.expr | None:
-    """`nn.Sequential(…)` and the other containers; a generator as a list, which is what MindSpore's take."""
+    """`nn.Sequential(…)` and the other containers, and `nn.Module()`, which only holds others; a generator as a list,
+    which is what MindSpore's take."""
     callees = callees_of(call)
     if len(callees) != 1:
         return None
     kept = context.kept(call)
-    kept.func = context.name(CONTAINERS[callees[0]])
+    empty = any(isinstance(kind, SequenceKind) and NONE in kind.items for one in call.args for kind in kinds_of(one))
+    kept.func = context.name(OPTIONAL if empty and callees[0] == "torch.nn.ModuleList" else COUNTERPARTS[callees[0]])
     kept.args = [_listed(argument) for argument in kept.args]
     return kept
 

@@ -79,7 +79,9 @@ def as_told(train: ast.FunctionDef) -> ast.FunctionDef:
 
 KEPT = ("staticmethod", "classmethod", "property")
 # what torch itself calls as it loads, saves, moves or shows a module, and no part of what it computes
-AROUND = re.compile(r"_?(load|save|register)\w*|state_dict|[sg]et_extra_state|_apply|_version|extra_repr|__\w+__")
+AROUND = re.compile(
+    r"_?(load|save|register)\w*|state_dict|[sg]et_extra_state|_apply|_version|extra_repr|__(?!len__|contains__|iter__)\w+__"
+)
 SILENT = {*TABLES["decorators"]}
 CALLED = ("eval", "__call__")  # by who runs a model; MindSpore has another way
 

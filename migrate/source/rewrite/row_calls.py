@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -359,6 +360,8 @@ def expression(value: Any, name: Namer) -> ast.expr:
     if isinstance(value, (tuple, list)):
         items = [expression(item, name) for item in value]
         return ast.Tuple(items, ast.Load()) if isinstance(value, tuple) else ast.List(items, ast.Load())
+    if isinstance(value, float) and not math.isfinite(value):
+        return ast.Call(ast.Name("float", ast.Load()), [ast.Constant(str(value))], [])
     return ast.parse(repr(value), mode="eval").body
 
 

@@ -70,6 +70,8 @@ class SignatureRewriter(ast.NodeTransformer):
         """A default: a class of torch's with torch's own defaults, also where `partial` gives some of them."""
         if isinstance(node, ast.Call) and self.resolve(node.func) == "functools.partial" and node.args:
             return self._partial(node)
+        if isinstance(node, ast.Call) and self.resolve(node.func) == "torch.device" and node.args:
+            return node.args[0]  # as a text, for no device is asked for
         name = self.resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
         if name.startswith("torch.") and is_dtype(name.removeprefix("torch.")):
             return self.program.name(dtype_name(name.removeprefix("torch.")))

@@ -18,6 +18,7 @@ from ..library_names import TABLES
 from ..observe.instrument import sliced
 from ..observe.observations import (
     DtypeKind,
+    Kind,
     ObjectKind,
     PlainKind,
     SequenceKind,
@@ -31,6 +32,7 @@ from ..observe.observations import (
     kinds_of,
     of_constant,
     replacing,
+    set_callee,
 )
 from ..source_files import literal
 from .context import Context, ObservedArgument, Program, Stage, Unwritable, fill_template, handles, row_of
@@ -452,6 +454,100 @@ def one_number(call: ast.Call, context: Context) -> ast.expr | None:
     dtype = context.visit(words["dtype"]) if words else context.name("mindspore.float32")
     shape, value = ast.Tuple([], ast.Load()), ast.Constant(ONE_NUMBER[name])
     return ast.Call(context.name("mindspore.ops.full"), [shape, value], [ast.keyword("dtype", dtype)])
+
+
+@handles("torch.autograd.variable.Variable", "torch.autograd.Variable")
+def variable(call: ast.Call, context: Context) -> ast.expr:
+    """`Variable(tensor)`, which is the tensor itself since torch 0.4."""
+    wanted = [word for word in call.keywords if word.arg not in ("data", "volatile")]
+    given = [*call.args, *(word.value for word in call.keywords if word.arg == "data")]
+    if len(given) != 1 or any(literal(word.value) != (True, False) for word in wanted):
+        raise Unwritable(f"{ast.unparse(call)}: write the tensor, or nn.Parameter where it is to be trained")
+    found: ast.expr = context.visit(given[0])
+    return found
+
+
+@handles("torch.is_tensor")
+def is_tensor(call: ast.Call, context: Context) -> ast.expr:
+    """`torch.is_tensor(x)` as a question of its class."""
+    asked = [context.visit(one) for one in (*call.args, *(word.value for word in call.keywords))]
+    return ast.Call(ast.Name("isinstance", ast.Load()), [*asked, context.name("mindspore.Tensor")], [])
+
+
+@handles("torch.Tensor.new")
+def new(call: ast.Call, context: Context) -> ast.expr:
+    """`x.new(3, 4)`, of which torch leaves open what is in it, as zeros; `x.new(numbers)` as a tensor of them."""
+    assert isinstance(call.func, ast.Attribute)
+    given = [kinds_of(one) or [of_constant(literal(one)[1])] * literal(one)[0] for one in call.args]
+    sizes = all(kinds and all(kind == PlainKind("int") for kind in kinds) for kinds in given)
+    shape = len(given) == 1 and always(given[0], SizeKind)
+    if not call.keywords and call.args and (sizes or shape):
+        name, nodes = "torch.Tensor.new_zeros", call.args
+    elif not call.keywords and len(given) == 1 and always_sequences(given[0], "list", "tuple"):
+        name, nodes = "torch.Tensor.new_tensor", call.args
+    else:
+        raise Unwritable(f"{ast.unparse(call)}: write new_zeros(sizes) or new_tensor(numbers)")
+    function = replacing(ast.Attribute(call.func.value, name.rpartition(".")[2], ast.Load()), call.func)
+    set_callee(function, name)
+    found: ast.expr = context.visit(replacing(ast.Call(function, nodes, []), call))
+    return found
+
+
+NUMPYS: dict[Kind, str] = {  # a float64 of NumPy's is a float of Python's, too
+    PlainKind("float64"): "float",
+    **{ObjectKind(f"numpy.{name}"): "float" for name in ("float64", "float32", "float16")},
+    **{ObjectKind(f"numpy.{name}"): "int" for name in ("int64", "int32")},
+}
+SHIFTS = {ast.RShift: "torch.bitwise_right_shift", ast.LShift: "torch.bitwise_left_shift"}
+
+
+@handles(syntax=[ast.BinOp])
+def shifted(node: ast.BinOp, context: Context) -> ast.expr | None:
+    """`x >> 2` of a tensor as a call, for MindSpore's tensors have no such operator."""
+    name = SHIFTS.get(type(node.op))
+    if name is None or not any(isinstance(k, TensorKind) for side in (node.left, node.right) for k in kinds_of(side)):
+        return None
+    row = row_of(name)
+    assert row is not None and row.mindspore is not None
+    return ast.Call(context.name(row.mindspore), [context.visit(node.left), context.visit(node.right)], [])
+
+
+@handles(syntax=[ast.BinOp])
+def numpys_number(node: ast.BinOp, context: Context) -> ast.expr | None:
+    """`numpy.log(8) * x` with Python's number for NumPy's, which makes an array of MindSpore's tensor."""
+    number, other = node.left, node.right
+    functions = {NUMPYS.get(kind) for kind in kinds_of(number)}
+    if len(functions) != 1 or None in functions or not always(kinds_of(other), TensorKind):
+        return None
+    left = ast.Call(ast.Name(str(*functions), ast.Load()), [context.visit(number)], [])
+    return ast.BinOp(left, node.op, context.visit(other))
+
+
+@handles("torch.randint")
+def below(call: ast.Call, context: Context) -> None:
+    """`torch.randint(5, (2, 3))` with the 0 that it starts from; the rest is the row's."""
+    words = {word.arg for word in call.keywords}
+    if not words & {"low", "high"} and len(call.args) == 2 - ("size" in words):
+        call.args.insert(0, ast.Constant(0))
+
+
+TUPLES = {"_single": 1, "_pair": 2, "_triple": 3, "_quadruple": 4}  # of torch.nn.modules.utils
+
+
+@handles(*(f"torch.nn.modules.utils.{name}" for name in TUPLES))
+def as_often(call: ast.Call, context: Context) -> ast.expr:
+    """`_pair(size)`: what is several numbers as a tuple, and one number twice."""
+    count = TUPLES[callees_of(call)[0].rpartition(".")[2]]
+    value = ast.unparse(context.visit(copy.deepcopy(call.args[0])))
+    text = f"tuple({value}) if isinstance({value}, (tuple, list)) else ({value},) * {count}"
+    return ast.parse(text, mode="eval").body
+
+
+@handles("torch.device")
+def device(call: ast.Call, context: Context) -> ast.expr:
+    """`torch.device("cpu")` as its text: MindSpore's device is that of the process."""
+    found: ast.expr = context.visit(call.args[0]) if call.args else ast.Constant(None)
+    return found
 
 
 @handles("torch.spmm", "torch.sparse.mm", "torch.dsmm")

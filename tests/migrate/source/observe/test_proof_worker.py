@@ -52,6 +52,24 @@ class Listed(nn.Linear):
 
 def listed():
     return Listed(3, 4), ([torch.ones(3)],)
+
+
+class States(nn.Linear):
+    def forward(self, x, states, *, scale=None, twice=False):
+        return super().forward(x) + states[0] + states[1]["more"], scale
+
+
+def states():
+    return States(3, 4), (torch.ones(2, 3), (torch.ones(2, 4), {"more": torch.ones(1, 2, 4)}))
+
+
+class Words(nn.Linear):
+    def forward(self, x, words):
+        return super().forward(x) * len(words)
+
+
+def words():
+    return Words(3, 4), (torch.ones(2, 3), {"a", "set"})
 """
 
 
@@ -95,7 +113,13 @@ def test_numbers_that_are_all_one_are_varied(model: str, tmp_path: Path) -> None
 def test_what_cannot_be_given_by_place_has_no_batch(model: str, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="it does not run: TypeError"):
         convert_model.write_source(f"{model}skipping")
-    assert begin(f"{model}listed", tmp_path)[0].batch is None
+    assert begin(f"{model}words", tmp_path)[0].batch is None
+
+
+def test_tensors_inside_of_tuples_are_given_one_by_one(model: str, tmp_path: Path) -> None:
+    found, arrays = begin(f"{model}states", tmp_path)
+    assert (found.call, found.inputs, found.plain) == ("x0, (x1, {'more': x2})", 3, False)
+    assert arrays["input1.2"].shape == (1, 2, 4)  # no row for each example
 
 
 def test_tokens_by_their_shape_alone_are_of_the_vocabulary(tmp_path: Path) -> None:

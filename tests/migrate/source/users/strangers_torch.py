@@ -13,6 +13,9 @@ import torch
 import torch.nn.functional as F
 import torchvision
 from torch import nn
+from torch.autograd import Variable
+from torch.nn.attention import SDPBackend
+from torch.nn.modules.utils import _pair
 
 
 def image(side: int = 8) -> torch.Tensor:
@@ -357,3 +360,92 @@ class Computed(nn.Module):
 def computed_settings():
     torch.manual_seed(0)
     return Computed(LibrarySettings(width=6, head={"classes": 5})), (torch.randn(5, 6),)
+
+
+class Old(nn.Module):
+    """What torch's own habits left behind: Variable, `_pair`, `new`, shifts, a module that only holds others."""
+
+    def __init__(self, kernel: int = 3, device: torch.device = torch.device("cpu")) -> None:
+        super().__init__()
+        kernel = _pair(kernel)
+        self.device = device
+        self.held = nn.Module()
+        self.held.conv = nn.Conv2d(3, 4, kernel, padding=kernel[0] >> 1)
+        self.held.more = nn.ModuleList([nn.Conv2d(4, 4, 1)])
+        self.backends = [SDPBackend.MATH]
+        self.padding = 1 if torch.__version__ >= "1.5.0" else 2
+
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor):
+        x = Variable(self.held.conv.forward(x)).to(self.device)
+        for layer in self.held.more:
+            x = layer(x)
+        shift = x.new_tensor([0.5, 1.0, 1.5, 2.0]) + x.new(4) * 0 + x.new([1.0])
+        if not torch.is_tensor(lengths) or not self.backends:
+            return x
+        first, second = (x + shift[:, None, None]).split(split_size=[1, 3], dim=1)
+        kept = (lengths >> 1).float()[:, None, None, None]
+        chosen = torch.randint(1, (3,)) + torch.randint(1, size=(3,))  # which are zeros
+        hidden = kept.masked_fill(kept > 2, -np.inf).clamp(min=-9.0 * self.padding)
+        return first * hidden, second[:, chosen]
+
+
+def habits():
+    torch.manual_seed(0)
+    return Old(), (image(), torch.tensor([4, 7]))
+
+
+class Shifted(nn.Module):
+    """A buffer that some have, as the masks of shifted windows."""
+
+    def __init__(self, shift: int) -> None:
+        super().__init__()
+        mask = torch.full((8,), 0.5) if shift > 0 else None
+        self.register_buffer("mask", mask)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x if self.mask is None else x * self.mask
+
+
+class Gaps(nn.Module):
+    """A list of layers in which None stands, and a number of NumPy's before a tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shifted = nn.Sequential(*(Shifted(i % 2) for i in range(2)))
+        self.steps = self.made(3)
+        self.rate = np.log(8.0)
+
+    def made(self, count: int) -> nn.ModuleList:
+        found = []
+        for i in range(count):
+            found.append(nn.Conv2d(3, 3, 1) if i != 1 else None)
+        return nn.ModuleList(found)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for i in range(len(self.steps)):
+            if self.steps[i] is not None:
+                x = self.steps[i](x)
+        return self.rate * self.shifted(x) + np.float32(2) * x.mean()
+
+
+def gaps():
+    torch.manual_seed(0)
+    return Gaps(), (image(),)
+
+
+class Continued(nn.Module):
+    """Convolutions whose input is continued at its sides."""
+
+    def __init__(self, border: str = "circular") -> None:
+        super().__init__()
+        self.along = nn.Conv1d(3, 4, kernel_size=3, padding=2, padding_mode=border, bias=False)
+        self.over = nn.Conv2d(3, 4, (3, 5), padding=(1, 2), stride=2, padding_mode="reflect")
+        self.last = nn.Conv2d(4, 2, 3, 1, 1, padding_mode="replicate")
+
+    def forward(self, x: torch.Tensor):
+        return self.along(x.mean(3)), self.last(self.over(x))
+
+
+def continued():
+    torch.manual_seed(0)
+    return Continued(), (image(),)

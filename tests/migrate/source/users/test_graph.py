@@ -22,6 +22,9 @@ NAMES = (
         "named_levels",
         "either",
         "views",
+        "gaps",
+        "continued",
+        "habits",
     ),
 )
 

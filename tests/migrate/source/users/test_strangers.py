@@ -69,3 +69,29 @@ def test_settings_that_are_computed_from_others_are_so_again(users: Users) -> No
         "LibrarySettings(width=6, head=HeadSettings(classes=5))", "getattr(settings, 'depth', settings.heads * 2)"
     )
     found.lacks("depth: int", "tall: ", "height: ")
+
+
+def test_what_old_versions_of_torch_left_in_models(users: Users) -> None:
+    found = users["habits"]
+    found.agrees()
+    found.holds("self.held = nn.Cell()", "tuple(kernel) if isinstance(kernel, (tuple, list)) else (kernel,) * 2")
+    found.holds(
+        "ops.bitwise_right_shift(lengths, 1)",
+        "isinstance(lengths, Tensor)",
+        "self.backends = ['MATH']",
+        "device: Any='cpu'",
+    )
+    found.lacks("Variable", "torch.device")
+
+
+def test_a_list_of_layers_may_hold_none(users: Users) -> None:
+    found = users["gaps"]
+    found.agrees()
+    found.holds("return OptionalCells(found)", "float(self.rate) * self.shifted(x)")
+    found.holds("None if mask is None else Parameter(mask, name='mask', requires_grad=False)")
+
+
+def test_a_convolution_may_continue_its_input(users: Users) -> None:
+    found = users["continued"]
+    found.agrees()
+    found.holds("PaddedConv1d(3, 4, 3, ", "padding_mode='reflect'", "padding_mode='replicate'")

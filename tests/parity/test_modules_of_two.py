@@ -27,7 +27,15 @@ from msmigrate.parity.run_folder import (
 from msmigrate.parity.trace import ALONE, SIDES_STAGE, WIRING, Part, TraceWriter
 from msmigrate.parity.verdict import Unjudged, Verdict
 from msmigrate.training.recipe import reader as recipes
-from msmigrate.workflows.compare import NOT_ALONE, OTHER_CALLS, compare_folders
+from msmigrate.workflows.compare import (
+    NO_START,
+    NO_TORCH,
+    NOT_ALONE,
+    NOT_BUILT,
+    OTHER_CALLS,
+    compare,
+    compare_folders,
+)
 from traces import NOISE, Run
 
 RECIPE = Path(__file__).parent / "tiny.yaml"
@@ -175,3 +183,19 @@ def test_without_modules_or_with_others_inputs_it_is_said(pair: Pair, tmp_path: 
     shutil.copyfile(one / FOLDER / "replay.json", other / FOLDER / "replay.json")
     found = compare_folders(one, other, start)
     assert NOT_ALONE.format(lacking) in found.notes and not found.modules and found.parity
+
+
+def test_why_causes_are_not_looked_for_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    off = {f"{ALONE} conv output": 1.001}
+    one, other, _ = of_mindspore(tmp_path, {}, off)
+    assert NO_START in compare(one, other).report.notes
+    assert not {NO_START, NO_TORCH} & {*compare(one, other, no_diagnosis=True).report.notes}
+    one, other, _ = of_torch(tmp_path, {}, off)
+    with monkeypatch.context() as without:
+        without.setattr("msmigrate.workflows.compare.find_spec", lambda name: None)
+        found = compare(one, other).report
+    assert NO_TORCH in found.notes and found.causes == [] and own(found) == ["conv"]
+    for place in (one, other):  # as a stranger may have written it
+        run = replace(run_folder.read(place), pair={"torch": "evil.py:f", "mindspore": "evil.py:f"})
+        (place / run_folder.RUN).write_text(json.dumps({"format": run_folder.FORMAT, **asdict(run)}))
+    assert NOT_BUILT.format("evil.py:f") in compare(one, other).report.notes

@@ -22,6 +22,7 @@ from msmigrate.parity.verdict import Verdict
 from msmigrate.reports.html.parity_page import write_html
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.workflows.compare import NO_START, _headed, _joined, compare, compare_folders
+from msmigrate.workflows.parity_step import of_recipe
 from msmigrate.workflows.record import record_side
 
 pytestmark = pytest.mark.full
@@ -111,6 +112,24 @@ def test_what_the_layers_of_another_torch_compute_is_said(recorded: dict[str, Pa
     ]
     assert causes[0].fix == "eps of layer1.0.bn2 is 0.001 there and 1e-05 here"
     assert not [cause for cause in causes if "MindSpore" in f"{cause.text} {cause.fix} {cause.evidence}"]
+
+
+def test_two_norms_of_a_transformer_of_timm_s_are_found_and_said(tmp_path: Path) -> None:
+    """A model that msmigrate converts has its halves compared as one of its own."""
+    text = RECIPE.read_text().replace("size: 56", "size: 170").replace("size: 48", "size: 160")
+    recipe = tmp_path / "vit.yaml"
+    recipe.write_text(text.replace("{name: resnet_tiny, args: {num_classes: 10, width: 4}}", "timm:test_vit"))
+    loaded = recipes.load(recipe)
+    job = ParityJob(loaded, tmp_path / "A", of_recipe(loaded), steps=1, batch=2)
+    record_side("torch", recipe, job)
+    otherwise = (sys.executable, str(HERE / "otherwise_torch_worker.py"), "blocks.1.norm2.eps=1e-4", "norm.eps=1e-3")
+    for name, how in (("A2", {}), ("A3", {"torch_worker": otherwise})):
+        record_side("torch", recipe, replace(job, folder=tmp_path / name), tmp_path / "A", **how)
+    clean = compare_folders(tmp_path / "A", tmp_path / "A2")
+    assert clean.parity and len(clean.modules) > 50, clean.first_divergence
+    found = compare(tmp_path / "A", tmp_path / "A3").report
+    assert at_fault(found) == ["blocks.1.norm2", "norm"]
+    assert [cause.hypothesis for cause in found.causes] == ["eps=0.0001", "eps=0.001"]
 
 
 def test_products_in_a_shorter_format_are_named_in_each_layer(recorded: dict[str, Path]) -> None:

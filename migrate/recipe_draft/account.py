@@ -387,7 +387,7 @@ class Account:
         )
         said = said and not moves and not further  # which a recipe does in one way only
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
-            conditions = self._undecided(statement) if acts else []
+            conditions = self._undecided(statement)
             if conditions:
                 return LISTED, f"only where {' and '.join(conditions)}"
             return DRAFTED, step or "a value of the draft comes from here"

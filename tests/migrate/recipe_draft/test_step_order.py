@@ -201,3 +201,12 @@ def test_a_transform_that_no_recipe_has_is_named_at_its_own_line(write: Write) -
     assert whole["data"]["transforms"] == [{"name": "ToTensor"}]
     line = 1 + script.read_text(encoding="utf-8").splitlines().index("    holes.Cutout(")
     assert whole["not_in_this_recipe"] == [f"{script.name}:{line}: the transform holes.Cutout(8)"]
+
+
+@pytest.mark.parametrize("condition", ["torch.cuda.is_available()", "len(data) > 10", "unknown()"])
+def test_a_value_that_stands_under_a_condition_is_listed_with_it(condition: str, write: Write) -> None:
+    """The first branch's value was drafted without a word."""
+    batch = "opt.zero_grad() | loss.backward() | opt.step()"
+    text = SCRIPT.replace("loader =", f"size = 16\nif {condition}:\n    size = 128\nloader =").replace("=16", "=size")
+    found = listed(write(text + LOOP.format(begin="", batch=lines(batch, 8), end="")))
+    assert found == [f"size = 128 [only where {condition}]"]

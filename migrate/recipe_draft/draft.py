@@ -558,9 +558,11 @@ def _entries(steps: list[Value], flow: Flow) -> Iterator[Entry]:
                 ((s, n) for s, n in every if isinstance(n, ast.expr) and flow.value(n) is step), (None, None)
             )
             what = " ".join(at.source.text(node).split()) if at is not None and node is not None else "a step"
-            where = [Comment((at.source.shown, node.lineno), what)] if at is not None and node is not None else []
-            said = [*where, f"{what} is no transform that a recipe can name"]
-            yield Entry("-", {"name": what}, said, out=True)
+            where: list[str] = (
+                [Comment((at.source.shown, node.lineno), what)] if at is not None and node is not None else []
+            )
+            where.append(f"{what} is no transform that a recipe can name")
+            yield Entry("-", {"name": what}, where, out=True)
             continue
         last = seen.name.rpartition(".")[2]
         row = row_of(seen.name)

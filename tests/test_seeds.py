@@ -75,7 +75,7 @@ def test_the_page_is_as_the_project_is() -> None:
         ("\n| 2 | ", "\n| 9 | ", "not numbered"),
         ("`msmigrate doctor`", "`msmigrate heal`", "no command: msmigrate heal"),
         ("--nproc 4", "--processes 4", "No such option"),
-        ("Not done: the run feeds", "Done: the run feeds", "no test None in step 29"),
+        ("Not done: the run feeds", "Done: the run feeds", "no test None in step 32"),
         ("test_own_step.py::test_correct", "test_own_step.py::test_wrong", "no test tests/parity/align/test_own_step"),
         ("(your_own_pair.md)", "(your_own_pear.md)", "no file your_own_pear.md"),
     ],

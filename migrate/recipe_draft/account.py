@@ -32,6 +32,7 @@ from . import roles as role_names
 from . import silence
 from .flow import FUNCTIONS, GIVEN, LOOPS, Definition, Flow, Statement
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds, calls_of, name_of
+from .step_order import misplaced
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # to write to one of these is to train otherwise
@@ -117,27 +118,10 @@ class Account:
         self.roles.open = self.open
         self._mark_ends()
         self.live = self._reach(self.acting.values())
+        self.misplaced = misplaced(flow, self.roles, self._runs, self._undecided)
         judged = (self._judged(statement) for statement in self.flow.statements)
         self.lines = [line for line in judged if line is not None]
         self.listed = [line for line in self.lines if line.verdict == LISTED]  # what the draft does not say
-
-    @property
-    def backward(self) -> list[Statement]:
-        """The backward passes of the step."""
-        steps = (line.statement for line in self.lines if line.verdict == DRAFTED)
-        return [s for s in steps for call in calls_of(s) if getattr(call.func, "attr", "") == "backward"]
-
-    @property
-    def divides(self) -> bool:
-        """Whether a loss is divided by the number of micro-batches."""
-        return any(self._divided(statement) for statement in self.flow.statements)
-
-    def _divided(self, statement: Statement) -> bool:
-        node = statement.node
-        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
-            return self.roles.role(node.target) == LOSS and self.roles.counts(node.value)
-        parts = (part for expression in statement.expressions for part in ast.walk(expression))
-        return any(isinstance(part, ast.BinOp) and self.roles.divided(part) for part in parts)
 
     # what a statement does
 
@@ -389,6 +373,8 @@ class Account:
         silent = self._by_kind(statement)
         if silent is not None:
             return SILENT, silent
+        if id(statement) in self.misplaced:
+            return LISTED, self.misplaced[id(statement)]
         said = self._place_in(statement, self.said)
         further = sum(self._changes(call) for call in calls_of(statement)) > 1  # than what the draft speaks of
         if self._place_in(statement, self.asked) and not further:
@@ -401,7 +387,7 @@ class Account:
         )
         said = said and not moves and not further  # which a recipe does in one way only
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
-            conditions = self._undecided(statement) if acts else []
+            conditions = self._undecided(statement)
             if conditions:
                 return LISTED, f"only where {' and '.join(conditions)}"
             return DRAFTED, step or "a value of the draft comes from here"
@@ -492,7 +478,9 @@ class Account:
                 return "the step of a recipe" if simple else None
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             return self.roles.updates(node.value)
-        return "the mean over micro-batches" if isinstance(node, ast.AugAssign) and self._divided(statement) else None
+        return (
+            "the mean over micro-batches" if isinstance(node, ast.AugAssign) and self.roles.divides(statement) else None
+        )
 
     def _hands(self, value: ast.expr) -> bool:
         """Whether this calls a function whose statements are accounted for, and which gives several things."""

@@ -163,7 +163,6 @@ class Draft:
             roots[id(seen.node)] = "scaler"
             said.add((seen.source.shown, seen.node.lineno))
         asked = set().union(*(section.places(asked=True) for section in live))
-        self.micro_batches = micro_batches
         self.account = Account(flow, roots, said, asked, micro_batches, conditions)
 
     def lines(self, name: str) -> list[str]:
@@ -189,10 +188,6 @@ class Draft:
             )
         for line in self.account.listed:
             yield line.statement.place, line.text
-        if self.micro_batches > 1 and not self.account.divides:
-            for statement in self.account.backward:
-                words = f"the losses of {self.micro_batches} micro-batches are added, and a recipe takes their mean"
-                yield statement.place, f"{statement.text} [{words}]"
 
 
 def _unsmoothed(loss: Entry) -> None:
@@ -359,8 +354,8 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
     section.below += _source(evaluation, "validation") if evaluation is not None else []
     section.below += _batch(training, flow, "batch", accumulate)
     section.below += _batch(evaluation, flow, "eval_batch", 1) if evaluation is not None else []
-    section.below += transforms(training, "transforms")
-    section.below += transforms(evaluation, "eval_transforms") if evaluation is not None else []
+    section.below += transforms(training, "transforms", flow)
+    section.below += transforms(evaluation, "eval_transforms", flow) if evaluation is not None else []
     section.below += _fetching(training)
     return section
 
@@ -502,7 +497,7 @@ def _fetching(loader: LibraryUse) -> list[Entry]:
 # transforms
 
 
-def transforms(loader: LibraryUse, key: str) -> list[Entry]:
+def transforms(loader: LibraryUse, key: str, flow: Flow) -> list[Entry]:
     """The list of transforms of a loader's data set."""
     made = _dataset(loader)
     value = next((made.get(name) for name in ("transform", "transforms") if made and made.get(name)), None)
@@ -511,7 +506,7 @@ def transforms(loader: LibraryUse, key: str) -> list[Entry]:
     steps = list(_flat(value)) if value is not None else []
     if not steps:
         return [Entry(key, ASK, [f"{place(made or loader)}: its transforms could not be read"])]
-    entries = list(_entries(steps))
+    entries = list(_entries(steps, flow))
     if all(entry.out for entry in entries):
         return [Entry(key, ASK, [comment for entry in entries for comment in entry.comments])]
     section = Entry(key, below=entries)
@@ -553,14 +548,21 @@ def _all_transforms(found: list[Value]) -> bool:
     return any(isinstance(step, LibraryObject) and "transforms" in step.name for step in found)
 
 
-def _entries(steps: list[Value]) -> Iterator[Entry]:
+def _entries(steps: list[Value], flow: Flow) -> Iterator[Entry]:
     bytes_at: LibraryUse | None = None
     for step in steps:
         seen = step.seen if isinstance(step, LibraryObject) else None
         if seen is None:
-            text = f"{step.source.shown} line {step.node.lineno}: " if _placed(step) else ""  # type: ignore[attr-defined]
-            what = step.of.node.name if isinstance(step, ScriptObject) else "a step"
-            yield Entry("-", {"name": what}, [f"{text}{what} is no transform that a recipe can name"], out=True)
+            every = ((s, n) for s in flow.statements for e in s.expressions for n in ast.walk(e))
+            at, node = next(
+                ((s, n) for s, n in every if isinstance(n, ast.expr) and flow.value(n) is step), (None, None)
+            )
+            what = " ".join(at.source.text(node).split()) if at is not None and node is not None else "a step"
+            where: list[str] = (
+                [Comment((at.source.shown, node.lineno), what)] if at is not None and node is not None else []
+            )
+            where.append(f"{what} is no transform that a recipe can name")
+            yield Entry("-", {"name": what}, where, out=True)
             continue
         last = seen.name.rpartition(".")[2]
         row = row_of(seen.name)
@@ -579,10 +581,6 @@ def _entries(steps: list[Value]) -> Iterator[Entry]:
     if bytes_at is not None:
         said = f"{place(bytes_at)}: bytes that nothing turns into floats; ToTensor gives floats from 0 to 1"
         yield Entry("-", {"name": "ToTensor"}, [said])
-
-
-def _placed(step: Value) -> bool:
-    return isinstance(step, ScriptObject) and step.source is not None and step.node is not None
 
 
 def _to_floats(seen: LibraryUse) -> bool:

@@ -265,10 +265,16 @@ def short_name(row: Row) -> str:
         return row.torch
 
 
+OF_LISTS = ("tensor", "as_tensor", "from_numpy", "array", "asarray", "FloatTensor", "Tensor")
+
+
 def recipe_value(value: Value, argument: Argument | None = None) -> Any:
     """The plain value of an argument; a member of an enumeration, such as BICUBIC, by its value. Raises NotConstant."""
     if isinstance(value, LibraryObject) and value.seen is not None and len(value.seen.arguments or []) == 1:
-        value = (value.seen.arguments or [])[0].value  # InterpolationMode("bilinear")
+        inner = (value.seen.arguments or [])[0].value
+        made = value.seen.name.rpartition(".")[2]
+        if made == "InterpolationMode" or (made in OF_LISTS and isinstance(inner, ListValue)):
+            value = inner  # InterpolationMode("bilinear"), torch.tensor([1.0, 2.0]); torch.ones(12) is no 12
     if isinstance(value, LibraryName):
         last = value.name.rpartition(".")[2]
         listed = [ours for ours, _ in argument.values] if argument is not None else []

@@ -109,6 +109,14 @@ class Roles:
         """Whether this is a loss divided by the number of micro-batches."""
         return isinstance(node.op, ast.Div) and self.counts(node.right) and self.role(node.left) == LOSS
 
+    def divides(self, statement: Statement) -> bool:
+        """Whether a statement divides a loss by the number of micro-batches."""
+        node = statement.node
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
+            return self.role(node.target) == LOSS and self.counts(node.value)
+        parts = (part for expression in statement.expressions for part in ast.walk(expression))
+        return any(isinstance(part, ast.BinOp) and self.divided(part) for part in parts)
+
     def _whole(self, node: ast.Attribute) -> bool:
         """Whether an attribute holds a value that the script put there, or what a wrapper wraps."""
         return node.attr == "module" or node.attr in self.flow.attributes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 from typing import Any
 
 from ...mappings import table
@@ -335,10 +336,9 @@ def _every_batch(interpreter: Interpreter, test: ast.expr, source: ScriptFile) -
     return not any(inside["backward"]) and bool(inside["backward"]) and all(inside["zero_grad"])
 
 
+TIMM_MIXUP_PLACES = {"mixup_alpha": 0, "cutmix_alpha": 1, "prob": 3, "switch_prob": 4, "label_smoothing": 7}
 # timm's own defaults
 TIMM_MIXUP = {"mixup_alpha": 1.0, "cutmix_alpha": 0.0, "prob": 1.0, "switch_prob": 0.5, "label_smoothing": 0.1}
-
-
 AS_CROSS_ENTROPY = ("timm.loss.LabelSmoothingCrossEntropy", "timm.loss.SoftTargetCrossEntropy")
 
 
@@ -398,12 +398,14 @@ def _loss_section(interpreter: Interpreter, chosen: LibraryUse) -> tuple[Entry, 
     if row.short == "NLLLoss" and any(seen.name.endswith(("log_softmax", "LogSoftmax")) for seen in interpreter.seen):
         said = [place(chosen), "on log_softmax: the same as CrossEntropyLoss on what the log_softmax takes"]
         return Entry("loss", {"name": "CrossEntropyLoss"}, said), 0.0
-    section = part_section("loss", chosen, row)
-    if "functional." not in chosen.name:
-        section.leave(chosen, *map(str, range(len(row.arguments))), *(argument.torch for argument in row.arguments))
-    else:
-        section.leave(chosen, "0", "1", "input", "target", *(argument.torch for argument in row.arguments))
-    return section, number(chosen.get("label_smoothing")) or 0.0
+    given = chosen.arguments or []
+    taken = ("input", "target") if "functional." in chosen.name else ()  # which a function is given before the others
+    first = sum(name not in {argument.name for argument in given} for name in taken)
+    settings = replace(chosen, arguments=given[first:])
+    section = part_section("loss", settings, row)
+    names_ = [argument.torch for argument in row.arguments]
+    section.leave(chosen, *map(str, range(first + len(names_))), *taken, *names_)
+    return section, number(settings.get("label_smoothing", 5)) or 0.0
 
 
 def _loss_functions(interpreter: Interpreter) -> list[LibraryUse]:
@@ -430,16 +432,15 @@ def mixup(interpreter: Interpreter, smoothing: float) -> Entry | None:
     first = found[0]
     if first.name.startswith("timm."):
         drafted: dict[str, Any] = dict(TIMM_MIXUP)
-        for position, name in enumerate(
-            ("mixup_alpha", "cutmix_alpha", "cutmix_minmax", "prob", "switch_prob", "mode")
-        ):
-            if name in drafted and (value := number(first.get(name, position))) is not None:
+        for name, position in TIMM_MIXUP_PLACES.items():
+            if (value := number(first.get(name, position))) is not None:
                 drafted[name] = float(value)
-        value = number(first.get("label_smoothing", 7))
-        drafted["label_smoothing"] = float(value) if value is not None else drafted["label_smoothing"]
         comments = [place(first)]
         if known(first.get("mode", 5), "batch") != "batch":
             comments.append("a recipe mixes in batch mode only")
+        called = any(getattr(seen.receiver, "seen", None) is first for seen in interpreter.seen)
+        if first.name.endswith(".Mixup") and not called:
+            return Entry("mixup", ASK, [*comments, "nothing that was read calls it; where nothing does, take this out"])
         return Entry("mixup", drafted, comments)
     drafted = {
         "mixup_alpha": 0.0,

@@ -224,10 +224,33 @@ def begin(options: ParityJob, draw: Callable[[Recipe], StepInputs]) -> tuple[Giv
     output = structure.outputs[0] if structure.outputs else ()
     classes = output[1] if len(output) > 1 else 1
     inputs = StepInputs(images, labels, classes) if as_arrays(options) else draw(recipe_of(options, classes))
+    _fits_the_loss(taken, options.step_recipe, structure, inputs.labels[0])
     structure.write(options.folder)
     write_inputs(options.folder, inputs)
     ready(file(options.folder, "torch"))
     return taken, inputs
+
+
+def _fits_the_loss(taken: Given, recipe: Recipe, structure: Structure, labels: np.ndarray) -> None:
+    """Raises BadInput where the recipe's loss takes nothing of the shape that the model gives, as a block's images."""
+    if (
+        taken.loss is not None
+        or taken.step is not None
+        or recipe.loss.own
+        or recipe.mixup
+        or len(structure.outputs) != 1
+    ):
+        return
+    logits, target = torch.zeros(structure.outputs[0]), torch.from_numpy(np.array(labels))
+    try:
+        build_loss(recipe, logits)(logits, target.long() if target.dtype == torch.int32 else target)
+    except OF_SHAPES as error:
+        shapes = ["x".join(map(str, tuple(each.shape))) for each in (logits, target)]
+        raise BadInput(
+            f"the recipe's {recipe.loss.name} does not take what the torch model gives, {shapes[0]}, with labels of "
+            f"{shapes[1]} ({' '.join(str(error).split())[:200]}): return a 'loss' beside the model on both sides, such "
+            'as {"model": net, "loss": lambda outputs, labels: (outputs ** 2).mean()}, or name a loss in the recipe'
+        ) from error
 
 
 def write_start(model: nn.Module, options: ParityJob) -> None:

@@ -151,6 +151,9 @@ def _part(value: Value, index: int) -> Value:
 @executes(ast.If)
 def _if(interpreter: Interpreter, node: ast.If, scope: Scope) -> End:
     holds = truth(interpreter.value(node.test, scope))
+    refuses = not node.orelse and any(isinstance(one, ast.Raise) for one in node.body)
+    if holds and refuses and interpreter.certainty != OPTION:
+        holds = False  # a script that refuses its own defaults is run with others
     before = interpreter.names_of(scope)
     after: list[dict[str, Value]] = []
     ends: list[End] = []

@@ -43,7 +43,8 @@ def explain(context: Context) -> list[Cause]:
     """The causes of what failed in stage update, buffers excepted (their modules explain those)."""
     given = context.paired.given if context.paired is not None else None
     if context.paired is not None and context.paired.alignment.scope.own_step:
-        return ema.between_steps(context)
+        held = given is not None and given.step is not None and given.optimizer is not None
+        return ema.between_steps(context) + (_of_an_own_optimizer(context) if held else [])
     if not context.failed("update") or (given is not None and given.step is not None):
         return []
     if given is not None and given.optimizer is not None:

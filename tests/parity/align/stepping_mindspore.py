@@ -16,8 +16,8 @@ def net() -> nn.Cell:
     return nn.SequentialCell(conv, nn.Tanh(), nn.Flatten(), nn.Dense(6 * 8 * 8, 12), nn.Tanh(), nn.Dense(12, 5))
 
 
-def optimizer(model: nn.Cell) -> Any:
-    return AdamW(model.trainable_params(), lr=0.01, weight_decay=0.1)
+def optimizer(model: nn.Cell, decay: float = 0.1) -> Any:
+    return AdamW(model.trainable_params(), lr=0.01, weight_decay=decay)
 
 
 def clipped(grads: Sequence[Tensor], by: str) -> tuple[Tensor, ...]:
@@ -84,8 +84,8 @@ def flagged(by: str = "", before: bool = False, calls: bool = True) -> Any:
 class Listed:
     """An engine that is no Cell and keeps its sums in a list."""
 
-    def __init__(self, model: nn.Cell, every: int, forgets: bool) -> None:
-        self.optimizer, self.every, self.forgets = optimizer(model), every, forgets
+    def __init__(self, model: nn.Cell, every: int, forgets: bool, decay: float) -> None:
+        self.optimizer, self.every, self.forgets = optimizer(model, decay), every, forgets
         self.grads: list[Tensor] | None = None
         self.batches = 0
 
@@ -105,9 +105,9 @@ class Listed:
         return loss * self.every
 
 
-def listed(every: int = 1, forgets: bool = False) -> Any:
+def listed(every: int = 1, forgets: bool = False, decay: float = 0.1) -> Any:
     model = net()
-    return {"model": model, "step": Listed(model, every, forgets)}
+    return {"model": model, "step": Listed(model, every, forgets, decay)}
 
 
 class Accumulator:

@@ -319,6 +319,12 @@ def test_a_trainer_s_method_with_averages_of_every_weight_agrees(form: str, tmp_
 
 
 @pytest.mark.full
+def test_what_differs_in_the_optimizers_that_steps_hold_is_named(tmp_path: Path) -> None:
+    found = stepped(tmp_path, "loop()", "listed(decay=0.2)", 1)
+    assert [("weight_decay" in cause.text, cause.place) for cause in found.causes] == [(True, "every parameter")]
+
+
+@pytest.mark.full
 def test_a_reducer_that_is_never_called_is_told(tmp_path: Path) -> None:
     found = stepped(tmp_path, "loop(clip='norm')", "flagged('norm', before=True, calls=False)", 1)
     assert found.parity
@@ -392,6 +398,22 @@ def test_what_a_step_may_not_return_is_one_line(returned: object, words: str) ->
     with pytest.raises(BadInput) as caught:
         checked(returned, Tensor, "torch")
     assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_model_whose_outputs_the_recipe_s_loss_does_not_take_is_one_line(tmp_path: Path) -> None:
+    """A block gives images; the loss's own error spoke of spatial targets."""
+    import numpy as np
+    from msmigrate.parity.align import torch_user_model
+    from msmigrate.parity.record.batches import Inputs
+
+    (tmp_path / "block.py").write_text("from torch import nn\ndef block(): return nn.Conv2d(3, 6, 3)\n", "utf-8")
+    recipe = recipes.load(EXAMPLE / "recipe.yaml")
+    job = ParityJob(recipe, tmp_path, pair=Pair(f"{tmp_path}/block.py:block", "unused.py:block"))
+    drawn = Inputs([np.zeros((4, 3, 8, 8), np.float32)], [np.zeros(4, np.int64)], 6)
+    with pytest.raises(BadInput) as caught:
+        torch_user_model.begin(job, lambda recipe: drawn)
+    said = "the recipe's CrossEntropyLoss does not take what the torch model gives, 4x6x6x6, with labels of 4"
+    assert str(caught.value).startswith(said) and '"loss": lambda outputs, labels' in str(caught.value)
 
 
 def test_an_optimizer_may_be_one_or_make_one_and_a_trainer_holds_its_own() -> None:

@@ -1,0 +1,221 @@
+"""The order and number of the calls that make a training step, where a script has them otherwise than a recipe.
+
+A recipe's step clears the gradients, runs the model, differentiates, at every so many batches unscales, clips and
+updates, then averages and moves the rate. The same calls in another order, in another loop or more often are another
+step, so each that stands elsewhere is told with the reason.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from .flow import FUNCTIONS, LOOPS, Flow, Statement
+from .roles import EMA, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, Roles, calls_of, name_of
+
+CLEAR, RUN, BACKWARD, UNSCALE, CLIP, UPDATE = "clear", "run", "backward", "unscale", "clip", "update"
+RESCALE, AVERAGE, MOVE = "rescale", "average", "move"
+CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_")
+DEPTH = 6  # of functions in each other
+Head = tuple[Statement, str, int]  # what stands around, in which of its parts, and in how many functions
+
+
+@dataclass(frozen=True)
+class Event:
+    """A call of the step as it runs: at which lines and columns, the outermost function's first, and inside of what."""
+
+    kind: str
+    statement: Statement
+    at: tuple[tuple[int, int], ...]
+    around: tuple[Head, ...]
+
+    @property
+    def loop(self) -> Statement | None:
+        """The innermost loop."""
+        return next((head for head, *_ in reversed(self.around) if isinstance(head.node, LOOPS)), None)
+
+    def meets(self, other: Event) -> bool:
+        """Whether both may run in one round: in no two branches of one condition, nor by two calls of a function."""
+        mine = {id(head): part for head, part, _ in self.around}
+        loops = [level for head, _, level in self.around if isinstance(head.node, LOOPS)]
+        shared = [level for head, _, level in other.around if level in loops and id(head) in mine]
+        deepest = max(shared, default=0)
+        apart = any(mine.get(id(head), part) != part for head, part, _ in other.around)
+        return not apart and self.at[:deepest] == other.at[:deepest]
+
+    def conditions(self) -> set[tuple[int, str]]:
+        """The conditions inside of its loop."""
+        found: set[tuple[int, str]] = set()
+        for head, part, _ in self.around:
+            found = set() if isinstance(head.node, LOOPS) else found
+            found |= {(id(head), part)} if isinstance(head.node, ast.If) else set()
+        return found
+
+
+def misplaced(
+    flow: Flow, roles: Roles, runs: Callable[[Statement], bool], undecided: Callable[[Statement], Iterable[str]]
+) -> dict[int, str]:
+    """Statement (its id) -> why a recipe's step has its call elsewhere, or not; empty where no step was found.
+
+    runs: whether a statement runs with the defaults; undecided: the conditions that it depends on and nobody knows.
+    """
+    found = [
+        event for s in flow.statements if runs(s) for kind in _kinds(flow, roles, s) for event in _events(flow, s, kind)
+    ]
+    of: dict[str, list[Event]] = {}
+    for event in sorted(found, key=lambda event: event.at):
+        of.setdefault(event.kind, []).append(event)
+    backward = of.get(BACKWARD, [])
+    loop = backward[0].loop if backward else None
+    updates = [one for one in of.get(UPDATE, []) if one.loop is loop]
+    if loop is None or not updates:
+        return {}
+    said: dict[int, str] = {}
+    for event, why in _wrong(of, loop, backward, updates, roles, undecided):
+        said.setdefault(id(event.statement), why)
+    return said
+
+
+def _wrong(
+    of: dict[str, list[Event]],
+    loop: Statement,
+    backward: list[Event],
+    updates: list[Event],
+    roles: Roles,
+    undecided: Callable[[Statement], Iterable[str]],
+) -> Iterator[tuple[Event, str]]:
+    def inside(kind: str) -> list[Event]:
+        return [one for one in of.get(kind, []) if one.loop is loop]
+
+    def before(event: Event, others: list[Event]) -> bool:
+        return any(other.at < event.at and other.meets(event) for other in others)
+
+    clears = inside(CLEAR)
+    good = [one for one in clears if not list(undecided(one.statement))]
+    if not good:
+        for event in of.get(CLEAR, []):
+            where = " and ".join(undecided(event.statement)) if event in clears else ""
+            yield (
+                event,
+                f"only where {where}: else gradients add up" if where else "not at every step: gradients add up",
+            )
+        if not of.get(CLEAR):
+            yield backward[0], "nothing clears the gradients, which add up from step to step"
+    if roles.accumulate > 1 and not any(roles.divides(statement) for statement in roles.flow.statements):
+        for event in backward:
+            yield event, f"the losses of {roles.accumulate} micro-batches are added, and a recipe takes their mean"
+    for event in clears:
+        later = [one for one in updates if one.at > event.at and one.meets(event)]
+        if later and before(event, backward):
+            yield event, "it clears the gradients before the update takes them"
+    for event in updates:
+        if not before(event, backward):
+            yield event, "the update comes before the backward pass"
+    for kind, what in ((RUN, "the model runs again in this step"), (UPDATE, "a second update in this step")):
+        for event in inside(kind):
+            if before(event, [one for one in inside(kind) if one.statement is not event.statement]):
+                yield event, what
+    for event in of.get(CLIP, []):
+        scaled = [one for one in updates if one.meets(event) and _scaled(one, roles)]
+        if event.loop is not loop or not before(event, backward):
+            yield event, "it clips before there are gradients of this step"
+        elif not any(one.at > event.at and one.meets(event) for one in updates):
+            yield event, "it clips when the update is done"
+        elif roles.accumulate > 1 and not any(one.conditions() <= event.conditions() for one in updates):
+            yield event, "it clips the sum of every micro-batch, and a recipe their mean once"
+        elif scaled and not before(event, of.get(UNSCALE, [])):
+            yield event, "it clips gradients that the loss scale still multiplies: nothing unscales them before"
+    scaled = [one for one in updates if _scaled(one, roles)]
+    if scaled and not of.get(RESCALE):
+        yield scaled[0], "the loss scale never moves, for nothing calls the scaler's update()"
+    for kind, what in ((AVERAGE, "it averages"), (MOVE, "the rate moves")):
+        for event in inside(kind):
+            if not before(event, updates):
+                yield event, f"{what} before the update"
+            elif roles.accumulate > 1 and not any(one.conditions() <= event.conditions() for one in updates):
+                yield event, f"{what} at every micro-batch, and a recipe at every update"
+        for event in (one for one in of.get(kind, []) if one.loop is not loop):
+            if kind == AVERAGE:
+                yield event, "it averages not at every update"
+            elif not before(event, backward):
+                yield event, "the rate moves before the steps of its epoch, a recipe's behind them"
+    moves = of.get(MOVE, [])
+    for event in moves:
+        if before(event, [one for one in moves if one.statement is not event.statement]):
+            yield event, "the rate moves here, too"
+
+
+def _scaled(event: Event, roles: Roles) -> bool:
+    calls = [call for call in calls_of(event.statement) if isinstance(call.func, ast.Attribute)]
+    return any(call.func.attr == "step" and roles.role(call.func.value) == SCALER for call in calls)  # type: ignore[attr-defined]
+
+
+def _kinds(flow: Flow, roles: Roles, statement: Statement) -> Iterator[str]:
+    """What calls of a step a statement makes."""
+    node = statement.node
+    none = isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None
+    if none and any(
+        isinstance(target, ast.Attribute) and target.attr == "grad" for target in getattr(node, "targets", [])
+    ):
+        yield CLEAR
+    for call in calls_of(statement):
+        if name_of(flow, call) in CLIPS:
+            yield CLIP
+        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        owner = roles.role(call.func.value) if isinstance(call.func, ast.Attribute) else None
+        if method == "zero_grad":
+            yield CLEAR
+        elif method in ("backward", "manual_backward"):
+            yield BACKWARD
+        elif method == "step" and owner in (OPTIMIZER, SCALER):
+            yield UPDATE
+        elif method == "step" and owner == SCHEDULE:
+            yield MOVE
+        elif method == "unscale_":
+            yield UNSCALE
+        elif method == "update" and owner == SCALER:
+            yield RESCALE
+        elif method in ("update", "update_parameters") and owner == EMA:
+            yield AVERAGE
+        elif roles.exact(call) == OUTPUT and roles.role(call.func) == MODEL and not _measures(flow, statement):
+            yield RUN
+
+
+def _measures(flow: Flow, statement: Statement) -> bool:
+    """Whether a statement stands where gradients are switched off."""
+    heads = [
+        e for head in statement.around if isinstance(head.node, (ast.With, ast.AsyncWith)) for e in head.expressions
+    ]
+    heads += statement.function.decorator_list if isinstance(statement.function, FUNCTIONS) else []
+    calls = [head for head in heads if isinstance(head, ast.Call)]
+    return any(name_of(flow, call).rpartition(".")[2] in ("no_grad", "inference_mode") for call in calls)
+
+
+def _events(flow: Flow, statement: Statement, kind: str, depth: int = 0) -> Iterator[Event]:
+    """A statement's call wherever its function is called from."""
+    callers = flow.calls.get(id(statement.function), []) if statement.function is not None else []
+    if not callers or depth > DEPTH:
+        yield Event(kind, statement, (_at(statement),), _around(statement, 0))
+    for caller in dict.fromkeys(caller for caller, *_ in callers) if depth <= DEPTH else ():
+        for outer in _events(flow, caller, kind, depth + 1):
+            around = (*outer.around, *_around(statement, len(outer.at)))
+            yield Event(kind, statement, (*outer.at, _at(statement)), around)
+
+
+def _at(statement: Statement) -> tuple[int, int]:
+    return statement.node.lineno, statement.node.col_offset
+
+
+def _around(statement: Statement, level: int) -> tuple[Head, ...]:
+    return tuple((head, _part(head, statement), level) for head in statement.around)
+
+
+def _part(head: Statement, statement: Statement) -> str:
+    """In which part of a compound statement another stands: body, orelse, …"""
+    line = statement.place[1]
+    for part in ("body", "orelse", "finalbody"):
+        inner = getattr(head.node, part, None)
+        if inner and inner[0].lineno <= line <= (inner[-1].end_lineno or line):
+            return part
+    return ""

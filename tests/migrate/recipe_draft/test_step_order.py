@@ -1,0 +1,212 @@
+"""A step whose calls stand in another order, in another loop or more often than a recipe's is listed, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from msmigrate.migrate.analyze.script_analysis import analyze_script
+from msmigrate.reports.script_analysis import recipe_text
+
+Write = Callable[..., Path]
+
+SCRIPT = """
+import torch
+import torch.nn as nn
+import torchvision
+from timm.data.mixup import Mixup
+from timm.utils import ModelEmaV2
+from torch.utils.data import DataLoader
+from torchvision import datasets, transforms
+
+net = torchvision.models.resnet18(num_classes=7)
+data = datasets.ImageFolder("/birds/train", transforms.ToTensor())
+loader = DataLoader(data, batch_size=16, shuffle=True, drop_last=True)
+criterion = nn.CrossEntropyLoss()
+opt = torch.optim.SGD(net.parameters(), lr=0.2)
+sched = torch.optim.lr_scheduler.StepLR(opt, 2)
+ema = ModelEmaV2(net)
+scaler = torch.amp.GradScaler()
+"""
+LOOP = """
+for epoch in range(4):
+{begin}
+    for i, (x, y) in enumerate(loader):
+        loss = criterion(net(x), y)
+{batch}
+{end}
+"""
+# the batch, and what stands before and behind the loop over batches -> what is listed, each with the reason
+CLEARED, CLIPPED, EVERY = "opt.zero_grad()", "nn.utils.clip_grad_norm_(net.parameters(), 1.0)", "if (i + 1) % 4 == 0:"
+CASES = [
+    ("opt.zero_grad() | loss.backward() | opt.step()", "", "", []),
+    ("loss.backward() | opt.step() | net.zero_grad()", "", "", []),
+    ("for p in net.parameters(): p.grad = None | loss.backward() | opt.step()", "", "", ["p.grad = None"]),
+    ("loss.backward() | opt.step()", "", "", ["loss.backward() [nothing clears the gradients"]),
+    ("loss.backward() | opt.step()", CLEARED, "", ["opt.zero_grad() [not at every step"]),
+    ("if i % 3: opt.zero_grad() | loss.backward() | opt.step()", "", "", ["opt.zero_grad() [only where i % 3: else"]),
+    ("loss.backward() | opt.zero_grad() | opt.step()", "", "", ["opt.zero_grad() [it clears the gradients before the"]),
+    ("opt.zero_grad() | opt.step() | loss.backward()", "", "", ["opt.step() [the update comes before the backward"]),
+    ("opt.zero_grad() | loss.backward() | opt.step() | opt.step()", "", "", ["opt.step() [a second update"]),
+    (f"opt.zero_grad() | loss.backward() | {CLIPPED} | opt.step()", "", "", []),
+    (f"opt.zero_grad() | {CLIPPED} | loss.backward() | opt.step()", "", "", [f"{CLIPPED} [it clips before there are"]),
+    (f"opt.zero_grad() | loss.backward() | opt.step() | {CLIPPED}", "", "", [f"{CLIPPED} [it clips when the update"]),
+    ("opt.zero_grad() | loss.backward() | opt.step()", "", "sched.step()", []),
+    ("opt.zero_grad() | loss.backward() | opt.step() | sched.step()", "", "", []),
+    ("opt.zero_grad() | loss.backward() | opt.step()", "sched.step()", "", ["sched.step() [the rate moves before"]),
+    ("opt.zero_grad() | loss.backward() | sched.step() | opt.step()", "", "", ["sched.step() [the rate moves before"]),
+    ("opt.zero_grad() | loss.backward() | opt.step() | sched.step()", "", "sched.step()", ["sched.step() [the rate"]),
+    ("opt.zero_grad() | loss.backward() | opt.step() | ema.update(net)", "", "", []),
+    ("opt.zero_grad() | loss.backward() | ema.update(net) | opt.step()", "", "", ["ema.update(net) [it averages bef"]),
+    ("opt.zero_grad() | loss.backward() | opt.step()", "", "ema.update(net)", ["ema.update(net) [it averages not at"]),
+    ("net(x) | opt.zero_grad() | loss.backward() | opt.step()", "", "", ["net(x)"]),
+    ("out = net(x) | opt.zero_grad() | loss.backward() | opt.step()", "", "", ["out = net(x) [the model runs again"]),
+    ("opt.zero_grad() | scaler.scale(loss).backward() | scaler.step(opt) | scaler.update()", "", "", []),
+    ("opt.zero_grad() | scaler.scale(loss).backward() | scaler.step(opt)", "", "", ["scaler.step(opt) [the loss scal"]),
+    (
+        f"opt.zero_grad() | scaler.scale(loss).backward() | {CLIPPED} | scaler.step(opt) | scaler.update()",
+        "",
+        "",
+        [f"{CLIPPED} [it clips gradients that the loss scale still multiplies"],
+    ),
+    (
+        f"opt.zero_grad() | scaler.scale(loss).backward() | scaler.unscale_(opt) | {CLIPPED} | scaler.step(opt) | "
+        "scaler.update()",
+        "",
+        "",
+        [],
+    ),
+    # one of two branches runs: neither is a second update
+    (f"opt.zero_grad() | loss.backward() | if y.sum() > 3: {CLIPPED}; opt.step() | else: {CLIPPED}; opt.step()",
+     "", "", [
+        f"{CLIPPED} [only where y", "opt.step() [only where y", f"{CLIPPED} [only where not", "opt.step() [only",
+    ]),
+    # accumulated
+    (f"(loss / 4).backward() | {EVERY} {CLIPPED}; opt.step(); opt.zero_grad(); sched.step()", "", "", []),
+    (f"(loss / 4).backward() | {EVERY} opt.step()", "", "", ["(loss / 4).backward() [nothing clears"]),
+    (f"loss.backward() | {EVERY} opt.step(); opt.zero_grad()", "", "", ["loss.backward() [the losses of 4 micro"]),
+    (
+        f"(loss / 4).backward() | {CLIPPED} | {EVERY} opt.step(); opt.zero_grad()",
+        "",
+        "",
+        [f"{CLIPPED} [it clips the sum of every micro-batch"],
+    ),
+    (
+        f"(loss / 4).backward() | {EVERY} opt.step(); opt.zero_grad() | sched.step()",
+        "",
+        "",
+        ["sched.step() [the rate moves at every micro-batch"],
+    ),
+]  # fmt: skip
+
+
+def drafted(script: Path) -> Any:
+    return yaml.safe_load(recipe_text(analyze_script(script)))
+
+
+def lines(text: str, depth: int) -> str:
+    return "\n".join(" " * depth + line for line in text.split(" | "))
+
+
+def listed(script: Path) -> list[str]:
+    return [line.split(": ", 1)[1] for line in drafted(script).get("not_in_this_recipe", [])]
+
+
+@pytest.mark.parametrize(("batch", "begin", "end", "said"), CASES)
+def test_a_step_in_another_order_is_listed(batch: str, begin: str, end: str, said: list[str], write: Write) -> None:
+    loop = LOOP.format(begin=lines(begin, 4), batch=lines(batch, 8), end=lines(end, 4))
+    found = listed(write(SCRIPT + loop))
+    assert len(found) == len(said) and all(map(str.startswith, found, said)), found
+
+
+def test_the_order_is_followed_through_functions_that_are_called_twice(write: Write) -> None:
+    """An epoch's function that runs for two loops clears and updates in each call, in the order of its lines."""
+    own = """
+def update(loss):
+    opt.zero_grad()
+    loss.backward()
+    {swapped}
+def run():
+    for x, y in loader:
+        update(criterion(net(x), y))
+    {moved}
+for epoch in range(4):
+    run()
+"""
+    right = own.format(swapped="opt.step()", moved="sched.step()")
+    assert listed(write(SCRIPT + right)) == []
+    twice = right + "for epoch in range(2):\n    run()\n"
+    assert listed(write(SCRIPT + twice)) == ["for epoch in range(2): [a step runs in this loop]"]
+    wrong = own.format(swapped="sched.step()\n    opt.step()", moved="")
+    assert listed(write(SCRIPT + wrong)) == ["sched.step() [the rate moves before the update]"]
+
+
+def test_what_measures_in_between_is_no_second_run(write: Write) -> None:
+    batch = "opt.zero_grad() | loss.backward() | opt.step()\n        with torch.no_grad():\n            seen = net(x)"
+    assert listed(write(SCRIPT + LOOP.format(begin="", batch=lines(batch, 8), end=""))) == []
+
+
+def test_a_mixup_that_nothing_calls_is_asked_for(write: Write) -> None:
+    made = "mix = Mixup(mixup_alpha=0.2, num_classes=7)\n"
+    batch = "opt.zero_grad() | loss.backward() | opt.step()"
+    whole = SCRIPT + made + LOOP.format(begin="", batch=lines(batch, 8), end="")
+    assert drafted(write(whole))["mixup"] == "???"
+    called = whole.replace("loss = criterion(net(x), y)", "x, y = mix(x, y)\n        loss = criterion(net(x), y)")
+    assert drafted(write(called))["mixup"]["mixup_alpha"] == 0.2
+
+
+@pytest.mark.parametrize(
+    ("call", "args"),
+    [
+        ("F.cross_entropy(out, y)", None),
+        ("F.cross_entropy(out, target=y, label_smoothing=0.2)", {"label_smoothing": 0.2}),
+        ("F.cross_entropy(out, y, torch.tensor([1.0, 2.0]))", {"weight": [1.0, 2.0]}),
+        ("F.cross_entropy(out, y, None, None, 3)", {"ignore_index": 3}),
+        ("F.cross_entropy(out, y, torch.ones(12))", {"weight": "???"}),
+        ("F.mse_loss(out, y, reduction='sum')", {"reduction": "sum"}),
+    ],
+)
+def test_a_loss_s_function_is_given_outputs_and_labels_first(call: str, args: Any, write: Write) -> None:
+    """They were taken for the class's first arguments, and asked for as weight and size_average."""
+    batch = "opt.zero_grad() | loss.backward() | opt.step()"
+    text = SCRIPT + LOOP.format(begin="", batch=lines(batch, 8), end="")
+    own = f"out = net(x)\n        loss = {call}"
+    script = write("import torch.nn.functional as F\n" + text.replace("loss = criterion(net(x), y)", own))
+    found = drafted(script)["loss"].get("args")
+    assert {key: value for key, value in (found or {}).items() if value is not None} == (args or {})
+
+
+def test_a_script_that_refuses_its_own_defaults_is_read_as_run_with_others(write: Write) -> None:
+    """All behind the refusal counted as run only with other arguments, and was passed over in silence."""
+    head = (
+        "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--out')\n"
+        "args = parser.parse_args()\nif not args.out:\n    print('where to?')\n    raise SystemExit(1)\n"
+    )
+    batch = "opt.zero_grad() | loss.backward() | opt.step() | opt.step()"
+    script = write(head + SCRIPT + LOOP.format(begin="", batch=lines(batch, 8), end=""))
+    assert drafted(script)["optimizer"]["args"]["lr"] == 0.2
+    assert listed(script) == ["opt.step() [a second update in this step]"]
+
+
+def test_a_transform_that_no_recipe_has_is_named_at_its_own_line(write: Write) -> None:
+    """It was "the transform a step", at the line of the loader."""
+    batch = "opt.zero_grad() | loss.backward() | opt.step()"
+    text = SCRIPT + LOOP.format(begin="", batch=lines(batch, 8), end="")
+    made = "transforms.Compose([\n    holes.Cutout(\n        8),\n    transforms.ToTensor(),\n])"
+    script = write("import holes\n" + text.replace("transforms.ToTensor()", made))
+    whole = drafted(script)
+    assert whole["data"]["transforms"] == [{"name": "ToTensor"}]
+    line = 1 + script.read_text(encoding="utf-8").splitlines().index("    holes.Cutout(")
+    assert whole["not_in_this_recipe"] == [f"{script.name}:{line}: the transform holes.Cutout(8)"]
+
+
+@pytest.mark.parametrize("condition", ["torch.cuda.is_available()", "len(data) > 10", "unknown()"])
+def test_a_value_that_stands_under_a_condition_is_listed_with_it(condition: str, write: Write) -> None:
+    """The first branch's value was drafted without a word."""
+    batch = "opt.zero_grad() | loss.backward() | opt.step()"
+    text = SCRIPT.replace("loader =", f"size = 16\nif {condition}:\n    size = 128\nloader =").replace("=16", "=size")
+    found = listed(write(text + LOOP.format(begin="", batch=lines(batch, 8), end="")))
+    assert found == [f"size = 128 [only where {condition}]"]

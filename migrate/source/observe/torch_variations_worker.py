@@ -91,8 +91,9 @@ def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, huge: 
     """Run a model, and leave what it gave."""
     for_training(model)
     with torch.no_grad():  # a fresh net's ones and zeros would hide what is swapped
-        for tensor in (*model.parameters(), *model.buffers()):
-            if tensor.is_floating_point():  # to both sides: what adds up over thousands of inputs ends in infinity
+        for tensor in model.state_dict().values():  # a buffer that is not saved begins on both sides as its class says
+            if isinstance(tensor, torch.Tensor) and tensor.is_floating_point():
+                # up and down: what adds up over thousands of inputs ends in infinity
                 tensor += 0.04 * (torch.rand_like(tensor) - 0.5)
     torch.save(model.state_dict(), to.with_suffix(".pth"))
     classes = {

@@ -151,7 +151,7 @@ GETITEM = "msmigrate.nn.functional.getitem"
 
 
 class StridedSlices(ast.NodeTransformer):
-    """Writes `x[..., ::2]` as a call that takes the values one by one, and so what was seen empty, `x[:, :, :count]`."""
+    """Writes `x[..., ::2]` as a call that takes the values one by one; and `x[:, :, :count]`, where it was empty."""
 
     def __init__(self, program: Program) -> None:
         self.program = program

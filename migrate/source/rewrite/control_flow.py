@@ -308,7 +308,19 @@ def conditional_expression(node: ast.IfExp, context: Context) -> ast.expr:
     test = _simpler(context.visit(node.test))
     if (known := _known(test)) is not None:
         return _side(node.body if known else node.orelse, context)
-    return replacing(ast.IfExp(test, _side(node.body, context), _side(node.orelse, context)), node)
+    body = _asked_only(test, node.body, context)
+    return replacing(ast.IfExp(test, body, _asked_only(ast.UnaryOp(ast.Not(), test), node.orelse, context)), node)
+
+
+def _asked_only(test: ast.expr, side: ast.expr, context: Context) -> ast.expr:
+    """A side, whose guards before the statement ask only where that side is computed."""
+    first = len(context.before)
+    found = _side(side, context)
+    if is_pure(test):
+        for guard in context.before[first:]:
+            if isinstance(guard, ast.If):
+                guard.test = ast.BoolOp(ast.And(), [copy.deepcopy(test), guard.test])
+    return found
 
 
 @handles(syntax=[ast.BoolOp])

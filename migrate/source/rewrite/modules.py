@@ -12,6 +12,7 @@ from ..observe.observations import (
     Kind,
     ModuleKind,
     SequenceKind,
+    always,
     callees_of,
     constants_of,
     kinds_of,
@@ -346,6 +347,21 @@ def counts(node: ast.Compare, context: Context) -> ast.expr | None:
     """`self.num_batches_tracked is not None`, which torch's layer with running statistics has."""
     asked = uncounted(node.left, context) and len(node.ops) == 1 and ast.unparse(node.comparators[0]) == "None"
     return ast.Constant(isinstance(node.ops[0], ast.IsNot)) if asked else None
+
+
+@handles(syntax=[ast.Call])
+def attribute_by_name(node: ast.Call, context: Context) -> ast.expr | None:
+    """`getattr(norm, "weight", None)` and `hasattr(norm, "weight")`, by the name that MindSpore's layer has for it."""
+    match node:
+        case ast.Call(ast.Name("getattr" | "hasattr"), [owner, ast.Constant(str() as attribute), *_], []):
+            kinds = kinds_of(owner)
+        case _:
+            return None
+    names = {_name_in_mindspore(kind, attribute, context) for kind in kinds}
+    if not always(kinds, ModuleKind) or len(names) != 1 or names == {attribute}:
+        return None
+    node.args[1] = replacing(ast.Constant(names.pop()), node.args[1])
+    return context.kept(node)
 
 
 def _name_in_mindspore(kind: Kind, attribute: str, context: Context) -> str:

@@ -33,6 +33,7 @@ class Table(nn.Module):
     def __init__(self, width):
         super().__init__()
         self.weight = nn.Parameter(torch.randn(width, width))
+        self.register_buffer("halves", torch.full((width,), 0.5), persistent=False)
         self.kept = {}
 
     def train(self, mode=True):
@@ -49,7 +50,7 @@ class Table(nn.Module):
         return self.kept["it"]
 
     def forward(self, x):
-        return x @ self.product()
+        return x @ self.product() * self.halves
 
 
 class Still(nn.Module):

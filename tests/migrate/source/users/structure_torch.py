@@ -308,13 +308,25 @@ class BuiltNet(nn.Module):
         builder = Builder(act_layer=nn.GELU)
         self.layers = nn.Sequential(*builder(width, blocks))
         self.head = nn.Linear(builder.widths[-1], 3)
+        self.scaled = nn.ModuleList([])
+        self.add(1)
+        self.add(2)
+        norm = nn.LayerNorm(3)
+        if getattr(norm, "weight", None) is not None and hasattr(norm, "bias"):
+            nn.init.constant_(norm.weight, 0.5)
+        self.norm = norm
+
+    def add(self, factor: int) -> None:
+        made = [nn.Upsample(scale_factor=factor) if factor > 1 else nn.Identity()]
+        self.scaled.append(nn.Sequential(*made))
 
     def forward(self, x):
-        return self.last(self.head(self.layers(x))) * self.rates[1]
+        x = self.norm(self.head(self.layers(x)))
+        return self.scaled[0](self.last(x)) * self.rates[1]
 
 
 def built():
-    last = nn.Sequential(OrderedDict([("mix", nn.Linear(3, 3)), ("act", nn.ReLU())]))
+    last = nn.Sequential(OrderedDict([("mix", nn.Linear(3, 3)), ("act", nn.Tanh())]))
     return BuiltNet([{"width": 8}, {"width": 5}], last), vectors()
 
 

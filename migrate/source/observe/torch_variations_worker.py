@@ -92,7 +92,8 @@ def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, large:
     with torch.no_grad():  # a fresh net's ones and zeros would hide what is swapped
         saved = {id(tensor): tensor for tensor in model.state_dict(keep_vars=True).values()}  # no others cross
         for tensor in saved.values():
-            if torch.is_tensor(tensor) and tensor.is_floating_point():  # to both sides: what adds up over thousands of inputs ends in infinity
+            if torch.is_tensor(tensor) and tensor.is_floating_point():
+                # to both sides: what adds up over thousands of inputs ends in infinity
                 tensor += 0.04 * (torch.rand_like(tensor) - 0.5)
     torch.save(model.state_dict(), to.with_suffix(".pth"))
     classes = {

@@ -5,6 +5,7 @@
     python benchmarks/converted_models.py --models 'torchvision.segmentation:*' --models 'torchvision.video:*'
     python benchmarks/converted_models.py --models 'torchvision.detection:*'     # their backbones
     python benchmarks/converted_models.py --models 'transformers:*'              # small editions; needs transformers
+    python benchmarks/converted_models.py --models 'packages:*'                  # of diffusers, monai, …
     python benchmarks/converted_models.py --models benchmarks/timm_models.yaml   # one of each of timm's files
     python benchmarks/converted_models.py --models 'timm:resnet*' --table        # of what is there, run nothing
 
@@ -50,6 +51,7 @@ SMALL = {
     "torchvision:mc3_18": ("", "1x3x8x32x32"),
     "timm:*": ("", ""),
     "*_transformers.py:*": ("", ""),
+    "*_packages.py:*": ("", ""),
     "*": ("", "1x3x64x64"),
 }
 BATCHES = {"torchvision:mvit_*": 1, "torchvision:s3d": 2}  # where --batch would take more than 20 GB
@@ -98,7 +100,7 @@ def read(file: Path) -> dict[str, dict[str, Any]]:
 def wanted(patterns: list[str] | tuple[str, ...], known: dict[str, Any] | None) -> list[str]:
     """The models that patterns stand for, of the known ones where these are given; without a family torchvision's are
     those that classify images."""
-    zoos = ("torchvision.", "transformers:")  # whose models go by another name than convert-model's
+    zoos = ("torchvision.", "transformers:", "packages:")  # whose models go by another name than convert-model's
     globs = [
         p for p in patterns if p.startswith(zoos) or (p.startswith(("torchvision:", "timm:")) and set("*?[") & set(p))
     ]
@@ -119,7 +121,7 @@ def one(model: str, small: list[str] | None, given: argparse.Namespace) -> dict[
     batch = next((few for pattern, few in BATCHES.items() if fnmatch(model, pattern)), given.batch)
     folder = given.out.with_suffix("").absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    if "_transformers.py:" in model:  # a file in msmigrate's own folders is no user's
+    if model.startswith("benchmarks/") and "_torch.py:" not in model:  # a file in msmigrate's own folders is no user's
         file, _, name = model.partition(":")
         spec = f"{shutil.copy(CHECKOUT / file, folder)}:{name}"
     stem = re.sub(r"\W+", "_", model.removeprefix("torchvision:")).strip("_")
@@ -207,7 +209,7 @@ def _row(one: dict[str, Any]) -> list[str]:
     same = {"same": "✓", "differs": "✗", "refused": "✗"}.get(tried.get("as it is", ""), "–")
     cells = [same, *(_cell(one, stage) for stage in STAGES)]
     last = [str(cost.get(key, "")) for key in ("seconds", "cpu", "megabytes")] + [str(one["seconds"])]
-    name = one["model"].removeprefix("torchvision:").rpartition("_transformers.py:")[2]
+    name = re.sub(r"^(torchvision:|.*_(transformers|packages)\.py:)", "", one["model"])
     return [name, *size, *cells, *last]
 
 

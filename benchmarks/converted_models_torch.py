@@ -25,7 +25,7 @@ from msmigrate.migrate.source import convert_model
 from msmigrate.migrate.source.observe import torch_observe_worker
 
 HERE = Path(__file__).name
-TRANSFORMERS = Path(__file__).with_name("converted_models_transformers.py")
+BUILDERS = {zoo: Path(__file__).with_name(f"converted_models_{zoo}.py") for zoo in ("transformers", "packages")}
 
 
 def backbone(name: str) -> torch.nn.Module:
@@ -37,10 +37,10 @@ def names(pattern: str) -> list[str]:
     """The models that a pattern stands for, each as convert-model takes it."""
     place, _, glob = pattern.partition(":")
     zoo, _, kind = place.partition(".")
-    if zoo == "transformers":
-        body = ast.parse(TRANSFORMERS.read_text()).body
+    if zoo in BUILDERS:
+        body = ast.parse(BUILDERS[zoo].read_text()).body
         found = [node.name for node in body if isinstance(node, ast.FunctionDef) and node.name[0] != "_"]
-        return [f"benchmarks/{TRANSFORMERS.name}:{name}" for name in found if fnmatch(name, glob)]
+        return [f"benchmarks/{BUILDERS[zoo].name}:{name}" for name in found if fnmatch(name, glob)]
     if zoo == "timm":
         return [f"timm:{name}" for name in timm.list_models(glob)]
     module = getattr(torchvision.models, kind, None) if kind else torchvision.models

@@ -290,7 +290,9 @@ def _float_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
 
 
 def _whole_factor_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
-    """A factor that takes every size to a whole number, as a float."""
+    """A factor that takes every size to a whole number, as a float; or one for each axis."""
+    if _of(types, ValueType.INT_TUPLE, ValueType.INT_LIST):
+        return [_called("tuple", ast.Call(ast.Name("map", ast.Load()), [ast.Name("float", ast.Load()), node], []))]
     return [_called("float", node)] if _of(types, ValueType.INT) else None
 
 

@@ -484,6 +484,7 @@ def compare_distributions(
         equal = _constant(x) and _constant(y) and _constant(np.sort([x[0], y[0]]))
         what = f"{sides[0]} {_describe(x)}, {sides[1]} {_describe(y)}"
         return DistributionCheck(0.0 if equal else 1.0, 0.0, equal, "" if equal else what)
+    y = _snapped(y, x)
     both = np.concatenate([x, y])
     distance = np.searchsorted(x, both, side="right") / n - np.searchsorted(y, both, side="right") / m
     statistic = float(np.abs(distance).max())
@@ -502,6 +503,15 @@ def compare_distributions(
 def _constant(values: np.ndarray) -> bool:
     """Whether sorted values are one number, as far as a computed one goes, such as log(10)."""
     return bool(values[-1] - values[0] <= ROUNDING * max(abs(values[0]), abs(values[-1])))
+
+
+def _snapped(values: np.ndarray, to: np.ndarray) -> np.ndarray:
+    """Sorted values, each as the nearest of `to`, sorted, where both are one number but for rounding: what is computed,
+    such as a table of logarithms, holds few numbers, and one that rounds otherwise is no other distribution."""
+    above = np.clip(np.searchsorted(to, values), 1, len(to) - 1)
+    low, high = to[above - 1], to[above]
+    near = np.where(values - low < high - values, low, high)
+    return np.where(np.abs(near - values) <= ROUNDING * np.abs(near), near, values)
 
 
 def _kurtosis(values: np.ndarray) -> float:

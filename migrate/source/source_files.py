@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .observe.instrument import definition
-from .observe.observations import Function, Observations
+from .observe.observations import Function, Observations, replacing
 
 OWN = {"net", "name", "parameter", "kwargs"}  # what the function that makes the model calls its own
 
@@ -250,7 +250,7 @@ def imports_at_top(tree: ast.Module) -> ast.Module:
             for index, statement in enumerate(block):
                 if isinstance(statement, (ast.Import, ast.ImportFrom)):
                     moved.append(statement)
-                    block[index] = ast.copy_location(ast.Pass(), statement)
+                    block[index] = replacing(ast.Pass(), statement)
     tree.body += moved
     return tree
 

@@ -288,6 +288,10 @@ class FileBuilder(Program):
         found = rewrite_function(node, name, context)
         place = int(ast.get_docstring(found) is not None)
         found.body[place:place] = signatures.decorator_notes(node, self, context.file, context.missing)
+        if noted := signatures.noted_arguments(node, self, context.file):
+            texts = [ast.unparse(ast.fix_missing_locations(statement)) for statement in found.body]
+            first = next((n + 1 for n, text in enumerate(texts) if text.startswith("super().__init__(")), place)
+            found.body[first:first] = noted
         return found
 
     def _attribute(self, file: str, statement: ast.stmt) -> ast.stmt:

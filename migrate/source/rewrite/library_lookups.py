@@ -20,6 +20,7 @@ from ..observe.observations import (
     Made,
     ModuleKind,
     ObjectKind,
+    PlainKind,
     PythonModule,
     Reference,
     always,
@@ -48,11 +49,27 @@ def resolve_lookup(node: ast.Call | ast.Subscript, context: Context) -> ast.expr
     found: ast.expr | None = _layer(kind.cls, context) if isinstance(kind, ModuleKind) else None
     if isinstance(kind, CallableKind) and kind.what != "partial" and kind.name in context.program.translated:
         found = ast.Name(context.program.called(kind.name), ast.Load())
+    elif (
+        isinstance(kind, CallableKind) and kind.what == "class" and (row := context.program.row(kind.name)) is not None
+    ):
+        found = write_reference(row, {}, context.name)
     if found is not None:  # it stands for what was seen alone
-        for asked in [node.slice] if isinstance(node, ast.Subscript) else node.args:
-            if not isinstance(asked, ast.Constant) and (seen := constants_of(asked)):
-                context.guard(context.visit(copy.deepcopy(asked)), seen, node)
+        _ask(node, owner.id, context)
     return found
+
+
+def _ask(node: ast.Call | ast.Subscript, owner: str, context: Context) -> None:
+    """Make the new file raise where something else is looked up: another key, or another argument."""
+    given = [node.slice] if isinstance(node, ast.Subscript) else [*node.args, *(word.value for word in node.keywords)]
+    for asked in [part for one in given for part in (one.elts if isinstance(one, ast.Tuple) else [one])]:
+        if isinstance(asked, ast.Constant) or ast.unparse(asked).startswith(f"{owner}."):
+            continue
+        seen = constants_of(asked)
+        if not seen and not always(kinds_of(asked), PlainKind):
+            continue  # a function or an object
+        if not seen:
+            raise Unwritable(f"what {ast.unparse(node)} gives depends on {ast.unparse(asked)}, which is no constant")
+        context.guard(context.visit(copy.deepcopy(asked)), seen, node)
 
 
 def _looked_in(node: ast.Call | ast.Subscript) -> ast.Name | None:
@@ -98,6 +115,21 @@ def constant_of_module(node: ast.Attribute, context: Context) -> ast.expr | None
     if len(kinds) != 1 or not isinstance(kinds[0], PythonModule):
         return None
     return context.program.constant(kinds[0].name, node.attr, constants_of(node))
+
+
+@handles(syntax=[ast.Attribute])
+def constant_of_object(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """`Norm.BATCH`, a word of a library's table; None for what is no constant, and for settings of somebody's file."""
+    owner, seen = node.value, constants_of(node)
+    if not isinstance(owner, ast.Name) or owner.id in context.local or seen is None or len(seen) != 1:
+        return None
+    here = next((module for module, file in context.program.modules.items() if file == context.file), "")
+    full = context.program.names(context.file).name(owner) or f"{here}.{owner.id}"
+    module, _, name = full.rpartition(".")
+    settings = {*context.program.facts.configurations, *context.program.facts.records}
+    own = name in context.program.facts.constants.get(module, {}) or full in context.program.functions
+    kept = own or any(isinstance(kind, ObjectKind) and kind.cls in settings for kind in kinds_of(owner))
+    return None if kept or not _is_object(owner, context) else ast.Constant(seen[0])
 
 
 @handles(syntax=[ast.Call])

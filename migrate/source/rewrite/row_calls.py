@@ -21,6 +21,7 @@ from ..observe.observations import (
     DictKind,
     DtypeKind,
     Kind,
+    ModuleKind,
     PlainKind,
     PythonModule,
     SequenceKind,
@@ -440,7 +441,12 @@ def argument_of(node: ast.expr, context: Context) -> ObservedArgument:
         if len(of_python) > 1 or not isinstance(node, ast.Name) or node.id in context.local:
             raise Unwritable(f"{ast.unparse(node)} is one of Python's classes, as a dtype: write torch's")
         return ObservedArgument(context.name(f"mindspore.{of_python[0]}"), [DtypeKind()], None)
-    return ObservedArgument(context.visit(node), kinds, constants)
+    found = context.visit(node)
+    if isinstance(node, ast.Attribute) and node.attr == "weight":  # which has a 1 in its sizes, of such a layer
+        owners = [kind.cls for kind in kinds_of(node.value) if isinstance(kind, ModuleKind)]
+        if owners and all(name in TABLES["one_row"] for name in owners):
+            found = ast.Call(context.name("mindspore.ops.squeeze"), [found, ast.Constant(2)], [])
+    return ObservedArgument(found, kinds, constants)
 
 
 def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast.AST:

@@ -313,11 +313,20 @@ def decorator_notes(
     yield from reversed(errors)
 
 
+def noted_arguments(node: ast.FunctionDef, sources: SourceFiles, file: str) -> list[ast.stmt]:
+    """`self._internal_dict = {"width": width}`, for a library's decorator of `__init__` that notes the arguments."""
+    names = (sources.names(file).name(_itself(decorator)) for decorator in node.decorator_list)
+    held = [attribute for name in names if (attribute := TABLES["noted_arguments"].get(name))]
+    given = [item.arg for item in (*node.args.args, *node.args.kwonlyargs)][1:]
+    noted = ast.Dict([*map(ast.Constant, given)], [ast.Name(name, ast.Load()) for name in given])
+    return [ast.Assign([ast.Attribute(ast.Name("self", ast.Load()), name, ast.Store())], noted) for name in held]
+
+
 def _decorators(node: ast.FunctionDef, sources: SourceFiles, file: str) -> Iterator[tuple[ast.expr, list[Function]]]:
     """The decorators of a function, and what each put around functions, as far as it ran."""
     for decorator in node.decorator_list:
         name = sources.names(file).name(_itself(decorator))
-        if name:
+        if name and name not in TABLES["noted_arguments"]:
             yield decorator, [f for f in sources.facts.functions if f.qualified.startswith(f"{name}.<locals>.")]
 
 

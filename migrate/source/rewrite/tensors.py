@@ -345,7 +345,8 @@ def _initialized(call: ast.Call, name: str, context: Context) -> list[ast.stmt]:
         rule = _mirrored(row, given, context) or write_call(row, given, context.name)
     except Unwritable as error:
         return [ast.Expr(context.missing(call, str(error)))]
-    rule.args = rule.args[1:] if rule.args and ast.dump(rule.args[0]) == ast.dump(tensor) else rule.args
+    itself = {ast.dump(tensor), *(ast.dump(given[name].node) for name in ("tensor",) if name in given)}
+    rule.args = rule.args[1:] if rule.args and ast.dump(rule.args[0]) in itself else rule.args
     values = _drawn(rule, tensor, context)
     if place is not tensor:
         return [write_value(context, whole, place, _in_shape_of(place, tensor, _method(values, "init_data")))]
@@ -449,10 +450,15 @@ def one_number(call: ast.Call, context: Context) -> ast.expr | None:
     words = {word.arg: word.value for word in call.keywords if word.arg not in ("device", "size")}
     sizes = [*call.args, *(word.value for word in call.keywords if word.arg == "size")]
     name = callees_of(call)[0]
-    if len(sizes) != 1 or literal(sizes[0]) not in ((True, []), (True, ())) or {*words} - {"dtype"}:
+    plain = bool(sizes) and literal(sizes[0]) in ((True, []), (True, ()))
+    empty = bool(sizes) and any(kind in (SequenceKind("list"), SequenceKind("tuple")) for kind in kinds_of(sizes[0]))
+    if len(sizes) != 1 or not (plain or empty) or {*words} - {"dtype"}:
         return None
     dtype = context.visit(words["dtype"]) if words else context.name("mindspore.float32")
-    shape, value = ast.Tuple([], ast.Load()), ast.Constant(ONE_NUMBER[name])
+    shape: ast.expr = ast.Tuple([], ast.Load())
+    if not plain:  # a list that was empty now and then
+        shape = ast.Call(ast.Name("tuple", ast.Load()), [context.visit(sizes[0])], [])
+    value = ast.Constant(ONE_NUMBER[name])
     return ast.Call(context.name("mindspore.ops.full"), [shape, value], [ast.keyword("dtype", dtype)])
 
 

@@ -118,15 +118,22 @@ def old():
 class Scale(nn.Module):
     """Parameters without axes, as a contrastive model's temperature is."""
 
-    def __init__(self) -> None:
+    def __init__(self, several: bool = False) -> None:
         super().__init__()
+
+        from math import sqrt
+
         self.first = nn.Linear(6, 4)
+        shape = [1] if several else []
+        self.other = nn.Parameter(torch.ones(shape) * sqrt(2.0))
         self.scale = nn.Parameter(torch.ones([]) * 2.5)
         self.shift = nn.Parameter(torch.zeros((), dtype=torch.float32))
         self.register_buffer("offset", torch.zeros(size=()))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.first(x) * self.scale.exp() + self.shift + torch.ones([], device=x.device) * self.offset
+        return (
+            self.first(x) * self.scale.exp() * self.other + self.shift + torch.ones([], device=x.device) * self.offset
+        )
 
 
 def without_axes():
@@ -252,6 +259,10 @@ class Register(Mapping):
             return self._kinds[key]
         raise KeyError(key)
 
+    @property
+    def CUBED(self) -> str:
+        return "cubed"
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._kinds)
 
@@ -274,19 +285,22 @@ class Places(nn.Embedding):
         return super().forward(torch.arange(length))
 
 
-KINDS = Register(cubed=Cubed)
+KINDS = Register(cubed=Cubed, norm=nn.LayerNorm)
 
 
 class Masked(nn.Module):
     """A mask of Python's own type, and an activation by its name."""
 
-    def __init__(self, width: int = 6, act: str = "cubed", last: str | None = None) -> None:
+    def __init__(self, width: int = 6, act: str = "cubed", last: str | None = None, times=2) -> None:
         super().__init__()
         self.first = nn.Linear(width, 4)
         self.places = Places(8, 4)
         self.act = KINDS[act]()
         self.last = self.picked(last)
-        self.both = nn.Sequential(self.picked("cubed"), self.picked(None))
+        self.both = nn.Sequential(self.picked(KINDS.CUBED), self.picked(None))
+        self.norm = KINDS["norm"](4)
+        self.mix = nn.Conv1d(4, 4, 1)
+        self.wider = nn.Upsample(scale_factor=(times, times))
         self.register_buffer("mask", torch.tril(torch.ones((5, 5), dtype=bool)))
 
     def picked(self, kind: str | None) -> nn.Module:
@@ -294,6 +308,7 @@ class Masked(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.both(self.last(self.act(self.first(x)))) + self.places(x.shape[0])
+        x = self.norm(x) @ self.mix.weight.squeeze(-1) + self.wider(x[None, None])[0, 0, ::2, ::2]
         rows, _ = torch.where(self.mask)
         for row in rows[:2]:
             if row == 7:

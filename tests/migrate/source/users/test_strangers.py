@@ -30,6 +30,7 @@ def test_constructors_of_long_ago(users: Users) -> None:
 def test_a_tensor_may_have_no_axes(users: Users) -> None:
     found = users["without_axes"]
     found.agrees()
+    found.holds("ops.full(tuple(shape), 1.0, dtype=mindspore.float32) * sqrt(2.0)")
     found.holds("ops.full((), 1.0, dtype=mindspore.float32) * 2.5", "ops.full((), 0.0, dtype=mindspore.float32)")
 
 
@@ -56,6 +57,8 @@ def test_a_dtype_may_be_a_class_of_pythons(users: Users) -> None:
     found.holds("dtype=mindspore.bool_", ".astype(mindspore.bool_)", ".astype(mindspore.float64)")
     found.holds("self.embedding_table.requires_grad = False", "self.act = Cubed()", "if act not in ('cubed',):")
     found.holds("if kind is not None:\n            if kind not in ('cubed',):")  # and not where it is None
+    found.holds("self.picked('cubed')", "self.norm = partial(nn.LayerNorm, epsilon=1e-05)((4,))")
+    found.holds("ops.squeeze(self.mix.weight, 2)", "tuple(map(float, (times, times)))")
     found.holds("rows, _ = nonzero(self.mask, True)", "if row == 7:\n                continue")
 
 

@@ -479,6 +479,8 @@ class Observations:
         configurations = report.get("configurations", {}).items()
         self.configurations: dict[str, Configuration] = {key: from_json(value) for key, value in configurations}
         self.classes: dict[str, list[str]] = report["classes"]
+        # the autograd.Functions that ran -> why their backward is not the derivative of their forward; empty if it is
+        self.derivatives: dict[str, str] = report.get("derivatives", {})
         self._sites: dict[tuple[str, int], list[int]] = {}
         for function in report["functions"]:
             for site in range(*function["sites"]):

@@ -40,6 +40,7 @@ from .torch_values import (
     Names,
     configurations,
     fields_of,
+    is_apply_of_function,
     is_setting,
     is_torch,
     noted,
@@ -113,6 +114,7 @@ class ConstructionLog:
         self.drawn: list[Drawn] = []  # by functions, in modules that were made before
         self.outside: list[range] = []  # the sites in files of the user's own
         self.zoo: dict[int, list[Any]] = {}  # calls of a zoo there -> how what they gave is made
+        self.applied: dict[str, tuple[Any, tuple[Any, ...]]] = {}  # an autograd.Function -> its class, and arguments
         self.describing: set[int] = set()  # objects whose making is being described
         self.taking = (
             0  # the module whose parent is being described: what that is given of it is described by its own making
@@ -142,6 +144,8 @@ class ConstructionLog:
         """This is about to be called; gives back what to call, which for a class notes how the object is made."""
         name = self.names.name(function)
         self.called.setdefault(number, {}).setdefault(name)
+        if is_apply_of_function(function):
+            return functools.partial(self._applied, name.removesuffix(".apply"), function)
         if draws(name):
             self.drawings += 1
             return function if self.running else noting_values(self, function)
@@ -234,6 +238,11 @@ class ConstructionLog:
         if fields is not None:  # made as its file was imported
             return replace(self.call_of(self.names.name(type(value)), (), fields), id=id(value))
         return Unknown(str(self.names.kind(value)))
+
+    def _applied(self, name: str, apply: Any, *args: Any) -> Any:
+        """What an autograd.Function gives; noted is what it was given first."""
+        self.applied.setdefault(name, (apply.__self__, args))
+        return apply(*args)
 
     def _from_zoo(self, number: int, function: Any, *args: Any, **kwargs: Any) -> Any:
         """What a zoo's function gives; noted is how that is made, by its class and as it is at this moment."""

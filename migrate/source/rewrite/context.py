@@ -299,6 +299,7 @@ class Context(ast.NodeTransformer):
         self.name = program.name
         self.function: ast.FunctionDef | None = None
         self.commented: set[int] = set()  # the lines whose comments are written
+        self.bases: dict[str, ast.expr] = {}  # the class's base -> that in its place, which takes more arguments
         self.before: list[ast.stmt] = []  # what has to be asked before the statement at hand
         self.local: set[str] = set()
         self.own: set[str] = set()

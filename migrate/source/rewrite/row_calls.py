@@ -471,6 +471,8 @@ def base(node: ast.Call, context: Context) -> ast.Call:
     arguments = arguments_of(row, node, context)
     call = write_call(row, arguments, context.name)
     only_as_seen(arguments, node, context)
+    if (other := _otherwise(row, arguments)) is not row:
+        context.bases[ast.unparse(context.name(str(row.mindspore)))] = context.name(str(other.mindspore))
     call.func = context.generic_visit(node.func)
     return call
 

@@ -22,6 +22,7 @@ NAMES = (
         "named_levels",
         "either",
         "gaps",
+        "by_hand",
         "continued",
         "habits",
     ),

@@ -224,6 +224,7 @@ class ConstructionLog:
             self.taking = before
             if not _unknown(owner):
                 return Child(name, owner)
+        given: list[str] = []
         for creation in (None if root else self.built.get(id(value)), self.creations.get(id(value))):
             if creation is not None:
                 _, maker, args, kwargs = creation
@@ -234,10 +235,12 @@ class ConstructionLog:
                 if not _unknown(made):
                     instead, changed = self._changed(value, creation)
                     return replace(instead or made, id=id(value), changes=None if changed == Changes() else changed)
+                given += [what for what in _unknowns(made) if what not in given]
         fields = fields_of(value)
         if fields is not None:  # made as its file was imported
             return replace(self.call_of(self.names.name(type(value)), (), fields), id=id(value))
-        return Unknown(str(self.names.kind(value)))
+        of = f", which is given {' and '.join(given)}," if given else ""
+        return Unknown(f"{self.names.kind(value)}{of}")
 
     def _applied(self, name: str, apply: Any, *args: Any) -> Any:
         """What an autograd.Function gives; noted is what it was given first."""
@@ -382,6 +385,14 @@ def _loads(function: Any) -> bool:
 def _unknown(made: Any) -> bool:
     """Whether something in a construction is unknown."""
     return isinstance(made, Unknown) or any(map(_unknown, parts(made)))
+
+
+def _unknowns(made: Any) -> Iterator[str]:
+    """What is unknown in a construction."""
+    if isinstance(made, Unknown):
+        yield made.what
+    for part in parts(made):
+        yield from _unknowns(part)
 
 
 def taken_out(log: ConstructionLog, model: nn.Module) -> bool:

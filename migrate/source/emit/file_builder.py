@@ -251,6 +251,9 @@ class FileBuilder(Program):
             self.definitions[qualified] = empty_dataclass(qualified, self)
             return
         self.definitions[qualified] = ast.Pass()
+        if qualified in self.facts.derivatives:
+            self._differentiated(qualified, file, node)
+            return
         own = [base for base in node.bases if is_needed_base(self.names(file).name(base), self)]
         bases = [self._base(file, base) for base in own or node.bases]
         body: list[ast.stmt] = []
@@ -282,6 +285,32 @@ class FileBuilder(Program):
         for decorator in kept:
             self._named(file, decorator)
         self.definitions[qualified] = ast.ClassDef(self.called(qualified), bases, [], body or [ast.Pass()], kept)
+
+    def _differentiated(self, qualified: str, file: str, node: ast.ClassDef) -> None:
+        """An autograd.Function whose backward is the derivative of its forward, which MindSpore takes itself: its
+        methods without the backward, and `forward` under the name by which it is called."""
+        body: list[ast.stmt] = [*node.body[: ast.get_docstring(node) is not None]]
+        why = self.facts.derivatives[qualified]
+        if why:
+            text = f"{node.name}: {why}; write it with mindspore.nn.Cell and bprop"
+            raises = ast.parse("@staticmethod\ndef apply(*args): ...").body[0]
+            assert isinstance(raises, ast.FunctionDef)
+            raises.body = [ast.Expr(self.missing(Problem(file, node.lineno, text)))]
+            body.append(raises)
+        methods = {n.name: n for n in node.body if isinstance(n, ast.FunctionDef)}
+        for name, method in methods.items():
+            if why or name in ("backward", "setup_context", "vmap", "jvp"):
+                continue
+            method = copy.deepcopy(method)
+            if name == "forward" and "setup_context" not in methods:
+                context = method.args.args.pop(0).arg
+                method.body = [one for one in method.body if not _of_context(one, context)]
+            self._needed(file, method)
+            body.append(
+                self._translated(Context(self, file, qualified), method, "apply" if name == "forward" else name)
+            )
+        del self.definitions[qualified]
+        self.definitions[qualified] = ast.ClassDef(self.called(qualified), [], [], body, [])
 
     def _translated(self, context: Context, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
         """The function under another name, which raises where a decorator would have done something around it."""
@@ -388,6 +417,14 @@ def _text(says: str, maker: ast.FunctionDef, assembly: FileBuilder) -> str:
     nodes = [ast.fix_missing_locations(node) for node in (*assembly.definitions.values(), maker)]
     body = "\n\n\n".join(map(ast.unparse, nodes))
     return f'"""{says}"""\n\n{assembly.head.text(ast.parse(body))}\n\n\n{body}\n'
+
+
+def _of_context(statement: ast.stmt, context: str) -> bool:
+    """Whether a statement only keeps something for the backward: `ctx.save_for_backward(x)`, `ctx.dim = dim`."""
+    match statement:
+        case ast.Expr(ast.Call(ast.Attribute(ast.Name(name)))) | ast.Assign([ast.Attribute(ast.Name(name))]):
+            return name == context
+    return False
 
 
 def is_needed_base(name: str, program: Program) -> bool:

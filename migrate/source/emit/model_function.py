@@ -76,7 +76,7 @@ class ModelFunction:
                 made = [(self.expression(key), self.expression(item)) for key, item in pairs]
                 return ast.Dict([key for key, _ in made], [item for _, item in made])
             case Unknown(what):
-                return self._missing(f"how this {what} is made was not seen")
+                return self._missing(f"how this {what} is made was not seen: make what it is given in its own __init__")
         return ast.parse(repr(value), mode="eval").body
 
     def function(self, name: str, root: ast.expr) -> ast.FunctionDef:

@@ -482,6 +482,8 @@ class Observations:
         self.classes: dict[str, list[str]] = report["classes"]  # of the modules in the model, by their paths
         # the same of every module that was made, also of one that is no more, as a backbone that was taken apart
         self.orders: list[list[str]] = [*self.classes.values(), *report.get("orders", {}).values()]
+        # the autograd.Functions that ran -> why their backward is not the derivative of their forward; empty if it is
+        self.derivatives: dict[str, str] = report.get("derivatives", {})
         self._sites: dict[tuple[str, int], list[int]] = {}
         for function in report["functions"]:
             for site in range(*function["sites"]):

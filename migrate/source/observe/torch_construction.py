@@ -41,6 +41,7 @@ from .torch_values import (
     Names,
     configurations,
     fields_of,
+    is_apply_of_function,
     is_setting,
     is_torch,
     noted,
@@ -116,6 +117,7 @@ class ConstructionLog:
         self.drawn: list[Drawn] = []  # by functions, in modules that were made before
         self.outside: list[range] = []  # the sites in files of the user's own
         self.zoo: dict[int, list[Any]] = {}  # calls of a zoo there -> how what they gave is made
+        self.applied: dict[str, tuple[Any, tuple[Any, ...]]] = {}  # an autograd.Function -> its class, and arguments
         self.describing: set[int] = set()  # objects whose making is being described
         self.taking = (
             0  # the module whose parent is being described: what that is given of it is described by its own making
@@ -153,6 +155,8 @@ class ConstructionLog:
             return function
         name = self.names.name(function)
         self.called.setdefault(number, {}).setdefault(name)
+        if is_apply_of_function(function):
+            return functools.partial(self._applied, name.removesuffix(".apply"), function)
         if draws(name):
             self.drawings += 1
             return function if self.running else noting_values(self, function)
@@ -235,6 +239,7 @@ class ConstructionLog:
             self.taking = before
             if not _unknown(owner):
                 return Child(name, owner)
+        given: list[str] = []
         for creation in (None if root else self.built.get(id(value)), self.creations.get(id(value))):
             if creation is not None:
                 _, maker, args, kwargs = creation
@@ -246,10 +251,17 @@ class ConstructionLog:
                 if not _unknown(made):
                     instead, changed = self._changed(value, creation)
                     return replace(instead or made, id=id(value), changes=None if changed == Changes() else changed)
+                given += [what for what in _unknowns(made) if what not in given]
         fields = fields_of(value)
         if fields is not None:  # made as its file was imported
             return replace(self.call_of(self.names.name(type(value)), (), fields), id=id(value))
-        return Unknown(str(self.names.kind(value)))
+        of = f", which is given {' and '.join(given)}," if given else ""
+        return Unknown(f"{self.names.kind(value)}{of}")
+
+    def _applied(self, name: str, apply: Any, *args: Any) -> Any:
+        """What an autograd.Function gives; noted is what it was given first."""
+        self.applied.setdefault(name, (apply.__self__, args))
+        return apply(*args)
 
     def _from_zoo(self, number: int, function: Any, *args: Any, **kwargs: Any) -> Any:
         """What a zoo's function gives; noted is how that is made, by its class and as it is at this moment."""
@@ -416,6 +428,14 @@ def _loads(function: Any) -> bool:
 def _unknown(made: Any) -> bool:
     """Whether something in a construction is unknown."""
     return isinstance(made, Unknown) or any(map(_unknown, parts(made)))
+
+
+def _unknowns(made: Any) -> Iterator[str]:
+    """What is unknown in a construction."""
+    if isinstance(made, Unknown):
+        yield made.what
+    for part in parts(made):
+        yield from _unknowns(part)
 
 
 def taken_out(log: ConstructionLog, model: nn.Module) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import cProfile
+import functools
 import gc
 import os
 import sys
@@ -106,7 +107,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack) -> dict[str, 
     model, inputs = _run(make, spec, shapes, way, log)
     taken = taken_out(log, model)
     files = _files(name.rpartition(".")[0] for name in log.classes_seen())
-    return {
+    told = {
         "functions": functions,
         "left": left,
         "notes": notes,
@@ -124,6 +125,43 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack) -> dict[str, 
         "inputs": inputs.said,
         "versions": {"torch": torch.__version__.partition("+")[0]},
     }
+    return {**told, "derivatives": {name: _derivative(*one) for name, one in log.applied.items()}}
+
+
+class _Context:
+    """What the forward of an autograd.Function keeps things in, for nobody."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *args: None
+
+
+def _derivative(cls: Any, args: tuple[Any, ...]) -> str:
+    """Why the backward of an autograd.Function is not the derivative of its forward, on random numbers of these shapes
+    in float64; empty where it is."""
+    direct = cls.setup_context is not torch.autograd.Function.setup_context
+    torch.manual_seed(0)
+    made = [torch.randn(x.shape, dtype=torch.float64) if _is_floating(x) else x for x in args]
+
+    def gradients(call: Callable[..., Any]) -> list[torch.Tensor]:
+        leaves = [x.clone().requires_grad_() if _is_floating(x) else x for x in made]
+        found = pytree.tree_leaves(call(*(x * 1 if _is_floating(x) else x for x in leaves)))
+        weighted = [(x * torch.linspace(0.5, 1.5, x.numel()).reshape(x.shape)).sum() for x in found if _is_floating(x)]
+        by = [x for x in leaves if _is_floating(x)]
+        given = torch.autograd.grad(torch.stack(weighted).sum(), by, allow_unused=True)
+        return [torch.zeros_like(x) if one is None else one for x, one in zip(by, given, strict=True)]
+
+    try:
+        with torch.device("cpu"), torch.enable_grad():
+            theirs = gradients(cls.apply)
+            ours = gradients(cls.forward if direct else functools.partial(cls.forward, _Context()))
+    except Exception as error:
+        return f"its gradient could not be compared with that of its forward: {type(error).__name__}: {error}"[:300]
+    same = all(torch.allclose(one, other, rtol=1e-6, atol=1e-9) for one, other in zip(theirs, ours, strict=True))
+    return "" if same else "its backward is not the derivative of its forward"
+
+
+def _is_floating(x: Any) -> bool:
+    return isinstance(x, torch.Tensor) and x.is_floating_point()
 
 
 def _first(make: Callable[..., Any], spec: Spec, shapes: tuple[str, ...]) -> tuple[Way, list[CodeType]]:

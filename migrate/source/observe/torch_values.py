@@ -100,6 +100,8 @@ class Names:
         if stands in ROWS_FIRST:
             return ROWS_FIRST[stands]
         owner = getattr(found, "__self__", None)
+        if is_apply_of_function(found):
+            return f"{self.name(owner)}.apply"
         if owner is not None and not isinstance(owner, (types.ModuleType, type)):
             if isinstance(owner, torch.Tensor):
                 return f"torch.Tensor.{found.__name__}"
@@ -110,6 +112,13 @@ class Names:
         if not hasattr(found, "__qualname__"):
             return f"object {self.name(type(found))}"
         return public(stands if getattr(found, "__module__", None) else f"builtins.{found.__qualname__}")
+
+
+def is_apply_of_function(value: Any) -> bool:
+    """Whether it is the `apply` of an autograd.Function."""
+    owner = getattr(value, "__self__", None)
+    functions = torch.autograd.Function
+    return isinstance(owner, type) and issubclass(owner, functions) and getattr(value, "__name__", "") == "apply"
 
 
 def by_attribute(value: Any) -> bool:

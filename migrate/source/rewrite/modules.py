@@ -158,8 +158,8 @@ def reset_parameters(call: ast.Call, context: Context) -> ast.expr | None:
 def called_forward(call: ast.Call, context: Context) -> ast.expr | None:
     """`layer.forward(x)` of one of torch's layers as `layer(x)`."""
     callees = callees_of(call)
-    if not isinstance(call.func, ast.Attribute) or is_super(call.func):
-        return None
+    if not isinstance(call.func, ast.Attribute) or not always(kinds_of(call.func.value), ModuleKind):
+        return None  # `super().forward(x)` and `nn.Linear.forward(self, x)` are of a base
     if not all(name.endswith(".forward") and not name.startswith("torch.nn.Module.") for name in callees):
         return None
     called = replacing(ast.Call(call.func.value, call.args, call.keywords), call)

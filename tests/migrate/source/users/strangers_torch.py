@@ -464,3 +464,81 @@ class Continued(nn.Module):
 def continued():
     torch.manual_seed(0)
     return Continued(), (image(),)
+
+
+class SwishFunction(torch.autograd.Function):
+    """Swish by hand, to spare memory."""
+
+    @staticmethod
+    def forward(ctx, x, beta=1.0):
+        ctx.beta = beta
+        ctx.save_for_backward(x)
+        return SwishFunction.scaled(x, beta)
+
+    @staticmethod
+    def scaled(x, beta):
+        return x * torch.sigmoid(beta * x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        share = torch.sigmoid(ctx.beta * x)
+        return grad * share * (1 + ctx.beta * x * (1 - share)), None
+
+
+swish = SwishFunction.apply
+
+
+class Rounded(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad  # straight through
+
+
+class ByHand(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return swish(self.conv(x), 1.5) + SwishFunction.apply(x.mean(1, keepdim=True))
+
+
+def by_hand():
+    torch.manual_seed(0)
+    return ByHand(), (image(),)
+
+
+class Quantised(ByHand):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return Rounded.apply(self.conv(x))
+
+
+def straight_through():
+    return Quantised(), (image(),)
+
+
+class Segments(nn.Embedding):
+    def __init__(self, width: int) -> None:
+        super().__init__(4, width, padding_idx=0)
+
+
+class Padded(nn.Module):
+    """A class of its own for an embedding whose first row is not trained."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.segments = Segments(6)
+        self.head = nn.Linear(6, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.segments(x))
+
+
+def padded():
+    torch.manual_seed(0)
+    return Padded(), (torch.tensor([[0, 1, 2], [3, 0, 1]]),)

@@ -23,6 +23,7 @@ NAMES = (
         "either",
         "views",
         "gaps",
+        "by_hand",
         "continued",
         "habits",
     ),

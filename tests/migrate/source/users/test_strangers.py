@@ -84,7 +84,7 @@ def test_what_old_versions_of_torch_left_in_models(users: Users) -> None:
         "self.backends = ['MATH']",
         "device: Any='cpu'",
     )
-    found.lacks("Variable", "torch.device")
+    found.lacks("Variable(", "torch.device")
 
 
 def test_a_list_of_layers_may_hold_none(users: Users) -> None:
@@ -98,3 +98,21 @@ def test_a_convolution_may_continue_its_input(users: Users) -> None:
     found = users["continued"]
     found.agrees()
     found.holds("PaddedConv1d(3, 4, 3, ", "padding_mode='reflect'", "padding_mode='replicate'")
+
+
+def test_a_function_whose_backward_is_the_derivative_is_its_forward(users: Users) -> None:
+    found = users["by_hand"]
+    found.agrees()
+    found.holds("class SwishFunction:", "def apply(x, beta=1.0):", "return SwishFunction.scaled(x, beta)")
+    found.lacks("ctx", "backward")
+
+
+def test_a_function_whose_backward_is_another_one_is_told(users: Users) -> None:
+    (problem,) = users["straight_through"].source.problems
+    assert "Rounded: its backward is not the derivative of its forward" in problem.text and problem.line > 1
+
+
+def test_a_class_from_one_with_another_argument_has_another_base(users: Users) -> None:
+    found = users["padded"]
+    found.agrees()
+    found.holds("class Segments(PaddedEmbedding):")

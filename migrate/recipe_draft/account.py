@@ -354,7 +354,8 @@ class Account:
         for head in statement.around:
             if isinstance(head.node, ast.If) and self._varies(head):
                 text = shortened(head.source.text(head.node.test), LONGEST)
-                found += [] if text in found or f"not ({text})" in found else [text]
+                other = any(node is statement.node for part in head.node.orelse for node in ast.walk(part))
+                found += [] if text in found or f"not ({text})" in found else [f"not ({text})" if other else text]
         return [one for one in found if one not in self.conditions]
 
     # judging
@@ -399,14 +400,13 @@ class Account:
             if id(statement) in self._steps and not self._plain_loop(statement):
                 return LISTED, "a step runs in this loop"
             return (SILENT, "a loop, of whose statements each is accounted for") if not acts else (LISTED, "")
-        if isinstance(statement.node, (ast.Break, ast.Continue, ast.Return)) and acts:
-            conditions = self._undecided(statement)
-            if conditions:
-                return LISTED, f"only where {' and '.join(conditions)}"
+        conditions = self._undecided(statement)
+        leaves = acts and isinstance(statement.node, (ast.Break, ast.Continue, ast.Return))
+        if conditions and (leaves or any(getattr(call.func, "attr", "") == "zero_grad" for call in calls_of(statement))):
+            return LISTED, f"only where {' and '.join(conditions)}"
         silent = self._whitelisted(statement)
         if silent is not None:
             return SILENT, silent
-        conditions = self._undecided(statement)
         silent = self._plain_value(statement, kinds) if not conditions else None
         if silent is not None:
             return SILENT, silent

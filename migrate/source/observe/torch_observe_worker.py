@@ -107,7 +107,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack) -> dict[str, 
     model, inputs = _run(make, spec, shapes, way, log)
     taken = taken_out(log, model)
     files = _files(name.rpartition(".")[0] for name in log.classes_seen())
-    told = {
+    report = {
         "functions": functions,
         "left": left,
         "notes": notes,
@@ -125,7 +125,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack) -> dict[str, 
         "inputs": inputs.said,
         "versions": {"torch": torch.__version__.partition("+")[0]},
     }
-    return {**told, "derivatives": {name: _derivative(*one) for name, one in log.applied.items()}}
+    return {**report, "derivatives": {name: _derivative(*one) for name, one in log.applied.items()}}
 
 
 class _Context:

@@ -69,7 +69,7 @@ def register_parameter(call: ast.Call, context: Context) -> list[ast.stmt]:
 
 @handles("torch.nn.Embedding.__init__", stage=Stage.STATEMENT)
 def frozen_embedding(call: ast.Call, context: Context) -> list[ast.stmt] | None:
-    """`super().__init__(…, _freeze=True)`, whose table MindSpore's class is told afterwards not to train."""
+    """`super().__init__(…, _freeze=True)`, whose table MindSpore's class does not train."""
     rest = [word for word in call.keywords if word.arg != "_freeze"]
     if len(rest) == len(call.keywords) or not is_super(call.func):
         return None
@@ -78,8 +78,8 @@ def frozen_embedding(call: ast.Call, context: Context) -> list[ast.stmt] | None:
     trained = ast.Constant(not value) if known else ast.UnaryOp(ast.Not(), context.visit(frozen))
     call.keywords = rest
     table = ast.Attribute(ast.Name("self", ast.Load()), "embedding_table", ast.Load())
-    told = ast.Attribute(table, "requires_grad", ast.Store())
-    return [ast.Expr(context.visit(call)), ast.Assign([told], trained)]
+    flag = ast.Attribute(table, "requires_grad", ast.Store())
+    return [ast.Expr(context.visit(call)), ast.Assign([flag], trained)]
 
 
 @handles("torch.nn.Module.requires_grad_", stage=Stage.STATEMENT)

@@ -84,6 +84,15 @@ CASES = [
      "", "", [
         f"{CLIPPED} [only where y", "opt.step() [only where y", f"{CLIPPED} [only where not", "opt.step() [only",
     ]),
+    (
+        "if y.sum() > 3: opt.zero_grad(); loss.backward(); opt.step() | else: opt.zero_grad(); loss.backward(); opt.step()",
+        "",
+        "",
+        [
+            *(f"{call} [only where y.sum() > 3]" for call in ("opt.zero_grad()", "loss.backward()", "opt.step()")),
+            *(f"{call} [only where not (y.sum() > 3)]" for call in ("opt.zero_grad()", "loss.backward()", "opt.step()")),
+        ],
+    ),
     # accumulated
     (f"(loss / 4).backward() | {EVERY} {CLIPPED}; opt.step(); opt.zero_grad(); sched.step()", "", "", []),
     (f"(loss / 4).backward() | {EVERY} opt.step()", "", "", ["(loss / 4).backward() [nothing clears"]),

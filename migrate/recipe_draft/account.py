@@ -402,7 +402,9 @@ class Account:
             return (SILENT, "a loop, of whose statements each is accounted for") if not acts else (LISTED, "")
         conditions = self._undecided(statement)
         leaves = acts and isinstance(statement.node, (ast.Break, ast.Continue, ast.Return))
-        if conditions and (leaves or any(getattr(call.func, "attr", "") == "zero_grad" for call in calls_of(statement))):
+        if conditions and (
+            leaves or any(getattr(call.func, "attr", "") == "zero_grad" for call in calls_of(statement))
+        ):
             return LISTED, f"only where {' and '.join(conditions)}"
         silent = self._whitelisted(statement)
         if silent is not None:

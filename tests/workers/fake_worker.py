@@ -127,8 +127,8 @@ def keeps():
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "does_each":
-        answer_each(lambda words: answer(WAYS[words[0]]))
     if len(sys.argv) > 2:
         (Path(sys.argv[2]) / f"{sys.argv[1]}.pid").write_text(str(os.getpid()))
+    if sys.argv[1] == "does_each":
+        answer_each(lambda words: answer(WAYS[words[0]]))
     answer(WAYS[sys.argv[1]])

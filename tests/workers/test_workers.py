@@ -160,6 +160,7 @@ def test_a_host_and_its_job_end_with_their_parent(tmp_path: Path) -> None:
     deadline = time.monotonic() + 30
     while len([f for f in tmp_path.glob("*.pid") if f.read_text()]) < 3 and time.monotonic() < deadline:
         time.sleep(0.05)
+    assert "does_each.pid" in left(tmp_path)
     parent.kill()
     parent.wait()
     deadline = time.monotonic() + 5

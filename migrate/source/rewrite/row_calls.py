@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from ....errors import Unsupported
 from ....mappings import table
 from ....mappings.aliases import find
-from ....mappings.rows import Argument, Call, Name, Row
+from ....mappings.rows import Argument, Name, Row
 from ....mappings.verbs import VERBS, ValueType
 from ..library_names import COUNTERPARTS, TABLES, dtype_name
 from ..observe.observations import (
@@ -43,8 +42,9 @@ from .context import (
     ObservedArgument,
     Unwritable,
     by_value,
-    fill_template,
+    expression,
     handles,
+    write_template,
 )
 
 PLACES = ("device", "dtype", "memory_format", "layout")  # None where the constructor that takes one drops it
@@ -351,21 +351,6 @@ def _is_default(row: Row, argument: str, value: Any) -> bool:
     return type(default) is type(value) and bool(default == value)
 
 
-def expression(value: Any, name: Namer) -> ast.expr:
-    """A value of the table as an expression; names and calls are looked up by `name`."""
-    if isinstance(value, Name):
-        return name(str(value))
-    if isinstance(value, Call):
-        keywords = [ast.keyword(key, expression(item, name)) for key, item in value.kwargs.items()]
-        return ast.Call(name(value.target), [], keywords)
-    if isinstance(value, (tuple, list)):
-        items = [expression(item, name) for item in value]
-        return ast.Tuple(items, ast.Load()) if isinstance(value, tuple) else ast.List(items, ast.Load())
-    if isinstance(value, float) and not math.isfinite(value):
-        return ast.Call(ast.Name("float", ast.Load()), [ast.Constant(str(value))], [])
-    return ast.parse(repr(value), mode="eval").body
-
-
 def arguments_of(row: Row, node: ast.Call, context: Context, *, method: bool = False) -> Given:
     """What the call gives for each of the row's arguments."""
     positional: list[ObservedArgument] = []
@@ -603,20 +588,3 @@ def handed_on(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | No
         return None
     plain = context.in_type_check or row.kind == "function"
     return context.name(row.mindspore) if plain else write_reference(row, {}, context.name)
-
-
-def write_template(torch: str, given: Mapping[str, ObservedArgument], name: Namer) -> ast.expr | None:
-    """The expression for a call, by torch's names of the arguments; None where there is no plainer way."""
-    names = set(given)
-    wide = "input" in given and _is_wide(given["input"].kinds)
-    for row, arguments, template in (*TABLES["plain_calls"], *(TABLES["plain_calls_of_wide"] if wide else ())):
-        if row == torch and {*arguments} == names:
-            return fill_template(template, {key: item.node for key, item in given.items()}, name)
-    return None
-
-
-def _is_wide(kinds: Sequence[Kind]) -> bool:
-    """Whether something was always a tensor of such a dtype."""
-    return bool(kinds) and all(
-        isinstance(kind, TensorKind) and kind.dtype.startswith(("float", "bfloat16", "int64")) for kind in kinds
-    )

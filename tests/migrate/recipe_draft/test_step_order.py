@@ -41,6 +41,7 @@ for epoch in range(4):
 """
 # the batch, and what stands before and behind the loop over batches -> what is listed, each with the reason
 CLEARED, CLIPPED, EVERY = "opt.zero_grad()", "nn.utils.clip_grad_norm_(net.parameters(), 1.0)", "if (i + 1) % 4 == 0:"
+UPDATE = "loss.backward(); opt.step(); opt.zero_grad()"
 CASES = [
     ("opt.zero_grad() | loss.backward() | opt.step()", "", "", []),
     ("loss.backward() | opt.step() | net.zero_grad()", "", "", []),
@@ -84,15 +85,12 @@ CASES = [
      "", "", [
         f"{CLIPPED} [only where y", "opt.step() [only where y", f"{CLIPPED} [only where not", "opt.step() [only",
     ]),
-    (
-        "if y.sum() > 3: opt.zero_grad(); loss.backward(); opt.step() | else: opt.zero_grad(); loss.backward(); opt.step()",
-        "",
-        "",
-        [
-            *(f"{call} [only where y.sum() > 3]" for call in ("opt.zero_grad()", "loss.backward()", "opt.step()")),
-            *(f"{call} [only where not (y.sum() > 3)]" for call in ("opt.zero_grad()", "loss.backward()", "opt.step()")),
-        ],
-    ),
+    # each of the calls is listed, and which side it is
+    (f"if y.sum() > 3: {UPDATE} | else: {UPDATE}",
+     "", "", [
+        "loss.backward() [only where y", "opt.step() [only where y", "opt.zero_grad() [only where y",
+        "loss.backward() [only where not", "opt.step() [only where not", "opt.zero_grad() [only where not (y",
+    ]),
     # accumulated
     (f"(loss / 4).backward() | {EVERY} {CLIPPED}; opt.step(); opt.zero_grad(); sched.step()", "", "", []),
     (f"(loss / 4).backward() | {EVERY} opt.step()", "", "", ["(loss / 4).backward() [nothing clears"]),

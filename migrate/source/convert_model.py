@@ -97,11 +97,12 @@ def build():
 """
 FLAT_MINDSPORE = """
 import importlib.util
+import sys
 
 from mindspore import nn
 
 spec = importlib.util.spec_from_file_location({stem!r}, {of!r})
-module = importlib.util.module_from_spec(spec)
+module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # where dataclasses look for their file
 spec.loader.exec_module(module)
 
 

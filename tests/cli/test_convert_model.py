@@ -15,7 +15,10 @@ import pytest
 from msmigrate.migrate import model_spec
 
 NET = """
+from __future__ import annotations
+
 import time
+from dataclasses import dataclass
 
 import torch
 from torch import nn
@@ -57,10 +60,15 @@ class Slow(nn.Module):
         time.sleep(600)
 
 
+@dataclass
+class Sizes:
+    wide: int = 4
+
+
 class Wanting(nn.Module):
-    def __init__(self):
+    def __init__(self, sizes):
         super().__init__()
-        self.layer = nn.Linear(3, 4)
+        self.layer = nn.Linear(3, sizes.wide)
 
     def forward(self, *, x):
         x, (shift, scale) = x
@@ -102,7 +110,7 @@ def slow():
 
 
 def wanting():
-    return Wanting(), {"x": [torch.rand(2, 3), (torch.rand(1, 4), 2.0)]}
+    return Wanting(Sizes()), {"x": [torch.rand(2, 3), (torch.rand(1, 4), 2.0)]}
 
 
 def wrong():

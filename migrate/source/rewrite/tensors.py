@@ -360,10 +360,10 @@ RESHAPED = {f"{PREFIX}{name}" for name in ("view", "reshape", "flatten")}
 
 
 def _reshaped(node: ast.expr) -> ast.expr:
-    """The tensor of which `weight.view(n, -1)` is another shape; any other expression itself."""
-    if not isinstance(node, ast.Call):
+    """The tensor of which `weight.view(n, -1)` is another shape; anything else, as `getattr(self, name)`, itself."""
+    if not isinstance(node, ast.Call) or not is_method(callees_of(node)) or not callees_of(node):
         return node
-    if not callees_of(node) or not RESHAPED.issuperset(callees_of(node)) or not isinstance(node.func, ast.Attribute):
+    if not RESHAPED.issuperset(callees_of(node)) or not isinstance(node.func, ast.Attribute):
         raise Unwritable(f"{ast.unparse(node)} is given values: give them to the tensor itself")
     return underlying_tensor(node.func.value)
 

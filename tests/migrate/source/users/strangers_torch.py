@@ -191,9 +191,12 @@ class Begun(nn.Module):
         nn.init.uniform_(bias.view(2, -1), 2.0, 2.0)
         shift = self.conv.bias.data
         shift.zero_()
+        for i in range(2):
+            setattr(self, f"scale_{i}", nn.Parameter(torch.zeros(width)))
+            nn.init.constant_(getattr(self, f"scale_{i}"), 0.5 + i)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.rest(self.conv(x).flatten(2).mean(2))
+        return self.rest(self.conv(x).flatten(2).mean(2) * self.scale_0) * self.scale_1
 
 
 def begun():

@@ -11,7 +11,7 @@
 
 One model at a time, in a process of its own with a time limit. What is known of each is appended to --out (JSON lines),
 and models that stand there are not run again, unless --again; the sources and reports stay in the folder of that name.
-With --no-proof they are written, their weights loaded, and run as they are beside torch's, in both modes and with a
+With --no-proof they are written, their weights loaded, and run as they are next to torch's, in both modes and with a
 gradient (the column "as it is"); without it those are run again.
 Inputs are small where a net allows it. Prints markdown; s, CPU s and MB are of tracing and writing beyond the imports,
 on inputs of the usual size, and run s of everything. Needs timm; mindcv where its hand-written sources are to be

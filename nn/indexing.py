@@ -170,10 +170,14 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any 
     if value is not None or isinstance(src, (bool, int, float)):
         number = src if value is None else value
         return ops.scatter(input, dim, index, ops.full_like(index, number, dtype=input.dtype))
-    values = src
+    return ops.scatter(input, dim, index, _first_of(src, index))
+
+
+def _first_of(values: Tensor, index: Tensor) -> Tensor:
+    """As many values along each axis as there are places in the index."""
     for axis in range(index.ndim):
         values = ops.narrow(values, axis, 0, index.shape[axis])
-    return ops.scatter(input, dim, index, values)
+    return values
 
 
 def scatter_reduce(
@@ -183,9 +187,7 @@ def scatter_reduce(
 
     reduce: sum or mean. include_self: the value that was there counts as well; where none is sent it stays.
     """
-    values = src
-    for axis in range(index.ndim):
-        values = ops.narrow(values, axis, 0, index.shape[axis])
+    values = _first_of(src, index)
     ones = ops.ones_like(values)
     base = input
     if not include_self:

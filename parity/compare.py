@@ -310,8 +310,8 @@ FLIPPED = 10.0
 def _flipped(one: Trace, other: Trace, entry: Entry) -> tuple[int, float]:
     """At how many kinks of one layer two traces chose otherwise (0 of a max-pool, whose inputs differ), and the largest
     share of its elements that this is of; 0 where they are the same, or cannot be held against each other."""
-    theirs = other.entries.get(entry.key)
-    if theirs is None or (entry.dtype, entry.shape) != (theirs.dtype, theirs.shape):
+    there = other.entries.get(entry.key)
+    if there is None or (entry.dtype, entry.shape) != (there.dtype, there.shape):
         return 0, 0.0
     ours, choices = one.array(entry.key), other.array(entry.key)
     if np.array_equal(ours, choices):

@@ -2,7 +2,7 @@
 
 A recipe's step clears the gradients, runs the model, differentiates, at every so many batches unscales, clips and
 updates, then averages and moves the rate. The same calls in another order, in another loop or more often are another
-step, so each that stands elsewhere is told with the reason.
+step, so each that stands elsewhere is reported with the reason.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Event:
         loops = [level for head, _, level in self.around if isinstance(head.node, LOOPS)]
         shared = [level for head, _, level in other.around if level in loops and id(head) in mine]
         deepest = max(shared, default=0)
-        apart = any(mine.get(id(head), part) != part for head, part, _ in other.around)
-        return not apart and self.at[:deepest] == other.at[:deepest]
+        separate = any(mine.get(id(head), part) != part for head, part, _ in other.around)
+        return not separate and self.at[:deepest] == other.at[:deepest]
 
     def conditions(self) -> set[tuple[int, str]]:
         """The conditions inside of its loop."""

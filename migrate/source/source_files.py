@@ -200,6 +200,13 @@ class SourceFiles:
         """The definition of a function that ran."""
         return definition(self.tree(function.file), function.name.rpartition(".")[2], function.line)
 
+    def class_of(self, name: str) -> tuple[str, ast.ClassDef] | None:
+        """The file and the definition of a class of the model's packages, by its full name; None for any other."""
+        module, _, last = name.rpartition(".")
+        file = self.all_files.get(module)
+        node = None if file is None else self.class_node(file, last)
+        return None if file is None or node is None else (file, node)
+
     def class_node(self, file: str, name: str) -> ast.ClassDef | None:
         """The definition of a class."""
         return next((n for n in ast.walk(self.tree(file)) if isinstance(n, ast.ClassDef) and n.name == name), None)

@@ -204,7 +204,7 @@ def record_calls(options: ParityJob, model: nn.Module, inputs: Inputs, paired: P
 
 def record_replayed(options: ParityJob, model: nn.Module) -> None:
     """Wait for MindSpore's replay, and run every module alone in each precision."""
-    folder, place = options.folder, device(options.torch_device)
+    folder = options.folder
     progress("torch: waiting for MindSpore's modules", State.WAITING)
     wait_for(folder / MINDSPORE_REPLAY / "trace.json")
 
@@ -216,31 +216,25 @@ def record_replayed(options: ParityJob, model: nn.Module) -> None:
             wait_for(folder / containers.RAN)
         return labels
 
-    replay(
-        folder,
-        model,
-        lambda: shortening(precisions(model, place), options.precision),
-        partial(about, options.recipe),
-        options.sample,
-        needed if options.chooses_containers else None,
-    )
+    _each_alone(options, model, needed if options.chooses_containers else None)
 
 
 def record_itself(options: ParityJob, model: nn.Module) -> None:
     """Run every module alone in each precision, by what this half chose itself at kinks, or the one that it started
     from: another half of torch's is judged by it. Containers run alone where their parts cannot judge them."""
-    folder, place = options.folder, device(options.torch_device)
-    recording = Recording.open(folder / REPLAY)
-    if not (folder / CHOICES / "trace.json").exists():
-        record_choices(options, Alone(recording, model, torch.float32, place))
-    replay(
-        folder,
-        model,
-        lambda: shortening(precisions(model, place), options.precision),
-        partial(about, options.recipe),
-        options.sample,
-        by=CHOICES,
-    )
+    recording = Recording.open(options.folder / REPLAY)
+    if not (options.folder / CHOICES / "trace.json").exists():
+        record_choices(options, Alone(recording, model, torch.float32, device(options.torch_device)))
+    _each_alone(options, model, by=CHOICES)
+
+
+def _each_alone(
+    options: ParityJob, model: nn.Module, needed: Callable[[], list[str]] | None = None, by: str = MINDSPORE_REPLAY
+) -> None:
+    """Every module alone in each precision; needed and by: as replay has them."""
+    each = partial(precisions, model, device(options.torch_device))
+    of_recipe = partial(about, options.recipe)
+    replay(options.folder, model, lambda: shortening(each(), options.precision), of_recipe, options.sample, needed, by)
 
 
 def record_choices(options: ParityJob, runner: Alone) -> None:

@@ -214,7 +214,7 @@ class ConstructionLog:
         if isinstance(value, Enum):
             return EnumMember(self.names.name(type(value)), value.name)
         if isinstance(value, torch.device):
-            return str(value)  # no device is asked for
+            return str(value)  # the device is the process's
         if isinstance(value, types.ModuleType):  # a file of settings that is handed on
             plain = {key: item for key, item in vars(value).items() if isinstance(item, PLAIN) and key[:1] != "_"}
             return replace(self.call_of(NAMESPACE, (), plain), id=id(value))

@@ -152,11 +152,13 @@ def _derivative(cls: Any, args: tuple[Any, ...]) -> str:
 
     try:
         with torch.device("cpu"), torch.enable_grad():
-            theirs = gradients(cls.apply)
-            ours = gradients(cls.forward if direct else functools.partial(cls.forward, _Context()))
+            backward = gradients(cls.apply)
+            derivative = gradients(cls.forward if direct else functools.partial(cls.forward, _Context()))
     except Exception as error:
         return f"its gradient could not be compared with that of its forward: {type(error).__name__}: {error}"[:300]
-    same = all(torch.allclose(one, other, rtol=1e-6, atol=1e-9) for one, other in zip(theirs, ours, strict=True))
+    same = all(
+        torch.allclose(one, other, rtol=1e-6, atol=1e-9) for one, other in zip(backward, derivative, strict=True)
+    )
     return "" if same else "its backward is not the derivative of its forward"
 
 

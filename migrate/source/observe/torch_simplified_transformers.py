@@ -55,7 +55,7 @@ class PreTrainedModel(nn.Module):
 
 
 class PreTrainedConfig:
-    """A configuration; what nobody asked for is computed as the model's own code writes it."""
+    """A configuration; what nobody requested is computed as the model's own code writes it."""
 
     _attn_implementation_internal: str | None
     _experts_implementation_internal: str | None

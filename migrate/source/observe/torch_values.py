@@ -131,7 +131,7 @@ def by_attribute(value: Any) -> bool:
 
 def settings_of(value: Any) -> dict[str, Any] | None:
     """The attributes of an object that only holds settings; None for what computes, or holds anything else."""
-    if callable(value):  # of a partial that was asked for its attributes Python makes no flat partial any more
+    if callable(value):  # once the attributes of a partial were read, Python makes no flat partial of it any more
         return None
     held = getattr(value, "__dict__", None)
     if not isinstance(held, dict) or isinstance(value, (torch.Tensor, types.ModuleType, Mapping)):

@@ -327,12 +327,12 @@ def boolean_expression(node: ast.BoolOp, context: Context) -> ast.expr:
 
 
 def _where(test: ast.expr, side: ast.expr, context: Context) -> ast.expr:
-    """A part that is computed under a condition, rewritten; what is asked of its values is so under that one too."""
+    """A part that is computed under a condition, rewritten; guards on its values stand under that condition too."""
     outer, context.before = context.before, []
     found = _side(side, context)
-    asked, context.before = context.before, outer
+    guards, context.before = context.before, outer
     always = isinstance(test, ast.Constant)
-    context.before += asked if always or not asked else [ast.If(copy.deepcopy(test), asked, [])]
+    context.before += guards if always or not guards else [ast.If(copy.deepcopy(test), guards, [])]
     return found
 
 

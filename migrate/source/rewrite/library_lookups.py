@@ -61,15 +61,15 @@ def resolve_lookup(node: ast.Call | ast.Subscript, context: Context) -> ast.expr
 def _ask(node: ast.Call | ast.Subscript, owner: str, context: Context) -> None:
     """Make the new file raise where something else is looked up: another key, or another argument."""
     given = [node.slice] if isinstance(node, ast.Subscript) else [*node.args, *(word.value for word in node.keywords)]
-    for asked in [part for one in given for part in (one.elts if isinstance(one, ast.Tuple) else [one])]:
-        if isinstance(asked, ast.Constant) or ast.unparse(asked).startswith(f"{owner}."):
+    for key in [part for one in given for part in (one.elts if isinstance(one, ast.Tuple) else [one])]:
+        if isinstance(key, ast.Constant) or ast.unparse(key).startswith(f"{owner}."):
             continue
-        seen = constants_of(asked)
-        if not seen and not always(kinds_of(asked), PlainKind):
+        seen = constants_of(key)
+        if not seen and not always(kinds_of(key), PlainKind):
             continue  # a function or an object
         if not seen:
-            raise Unwritable(f"what {ast.unparse(node)} gives depends on {ast.unparse(asked)}, which is no constant")
-        context.guard(context.visit(copy.deepcopy(asked)), seen, node)
+            raise Unwritable(f"what {ast.unparse(node)} gives depends on {ast.unparse(key)}, which is no constant")
+        context.guard(context.visit(copy.deepcopy(key)), seen, node)
 
 
 def _looked_in(node: ast.Call | ast.Subscript) -> ast.Name | None:

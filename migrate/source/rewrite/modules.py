@@ -345,8 +345,8 @@ def count(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
 @handles(syntax=[ast.Compare])
 def counts(node: ast.Compare, context: Context) -> ast.expr | None:
     """`self.num_batches_tracked is not None`, which torch's layer with running statistics has."""
-    asked = uncounted(node.left, context) and len(node.ops) == 1 and ast.unparse(node.comparators[0]) == "None"
-    return ast.Constant(isinstance(node.ops[0], ast.IsNot)) if asked else None
+    whether = uncounted(node.left, context) and len(node.ops) == 1 and ast.unparse(node.comparators[0]) == "None"
+    return ast.Constant(isinstance(node.ops[0], ast.IsNot)) if whether else None
 
 
 @handles(syntax=[ast.Call])

@@ -268,12 +268,10 @@ class _OwnCode:
 
 def _methods(name: str, definitions: Program) -> Iterator[tuple[str, ast.FunctionDef]]:
     """The methods of a configuration's class and of its bases, with their files; not of the library's own base."""
-    module, _, last = name.rpartition(".")
-    file = definitions.all_files.get(module)
     of_library = name.startswith(SIMPLIFIED) or name in TABLES["configurations"]
-    node = None if file is None or of_library else definitions.class_node(file, last)
-    if file is None or node is None:
+    if of_library or (found := definitions.class_of(name)) is None:
         return
+    file, node = found
     yield from ((file, method) for method in node.body if isinstance(method, ast.FunctionDef))
     for base in node.bases:
         yield from _methods(definitions.names(file).name(base), definitions)

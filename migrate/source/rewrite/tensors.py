@@ -35,8 +35,9 @@ from ..observe.observations import (
     set_callee,
 )
 from ..source_files import literal
-from .context import Context, ObservedArgument, Program, Stage, Unwritable, fill_template, handles, row_of
+from .context import Context, ObservedArgument, Program, Stage, Unwritable, handles, row_of
 from .row_calls import argument_of, arguments_of, as_tuple, is_method, write_call
+from .table_expressions import fill_template
 
 PREFIX = "torch.Tensor."
 LIMITS = {"torch.finfo", "torch.iinfo"}  # what numbers a dtype can hold
@@ -476,8 +477,8 @@ def variable(call: ast.Call, context: Context) -> ast.expr:
 @handles("torch.is_tensor")
 def is_tensor(call: ast.Call, context: Context) -> ast.expr:
     """`torch.is_tensor(x)` as a question of its class."""
-    asked = [context.visit(one) for one in (*call.args, *(word.value for word in call.keywords))]
-    return ast.Call(ast.Name("isinstance", ast.Load()), [*asked, context.name("mindspore.Tensor")], [])
+    values = [context.visit(one) for one in (*call.args, *(word.value for word in call.keywords))]
+    return ast.Call(ast.Name("isinstance", ast.Load()), [*values, context.name("mindspore.Tensor")], [])
 
 
 @handles("torch.Tensor.new")

@@ -354,20 +354,16 @@ class Reader:
 
     def _is_enum(self, name: str) -> bool:
         """Whether a name is that of an enumeration of the program."""
-        module, _, last = name.rpartition(".")
-        file = self.program.modules.get(module)
-        cls = None if file is None else self.program.class_node(file, last)
-        bases = [] if cls is None or file is None else map(self.program.names(file).name, cls.bases)
-        return any(base.startswith("enum.") for base in bases)
+        if (found := self.program.class_of(name)) is None:
+            return False
+        file, cls = found
+        return any(self.program.names(file).name(base).startswith("enum.") for base in cls.bases)
 
     def _made(self, owner: str, attribute: str) -> list[Kind]:
         """What an attribute would be, by the layers that its class makes for it anywhere."""
         found: list[Kind] = []
-        for base in self.program.facts.bases(owner):
-            module, _, name = base.rpartition(".")
-            file = self.program.modules.get(module, "")
-            cls = self.program.class_node(file, name) if file else None
-            for node in ast.walk(cls) if cls is not None else ():
+        for file, cls in filter(None, map(self.program.class_of, self.program.facts.bases(owner))):
+            for node in ast.walk(cls):
                 if not isinstance(node, ast.Assign) or f"self.{attribute}" not in map(ast.unparse, node.targets):
                     continue
                 for made in _alternatives(node.value):
@@ -497,10 +493,8 @@ class Reader:
             for base in self.program.facts.bases(self.context.owner):
                 if f"{base}.{function.attr}" in self.program.functions:
                     return [f"{base}.{function.attr}"], [UNSEEN]
-                module, _, name = base.rpartition(".")
-                file = self.program.modules.get(module)
-                own = None if file is None else self.program.class_node(file, name)
-                if any(isinstance(n, ast.FunctionDef) and n.name == function.attr for n in (own.body if own else ())):
+                body = own[1].body if (own := self.program.class_of(base)) is not None else []
+                if any(isinstance(n, ast.FunctionDef) and n.name == function.attr for n in body):
                     return [f"{base}.{function.attr}"], [UNSEEN]
                 if base.startswith("torch.nn.Module"):
                     return [self._known(f"torch.nn.Module.{function.attr}")], [UNSEEN]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 import copy
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from ..observe.observations import (
     Kind,
@@ -27,7 +27,6 @@ from ..source_files import local_names
 from .tensors import underlying_tensor, written_tensor
 
 Loop = ast.For | ast.While
-_Node = TypeVar("_Node", bound=ast.AST)
 BLOCKS = ("body", "orelse", "finalbody")
 
 
@@ -131,13 +130,17 @@ class _Writer:
                 return {}  # it begins to count elsewhere
             number = loop.target.elts[0].id
         else:
-            number = next(name for name in _numbered("index") if name not in self.taken)
+            free = (f"index{number or ''}" for number in itertools.count())
+            number = next(name for name in free if name not in self.taken)
             self.taken.add(number)
             count = ast.Name("enumerate", ast.Load())
             set_callee(count, "builtins.enumerate")
-            loop.iter = _located(ast.Call(count, [loop.iter], []), loop.iter)
-            loop.target = _located(ast.Tuple([ast.Name(number, ast.Store()), loop.target], ast.Store()), loop.target)
-        index = _located(set_kinds(ast.Name(number, ast.Load()), [PlainKind("int")]), loop.iter)
+            loop.iter = ast.copy_location(ast.Call(count, [loop.iter], []), loop.iter)
+            loop.target = ast.copy_location(
+                ast.Tuple([ast.Name(number, ast.Store()), loop.target], ast.Store()), loop.target
+            )
+            ast.fix_missing_locations(loop)
+        index = set_kinds(ast.Name(number, ast.Load()), [PlainKind("int")])
         return {name: View(base, index) for name, base in rows.items()}
 
     def _written_by(self, statement: ast.AST) -> list[str]:
@@ -185,7 +188,7 @@ class _Writer:
         value = self._known(ast.Name(of, ast.Load()))
         if picked is not None:
             value = self._known(ast.Subscript(value, copy.deepcopy(picked), ast.Load()), to)
-        return _located(replacing(ast.Assign([target], value), after), after)
+        return ast.fix_missing_locations(replacing(ast.Assign([target], value), after))
 
     def _known(self, node: ast.expr, name: str = "") -> ast.expr:
         return set_kinds(node, self.kinds.get(name or getattr(node, "id", ""), ()))
@@ -246,19 +249,3 @@ def _forget(views: dict[str, View], names: set[str]) -> None:
     """Leave out what depends on names that have other values now."""
     for name in [name for name, view in views.items() if names & {name, *view.names()}]:
         del views[name]
-
-
-def _numbered(name: str) -> Iterator[str]:
-    yield name
-    number = 2
-    while True:
-        yield f"{name}_{number}"
-        number += 1
-
-
-def _located(node: _Node, place: ast.AST) -> _Node:
-    """The node, with this place for what of it has none."""
-    for inner in ast.walk(node):
-        if isinstance(inner, (ast.expr, ast.stmt)) and not hasattr(inner, "lineno"):
-            ast.copy_location(inner, place)
-    return node

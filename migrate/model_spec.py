@@ -94,6 +94,15 @@ def names_a_model(word: Path | None) -> bool:
     return word is not None and not word.exists() and FORM.fullmatch(str(word)) is not None
 
 
+def sizes_of(text: str) -> tuple[int, ...]:
+    """The sizes of an input that is typed as `1x3x224x224` or `1x16:int64`. Raises BadInput."""
+    shape = text.partition(":")[0].replace("×", "x")
+    parts = shape.split("x") if shape else []
+    if not all(part.isdecimal() for part in parts):
+        raise BadInput(f"--input {text}: expected sizes and perhaps a dtype, as in 1x3x224x224 or 1x16:int64")
+    return tuple(map(int, parts))
+
+
 def check(text: str, framework: str, *, called: bool = True) -> Spec:
     """Parse a name, and make sure by reading alone that it leads to a function: nothing is imported, and nothing runs.
 

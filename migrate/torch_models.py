@@ -17,7 +17,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ..errors import BadInput
-from .model_spec import Spec, Stop, called, function
+from .model_spec import Spec, Stop, called, function, sizes_of
 
 IMAGE = (1, 3, 224, 224)
 FRAMES = 16  # of a clip
@@ -201,14 +201,10 @@ def _detection(name: str) -> Inputs:
 
 def _told(text: str) -> torch.Tensor:
     """Make the tensor of `1x3x224x224` or `1x16:int64`; raises BadInput."""
-    shape, _, dtype = text.partition(":")
+    sizes, dtype = sizes_of(text), text.partition(":")[2]
     kind = getattr(torch, dtype or "float32", None)
-    try:
-        sizes = tuple(int(size) for size in shape.replace("×", "x").split("x")) if shape else ()
-    except ValueError:
-        sizes = (-1,)
-    if not isinstance(kind, torch.dtype) or any(size < 0 for size in sizes):
-        raise BadInput(f"--input {text}: expected sizes and perhaps a dtype, as in 1x3x224x224 or 1x16:int64")
+    if not isinstance(kind, torch.dtype):
+        raise BadInput(f"--input {text}: torch has no dtype {dtype}; write it as in 1x16:int64")
     try:
         if kind.is_floating_point:
             return torch.rand(sizes, dtype=kind)

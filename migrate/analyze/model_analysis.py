@@ -43,6 +43,8 @@ def analyze(target_name: str, *, mode: str, target: str, inputs: Sequence[str] =
             f"{target_name!r} names no model and no file: write torchvision:NAME, timm:NAME, FILE.py:FUNCTION, "
             "MODULE:FUNCTION, model.onnx, or train.py"
         )
+    for shape in inputs:
+        model_spec.sizes_of(shape)  # before torch is started
     report = model_spec.ask("analyze.torch_operators_worker", target_name, "the analysis of", *inputs)
     spec = model_spec.parse(target_name)
     name = spec.name if spec.place in ("torchvision", "timm") else target_name

@@ -135,6 +135,8 @@ def write_source(model: str, shapes: Sequence[str] = ()) -> ConvertedModel:
 
     Raises BadInput for what names no model or does not run, WorkerFailed where the model's own code fails.
     """
+    for shape in shapes:
+        model_spec.sizes_of(shape)  # before torch is started
     return written(model, model_spec.ask("source.observe.torch_observe_worker", model, "convert-model", *shapes))
 
 

@@ -15,6 +15,7 @@ import pytest
 from msmigrate.reports.html.parity_page import page
 
 webdriver = pytest.importorskip("selenium.webdriver")
+wait = pytest.importorskip("selenium.webdriver.support.wait")
 axe = pytest.importorskip("axe_core_python.base")
 BINARY, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(BINARY is None or DRIVER is None, reason="no Chromium with its driver")
@@ -86,6 +87,7 @@ def test_the_address_says_the_stage_the_filter_and_the_tensor(opened: Callable[.
     browser = opened("faulty")
     press(browser, ".tabs button[value='5']")
     first(browser, "#filter").send_keys("bn1")
+    wait.WebDriverWait(browser, 10).until(lambda page: "filter=bn1" in page.execute_script("return location.hash"))
     press(browser, "#findings button.open")
     shown = [first(browser, place).text for place in ("#count", "#detail h3")]
     address = browser.execute_script("return location.hash")

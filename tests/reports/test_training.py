@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msmigrate.reports import training_summary
+from msmigrate.reports import training_run
 from msmigrate.reports.formatting import clock_text
 from msmigrate.reports.progress import TrainingProgress, facts
 from msmigrate.reports.terminal import Console
@@ -146,7 +146,7 @@ def test_numbers_of_a_log() -> None:
 
 def told(content: dict[str, Any]) -> str:
     out = io.StringIO()
-    training_summary.show(content, Console(file=out, width=80))
+    training_run.show_summary(content, Console(file=out, width=80))
     assert all(len(line) <= 80 for line in out.getvalue().splitlines() if not line.startswith(("Check", "  msm")))
     return out.getvalue()
 
@@ -162,18 +162,14 @@ def run(tmp_path: Path) -> Path:
 
 def test_a_summary_of_a_continued_run_counts_its_own_steps(run: Path) -> None:
     events = [{**PLAN, "first_step": 8}, step(10), step(12)]
-    content = training_summary.summary(
-        history([*timed(*events), {"event": "end", "time": 1090.0, "steps": 12}]), job(run)
-    )
+    content = training_run.summary(history([*timed(*events), {"event": "end", "time": 1090.0, "steps": 12}]), job(run))
     assert "Trained: steps 9 to 12 in" in told(content)
     assert content["continued_from"] == 8
 
 
 def test_a_summary_says_what_came_of_it(run: Path) -> None:
     events = [PLAN, step(2, 2.0), step(4), validation(4, 0.5, 0.25), step(8), validation(8, 0.75, 0.5)]
-    content = training_summary.summary(
-        history([*timed(*events), {"event": "end", "time": 1090.0, "steps": 12}]), job(run)
-    )
+    content = training_run.summary(history([*timed(*events), {"event": "end", "time": 1090.0, "steps": 12}]), job(run))
     text = told(content)
     assert "Trained: 12 steps in 1:30, 100 images/s" in text
     assert "Best: top-1 75.00% after epoch 2" in text
@@ -184,35 +180,35 @@ def test_a_summary_says_what_came_of_it(run: Path) -> None:
 
 
 def test_a_summary_of_a_run_that_was_cut_says_how_to_go_on(run: Path) -> None:
-    text = told(training_summary.summary(history([PLAN, step(4)]), job(run)))
+    text = told(training_run.summary(history([PLAN, step(4)]), job(run)))
     assert "Interrupted: 4 of 12 steps" in text
     assert f"msmigrate train /r.yaml --out {run} --resume" in text
     (run / "checkpoints" / "best.ckpt").unlink()
     (run / "checkpoints" / "step-00000012.ckpt").unlink()
-    text = told(training_summary.summary(history([PLAN, step(4)]), job(run)))
+    text = told(training_run.summary(history([PLAN, step(4)]), job(run)))
     assert "--resume" not in text and "Checkpoints" not in text
 
 
 def test_a_summary_of_a_stop_has_its_reason(run: Path) -> None:
     events = [PLAN, step(4), {"event": "stopped", "step": 5, "tensor": "fc", "text": "stopped at step 5: fc is nan"}]
-    content = training_summary.summary(history(events), job(run))
+    content = training_run.summary(history(events), job(run))
     assert "stopped at step 5: fc is nan" in told(content)
 
 
 def test_a_summary_says_that_nobody_proved_the_step(run: Path) -> None:
     unproven = job(run).model_copy(update={"gate": {"parity": "skipped"}})
-    assert "The step was not proven" in told(training_summary.summary(history([PLAN, step(4)]), unproven))
+    assert "The step was not proven" in told(training_run.summary(history([PLAN, step(4)]), unproven))
 
 
 def test_a_long_run_is_a_short_table(run: Path) -> None:
     events = [{**step(1), "epoch": epoch, "step": epoch + 1} for epoch in range(90)]
-    text = told(training_summary.summary(history([PLAN, *events]), job(run)))
+    text = told(training_run.summary(history([PLAN, *events]), job(run)))
     assert text.count("…") == 3 and len(text.splitlines()) < 25
 
 
 def test_a_summary_that_is_stored_is_strict_json(run: Path) -> None:
-    content = training_summary.summary(history([PLAN, step(4, "nan")]), job(run))
-    training_summary.write(content, run)
+    content = training_run.summary(history([PLAN, step(4, "nan")]), job(run))
+    training_run.write(content, run)
 
     def refuse(constant: str) -> None:
         raise AssertionError(constant)

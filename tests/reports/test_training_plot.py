@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from msmigrate.errors import BadDestination
-from msmigrate.reports.training_summary import plot, smoothed
+from msmigrate.reports.training_run import plot, smoothed
 from msmigrate.training.run.run_log import history
 from PIL import Image
 

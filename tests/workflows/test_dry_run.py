@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from msmigrate.reports.formatting import bytes_text
-from msmigrate.reports.training_plan import sparkline
+from msmigrate.reports.training_run import sparkline
 
 RECIPE = """
 model: {name: lenet5}

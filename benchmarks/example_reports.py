@@ -21,8 +21,8 @@ from msmigrate.parity.options import ParityOptions
 from msmigrate.parity.result import Report
 from msmigrate.parity.run import MINDSPORE_WORKER
 from msmigrate.reports.html.parity_page import write_html
+from msmigrate.reports.parity_ci import markdown
 from msmigrate.reports.parity_json import write_json
-from msmigrate.reports.parity_markdown import markdown
 from msmigrate.reports.parity_terminal import show
 from msmigrate.reports.terminal import Console
 from msmigrate.training.recipe import reader as recipes

@@ -9,8 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..printable import echo
-from ..training.data.image_folder import TRAINING, VALIDATION, Split, Way
-from ..training.data.image_statistics import LARGEST, Corrupt, Statistics
+from ..training.data.image_folder import TRAINING, VALIDATION, WHITE, Corrupt, Split, Statistics, Way
 from .formatting import count_text
 from .terminal import Console
 
@@ -35,7 +34,7 @@ def show_statistics(folder: Path, resize: int | None, found: Statistics) -> None
     console.print(counts, "")
     channels = _table("channel", "mean", "std", "mean of 255", "std of 255", "std in an image")
     for name, mean, std, own in zip(CHANNELS, found.mean, found.std, found.std_of_images, strict=True):
-        of_255 = (f"{mean * LARGEST:.3f}", f"{std * LARGEST:.3f}")
+        of_255 = (f"{mean * WHITE:.3f}", f"{std * WHITE:.3f}")
         channels.add_row(name, f"{mean:.6f}", f"{std:.6f}", *of_255, f"{own:.6f}")
     console.print(channels)
     echo("\nstd is that of all pixels together; std in an image is the mean of each image's own, as the usual numbers")
@@ -68,8 +67,8 @@ def statistics_json(folder: Path, resize: int | None, found: Statistics) -> dict
         "mean": found.mean,
         "std": found.std,
         "std_of_images": found.std_of_images,
-        "mean_255": [value * LARGEST for value in found.mean],
-        "std_255": [value * LARGEST for value in found.std],
+        "mean_255": [value * WHITE for value in found.mean],
+        "std_255": [value * WHITE for value in found.std],
         "width": found.width,
         "height": found.height,
         "folders": found.folders,

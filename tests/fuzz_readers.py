@@ -66,8 +66,7 @@ from msmigrate.parity.verdict import Verdict
 from msmigrate.printable import json_line
 from msmigrate.reports import mapping_table, parity_terminal, script_analysis
 from msmigrate.reports.html.parity_page import page
-from msmigrate.reports.parity_junit import junit
-from msmigrate.reports.parity_markdown import markdown
+from msmigrate.reports.parity_ci import junit, markdown
 from msmigrate.reports.terminal import Console
 from msmigrate.training import checkpoints
 from msmigrate.training.data import image_folder, sources

@@ -16,8 +16,7 @@ from ..reports.image_folders import (
 )
 from ..reports.progress import counted
 from ..training.data import image_folder
-from ..training.data.image_folder import Way
-from ..training.data.image_statistics import corrupt_images, measure
+from ..training.data.image_folder import Way, corrupt_images, measure
 from .results import only_json
 
 

@@ -27,9 +27,8 @@ from ..parity.run import parity_step as compare_steps
 from ..printable import echo, json_line
 from ..reports.html import parity_page
 from ..reports.html.parity_page import write_html
+from ..reports.parity_ci import markdown, write_junit
 from ..reports.parity_json import write_json
-from ..reports.parity_junit import write_junit
-from ..reports.parity_markdown import markdown
 from ..reports.parity_terminal import show
 from ..reports.progress import doing, progressing
 from ..reports.terminal import Console

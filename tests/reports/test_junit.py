@@ -12,7 +12,7 @@ import pytest
 from msmigrate.errors import BadDestination
 from msmigrate.parity.result import Report
 from msmigrate.parity.verdict import Verdict
-from msmigrate.reports.parity_junit import junit, write_junit
+from msmigrate.reports.parity_ci import junit, write_junit
 
 # What windyroad's JUnit.xsd (Apache Ant) and xunit-plugin's junit-10.xsd (Jenkins) both allow: attributes that have to
 # be there, others that may, and the children, in their order.

@@ -12,7 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 from msmigrate.parity.result import Cause, Finding, Report
 from msmigrate.parity.verdict import Verdict
-from msmigrate.reports.parity_markdown import LONGEST, markdown
+from msmigrate.reports.parity_ci import LONGEST, markdown
 
 KNOWN_TAGS = {
     *("h2", "h3", "p", "code", "pre", "strong", "sub", "ul", "li", "table", "thead", "tbody", "tr", "th", "td"),

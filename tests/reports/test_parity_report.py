@@ -16,8 +16,8 @@ from msmigrate.parity.options import STAGES, Narrowing
 from msmigrate.parity.result import Cause, CellChange, Finding, Report
 from msmigrate.parity.verdict import Unjudged, Verdict
 from msmigrate.reports.html.parity_page import page
+from msmigrate.reports.parity_ci import markdown
 from msmigrate.reports.parity_json import write_json
-from msmigrate.reports.parity_markdown import markdown
 from msmigrate.reports.parity_terminal import show
 from rich.console import Console
 

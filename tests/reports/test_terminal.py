@@ -14,8 +14,7 @@ import pytest
 from msmigrate.printable import echo, json_line, printable, printable_lines
 from msmigrate.reports import parity_terminal
 from msmigrate.reports.html.parity_page import page
-from msmigrate.reports.parity_junit import junit
-from msmigrate.reports.parity_markdown import markdown
+from msmigrate.reports.parity_ci import junit, markdown
 from msmigrate.reports.terminal import Console, TextColumn
 from rich.padding import Padding
 from rich.progress import Progress

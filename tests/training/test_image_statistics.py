@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msmigrate.errors import BadInput
-from msmigrate.training.data import image_statistics
-from msmigrate.training.data.image_statistics import corrupt_images, measure
+from msmigrate.training.data import image_folder
+from msmigrate.training.data.image_folder import corrupt_images, measure
 from PIL import Image
 
 
@@ -73,7 +73,7 @@ def test_moments_agree_with_fractions(counted):
     number = sum(counts)
     mean = Fraction(sum(value * count for value, count in counted), number)
     variance = sum(count * (value - mean) ** 2 for value, count in counted) / number
-    found = image_statistics._moments(counts)
+    found = image_folder._moments(counts)
     assert found[0] == float(mean / 255)
     assert found[1] == pytest.approx(math.sqrt(variance) / 255, rel=1e-14, abs=1e-300)
 
@@ -91,7 +91,7 @@ def test_images_are_converted_as_training_does(tmp_path):
 
 
 def test_every_image_is_counted_where_it_lies(tmp_path, monkeypatch):
-    monkeypatch.setattr(image_statistics, "AT_ONCE", 3)  # more than one round
+    monkeypatch.setattr(image_folder, "AT_ONCE", 3)  # more than one round
     (tmp_path / "empty").mkdir()
     names = ["loose.png", "a/1.png", "a/2.png", "a/deep/3.png", *(f"b/{i}.png" for i in range(5))]
     write(tmp_path, {name: noise(place, width=3 + place) for place, name in enumerate(names)})

@@ -38,8 +38,8 @@ from .options import NetOptions
 from .recipe import check, schema
 from .recipe import reader as recipes
 from .recipe import stored as stored_recipe
+from .recipe.parts import is_random
 from .recipe.schema import ARRAY_SUFFIXES, ARRAYS, FOLDER, PLACES, Data, Model, Optimizer, Part, Recipe, Strict
-from .recipe.transforms import is_random
 
 
 class ImageFiles:

@@ -21,8 +21,8 @@ import yaml
 from msmigrate.errors import BadRecipe, Unsupported
 from msmigrate.mappings import table
 from msmigrate.mappings.rows import Argument
-from msmigrate.training.recipe import transforms
 from msmigrate.training.recipe.check import HANDED_OVER, LOSSES, OUTSIDE
+from msmigrate.training.recipe.parts import AFTER_TO_TENSOR, DRAWABLE
 from msmigrate.training.recipe.reader import load
 from msmigrate.training.recipe.schema import Recipe
 from msmigrate.training.run import plan
@@ -84,8 +84,8 @@ def parts() -> Iterator[dict[str, Any]]:
             part = {"name": row.short, "args": args}
             if kind != "transform":
                 yield {**SMALL, kind: part}
-            elif row.short in (*PLAIN, *transforms.DRAWABLE):
-                before = [{"name": "ToTensor"}] if row.short in transforms.AFTER_TO_TENSOR else []
+            elif row.short in (*PLAIN, *DRAWABLE):
+                before = [{"name": "ToTensor"}] if row.short in AFTER_TO_TENSOR else []
                 yield {**SMALL, "data": {"transforms": [*before, part]}}
 
 

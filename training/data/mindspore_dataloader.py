@@ -21,8 +21,8 @@ from mindspore import Tensor, dataset
 from PIL import Image
 
 from ...errors import BadInput, BadRecipe, MsmigrateError, Unsupported, WorkerFailed
+from ..recipe.parts import as_parts, refuse_random
 from ..recipe.schema import Recipe
-from ..recipe.transforms import parts, refuse_random
 from . import dataset_cache
 from .mindspore_pipeline import FastPrepare, Prepare
 from .preprocessing import PreparedImages, reason
@@ -168,7 +168,7 @@ class Loader:
         self._refuse(mine, rest)
         self.steps_per_epoch = whole if self._drop or not rest else whole + 1
         self.images_per_epoch = whole * self.batch if self._drop else mine
-        transforms = parts(data.transforms if training or data.eval_transforms is None else data.eval_transforms)
+        transforms = as_parts(data.transforms if training or data.eval_transforms is None else data.eval_transforms)
         if not training:
             refuse_random(transforms)
         self._cached: CachedImages | None = None

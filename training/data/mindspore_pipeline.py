@@ -20,9 +20,8 @@ from mindspore.dataset import vision
 from PIL import Image
 
 from ...errors import BadRecipe, Unsupported
-from ..recipe import transforms as transforms_module
+from ..recipe.parts import arguments, as_parts, is_random, short
 from ..recipe.schema import Part, construct
-from ..recipe.transforms import arguments, parts, short
 from . import pil_transforms, random_draws
 from .preprocessing import reason
 from .random_draws import Drawn, Key, apply_random, pair, refuse_undrawn
@@ -35,7 +34,7 @@ def operations(transforms: Sequence[Part | dict[str, Any]], mode: str = "RGB") -
     Images are decoded to PIL: MindSpore's own resize, on arrays, does not antialias (up to 118 of 255 off torchvision).
     Raises UnknownRow, BadInput or Unsupported for a transform that has no translation.
     """
-    return decoding(mode) + [construct(part) for part in parts(transforms)]
+    return decoding(mode) + [construct(part) for part in as_parts(transforms)]
 
 
 def decoding(mode: str) -> list[Callable[[Any], Any]]:
@@ -55,7 +54,7 @@ class Prepare:
     """
 
     def __init__(self, transforms: Sequence[Part | dict[str, Any]], mode: str = "RGB") -> None:
-        self.transforms, self.mode = parts(transforms), mode
+        self.transforms, self.mode = as_parts(transforms), mode
         refuse_undrawn(self.transforms, keys=[])
         self._decoding, self._steps = decoding(self.mode), self._made()
 
@@ -102,7 +101,7 @@ class Prepare:
 
     def _step(self, part: Part) -> Part | Callable[[Any], Any]:
         """One transform: the part itself if it draws."""
-        return part if transforms_module.is_random(part) else construct(part)
+        return part if is_random(part) else construct(part)
 
     def _apply(self, part: Part, drawn: Drawn, image: Any) -> Any:
         return pil_transforms.apply(part, drawn, image)
@@ -160,7 +159,7 @@ def batch(
     Raises BadInput naming a sample that cannot be decoded, Unsupported for a random transform that cannot be drawn,
     and BadRecipe where the transforms do not end in arrays of one size.
     """
-    refuse_undrawn(parts(transforms), keys)
+    refuse_undrawn(as_parts(transforms), keys)
     known = [(0, 0, 0)] * len(samples) if keys is None else keys
     try:
         batches = pipeline(samples, transforms, len(samples), known, kind)

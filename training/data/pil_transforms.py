@@ -17,9 +17,8 @@ import numpy as np
 from PIL import Image, ImageEnhance, ImageOps
 
 from ...errors import BadRecipe
-from ..recipe import arguments as argument_checks
+from ..recipe.parts import arguments, check, short
 from ..recipe.schema import Part
-from ..recipe.transforms import arguments, short
 from .random_draws import Drawn, apply_random, pair
 
 RESAMPLING = {
@@ -304,7 +303,7 @@ class _Random:
 
     def __init__(self, **args: Any) -> None:
         self.part = Part(name=type(self).__name__, args={name: _listed(value) for name, value in args.items()})
-        argument_checks.check(self.part)
+        check(self.part)
 
     def __call__(self, image: Any) -> Any:
         generator = np.random.Generator(np.random.Philox(random.getrandbits(128)))

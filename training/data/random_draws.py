@@ -21,18 +21,18 @@ import numpy as np
 from PIL import Image
 
 from ...errors import BadRecipe, Unsupported
-from ..recipe.arguments import jitter_range
-from ..recipe.schema import Mixup, Part
-from ..recipe.transforms import (
+from ..recipe.parts import (
     AFTER_TO_TENSOR,
     DRAWABLE,
     arguments,
     can_draw,
     is_random,
+    jitter_range,
     refuse_random,
     short,
     wrong_side,
 )
+from ..recipe.schema import Mixup, Part
 
 Key = tuple[int, int, int]  # seed, epoch, index of the image in its source
 Size = tuple[int, int]  # width, height

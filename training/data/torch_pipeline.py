@@ -12,9 +12,8 @@ from torchvision.transforms import InterpolationMode, autoaugment
 from torchvision.transforms import functional as vision
 
 from ...errors import BadRecipe
-from ..recipe import transforms as transforms_module
+from ..recipe.parts import arguments, as_parts, is_random, short
 from ..recipe.schema import Part
-from ..recipe.transforms import arguments, parts, short
 from . import random_draws
 from .pil_transforms import patch_value
 from .random_draws import Drawn, Key, Mix, apply_random, pair, refuse_undrawn
@@ -89,8 +88,8 @@ def pipeline(transforms: Sequence[Part | dict[str, Any]]) -> list[Part | Callabl
     An interpolation may be given by its name, such as 'bilinear'. Raises BadRecipe for a transform that torchvision
     does not have, or whose arguments it refuses.
     """
-    made = [(part, _transform(part)) for part in parts(transforms)]  # torchvision also checks the random ones
-    return [part if transforms_module.is_random(part) else transform for part, transform in made]
+    made = [(part, _transform(part)) for part in as_parts(transforms)]  # torchvision also checks the random ones
+    return [part if is_random(part) else transform for part, transform in made]
 
 
 def batch(
@@ -104,7 +103,7 @@ def batch(
     Raises BadInput naming a sample that cannot be decoded, Unsupported for a random transform that cannot be drawn,
     and BadRecipe where the transforms do not end in arrays of one size.
     """
-    refuse_undrawn(parts(transforms), keys)
+    refuse_undrawn(as_parts(transforms), keys)
     known = [(0, 0, 0)] * len(samples) if keys is None else keys
     steps = pipeline(transforms)
     arrays = [_array(sample, steps, key) for sample, key in zip(samples, known, strict=True)]

@@ -15,8 +15,7 @@ from ...mappings import table
 from ...mappings.rows import Argument, Row
 from ..models import model_names
 from ..step.parameter_groups import BACK
-from . import arguments
-from . import transforms as random_parts
+from . import parts
 from .schema import (
     ARRAY_SUFFIXES,
     ARRAYS,
@@ -216,15 +215,15 @@ def _transforms(data: Data) -> Iterator[Problem]:
     for key, transforms in (("transforms", data.transforms), ("eval_transforms", data.eval_transforms or [])):
         for index, transform in enumerate(transforms):
             yield from _part("transform", transform, ("data", key, index))
-            if random_parts.is_random(transform) and not random_parts.can_draw(transform):
+            if parts.is_random(transform) and not parts.can_draw(transform):
                 message = (
                     f"data.{key}.{index}: {transform.name} draws, and both frameworks cannot be given the same draws"
                 )
-                yield Problem(("data", key, index), BadRecipe(f"{message}: use {', '.join(random_parts.DRAWABLE)}"))
-            if key == "eval_transforms" and random_parts.is_random(transform):
+                yield Problem(("data", key, index), BadRecipe(f"{message}: use {', '.join(parts.DRAWABLE)}"))
+            if key == "eval_transforms" and parts.is_random(transform):
                 message = f"data.{key}.{index}: {transform.name} is random, and an evaluation is to be repeatable"
                 yield Problem(("data", key, index), BadRecipe(f"{message}: leave it out"))
-        found = random_parts.misplaced(transforms)
+        found = parts.misplaced(transforms)
         if found:
             index, error = found
             yield Problem(("data", key, index), BadRecipe(f"data.{key}.{index}: {error}"))
@@ -317,8 +316,8 @@ def _part(kind: str, part: Part, loc: Loc, partial: bool = False) -> Iterator[Pr
             return
     try:
         table.translate(part.name, table_args(part), partial=partial)
-        if random_parts.can_draw(part):
-            arguments.check(part)
+        if parts.can_draw(part):
+            parts.check(part)
     except BadInput as error:
         yield Problem(loc, BadRecipe(f"{where}: {error}"))
     except MsmigrateError as error:
@@ -331,7 +330,7 @@ def _wanted(row: Row, argument: Argument, value: Any) -> str | None:
     if argument.values:
         return None
     default = None if argument.required else argument.default
-    return arguments.wanted(row.short, argument.torch, value, default)
+    return parts.wanted(row.short, argument.torch, value, default)
 
 
 def _closest(kind: str, part: Part) -> str:

@@ -17,8 +17,8 @@ from ....mappings import table
 from ....training.data import random_draws
 from ....training.data.random_draws import Key, apply_random
 from ....training.data.sample import Sample, decode
+from ....training.recipe.parts import is_random, short
 from ....training.recipe.schema import Part
-from ....training.recipe.transforms import is_random, short
 from ...record.batches import step_keys, step_samples
 from ...record.torch_worker import exact_transforms
 from ...result import Cause, Finding

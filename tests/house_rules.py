@@ -65,6 +65,7 @@ def module_name(file: Path, checkout: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
 def modules(checkout: Path) -> dict[str, Path]:
     """Module name -> file, for all of the package."""
     return {module_name(file, checkout): file for file in package_files(checkout)}
@@ -84,21 +85,29 @@ def imports(
     Imports inside functions count, unless at_start: then only what is imported when the file is. So do modules that
     are named in a string (`python -m msmigrate.…` starts one), unless not in_strings.
     """
+    return iter(_imports(file, checkout, at_start, in_strings))
+
+
+@cache
+def _imports(file: Path, checkout: Path, at_start: bool, in_strings: bool) -> tuple[tuple[int, str], ...]:
+    """What imports() gives; every rule asks for it, and many for all that is reached from a file."""
+    found: list[tuple[int, str]] = []
     tree = parse(file)
     package = module_name(file, checkout).split(".")
     if file.name != "__init__.py":
         package = package[:-1]
     for node in _at_start(tree) if at_start else ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
+            found.extend((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
             base = ".".join(part for part in (base, node.module) if part)
-            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+            found.extend((node.lineno, f"{base}.{alias.name}") for alias in node.names)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and in_strings and not at_start:
             named = re.match(r"msmigrate(\.\w+){2,}(?=:|\.?$)", node.value)
             if named:
-                yield node.lineno, named[0]
+                found.append((node.lineno, named[0]))
+    return tuple(found)
 
 
 def _at_start(node: ast.AST) -> Iterator[ast.AST]:

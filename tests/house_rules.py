@@ -299,8 +299,8 @@ def what_has_to_be_ended_begins_in_one_place(checkout: Path) -> list[str]:
     complaints = []
     for file in package_files(checkout):
         here = file.relative_to(checkout).as_posix()
-        for node in ast.walk(parse(file)):
-            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+        for node in (node for node in ast.walk(parse(file)) if isinstance(node, ast.Call)):
+            called = ast.unparse(node.func)
             for module, names in BEGUN.items():
                 there = called in names or any(called.endswith(f".{name}") for name in names)
                 if there and here not in (module, *BEGINS):

@@ -154,7 +154,7 @@ def test_a_host_ends_as_its_job_does(way: str) -> None:
 def test_a_host_and_its_job_end_with_their_parent(tmp_path: Path) -> None:
     code = f"""if True:
         from msmigrate.workers.parent import Host
-        Host({fake("does_each", str(tmp_path))}).call("the torch process", ["has_children"])
+        Host({fake("does_each", str(tmp_path))}).call("the torch process", ["has_children", {str(tmp_path)!r}])
     """
     parent = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 30

@@ -47,7 +47,7 @@ def wrong(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     [
         ("torch.nn.LeakyReLU", "'negative_slope': 0.1}"),  # the smallest in which it is seen
         ("torch.nn.Softmax", "'dim': 2}, inputs=([1, 1, 2],)"),
-        ("torch.transpose", "Case("),
+        pytest.param("torch.transpose", "Case(", marks=pytest.mark.full),
     ],
 )
 def test_a_wrong_row_is_seen(wrong: Engine, name: str, smallest: str) -> None:

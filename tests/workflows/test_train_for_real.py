@@ -61,6 +61,7 @@ def test_a_run_is_cut_short_and_goes_on(folder: Path) -> None:
     assert "holds a run" in train(folder, "r.yaml", "--skip-parity").stderr
 
 
+@pytest.mark.full
 def test_a_run_goes_to_torch_and_comes_back(folder: Path) -> None:
     done = train(folder, "r.yaml", "--skip-parity", "--mode", "pynative", "--max-steps", "2")
     assert done.returncode == 0, done

@@ -65,8 +65,8 @@ def report(folder: Path, torch: str, mindspore: str, steps: int, more: dict, mod
 
 def marked(cases: list[tuple]) -> list:
     """The cases, the slower ones in the slow suite."""
-    chosen = ("with_cell", "wrapper(calls=2, clip=0.05, sens=64.0)", *QUICK)
-    quick = [case[1] in chosen or (case[0] == "model" and case[3:] == (CLIPPED,)) for case in cases]
+    chosen = (("trainer", "with_cell"), *((case[0], case[1]) for case in NAMED if case[1] in QUICK))
+    quick = [case[:2] in chosen or (case[0] == "model" and case[3:] == (CLIPPED,)) for case in cases]
     return [
         pytest.param(*case, marks=() if is_quick else pytest.mark.full)
         for case, is_quick in zip(cases, quick, strict=True)

@@ -110,7 +110,7 @@ def _batch(word: str) -> None:
 
 
 def _map(word: str) -> None:
-    from ..migrate.checkpoint.name_map import read_rules
+    from ..migrate.checkpoint.user_map import read_rules
 
     read_rules(Path(word))
 

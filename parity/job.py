@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from ..errors import BadInput
 from ..migrate import model_spec
 from ..migrate.checkpoint.formats.registry import check_checkpoint
-from ..migrate.checkpoint.name_map import read_rules
+from ..migrate.checkpoint.user_map import read_rules
 from ..migrate.model_spec import parse as parse_spec
 from ..training.data.array_files import check_batches
 from ..training.data.sources import check_place

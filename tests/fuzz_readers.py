@@ -51,7 +51,7 @@ from msmigrate.mappings import user_rows
 from msmigrate.migrate.analyze import onnx_worker
 from msmigrate.migrate.analyze.script_analysis import analyze_script
 from msmigrate.migrate.checkpoint.formats.ckpt import field_of
-from msmigrate.migrate.checkpoint.name_map import apply, read_rules
+from msmigrate.migrate.checkpoint.user_map import apply, read_rules
 from msmigrate.migrate.model_spec import check as check_spec
 from msmigrate.migrate.recipe_draft.draft import draft_recipe
 from msmigrate.parity import run_folder

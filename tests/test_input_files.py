@@ -24,7 +24,7 @@ from msmigrate.mappings import user_rows
 from msmigrate.migrate.analyze.model_analysis import analyze
 from msmigrate.migrate.analyze.onnx_worker import read as read_onnx
 from msmigrate.migrate.checkpoint.formats.registry import open_source
-from msmigrate.migrate.checkpoint.name_map import read_rules
+from msmigrate.migrate.checkpoint.user_map import read_rules
 from msmigrate.migrate.source.infer.script_file import read_script_file
 from msmigrate.parity import run_folder
 from msmigrate.parity.align import model_structure

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import BadInput, MsmigrateError
 from ..migrate.checkpoint import convert as converting
 from ..migrate.checkpoint.formats.byte_copy import Progress
-from ..migrate.checkpoint.name_map import write_rules
 from ..migrate.checkpoint.plan import Plan
+from ..migrate.checkpoint.user_map import write_rules
 from ..option_fields import as_path, check_type, model_name
 from ..printable import echo
 from ..reports.checkpoint import (

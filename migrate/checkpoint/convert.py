@@ -23,12 +23,12 @@ from .formats.checksums import compared
 from .formats.reader import MAX_NAME, Checkpoint, Source, Tensor, check_name
 from .formats.registry import Form, Holder, form, open_source
 from .model_checks import against, under_own_names
-from .name_map import Names, read_rules
 from .plan import DROP, REFUSE, RESTORE, Entry, Model, Net, Plan, crossed, refuse, refuse_twins
 from .tensor_names import Way, Ways
+from .user_map import Names, read_rules
 
 if TYPE_CHECKING:
-    from .name_map import Inferred
+    from .user_map import Inferred
 
 
 MOST_TIMES = 16  # as many bytes may be written as are read: a wider dtype takes eight, and what is tied stands once
@@ -46,7 +46,7 @@ class Options(NamedTuple):
     optimizer, schedule, loss scale and moving average goes along. optimizer: names torch's class, where the file
     does not tell it, or a function that returns (model, optimizer), where the order of parameters is not clear.
     max_shard_size: the most bytes of tensors in one file of a folder. name_map: a file that says how torch's
-    modules are called in MindSpore (see name_map.py).
+    modules are called in MindSpore (see user_map.py).
     """
 
     key: str | None = None
@@ -157,7 +157,7 @@ def inferred_map(source: str | Path, into: str, *, key: str | None = None, model
 
     Raises BadCheckpoint, Ambiguous, BadInput, WorkerFailed.
     """
-    from .name_map import infer
+    from .user_map import infer
 
     with open_source(str(source)) as opened:
         checkpoint = opened.checkpoint(key)

@@ -18,7 +18,6 @@ from .. import model_spec
 from .formats.byte_copy import STRETCH, castable, read_range
 from .formats.reader import Checkpoint, Shape
 from .formats.registry import open_source
-from .name_map import near
 from .plan import (
     KEEP,
     RENAME,
@@ -33,6 +32,7 @@ from .plan import (
     refuse_twins,
     size,
 )
+from .user_map import near
 
 REMEDY = "; --dtype casts"
 HINTS = 5  # names for which the nearest are looked up, since each is held against all

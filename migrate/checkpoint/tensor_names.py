@@ -26,8 +26,8 @@ from .infer_layers import (
     families,
     split,
 )
-from .name_map import Names
 from .plan import DROP, OWN, REFUSE, Entry, Net, Owners, crossed, drop_tied, size
+from .user_map import Names
 
 # Bases that have no tensors of their own: what stands in a subclass is the subclass's.
 CONTAINERS = {f"torch.nn.{n}" for n in ("Module", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")}

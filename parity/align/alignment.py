@@ -17,7 +17,7 @@ from pydantic import NonNegativeInt, PositiveInt
 
 from ...errors import BadInput, BadRecipe
 from ...input_files import read_json, typed
-from ...migrate.checkpoint.name_map import line, write_rules
+from ...migrate.checkpoint.user_map import line, write_rules
 from ...training.models.model_names import is_file
 from ...training.recipe.schema import FINE_TUNING, Recipe
 from ...workers.worker import wait_for

@@ -14,8 +14,8 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from ...errors import Ambiguous, BadInput
-from ...migrate.checkpoint import name_map
-from ...migrate.checkpoint.name_map import Rule, read_rules
+from ...migrate.checkpoint import user_map
+from ...migrate.checkpoint.user_map import Rule, read_rules
 from ..job import ParityJob
 from .alignment import (
     ALIGNMENT,
@@ -70,7 +70,7 @@ class _Aligner:
         if one or any(both):
             self.ours, self.theirs = Layers(torch, one, both[0]), Layers(mindspore, one, both[1])
         names = {m.path: True for m in torch.modules if m.path} | dict.fromkeys(torch.tensors(), False)
-        self.mapped = name_map.apply(rules, names, {m.path for m in mindspore.modules} | set(mindspore.tensors()))
+        self.mapped = user_map.apply(rules, names, {m.path for m in mindspore.modules} | set(mindspore.tensors()))
         self.pairs: dict[str, tuple[str, str, str]] = {}  # torch path -> MindSpore path, how, how sure
         self.taken: set[str] = set()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msmigrate.migrate.checkpoint.name_map import infer
+from msmigrate.migrate.checkpoint.user_map import infer
 
 BATCH_NORM = {
     "bn.weight": (8,),

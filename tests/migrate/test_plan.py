@@ -10,8 +10,8 @@ from msmigrate.migrate.checkpoint import tensor_names
 from msmigrate.migrate.checkpoint.convert import settle
 from msmigrate.migrate.checkpoint.formats.reader import ByteRange, Checkpoint, Tensor
 from msmigrate.migrate.checkpoint.formats.registry import form
-from msmigrate.migrate.checkpoint.name_map import Names, Rule
 from msmigrate.migrate.checkpoint.plan import Entry, Model, Net, Owners, Plan
+from msmigrate.migrate.checkpoint.user_map import Names, Rule
 
 
 def tensor(*shape: int, dtype: str = "float32", at: int = 0) -> Tensor:

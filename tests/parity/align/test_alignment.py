@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import Ambiguous, BadInput
-from msmigrate.migrate.checkpoint.name_map import read_rules, write_rules
+from msmigrate.migrate.checkpoint.user_map import read_rules, write_rules
 from msmigrate.parity.align.alignment import CERTAIN, LIKELY, MAP, NAME, ORDER, Alignment
 from msmigrate.parity.align.match_layers import align, check
 from msmigrate.parity.align.model_structure import Held, Module, Structure

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import BadInput
-from msmigrate.migrate.checkpoint import name_map
-from msmigrate.migrate.checkpoint.name_map import Names, Rule, apply, read_rules, targets, write_rules
+from msmigrate.migrate.checkpoint import user_map
+from msmigrate.migrate.checkpoint.user_map import Names, Rule, apply, read_rules, targets, write_rules
 
 OURS = {"layer1": True, "layer1.0": True, "layer1.0.conv": True, "layer1.0.conv.weight": False, "fc": True}
 THEIRS = {"stage1", "stage1.0", "stage1.0.conv", "stage1.0.conv.weight", "end_point", "end_point.weight"}
@@ -76,7 +76,7 @@ ENDLESS = {  # patterns, and why they are refused
 def test_a_pattern_without_end_is_named_and_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
 ) -> None:
-    monkeypatch.setattr(name_map, "SECONDS", 1.0)
+    monkeypatch.setattr(user_map, "SECONDS", 1.0)
     (tmp_path / "map.yaml").write_text(f"- {{torch: fc, mindspore: a}}\n- {{torch: '{pattern}b', mindspore: b}}\n")
     rules = read_rules(tmp_path / "map.yaml")
     long = "a" * 60 + "!"
@@ -108,7 +108,7 @@ def test_patterns_with_groups_may_lead_to_one_name_each(tmp_path: Path) -> None:
 
 
 def test_patterns_that_take_long_to_read_are_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(name_map, "SECONDS", 0.5)
+    monkeypatch.setattr(user_map, "SECONDS", 0.5)
     pattern = "(?i)" + r"[\x00-\U0010ffff]" * 50
     lines = [f"- {{torch: '{pattern}{i}', mindspore: a}}\n" for i in range(1000)]  # each another one: re keeps them
     (tmp_path / "map.yaml").write_text("".join(lines))

@@ -15,8 +15,7 @@ from ...result import Cause
 from ...trace import Key
 from ...verdict import EPS32, Measure
 from ..context import Context, recorded
-from ..hypotheses import FLOOR, Hypothesis, Outcome, Prediction, cause, caused, judge_prediction
-from ..search import first, golden_section
+from ..hypotheses import FLOOR, Hypothesis, Outcome, Prediction, cause, caused, first, golden_section, judge_prediction
 from .gradient_scaling import first_step
 
 GIVEN = "given weights ema"

@@ -20,9 +20,8 @@ from ...trace import REDUCED_GRADIENTS, Key, Part, Trace
 from ...verdict import EPS32
 from ..context import Context, key_of
 from ..differences import pattern
-from ..hypotheses import Hypothesis, Outcome, Prediction, cause, caused, judge_prediction
-from ..mutations.optimizer_formulas import CLIP_EPS, Rates, predictions
-from ..search import first
+from ..hypotheses import Hypothesis, Outcome, Prediction, cause, caused, first, judge_prediction
+from ..mutations.optimizers import CLIP_EPS, Rates, predictions
 
 Arrays = Mapping[Key, np.ndarray]
 PART = "given norms"

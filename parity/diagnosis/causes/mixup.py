@@ -14,8 +14,7 @@ from ...result import Cause
 from ...trace import Entry
 from ..context import Context, key_of
 from ..differences import pattern
-from ..hypotheses import Hypothesis, Outcome, Prediction, cause, caused, judge_prediction
-from ..search import first
+from ..hypotheses import Hypothesis, Outcome, Prediction, cause, caused, first, judge_prediction
 
 Partner = Callable[[np.ndarray], np.ndarray]
 PARTNERS: dict[str, Partner] = {

@@ -22,8 +22,7 @@ from ...record.randomness import given_logits
 from ...result import Cause
 from ..context import Context
 from ..differences import pattern
-from ..hypotheses import Hypothesis, Outcome, Prediction, cause, caused, judge_prediction, or_none
-from ..search import first
+from ..hypotheses import Hypothesis, Outcome, Prediction, cause, caused, first, judge_prediction, or_none
 
 PART = "given logits"
 OWN = "your own loss"

@@ -27,7 +27,18 @@ from ...trace import Key, sample_positions
 from ...verdict import RATIO, Verdict, judge
 from .. import differences
 from ..context import Context, cell_of, counterpart, in_code, own_line, written
-from ..hypotheses import Outcome, Trial, module_hypotheses
+from ..hypotheses import (
+    CHECKED,
+    LONGEST,
+    Outcome,
+    Trial,
+    best_of,
+    clearly_nearer,
+    fit,
+    module_hypotheses,
+    search,
+    slightly_nearer,
+)
 from ..mutations.torch_formulas import MUTATIONS as FORMULA_MUTATIONS
 from ..mutations.torch_layers import MUTATIONS as LAYER_MUTATIONS
 from ..mutations.torch_layers import (
@@ -41,7 +52,6 @@ from ..mutations.torch_layers import (
     with_value,
 )
 from ..mutations.torch_operations import Operation, operation_mutations, watched
-from ..search import CHECKED, LONGEST, best_of, clearly_nearer, fit, search, slightly_nearer
 from ..torch_subjects import (
     MODES,
     CannotRun,

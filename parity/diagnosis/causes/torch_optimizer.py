@@ -25,10 +25,31 @@ from ...result import Cause
 from ...verdict import RATIO, Measure
 from ..context import Context, recorded
 from ..differences import pattern
-from ..hypotheses import FLOOR, Hypothesis, Outcome, Prediction, Trial, cause, caused, judge_prediction, or_none
-from ..mutations.optimizer_formulas import CLIP_EPS, Rates, predictions
-from ..mutations.update_rules import EPOCHS, UpdateHypothesis, UpdateRule, free_numbers, of_fault_tables, single_changes
-from ..search import fit, search, slightly_nearer
+from ..hypotheses import (
+    FLOOR,
+    Hypothesis,
+    Outcome,
+    Prediction,
+    Trial,
+    cause,
+    caused,
+    fit,
+    judge_prediction,
+    or_none,
+    search,
+    slightly_nearer,
+)
+from ..mutations.optimizers import (
+    CLIP_EPS,
+    EPOCHS,
+    Rates,
+    UpdateHypothesis,
+    UpdateRule,
+    free_numbers,
+    of_fault_tables,
+    predictions,
+    single_changes,
+)
 from . import ema, gradient_scaling
 
 FAINT = 0.3  # decimal orders of magnitude a parameter that a fault at the edge of noise has to bring torch nearer

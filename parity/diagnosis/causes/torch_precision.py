@@ -19,8 +19,7 @@ from ...result import Cause, Finding, ModuleVerdict
 from ...trace import Key, Trace
 from ...verdict import RATIO, Verdict
 from ..context import Context, cell_of, in_code, recorded
-from ..hypotheses import Hypothesis, Outcome, Prediction, cause, judge_prediction, or_none
-from ..search import first
+from ..hypotheses import Hypothesis, Outcome, Prediction, cause, first, judge_prediction, or_none
 from ..torch_subjects import CannotRun, ModuleSubject, Tensors
 
 PART = "train"

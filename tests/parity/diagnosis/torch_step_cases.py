@@ -30,7 +30,7 @@ from msmigrate.parity.compare import Traces, compare
 from msmigrate.parity.diagnosis import torch_diagnosis_worker
 from msmigrate.parity.diagnosis.causes import torch_loss, torch_modules
 from msmigrate.parity.diagnosis.context import Context
-from msmigrate.parity.diagnosis.mutations.optimizer_formulas import run
+from msmigrate.parity.diagnosis.mutations.optimizers import run
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.record import recorder, torch_worker
 from msmigrate.parity.record.recorder import add_initial_values

@@ -25,7 +25,7 @@ from msmigrate.migrate.analyze.model_analysis import analyze
 from msmigrate.migrate.analyze.onnx_worker import read as read_onnx
 from msmigrate.migrate.checkpoint.formats.registry import open_source
 from msmigrate.migrate.checkpoint.user_map import read_rules
-from msmigrate.migrate.source.infer.script_file import read_script_file
+from msmigrate.migrate.source.source_files import read_script_file
 from msmigrate.parity import run_folder
 from msmigrate.parity.align import model_structure
 from msmigrate.parity.replay.module_calls import Recording

@@ -28,8 +28,8 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.infer.script_file import LONGEST_TEXT
 from ..source.library_names import MODULE, SCHEDULE, family_of
+from ..source.source_files import LONGEST_TEXT
 
 MOVES = ("to", "cuda", "cpu", "float")  # methods that give the object that they are of
 SCHEDULES = "schedules"  # the verb of arguments that hold schedules

@@ -22,7 +22,7 @@ from ..source.infer.abstract_values import (
     Value,
 )
 from ..source.infer.interpreter import Interpreter
-from ..source.infer.script_file import ScriptFile
+from ..source.source_files import ScriptFile
 from . import silence
 
 IS, EACH, ADDS, GIVEN, NAMED = "is", "each", "adds", "given", "named"  # how a definition binds its value

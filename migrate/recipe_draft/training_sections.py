@@ -27,8 +27,8 @@ from ..source.infer.abstract_values import (
 )
 from ..source.infer.expressions import BATCHES, EPOCHS, truth
 from ..source.infer.interpreter import LONGEST, OPTION, UNCALLED, Interpreter
-from ..source.infer.script_file import ScriptFile
 from ..source.library_names import is_class
+from ..source.source_files import ScriptFile
 from .entries import (
     AMP,
     ASK,

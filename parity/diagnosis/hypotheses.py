@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from math import inf, log10
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -90,13 +89,13 @@ class Outcome:
     @property
     def middle(self) -> float:
         """Mean decimal logarithm of the ratios, each at least RATIO: how far off the subject is altogether."""
-        logs = [log10(min(max(ratio, RATIO), LARGEST)) for ratio in self.ratios.values()]
+        logs = [math.log10(min(max(ratio, RATIO), LARGEST)) for ratio in self.ratios.values()]
         return sum(logs) / len(logs) if logs else 0.0
 
     @property
     def distance(self) -> float:
         """Sum of the ratios' decimal logarithms, smooth down to the noise and below, so that a value can be fitted."""
-        return sum(log10(min(max(ratio, LEAST), LARGEST)) for ratio in self.ratios.values())
+        return sum(math.log10(min(max(ratio, LEAST), LARGEST)) for ratio in self.ratios.values())
 
     @property
     def key(self) -> tuple[int, float]:
@@ -133,7 +132,7 @@ def judge_prediction(
     What a hypothesis makes infinite or NaN, and MindSpore did not, it does not explain."""
     kept = finite_alike(prediction.exact, subject)
     if kept is None:
-        return Measure(Verdict.FAIL, inf, 0.0, absolute_floor, 0.0, 0.0, "not finite as MindSpore's is")
+        return Measure(Verdict.FAIL, math.inf, 0.0, absolute_floor, 0.0, 0.0, "not finite as MindSpore's is")
     if not kept.all():
         prediction, subject = Prediction(prediction.exact[kept], prediction.single[kept]), subject[kept]
     size = float(np.linalg.norm(prediction.exact.astype(np.float64)))

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from ..library_names import BASES, family_of
-from .script_file import ScriptFile
+from ..source_files import ScriptFile
 
 LARGEST = 10_000  # letters of a text, and values inside one another; what is larger is not followed
 MOST_BASES = 100  # of a class

@@ -6,6 +6,7 @@ import ast
 from typing import Any
 
 from .. import library_names as names
+from ..source_files import ScriptFile
 from .abstract_values import (
     LARGEST,
     ArgumentParser,
@@ -30,7 +31,6 @@ from .abstract_values import (
 )
 from .expressions import attribute, builtin, joined, of_math, of_text
 from .interpreter import OPTION, Interpreter, evaluates
-from .script_file import ScriptFile
 
 _SAME = ("copy.copy", "copy.deepcopy", "pathlib.Path", "os.path.expanduser")  # what they give is what they get
 _ITSELF = ("to", "cuda", "cpu", "train", "eval", "half", "float", "requires_grad_")  # methods that give their module

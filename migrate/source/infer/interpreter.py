@@ -17,6 +17,7 @@ from ....errors import BadInput
 from ....mappings.aliases import row_of
 from ....printable import shortened
 from .. import library_names as names
+from ..source_files import ScriptFile, read_script_file
 from .abstract_values import (
     CallArgument,
     Constant,
@@ -39,7 +40,6 @@ from .abstract_values import (
     with_other,
     wrapped,
 )
-from .script_file import ScriptFile, read_script_file
 
 # how surely a call runs
 DEFAULT = "default"  # with the arguments' defaults

@@ -9,8 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from ...printable import shortened
 from ..source import library_names as families
@@ -27,7 +26,7 @@ from ..source.infer.abstract_values import (
     ScriptObject,
     is_known,
 )
-from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS
+from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, UNCALLED
 from . import roles as role_names
 from . import silence
 from .flow import FUNCTIONS, GIVEN, LOOPS, Definition, Flow, Statement
@@ -53,13 +52,14 @@ class Line:
     kinds: Kinds
     verdict: str
     why: str
+    loop: str = ""  # around it, which says how often it runs
 
     @property
     def text(self) -> str:
-        """Its source, and why it is listed where that does not show."""
+        """Its source, why it is listed where that does not show, and the loop around it."""
         source = " ".join(self.statement.text.split())
         source = source if len(source) <= 160 else f"{source[:157]}..."
-        return source + (f" [{shortened(self.why, 100)}]" if self.why else "")
+        return source + "".join(f" [{shortened(one, 100)}]" for one in (self.why, self.loop) if one)
 
 
 class Account:
@@ -82,15 +82,11 @@ class Account:
         self.flow = flow
         self.roles = Roles(flow, roots, accumulate)
         self.roots, self.said, self.asked, self.conditions = roots, said, asked, conditions
-        self.named = {
-            part.attr if isinstance(part, ast.Attribute) else part.id
-            for statement in self.flow.statements
-            for expression in statement.expressions
-            for part in ast.walk(expression)
-            if isinstance(part, (ast.Name, ast.Attribute))
-        }
+        parts = [part for s in flow.statements for expression in s.expressions for part in ast.walk(expression)]
+        self.named = {part.id for part in parts if isinstance(part, ast.Name)}
+        self.named |= {part.attr for part in parts if isinstance(part, ast.Attribute)}
         for statement in self.flow.statements:  # what the draft speaks of counts as called
-            if isinstance(statement.function, FUNCTIONS) and self._place_in(statement, said | asked):
+            if isinstance(statement.function, FUNCTIONS) and statement.stands_at(said | asked):
                 self.named.add(statement.function.name)
                 self.named |= {statement.owner.name} if statement.owner is not None else set()
         self._of_class: dict[int, list[Statement]] = {}
@@ -102,17 +98,16 @@ class Account:
         self._steps: set[int] = set()  # the heads of loops and functions that hold a step
         self.trainers: set[int] = set()  # the classes that make an optimizer or step: a library calls their methods
         self.effects: set[int] = set()  # the functions that change something of training
+        self._files = silence.Files(flow, name_of)
+        self._data_files: dict[int, str] = {}  # the statements that write what data are read from -> words
         for _ in range(3):  # a call of one of them is an effect, too
             self.acting = {id(statement): statement for statement in self.flow.statements if self._acts(statement)}
             self.effects = {id(s.function) for s in self.acting.values() if s.function is not None}
             self.trainers = {id(s.owner) for s in self.acting.values() if s.owner is not None and self._trains(s)}
+            self._data_files = self._files.that_make_data(self._reach(self.acting.values()), self.kinds)
         self.open = {id(s.function) for s in self.acting.values() if s.function is not None and not self._within(s)}
         for statement in self.flow.statements:
-            if (
-                statement.function is not None
-                and self._place_in(statement, said | asked)
-                and not self._within(statement)
-            ):
+            if statement.function is not None and statement.stands_at(said | asked) and not self._within(statement):
                 self.open.add(id(statement.function))
         self._mark_steps()
         self.roles.open = self.open
@@ -121,6 +116,12 @@ class Account:
         self.misplaced = misplaced(flow, self.roles, self._runs, self._undecided)
         judged = (self._judged(statement) for statement in self.flow.statements)
         self.lines = [line for line in judged if line is not None]
+        ends = {id(line.statement): line for line in self._ends()}
+        listed = {id(line.statement) for line in self.lines if line.verdict == LISTED}
+        self.lines = [
+            replace(line, verdict=LISTED, why="") if self._overwrites(line, listed) else line for line in self.lines
+        ]
+        self.lines = [*(line for line in self.lines if id(line.statement) not in ends), *ends.values()]
         self.listed = [line for line in self.lines if line.verdict == LISTED]  # what the draft does not say
 
     # what a statement does
@@ -129,6 +130,8 @@ class Account:
         """Whether a statement changes something of training, and not only computes a value."""
         if not self._runs(statement):
             return False
+        if id(statement) in self._data_files:
+            return True
         if isinstance(statement.node, ast.Return) and statement.owner is not None and statement.node.value is not None:
             called = id(statement.function) in self.flow.calls
             if id(statement.owner) in self.trainers and not called and self.kinds(statement.node.value):
@@ -347,16 +350,27 @@ class Account:
         rank, _ = self.interpreter.reached.get(id(definition.statement.node), (0, ()))
         return CERTAINTIES[rank] != OPTION
 
-    def _undecided(self, statement: Statement) -> list[str]:
-        """The conditions that a statement surely depends on, and that the draft does not say."""
-        rank, conditions = self.interpreter.reached.get(id(statement.node), (0, ()))
+    def _undecided(self, statement: Statement, all_: bool = False) -> list[str]:
+        """The conditions that a statement surely depends on, and that the draft does not say; all_: and those around
+        what nothing that was read runs."""
+        rank, conditions = self.interpreter.reached.get(id(statement.node), (len(CERTAINTIES) - 2, ()))
         found = list(conditions) if CERTAINTIES[rank] == PERHAPS else []
         for head in statement.around:
-            if isinstance(head.node, ast.If) and self._varies(head):
+            if isinstance(head.node, ast.If) and ((all_ and CERTAINTIES[rank] == UNCALLED) or self._varies(head)):
                 text = shortened(head.source.text(head.node.test), LONGEST)
                 other = any(node is statement.node for part in head.node.orelse for node in ast.walk(part))
                 found += [] if text in found or f"not ({text})" in found else [f"not ({text})" if other else text]
         return [one for one in found if one not in self.conditions]
+
+    def _where(self, statement: Statement, all_: bool = False) -> str:
+        """The conditions of a statement in words, or ""."""
+        conditions = " and ".join(self._undecided(statement, all_))
+        return f"only where {conditions}" if conditions else ""
+
+    def _loop(self, statement: Statement) -> str:
+        """The loop around a statement that says how often it runs, where that is no loop of the training."""
+        loops = [head for head in statement.around if isinstance(head.node, LOOPS) and id(head) not in self._steps]
+        return " ".join(loops[-1].text.rstrip(":").split()) if loops else ""
 
     # judging
 
@@ -368,7 +382,25 @@ class Account:
         if not kinds and id(statement) not in self.live:
             return None
         verdict, why = self._verdict(statement, kinds)
-        return Line(statement, kinds, verdict, why)
+        why = self._where(statement, all_=True) if verdict == LISTED and not why else why
+        return Line(statement, kinds, verdict, why, self._loop(statement))
+
+    def _ends(self) -> Iterator[Line]:
+        """What leaves a loop, or a round of it, in which something is listed: it decides how much of that there is."""
+        filled = {id(head) for line in self.lines if line.verdict == LISTED for head in line.statement.around}
+        counted = {id(line.statement) for line in self.lines if line.verdict == LISTED}
+        for statement in self.flow.statements:
+            loops = [head for head in statement.around if isinstance(head.node, LOOPS) and id(head) not in self._steps]
+            leaves = isinstance(statement.node, (ast.Break, ast.Continue, ast.Return)) and id(statement) not in counted
+            if leaves and loops and id(loops[-1]) in filled and self._by_kind(statement) is None:
+                yield Line(statement, NONE, LISTED, self._where(statement), self._loop(statement))
+
+    def _overwrites(self, line: Line, listed: set[int]) -> bool:
+        """Whether a value that is passed over is put into a table that is listed."""
+        targets = [one for one in getattr(line.statement.node, "targets", []) if isinstance(one, ast.Subscript)]
+        judged = line.verdict == SILENT and id(line.statement) in self.live and self._by_kind(line.statement) is None
+        behind = (one for target in targets if judged for one in self.flow.behind(target.value))
+        return any(id(self.flow.of[id(one)]) in listed for one in behind if id(one) in self.flow.of)
 
     def _verdict(self, statement: Statement, kinds: Kinds) -> tuple[str, str]:
         silent = self._by_kind(statement)
@@ -376,9 +408,12 @@ class Account:
             return SILENT, silent
         if id(statement) in self.misplaced:
             return LISTED, self.misplaced[id(statement)]
-        said = self._place_in(statement, self.said)
+        where = self._where(statement)
+        if id(statement) in self._data_files:
+            return LISTED, ", ".join(filter(None, (self._data_files[id(statement)], where)))
+        said = statement.stands_at(self.said)
         further = sum(self._changes(call) for call in calls_of(statement)) > 1  # than what the draft speaks of
-        if self._place_in(statement, self.asked) and not further:
+        if statement.stands_at(self.asked) and not further:
             return ASKED, "the draft asks for it"
         acts, live = id(statement) in self.acting, id(statement) in self.live
         step = self._step(statement)
@@ -388,10 +423,7 @@ class Account:
         )
         said = said and not moves and not further  # which a recipe does in one way only
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
-            conditions = self._undecided(statement)
-            if conditions:
-                return LISTED, f"only where {' and '.join(conditions)}"
-            return DRAFTED, step or "a value of the draft comes from here"
+            return (LISTED, where) if where else (DRAFTED, step or "a value of the draft comes from here")
         if not acts and not live:
             return SILENT, "what it computes reaches only prints, logs and files"
         if isinstance(statement.node, (ast.If, ast.Try, ast.Match)) or type(statement.node).__name__ == "TryStar":
@@ -400,19 +432,15 @@ class Account:
             if id(statement) in self._steps and not self._plain_loop(statement):
                 return LISTED, "a step runs in this loop"
             return (SILENT, "a loop, of whose statements each is accounted for") if not acts else (LISTED, "")
-        conditions = self._undecided(statement)
         leaves = acts and isinstance(statement.node, (ast.Break, ast.Continue, ast.Return))
-        if conditions and (
-            leaves or any(getattr(call.func, "attr", "") == "zero_grad" for call in calls_of(statement))
-        ):
-            return LISTED, f"only where {' and '.join(conditions)}"
+        clears = any(getattr(call.func, "attr", "") == "zero_grad" for call in calls_of(statement))
+        if where and (leaves or clears):
+            return LISTED, where
         silent = self._whitelisted(statement)
         if silent is not None:
             return SILENT, silent
-        silent = self._plain_value(statement, kinds) if not conditions else None
-        if silent is not None:
-            return SILENT, silent
-        return LISTED, f"only where {' and '.join(conditions)}" if conditions else ""
+        silent = self._plain_value(statement, kinds) if not where else None
+        return (SILENT, silent) if silent is not None else (LISTED, where)
 
     def _by_kind(self, statement: Statement) -> str | None:
         node = statement.node
@@ -436,31 +464,12 @@ class Account:
         """Whether it is part of what a model or a data set is; a class that trains itself is read line by line."""
         if statement.owner is None or id(statement.owner) in self.trainers:
             return False
-        made = self._class(statement.owner)
+        made = self.flow.class_of(statement.owner)
         return made is not None and self._is_part(made)
 
     @staticmethod
     def _is_part(of: ScriptClass) -> bool:
         return of.family() in (families.MODULE, families.DATASET)
-
-    def _class(self, node: ast.ClassDef) -> Any:
-        found = self.interpreter.instances.get(id(node))
-        if found is not None:
-            return found.of
-        return next(
-            (
-                value
-                for module in self.interpreter.files.values()
-                for value in module.scope.names.values()
-                if isinstance(value, ScriptClass) and value.node is node
-            ),
-            None,
-        )
-
-    def _place_in(self, statement: Statement, places: set[tuple[str, int]]) -> bool:
-        file, first = statement.place
-        last = max((e.end_lineno or first for e in statement.expressions), default=first)
-        return any((file, line) in places for line in range(first, last + 1))
 
     def _step(self, statement: Statement) -> str | None:
         """The step itself: batches, forward pass, loss, backward pass, update."""

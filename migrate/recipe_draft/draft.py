@@ -57,6 +57,7 @@ from .entries import (
 )
 from .flow import Flow
 from .roles import calls_of
+from .silence import reason
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: none is
 TRIES = 60
@@ -134,7 +135,7 @@ class Draft:
     """The sections of a recipe drafted from a script, and the account of the script's statements."""
 
     def __init__(self, interpreter: Interpreter) -> None:
-        flow = Flow(interpreter)
+        flow = Flow(interpreter, reason)
         micro_batches, why, conditions = training_sections.accumulate(interpreter)
         loss, smoothing = training_sections.loss(interpreter, flow)
         mixup = training_sections.mixup(interpreter, smoothing)

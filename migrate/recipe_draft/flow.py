@@ -23,7 +23,6 @@ from ..source.infer.abstract_values import (
 )
 from ..source.infer.interpreter import Interpreter
 from ..source.infer.script_file import ScriptFile
-from . import silence
 
 IS, EACH, ADDS, GIVEN, NAMED = "is", "each", "adds", "given", "named"  # how a definition binds its value
 BUDGET = 25_000  # statements read, and names copied; a project of four thousand statements takes half of it
@@ -49,6 +48,12 @@ class Statement:
     def place(self) -> tuple[str, int]:
         """File and line."""
         return self.source.shown, self.node.lineno
+
+    def stands_at(self, places: set[tuple[str, int]]) -> bool:
+        """Whether one of its lines is among these."""
+        file, first = self.place
+        last = max((one.end_lineno or first for one in self.expressions), default=first)
+        return any((file, line) in places for line in range(first, last + 1))
 
     @property
     def expressions(self) -> list[ast.expr]:
@@ -158,10 +163,14 @@ def root(node: ast.expr) -> ast.expr:
 
 
 class Flow:
-    """The statements of a script and the files read with it, and the definitions behind every name that they read."""
+    """The statements of a script and the files read with it, and the definitions behind every name that they read.
 
-    def __init__(self, interpreter: Interpreter) -> None:
+    passed: why a call of a qualified name changes nothing, as print, or None.
+    """
+
+    def __init__(self, interpreter: Interpreter, passed: Callable[[str], str | None]) -> None:
         self.interpreter = interpreter
+        self._reason = passed
         self.statements: list[Statement] = []
         self.of: dict[int, Statement] = {}  # an expression's node -> its statement
         self.reads: dict[int, frozenset[Definition]] = {}  # a name's node -> what it may be
@@ -196,6 +205,14 @@ class Flow:
         """The script's own function or class that a call calls, where the interpreter knew it."""
         found = self.interpreter.values.get(id(call.func), (0, None))[1]
         return found.node if isinstance(found, (ScriptFunction, ScriptClass)) else None
+
+    def class_of(self, node: ast.ClassDef) -> ScriptClass | None:
+        """The class that a definition makes, where the interpreter knew it."""
+        made = self.interpreter.instances.get(id(node))
+        if made is not None:
+            return made.of
+        values = (value for module in self.interpreter.files.values() for value in module.scope.names.values())
+        return next((value for value in values if isinstance(value, ScriptClass) and value.node is node), None)
 
     def value(self, node: ast.expr) -> Value | None:
         """What the interpreter knows of an expression."""
@@ -434,14 +451,15 @@ class Flow:
                 at = at.value
             if isinstance(at, ast.Attribute):
                 define(at, given, ADDS)
-            if isinstance(root(one), ast.Name) and not _is_self(root(one)):
+            module = isinstance(self.value(root(one)), (LibraryName, ScriptModule))
+            if isinstance(root(one), ast.Name) and not _is_self(root(one)) and not module:
                 define(root(one), given, ADDS)
 
     def _passed(self, func: ast.expr) -> bool:
         """Whether a call is one of those that change nothing, such as print."""
         found = self.value(func)
         name = found.name if isinstance(found, LibraryName) else func.id if isinstance(func, ast.Name) else ""
-        return bool(name) and silence.reason(name) is not None
+        return bool(name) and self._reason(name) is not None
 
     def _attribute(self, name: str, definition: Definition, first: bool) -> None:
         if first and all(

@@ -85,14 +85,13 @@ class Account:
         parts = [part for s in flow.statements for expression in s.expressions for part in ast.walk(expression)]
         self.named = {part.id for part in parts if isinstance(part, ast.Name)}
         self.named |= {part.attr for part in parts if isinstance(part, ast.Attribute)}
-        for statement in self.flow.statements:  # what the draft speaks of counts as called
-            if isinstance(statement.function, FUNCTIONS) and statement.stands_at(said | asked):
-                self.named.add(statement.function.name)
-                self.named |= {statement.owner.name} if statement.owner is not None else set()
         self._of_class: dict[int, list[Statement]] = {}
-        for statement in self.flow.statements:
+        for statement in flow.statements:
             if statement.owner is not None:
                 self._of_class.setdefault(id(statement.owner), []).append(statement)
+            if isinstance(statement.function, FUNCTIONS) and statement.stands_at(said | asked):
+                self.named.add(statement.function.name)  # what the draft speaks of counts as called
+                self.named |= {statement.owner.name} if statement.owner is not None else set()
         self._values = ValueKinds(flow, self.roles)
         self.kinds = self._values.of
         self._steps: set[int] = set()  # the heads of loops and functions that hold a step
@@ -114,14 +113,11 @@ class Account:
         self._mark_ends()
         self.live = self._reach(self.acting.values())
         self.misplaced = misplaced(flow, self.roles, self._runs, self._undecided)
-        judged = (self._judged(statement) for statement in self.flow.statements)
-        self.lines = [line for line in judged if line is not None]
-        ends = {id(line.statement): line for line in self._ends()}
-        listed = {id(line.statement) for line in self.lines if line.verdict == LISTED}
-        self.lines = [
-            replace(line, verdict=LISTED, why="") if self._overwrites(line, listed) else line for line in self.lines
-        ]
-        self.lines = [*(line for line in self.lines if id(line.statement) not in ends), *ends.values()]
+        lines = [line for statement in flow.statements if (line := self._judged(statement)) is not None]
+        ends = {id(line.statement): line for line in self._ends(lines)}
+        listed = {id(line.statement) for line in lines if line.verdict == LISTED}
+        lines = [replace(line, verdict=LISTED, why="") if self._overwrites(line, listed) else line for line in lines]
+        self.lines = [*(line for line in lines if id(line.statement) not in ends), *ends.values()]
         self.listed = [line for line in self.lines if line.verdict == LISTED]  # what the draft does not say
 
     # what a statement does
@@ -333,22 +329,24 @@ class Account:
         return any(self._doubtful(caller, seen | {id(statement.function)}) for caller, _, _ in callers)
 
     def _varies(self, head: Statement) -> bool:
-        """Whether a condition reads what is counted on, or is assigned at several places."""
-        for expression in head.expressions:
-            for node in ast.walk(expression):
-                found: Iterable[Definition] = ()
-                if isinstance(node, ast.Name):
-                    found = self.flow.reads.get(id(node), ())
-                elif isinstance(node, ast.Attribute):
-                    found = self.flow.attributes.get(node.attr, ())
-                ways = [one for one in found if one.way in ("is", "adds") and one.value is not None and self._sure(one)]
-                if len({id(definition.statement) for definition in ways}) > 1:
-                    return True
+        """Whether a condition reads what is counted on, is assigned at several places, or is asked for anew in every
+        round of its loop."""
+        loops = {id(outer) for outer in head.around if isinstance(outer.node, LOOPS)}
+        for node in (node for expression in head.expressions for node in ast.walk(expression)):
+            found: Iterable[Definition] = ()
+            if isinstance(node, ast.Name):
+                found = self.flow.reads.get(id(node), ())
+            elif isinstance(node, ast.Attribute):
+                found = self.flow.attributes.get(node.attr, ())
+            ways = [one for one in found if one.way in ("is", "adds") and one.value is not None and self._sure(one)]
+            anew = (one.value for one in ways if loops & {id(outer) for outer in one.statement.around})
+            called = any(isinstance(part, ast.Call) for value in anew if value for part in ast.walk(value))
+            if called or len({id(definition.statement) for definition in ways}) > 1:
+                return True
         return False
 
     def _sure(self, definition: Definition) -> bool:
-        rank, _ = self.interpreter.reached.get(id(definition.statement.node), (0, ()))
-        return CERTAINTIES[rank] != OPTION
+        return CERTAINTIES[self.interpreter.reached.get(id(definition.statement.node), (0, ()))[0]] != OPTION
 
     def _undecided(self, statement: Statement, all_: bool = False) -> list[str]:
         """The conditions that a statement surely depends on, and that the draft does not say; all_: and those around
@@ -367,10 +365,13 @@ class Account:
         conditions = " and ".join(self._undecided(statement, all_))
         return f"only where {conditions}" if conditions else ""
 
-    def _loop(self, statement: Statement) -> str:
-        """The loop around a statement that says how often it runs, where that is no loop of the training."""
-        loops = [head for head in statement.around if isinstance(head.node, LOOPS) and id(head) not in self._steps]
-        return " ".join(loops[-1].text.rstrip(":").split()) if loops else ""
+    def _loops(self, statement: Statement) -> list[Statement]:
+        """The loops around a statement that hold no step: the innermost says how often it runs."""
+        return [head for head in statement.around if isinstance(head.node, LOOPS) and id(head) not in self._steps]
+
+    def _line(self, statement: Statement, kinds: Kinds, verdict: str, why: str) -> Line:
+        loops = [" ".join(head.text.rstrip(":").split()) for head in self._loops(statement)]
+        return Line(statement, kinds, verdict, why, loops[-1] if loops else "")
 
     # judging
 
@@ -383,17 +384,17 @@ class Account:
             return None
         verdict, why = self._verdict(statement, kinds)
         why = self._where(statement, all_=True) if verdict == LISTED and not why else why
-        return Line(statement, kinds, verdict, why, self._loop(statement))
+        return self._line(statement, kinds, verdict, why)
 
-    def _ends(self) -> Iterator[Line]:
+    def _ends(self, lines: list[Line]) -> Iterator[Line]:
         """What leaves a loop, or a round of it, in which something is listed: it decides how much of that there is."""
-        filled = {id(head) for line in self.lines if line.verdict == LISTED for head in line.statement.around}
-        counted = {id(line.statement) for line in self.lines if line.verdict == LISTED}
+        filled = {id(head) for line in lines if line.verdict == LISTED for head in line.statement.around}
+        counted = {id(line.statement) for line in lines if line.verdict == LISTED}
         for statement in self.flow.statements:
-            loops = [head for head in statement.around if isinstance(head.node, LOOPS) and id(head) not in self._steps]
+            loops = self._loops(statement)
             leaves = isinstance(statement.node, (ast.Break, ast.Continue, ast.Return)) and id(statement) not in counted
-            if leaves and loops and id(loops[-1]) in filled and self._by_kind(statement) is None:
-                yield Line(statement, NONE, LISTED, self._where(statement), self._loop(statement))
+            if leaves and loops and id(loops[-1]) in filled and not self._by_kind(statement):
+                yield self._line(statement, NONE, LISTED, self._where(statement))
 
     def _overwrites(self, line: Line, listed: set[int]) -> bool:
         """Whether a value that is passed over is put into a table that is listed."""

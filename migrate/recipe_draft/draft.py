@@ -115,8 +115,10 @@ def _take_out(lines: list[str], at: int, reason: str, name: str) -> tuple[Place,
     end = at + 1
     while end < len(lines) and lines[end].strip() and len(lines[end]) - len(lines[end].lstrip()) > depth:
         end += 1
-    above = at
+    above = at  # the comments of this entry, and not those of one above it that was taken out
     while above > 0 and lines[above - 1].lstrip().startswith("#"):
+        if isinstance(lines[above], Comment) and not isinstance(lines[above - 1], Comment):
+            break
         above -= 1
     said = [line for line in lines[above:end] if isinstance(line, Comment)]
     said = said or [line for line in reversed(lines[:above]) if isinstance(line, Comment)]  # what it is part of

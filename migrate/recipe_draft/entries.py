@@ -23,6 +23,7 @@ from ..source.infer.abstract_values import (
     LibraryUse,
     ListValue,
     NotConstant,
+    Origin,
     ParsedArguments,
     Value,
     origins,
@@ -169,7 +170,13 @@ def partly_unread(seen: LibraryUse) -> bool:
 
 def sources(value: Value | None) -> list[str]:
     """Where a value comes from, one comment for each place."""
-    return [Comment((origin.file, origin.line), origin.text) for origin in origins(value)]
+    return [_from(origin) for origin in origins(value)]
+
+
+def _from(origin: Origin) -> str:
+    """The comment that names where a value comes from; what one entry of a table says is not all that its line says."""
+    said = Comment((origin.file, origin.line), origin.text)
+    return said if origin.whole else str(said)
 
 
 def computed(node: ast.expr | None, value: Value | None, flow: Flow) -> list[str]:
@@ -200,7 +207,7 @@ def computed(node: ast.expr | None, value: Value | None, flow: Flow) -> list[str
         found.append(str(said) if changes else said)
     found = list(dict.fromkeys(found))[:MOST_LINES]
     places = [one.at for one in found if isinstance(one, Comment)]
-    return [*found, *(Comment(at, one.text) for one in origins(value) if (at := (one.file, one.line)) not in places)]
+    return [*found, *(_from(one) for one in origins(value) if (one.file, one.line) not in places)]
 
 
 def bound(seen: LibraryUse, row: Row) -> Iterator[tuple[Argument, Value, str]]:
@@ -394,4 +401,6 @@ def surely(found: list[LibraryUse]) -> list[LibraryUse]:
 
 def options(found: list[LibraryUse]) -> list[LibraryUse]:
     """Those that run with other arguments than the defaults only, each place once."""
-    return list({(seen.source.shown, seen.node.lineno): seen for seen in found if seen.certainty == OPTION}.values())
+    sure = {id(seen.node) for seen in surely(found)}
+    several = [seen for seen in found if seen.certainty == OPTION and id(seen.node) not in sure]
+    return list({(seen.source.shown, seen.node.lineno): seen for seen in several}.values())

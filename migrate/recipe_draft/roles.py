@@ -103,7 +103,7 @@ class Roles:
 
     def counts(self, node: ast.expr) -> bool:
         """Whether this is the number of micro-batches."""
-        return self.accumulate > 1 and self._number(node) == self.accumulate
+        return self.accumulate > 1 and self.number(node) == self.accumulate
 
     def divided(self, node: ast.BinOp) -> bool:
         """Whether this is a loss divided by the number of micro-batches."""
@@ -267,7 +267,8 @@ class Roles:
             return None
         return self._place(role, (at.value,)) if isinstance(at.value, int) else INPUT
 
-    def _number(self, node: ast.expr) -> object:
+    def number(self, node: ast.expr) -> object:
+        """What reading knows of an expression, or None."""
         if isinstance(node, ast.Constant):
             return node.value
         found = self.flow.value(node)

@@ -22,6 +22,7 @@ class Origin:
     file: str
     line: int
     text: str  # "args.lr has the default 0.1 in argparse"
+    whole: bool = True  # whether the line says nothing else, as that of a table does
 
 
 Origins = tuple[Origin, ...]

@@ -24,6 +24,7 @@ from .abstract_values import (
     LibraryName,
     LibraryObject,
     ListValue,
+    Origin,
     ParsedArguments,
     Scope,
     ScriptClass,
@@ -153,10 +154,18 @@ def _dict(interpreter: Interpreter, node: ast.Dict, scope: Scope) -> Value:
         interpreter.note_named(value, item, scope)
         name = known(interpreter.value(key, scope)) if key is not None else None
         if isinstance(name, (str, int, float)):
-            pairs[name] = value
+            pairs[name] = _entry(name, item, value, scope)
         elif key is None and isinstance(value, DictValue):
             pairs |= value.pairs
     return DictValue(pairs, origins=origins(*pairs.values()))
+
+
+def _entry(name: str | float, node: ast.expr, value: Value, scope: Scope) -> Value:
+    """A value of a table; of a constant that is written out, the place is kept."""
+    if not isinstance(node, (ast.Constant, ast.UnaryOp)) or not isinstance(value, Constant) or value.origins:
+        return value
+    origin = Origin(scope.source.shown, node.lineno, f"{name!r}: {scope.source.text(node)}", whole=False)
+    return Constant(value.value, origins=(origin,))
 
 
 @evaluates(ast.BinOp)

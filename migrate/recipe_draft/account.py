@@ -95,18 +95,21 @@ class Account:
         self._values = ValueKinds(flow, self.roles)
         self.kinds = self._values.of
         self._steps: set[int] = set()  # the heads of loops and functions that hold a step
-        self.trainers: set[int] = set()  # the classes that make an optimizer or step: a library calls their methods
+        self.trainers: set[int] = set()  # the classes that make an optimizer or step, or that a library calls
+        self._driven = {id(of) for of in filter(self._is_driven, flow.classes())}
         self.effects: set[int] = set()  # the functions that change something of training
         self._files = silence.Files(flow, name_of)
         self._data_files: dict[int, str] = {}  # the statements that write what data are read from -> words
         for _ in range(3):  # a call of one of them is an effect, too
             self.acting = {id(statement): statement for statement in self.flow.statements if self._acts(statement)}
             self.effects = {id(s.function) for s in self.acting.values() if s.function is not None}
-            self.trainers = {id(s.owner) for s in self.acting.values() if s.owner is not None and self._trains(s)}
+            trains = (s.owner for s in self.acting.values() if s.owner is not None and self._trains(s))
+            self.trainers = self._driven | {id(owner) for owner in trains}
             self._data_files = self._files.that_make_data(self._reach(self.acting.values()), self.kinds)
         self.open = {id(s.function) for s in self.acting.values() if s.function is not None and not self._within(s)}
         for statement in self.flow.statements:
-            if statement.function is not None and statement.stands_at(said | asked) and not self._within(statement):
+            called = statement.stands_at(said | asked) or id(statement.owner) in self._driven
+            if statement.function is not None and called and not self._within(statement):
                 self.open.add(id(statement.function))
         self._mark_steps()
         self.roles.open = self.open
@@ -151,6 +154,19 @@ class Account:
                 return True
         return any(self._changes(call) for call in calls_of(statement))
 
+    def _is_driven(self, node: ast.ClassDef) -> bool:
+        """Whether a class derives from one of which a library calls the methods."""
+        of = self.flow.class_of(node)
+        bases = [one.name for one in of.lineage() if isinstance(one, LibraryName)] if of is not None else []
+        return any(silence.matches(base, silence.DRIVEN) for base in bases)
+
+    def _drives(self, node: ast.expr) -> bool:
+        """Whether this is an object that trains what it is given, and no model."""
+        found = self.flow.value(node)
+        if isinstance(found, ScriptObject):
+            return id(found.of.node) in self._driven and found.of.family() != families.MODULE
+        return isinstance(found, LibraryObject) and silence.matches(found.name, silence.DRIVEN)
+
     def _trains(self, statement: Statement) -> bool:
         for call in calls_of(statement):
             made = self.flow.value(call)
@@ -194,6 +210,8 @@ class Account:
         if isinstance(called, ScriptFunction) and called.owner is not None and self._is_part(called.owner):
             name = getattr(called.node, "name", "")  # of a model or a data set, which is not read line by line
             return id(called.node) in self.effects and name != "forward" and not name.startswith("__")
+        if isinstance(called, ScriptClass) and id(called.node) in self._driven:
+            return True  # a library calls what is in it
         if isinstance(called, (ScriptFunction, ScriptClass)):
             return False  # what is in it is read by itself
         given = frozenset().union(*(self.kinds(a) for a in [*call.args, *(k.value for k in call.keywords)]))
@@ -206,7 +224,7 @@ class Account:
             value = self.flow.value(call.func.value)
             if method.startswith("__") or (isinstance(called, (LibraryObject, ScriptObject)) and called is not value):
                 return False  # super().__init__(); a module that is called gives a tensor
-            if method == "backward" or (method in STEPS and (owner or given)):
+            if method == "backward" or (method in STEPS and (owner or given)) or self._drives(call.func.value):
                 return True
             if method in silence.CONTAINERS and not isinstance(value, (LibraryObject, ScriptObject)):
                 return False
@@ -233,7 +251,7 @@ class Account:
         name = name_of(self.flow, call)
         if name and (found := silence.reason(name)):
             return found
-        if not isinstance(call.func, ast.Attribute):
+        if not isinstance(call.func, ast.Attribute) or (call.func.attr == "train" and self._drives(call.func.value)):
             return None
         if isinstance(self.flow.value(call.func.value), ArgumentParser):
             return "it declares an argument, whose default is drafted where it is used"
@@ -309,7 +327,7 @@ class Account:
     def _runs(self, statement: Statement) -> bool:
         """Whether a statement may run with the arguments' defaults."""
         rank, _ = self.interpreter.reached.get(id(statement.node), (0, ()))
-        if CERTAINTIES[rank] == OPTION and not self._doubtful(statement, set()):
+        if CERTAINTIES[rank] == OPTION and not self.flow.doubtful(statement, set()):
             return False
         function = statement.function
         if statement.owner is not None and statement.owner.name not in self.named:
@@ -319,42 +337,13 @@ class Account:
         name = getattr(function, "name", "")
         return called or name.startswith("__") or name == "forward"
 
-    def _doubtful(self, statement: Statement, seen: set[int]) -> bool:
-        """Whether a condition was read for the first round of a loop only: a counter in it changes later."""
-        if any(isinstance(head.node, (ast.If, ast.While)) and self._varies(head) for head in statement.around):
-            return True
-        if statement.function is None or id(statement.function) in seen:
-            return False
-        callers = self.flow.calls.get(id(statement.function), [])
-        return any(self._doubtful(caller, seen | {id(statement.function)}) for caller, _, _ in callers)
-
-    def _varies(self, head: Statement) -> bool:
-        """Whether a condition reads what is counted on, is assigned at several places, or is asked for anew in every
-        round of its loop."""
-        loops = {id(outer) for outer in head.around if isinstance(outer.node, LOOPS)}
-        for node in (node for expression in head.expressions for node in ast.walk(expression)):
-            found: Iterable[Definition] = ()
-            if isinstance(node, ast.Name):
-                found = self.flow.reads.get(id(node), ())
-            elif isinstance(node, ast.Attribute):
-                found = self.flow.attributes.get(node.attr, ())
-            ways = [one for one in found if one.way in ("is", "adds") and one.value is not None and self._sure(one)]
-            anew = (one.value for one in ways if loops & {id(outer) for outer in one.statement.around})
-            called = any(isinstance(part, ast.Call) for value in anew if value for part in ast.walk(value))
-            if called or len({id(definition.statement) for definition in ways}) > 1:
-                return True
-        return False
-
-    def _sure(self, definition: Definition) -> bool:
-        return CERTAINTIES[self.interpreter.reached.get(id(definition.statement.node), (0, ()))[0]] != OPTION
-
     def _undecided(self, statement: Statement, all_: bool = False) -> list[str]:
         """The conditions that a statement surely depends on, and that the draft does not say; all_: and those around
         what nothing that was read runs."""
         rank, conditions = self.interpreter.reached.get(id(statement.node), (len(CERTAINTIES) - 2, ()))
         found = list(conditions) if CERTAINTIES[rank] == PERHAPS else []
         for head in statement.around:
-            if isinstance(head.node, ast.If) and ((all_ and CERTAINTIES[rank] == UNCALLED) or self._varies(head)):
+            if isinstance(head.node, ast.If) and ((all_ and CERTAINTIES[rank] == UNCALLED) or self.flow.varies(head)):
                 text = shortened(head.source.text(head.node.test), LONGEST)
                 other = any(node is statement.node for part in head.node.orelse for node in ast.walk(part))
                 found += [] if text in found or f"not ({text})" in found else [f"not ({text})" if other else text]
@@ -537,7 +526,7 @@ class Account:
                 return "it calls a function whose statements are accounted for one by one"
             if function is not None and id(function) in self.open and not any(self._changes(c) for c in inner):
                 return "it calls a function whose statements are accounted for one by one"
-            if isinstance(called, ScriptClass):
+            if isinstance(called, ScriptClass) and id(called.node) not in self._driven:
                 start = called.find("__init__")
                 plain = not called.family()
                 given = [self.kinds(a) for a in [*value.args, *(k.value for k in value.keywords)]]

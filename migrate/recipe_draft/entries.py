@@ -25,6 +25,7 @@ from ..source.infer.abstract_values import (
     NotConstant,
     Origin,
     ParsedArguments,
+    ScriptClass,
     Value,
     origins,
     plain,
@@ -383,8 +384,20 @@ def source_of(name: str) -> str | None:
 def calls(interpreter: Interpreter, key: str) -> list[LibraryUse]:
     """The calls that a recipe says under this key, the surest first."""
     called = [seen for seen in interpreter.seen if seen.arguments is not None and seen.receiver is None]
+    called = [
+        seen for seen in called if seen.certainty != UNCALLED or not _of_a_class_that_nothing_makes(seen, interpreter)
+    ]
     wanted = {name for name in {seen.name for seen in called} if key_of(name) == key}
     return by_sureness(seen for seen in called if seen.name in wanted)
+
+
+def _of_a_class_that_nothing_makes(seen: LibraryUse, interpreter: Interpreter) -> bool:
+    """Whether a call stands in a class of which no object was seen, nor of one that derives from it."""
+    lived = {id(one.node) for made in interpreter.made for one in made.of.lineage() if isinstance(one, ScriptClass)}
+    classes = [node for node in ast.walk(seen.source.tree) if isinstance(node, ast.ClassDef)]
+    line = seen.node.lineno
+    around = [node for node in classes if node.lineno <= line <= (node.end_lineno or node.lineno)]
+    return bool(around) and not any(id(node) in lived for node in around) and bool(interpreter.made)
 
 
 def by_sureness(found: Iterable[LibraryUse]) -> list[LibraryUse]:

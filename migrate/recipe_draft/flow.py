@@ -21,7 +21,7 @@ from ..source.infer.abstract_values import (
     ScriptObject,
     Value,
 )
-from ..source.infer.interpreter import Interpreter
+from ..source.infer.interpreter import CERTAINTIES, OPTION, Interpreter
 from ..source.infer.script_file import ScriptFile
 
 IS, EACH, ADDS, GIVEN, NAMED = "is", "each", "adds", "given", "named"  # how a definition binds its value
@@ -206,6 +206,39 @@ class Flow:
         found = self.interpreter.values.get(id(call.func), (0, None))[1]
         return found.node if isinstance(found, (ScriptFunction, ScriptClass)) else None
 
+    def doubtful(self, statement: Statement, seen: set[int]) -> bool:
+        """Whether a condition was read for the first round of a loop only: a counter in it changes later."""
+        if any(isinstance(head.node, (ast.If, ast.While)) and self.varies(head) for head in statement.around):
+            return True
+        if statement.function is None or id(statement.function) in seen:
+            return False
+        callers = self.calls.get(id(statement.function), [])
+        return any(self.doubtful(caller, seen | {id(statement.function)}) for caller, _, _ in callers)
+
+    def varies(self, head: Statement) -> bool:
+        """Whether a condition reads what is counted on, is assigned at several places, or is asked for anew in every
+        round of its loop."""
+        loops = {id(outer) for outer in head.around if isinstance(outer.node, LOOPS)}
+        for node in (node for expression in head.expressions for node in ast.walk(expression)):
+            found: Iterable[Definition] = ()
+            if isinstance(node, ast.Name):
+                found = self.reads.get(id(node), ())
+            elif isinstance(node, ast.Attribute):
+                found = self.attributes.get(node.attr, ())
+            ways = [one for one in found if one.way in (IS, ADDS) and one.value is not None and self._sure(one)]
+            anew = (one.value for one in ways if loops & {id(outer) for outer in one.statement.around})
+            called = any(isinstance(part, ast.Call) for value in anew if value for part in ast.walk(value))
+            if called or len({id(definition.statement) for definition in ways}) > 1:
+                return True
+        return False
+
+    def _sure(self, definition: Definition) -> bool:
+        return CERTAINTIES[self.interpreter.reached.get(id(definition.statement.node), (0, ()))[0]] != OPTION
+
+    def classes(self) -> Iterator[ast.ClassDef]:
+        """The classes of the script."""
+        yield from (s.node for s in self.statements if isinstance(s.node, ast.ClassDef))
+
     def class_of(self, node: ast.ClassDef) -> ScriptClass | None:
         """The class that a definition makes, where the interpreter knew it."""
         made = self.interpreter.instances.get(id(node))
@@ -217,6 +250,13 @@ class Flow:
     def value(self, node: ast.expr) -> Value | None:
         """What the interpreter knows of an expression."""
         return self.interpreter.values.get(id(node), (0, None))[1]
+
+    def node_of(self, value: Value) -> ast.expr | None:
+        """The first expression that gives a value; of an object of the script's, the call that made it."""
+        if isinstance(value, ScriptObject) and value.node is not None and id(value.node) in self.of:
+            return value.node
+        every = (node for s in self.statements for expression in s.expressions for node in ast.walk(expression))
+        return next((one for one in every if isinstance(one, ast.expr) and self.value(one) is value), None)
 
     def arguments_of(self, definition: Definition) -> list[ast.expr]:
         """What a function's parameter is given by the calls that were read, and its default."""

@@ -150,6 +150,11 @@ SECOND = (
     *("urllib.request.urlretrieve", "*.download"),
 )
 OF_A_PATH = ("*.read_text", "*.read_bytes", "*.write_text", "*.write_bytes")
+# classes of which a library calls the methods: those derived from them train, or change what does
+DRIVEN = (
+    *("*lightning*.LightningModule", "*lightning*.LightningDataModule", "*Trainer", "*TrainerCallback", "*.Callback"),
+    *("*.Trainer*", "*.Learner", "*Runner", "*.Hook", "*lightning*.callbacks.*", "keras.callbacks.*", "*.Engine"),
+)
 PROGRAMS = ("subprocess.*", "os.system", "os.popen")
 # programs that make no data, by their first word
 HARMLESS = (

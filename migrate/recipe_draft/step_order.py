@@ -11,15 +11,80 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from ..source.infer.abstract_values import LibraryObject, known
+from ...printable import shortened
+from ..source import library_names as families
+from ..source.infer.abstract_values import LibraryObject, LibraryUse, known
+from ..source.infer.expressions import truth
+from ..source.infer.interpreter import LONGEST, Interpreter
+from ..source.infer.script_file import ScriptFile
+from .entries import calls, place, sources, surely
 from .flow import EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
-from .roles import EMA, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, Roles, calls_of, name_of
+from .roles import EMA, LOADER, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, Roles, calls_of, name_of
 
 CLEAR, RUN, BACKWARD, UNSCALE, CLIP, UPDATE = "clear", "run", "backward", "unscale", "clip", "update"
 RESCALE, AVERAGE, MOVE = "rescale", "average", "move"
 CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_")
 DEPTH = 6  # of functions in each other
 Head = tuple[Statement, str, int]  # what stands around, in which of its parts, and in how many functions
+
+
+def accumulate(interpreter: Interpreter) -> tuple[int, list[str], set[str]]:
+    """How many micro-batches make a step, where that stands, and the condition.
+
+    It is N where the one optimizer steps under `… % N == 0`, alone or through a GradScaler, while the backward passes
+    run, and gradients are not cleared, without that condition.
+    """
+    if len({id(seen.node) for seen in surely(calls(interpreter, "optimizer"))}) > 1:
+        return 1, [], set()
+    for seen in interpreter.seen:
+        steps = seen.name.endswith(".step") and getattr(seen.receiver, "family", "") == families.OPTIMIZER
+        if not steps and not seen.name.endswith("GradScaler.step"):
+            continue
+        for test, scope in seen.tests:
+            if not _every_batch(interpreter, test, scope.source):
+                continue
+            for node in ast.walk(test):
+                modulo = node.left if isinstance(node, ast.Compare) else None
+                if isinstance(modulo, ast.BinOp) and isinstance(modulo.op, ast.Mod):
+                    value = interpreter.value(modulo.right, scope)
+                    count = known(value)
+                    if type(count) is int and 1 < count <= 4096 and truth(value):
+                        text = scope.source.text(test)
+                        return count, [place(seen), *sources(value)], {shortened(text, LONGEST)}
+    return 1, [], set()
+
+
+def _every_batch(interpreter: Interpreter, test: ast.expr, source: ScriptFile) -> bool:
+    """Whether backward passes run outside of a condition, and gradients are cleared only inside of it."""
+    inside: dict[str, list[bool]] = {"backward": [], "zero_grad": []}
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.If) or node.test is not test:
+            continue
+        within = {id(inner) for statement in node.body for inner in ast.walk(statement)}
+        loops = [one for one in ast.walk(source.tree) if isinstance(one, (ast.For, ast.While)) and node in one.body]
+        for inner in ast.walk(loops[0]) if loops else ():
+            if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in inside:
+                inside[inner.func.attr].append(id(inner) in within)
+    return not any(inside["backward"]) and bool(inside["backward"]) and all(inside["zero_grad"])
+
+
+def steps_over(flow: Flow, loader: LibraryUse) -> bool:
+    """Whether a loop over this loader holds a backward pass, itself or in a function that it calls."""
+    roles = Roles(flow, {id(loader.node): LOADER}, 1)
+
+    def holds(node: ast.AST, depth: int = 0) -> bool:
+        for inner in ast.walk(node):
+            if not isinstance(inner, ast.Call):
+                continue
+            if isinstance(inner.func, ast.Attribute) and inner.func.attr in ("backward", "step"):
+                return True
+            function = flow.function_of(inner)
+            if function is not None and depth < 4 and function is not node and holds(function, depth + 1):
+                return True
+        return False
+
+    loops = [s.node for s in flow.statements if isinstance(s.node, (ast.For, ast.AsyncFor))]
+    return any(roles.loops_over(loop.iter) == LOADER and holds(loop) for loop in loops)
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from .abstract_values import (
     ScriptModule,
     ScriptObject,
     Value,
+    agreed,
     first,
     is_known,
     known,
@@ -223,7 +224,7 @@ def _ifexp(interpreter: Interpreter, node: ast.IfExp, scope: Scope) -> Value:
         taken = None if holds is None else holds is of
         branches.append(interpreter.under(taken, node.test, of, scope, partial(interpreter.value, branch, scope)))
     if holds is None:
-        return first(branches)
+        return agreed(branches)
     return with_other(*(branches if holds else branches[::-1]))
 
 

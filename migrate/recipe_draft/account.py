@@ -9,8 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from ...printable import shortened
 from ..source import library_names as families
@@ -27,7 +26,7 @@ from ..source.infer.abstract_values import (
     ScriptObject,
     is_known,
 )
-from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS
+from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, UNCALLED
 from . import roles as role_names
 from . import silence
 from .flow import FUNCTIONS, GIVEN, LOOPS, Definition, Flow, Statement
@@ -53,13 +52,14 @@ class Line:
     kinds: Kinds
     verdict: str
     why: str
+    loop: str = ""  # around it, which says how often it runs
 
     @property
     def text(self) -> str:
-        """Its source, and why it is listed where that does not show."""
+        """Its source, why it is listed where that does not show, and the loop around it."""
         source = " ".join(self.statement.text.split())
         source = source if len(source) <= 160 else f"{source[:157]}..."
-        return source + (f" [{shortened(self.why, 100)}]" if self.why else "")
+        return source + "".join(f" [{shortened(one, 100)}]" for one in (self.why, self.loop) if one)
 
 
 class Account:
@@ -82,45 +82,45 @@ class Account:
         self.flow = flow
         self.roles = Roles(flow, roots, accumulate)
         self.roots, self.said, self.asked, self.conditions = roots, said, asked, conditions
-        self.named = {
-            part.attr if isinstance(part, ast.Attribute) else part.id
-            for statement in self.flow.statements
-            for expression in statement.expressions
-            for part in ast.walk(expression)
-            if isinstance(part, (ast.Name, ast.Attribute))
-        }
-        for statement in self.flow.statements:  # what the draft speaks of counts as called
-            if isinstance(statement.function, FUNCTIONS) and self._place_in(statement, said | asked):
-                self.named.add(statement.function.name)
-                self.named |= {statement.owner.name} if statement.owner is not None else set()
+        parts = [part for s in flow.statements for expression in s.expressions for part in ast.walk(expression)]
+        self.named = {part.id for part in parts if isinstance(part, ast.Name)}
+        self.named |= {part.attr for part in parts if isinstance(part, ast.Attribute)}
         self._of_class: dict[int, list[Statement]] = {}
-        for statement in self.flow.statements:
+        for statement in flow.statements:
             if statement.owner is not None:
                 self._of_class.setdefault(id(statement.owner), []).append(statement)
+            if isinstance(statement.function, FUNCTIONS) and statement.stands_at(said | asked):
+                self.named.add(statement.function.name)  # what the draft speaks of counts as called
+                self.named |= {statement.owner.name} if statement.owner is not None else set()
         self._values = ValueKinds(flow, self.roles)
         self.kinds = self._values.of
         self._steps: set[int] = set()  # the heads of loops and functions that hold a step
-        self.trainers: set[int] = set()  # the classes that make an optimizer or step: a library calls their methods
+        self.trainers: set[int] = set()  # the classes that make an optimizer or step, or that a library calls
+        self._driven = {id(of) for of in filter(self._is_driven, flow.classes())}
         self.effects: set[int] = set()  # the functions that change something of training
+        self._files = silence.Files(flow, name_of)
+        self._data_files: dict[int, str] = {}  # the statements that write what data are read from -> words
         for _ in range(3):  # a call of one of them is an effect, too
             self.acting = {id(statement): statement for statement in self.flow.statements if self._acts(statement)}
             self.effects = {id(s.function) for s in self.acting.values() if s.function is not None}
-            self.trainers = {id(s.owner) for s in self.acting.values() if s.owner is not None and self._trains(s)}
+            trains = (s.owner for s in self.acting.values() if s.owner is not None and self._trains(s))
+            self.trainers = self._driven | {id(owner) for owner in trains}
+            self._data_files = self._files.that_make_data(self._reach(self.acting.values()), self.kinds)
         self.open = {id(s.function) for s in self.acting.values() if s.function is not None and not self._within(s)}
         for statement in self.flow.statements:
-            if (
-                statement.function is not None
-                and self._place_in(statement, said | asked)
-                and not self._within(statement)
-            ):
+            called = statement.stands_at(said | asked) or id(statement.owner) in self._driven
+            if statement.function is not None and called and not self._within(statement):
                 self.open.add(id(statement.function))
         self._mark_steps()
         self.roles.open = self.open
         self._mark_ends()
         self.live = self._reach(self.acting.values())
         self.misplaced = misplaced(flow, self.roles, self._runs, self._undecided)
-        judged = (self._judged(statement) for statement in self.flow.statements)
-        self.lines = [line for line in judged if line is not None]
+        lines = [line for statement in flow.statements if (line := self._judged(statement)) is not None]
+        ends = {id(line.statement): line for line in self._ends(lines)}
+        listed = {id(line.statement) for line in lines if line.verdict == LISTED}
+        lines = [replace(line, verdict=LISTED, why="") if self._overwrites(line, listed) else line for line in lines]
+        self.lines = [*(line for line in lines if id(line.statement) not in ends), *ends.values()]
         self.listed = [line for line in self.lines if line.verdict == LISTED]  # what the draft does not say
 
     # what a statement does
@@ -129,6 +129,8 @@ class Account:
         """Whether a statement changes something of training, and not only computes a value."""
         if not self._runs(statement):
             return False
+        if id(statement) in self._data_files:
+            return True
         if isinstance(statement.node, ast.Return) and statement.owner is not None and statement.node.value is not None:
             called = id(statement.function) in self.flow.calls
             if id(statement.owner) in self.trainers and not called and self.kinds(statement.node.value):
@@ -151,6 +153,19 @@ class Account:
             if kinds and kinds <= {MODEL, GRADIENTS}:
                 return True
         return any(self._changes(call) for call in calls_of(statement))
+
+    def _is_driven(self, node: ast.ClassDef) -> bool:
+        """Whether a class derives from one of which a library calls the methods."""
+        of = self.flow.class_of(node)
+        bases = [one.name for one in of.lineage() if isinstance(one, LibraryName)] if of is not None else []
+        return any(silence.matches(base, silence.DRIVEN) for base in bases)
+
+    def _drives(self, node: ast.expr) -> bool:
+        """Whether this is an object that trains what it is given, and no model."""
+        found = self.flow.value(node)
+        if isinstance(found, ScriptObject):
+            return id(found.of.node) in self._driven and found.of.family() != families.MODULE
+        return isinstance(found, LibraryObject) and silence.matches(found.name, silence.DRIVEN)
 
     def _trains(self, statement: Statement) -> bool:
         for call in calls_of(statement):
@@ -195,6 +210,8 @@ class Account:
         if isinstance(called, ScriptFunction) and called.owner is not None and self._is_part(called.owner):
             name = getattr(called.node, "name", "")  # of a model or a data set, which is not read line by line
             return id(called.node) in self.effects and name != "forward" and not name.startswith("__")
+        if isinstance(called, ScriptClass) and id(called.node) in self._driven:
+            return True  # a library calls what is in it
         if isinstance(called, (ScriptFunction, ScriptClass)):
             return False  # what is in it is read by itself
         given = frozenset().union(*(self.kinds(a) for a in [*call.args, *(k.value for k in call.keywords)]))
@@ -207,7 +224,7 @@ class Account:
             value = self.flow.value(call.func.value)
             if method.startswith("__") or (isinstance(called, (LibraryObject, ScriptObject)) and called is not value):
                 return False  # super().__init__(); a module that is called gives a tensor
-            if method == "backward" or (method in STEPS and (owner or given)):
+            if method == "backward" or (method in STEPS and (owner or given)) or self._drives(call.func.value):
                 return True
             if method in silence.CONTAINERS and not isinstance(value, (LibraryObject, ScriptObject)):
                 return False
@@ -234,7 +251,7 @@ class Account:
         name = name_of(self.flow, call)
         if name and (found := silence.reason(name)):
             return found
-        if not isinstance(call.func, ast.Attribute):
+        if not isinstance(call.func, ast.Attribute) or (call.func.attr == "train" and self._drives(call.func.value)):
             return None
         if isinstance(self.flow.value(call.func.value), ArgumentParser):
             return "it declares an argument, whose default is drafted where it is used"
@@ -310,7 +327,7 @@ class Account:
     def _runs(self, statement: Statement) -> bool:
         """Whether a statement may run with the arguments' defaults."""
         rank, _ = self.interpreter.reached.get(id(statement.node), (0, ()))
-        if CERTAINTIES[rank] == OPTION and not self._doubtful(statement, set()):
+        if CERTAINTIES[rank] == OPTION and not self.flow.doubtful(statement, set()):
             return False
         function = statement.function
         if statement.owner is not None and statement.owner.name not in self.named:
@@ -320,43 +337,30 @@ class Account:
         name = getattr(function, "name", "")
         return called or name.startswith("__") or name == "forward"
 
-    def _doubtful(self, statement: Statement, seen: set[int]) -> bool:
-        """Whether a condition was read for the first round of a loop only: a counter in it changes later."""
-        if any(isinstance(head.node, (ast.If, ast.While)) and self._varies(head) for head in statement.around):
-            return True
-        if statement.function is None or id(statement.function) in seen:
-            return False
-        callers = self.flow.calls.get(id(statement.function), [])
-        return any(self._doubtful(caller, seen | {id(statement.function)}) for caller, _, _ in callers)
-
-    def _varies(self, head: Statement) -> bool:
-        """Whether a condition reads what is counted on, or is assigned at several places."""
-        for expression in head.expressions:
-            for node in ast.walk(expression):
-                found: Iterable[Definition] = ()
-                if isinstance(node, ast.Name):
-                    found = self.flow.reads.get(id(node), ())
-                elif isinstance(node, ast.Attribute):
-                    found = self.flow.attributes.get(node.attr, ())
-                ways = [one for one in found if one.way in ("is", "adds") and one.value is not None and self._sure(one)]
-                if len({id(definition.statement) for definition in ways}) > 1:
-                    return True
-        return False
-
-    def _sure(self, definition: Definition) -> bool:
-        rank, _ = self.interpreter.reached.get(id(definition.statement.node), (0, ()))
-        return CERTAINTIES[rank] != OPTION
-
-    def _undecided(self, statement: Statement) -> list[str]:
-        """The conditions that a statement surely depends on, and that the draft does not say."""
-        rank, conditions = self.interpreter.reached.get(id(statement.node), (0, ()))
+    def _undecided(self, statement: Statement, all_: bool = False) -> list[str]:
+        """The conditions that a statement surely depends on, and that the draft does not say; all_: and those around
+        what nothing that was read runs."""
+        rank, conditions = self.interpreter.reached.get(id(statement.node), (len(CERTAINTIES) - 2, ()))
         found = list(conditions) if CERTAINTIES[rank] == PERHAPS else []
         for head in statement.around:
-            if isinstance(head.node, ast.If) and self._varies(head):
+            if isinstance(head.node, ast.If) and ((all_ and CERTAINTIES[rank] == UNCALLED) or self.flow.varies(head)):
                 text = shortened(head.source.text(head.node.test), LONGEST)
                 other = any(node is statement.node for part in head.node.orelse for node in ast.walk(part))
                 found += [] if text in found or f"not ({text})" in found else [f"not ({text})" if other else text]
         return [one for one in found if one not in self.conditions]
+
+    def _where(self, statement: Statement, all_: bool = False) -> str:
+        """The conditions of a statement in words, or ""."""
+        conditions = " and ".join(self._undecided(statement, all_))
+        return f"only where {conditions}" if conditions else ""
+
+    def _loops(self, statement: Statement) -> list[Statement]:
+        """The loops around a statement that hold no step: the innermost says how often it runs."""
+        return [head for head in statement.around if isinstance(head.node, LOOPS) and id(head) not in self._steps]
+
+    def _line(self, statement: Statement, kinds: Kinds, verdict: str, why: str) -> Line:
+        loops = [" ".join(head.text.rstrip(":").split()) for head in self._loops(statement)]
+        return Line(statement, kinds, verdict, why, loops[-1] if loops else "")
 
     # judging
 
@@ -368,7 +372,25 @@ class Account:
         if not kinds and id(statement) not in self.live:
             return None
         verdict, why = self._verdict(statement, kinds)
-        return Line(statement, kinds, verdict, why)
+        why = self._where(statement, all_=True) if verdict == LISTED and not why else why
+        return self._line(statement, kinds, verdict, why)
+
+    def _ends(self, lines: list[Line]) -> Iterator[Line]:
+        """What leaves a loop, or a round of it, in which something is listed: it decides how much of that there is."""
+        filled = {id(head) for line in lines if line.verdict == LISTED for head in line.statement.around}
+        counted = {id(line.statement) for line in lines if line.verdict == LISTED}
+        for statement in self.flow.statements:
+            loops = self._loops(statement)
+            leaves = isinstance(statement.node, (ast.Break, ast.Continue, ast.Return)) and id(statement) not in counted
+            if leaves and loops and id(loops[-1]) in filled and not self._by_kind(statement):
+                yield self._line(statement, NONE, LISTED, self._where(statement))
+
+    def _overwrites(self, line: Line, listed: set[int]) -> bool:
+        """Whether a value that is passed over is put into a table that is listed."""
+        targets = [one for one in getattr(line.statement.node, "targets", []) if isinstance(one, ast.Subscript)]
+        judged = line.verdict == SILENT and id(line.statement) in self.live and self._by_kind(line.statement) is None
+        behind = (one for target in targets if judged for one in self.flow.behind(target.value))
+        return any(id(self.flow.of[id(one)]) in listed for one in behind if id(one) in self.flow.of)
 
     def _verdict(self, statement: Statement, kinds: Kinds) -> tuple[str, str]:
         silent = self._by_kind(statement)
@@ -376,9 +398,12 @@ class Account:
             return SILENT, silent
         if id(statement) in self.misplaced:
             return LISTED, self.misplaced[id(statement)]
-        said = self._place_in(statement, self.said)
+        where = self._where(statement)
+        if id(statement) in self._data_files:
+            return LISTED, ", ".join(filter(None, (self._data_files[id(statement)], where)))
+        said = statement.stands_at(self.said)
         further = sum(self._changes(call) for call in calls_of(statement)) > 1  # than what the draft speaks of
-        if self._place_in(statement, self.asked) and not further:
+        if statement.stands_at(self.asked) and not further:
             return ASKED, "the draft asks for it"
         acts, live = id(statement) in self.acting, id(statement) in self.live
         step = self._step(statement)
@@ -388,10 +413,7 @@ class Account:
         )
         said = said and not moves and not further  # which a recipe does in one way only
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
-            conditions = self._undecided(statement)
-            if conditions:
-                return LISTED, f"only where {' and '.join(conditions)}"
-            return DRAFTED, step or "a value of the draft comes from here"
+            return (LISTED, where) if where else (DRAFTED, step or "a value of the draft comes from here")
         if not acts and not live:
             return SILENT, "what it computes reaches only prints, logs and files"
         if isinstance(statement.node, (ast.If, ast.Try, ast.Match)) or type(statement.node).__name__ == "TryStar":
@@ -400,19 +422,15 @@ class Account:
             if id(statement) in self._steps and not self._plain_loop(statement):
                 return LISTED, "a step runs in this loop"
             return (SILENT, "a loop, of whose statements each is accounted for") if not acts else (LISTED, "")
-        conditions = self._undecided(statement)
         leaves = acts and isinstance(statement.node, (ast.Break, ast.Continue, ast.Return))
-        if conditions and (
-            leaves or any(getattr(call.func, "attr", "") == "zero_grad" for call in calls_of(statement))
-        ):
-            return LISTED, f"only where {' and '.join(conditions)}"
+        clears = any(getattr(call.func, "attr", "") == "zero_grad" for call in calls_of(statement))
+        if where and (leaves or clears):
+            return LISTED, where
         silent = self._whitelisted(statement)
         if silent is not None:
             return SILENT, silent
-        silent = self._plain_value(statement, kinds) if not conditions else None
-        if silent is not None:
-            return SILENT, silent
-        return LISTED, f"only where {' and '.join(conditions)}" if conditions else ""
+        silent = self._plain_value(statement, kinds) if not where else None
+        return (SILENT, silent) if silent is not None else (LISTED, where)
 
     def _by_kind(self, statement: Statement) -> str | None:
         node = statement.node
@@ -436,31 +454,12 @@ class Account:
         """Whether it is part of what a model or a data set is; a class that trains itself is read line by line."""
         if statement.owner is None or id(statement.owner) in self.trainers:
             return False
-        made = self._class(statement.owner)
+        made = self.flow.class_of(statement.owner)
         return made is not None and self._is_part(made)
 
     @staticmethod
     def _is_part(of: ScriptClass) -> bool:
         return of.family() in (families.MODULE, families.DATASET)
-
-    def _class(self, node: ast.ClassDef) -> Any:
-        found = self.interpreter.instances.get(id(node))
-        if found is not None:
-            return found.of
-        return next(
-            (
-                value
-                for module in self.interpreter.files.values()
-                for value in module.scope.names.values()
-                if isinstance(value, ScriptClass) and value.node is node
-            ),
-            None,
-        )
-
-    def _place_in(self, statement: Statement, places: set[tuple[str, int]]) -> bool:
-        file, first = statement.place
-        last = max((e.end_lineno or first for e in statement.expressions), default=first)
-        return any((file, line) in places for line in range(first, last + 1))
 
     def _step(self, statement: Statement) -> str | None:
         """The step itself: batches, forward pass, loss, backward pass, update."""
@@ -527,7 +526,7 @@ class Account:
                 return "it calls a function whose statements are accounted for one by one"
             if function is not None and id(function) in self.open and not any(self._changes(c) for c in inner):
                 return "it calls a function whose statements are accounted for one by one"
-            if isinstance(called, ScriptClass):
+            if isinstance(called, ScriptClass) and id(called.node) not in self._driven:
                 start = called.find("__init__")
                 plain = not called.family()
                 given = [self.kinds(a) for a in [*value.args, *(k.value for k in value.keywords)]]

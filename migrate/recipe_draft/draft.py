@@ -25,20 +25,19 @@ from ..source.infer.abstract_values import (
     LibraryUse,
     ListValue,
     ScriptClass,
+    ScriptFunction,
     ScriptObject,
     Value,
     known,
 )
-from ..source.infer.interpreter import CERTAINTIES, Interpreter
+from ..source.infer.interpreter import Interpreter
+from ..source.library_names import DATASET
 from . import training_sections
 from .account import Account
 from .entries import (
     ASK,
     DATA,
     MODELS,
-    SEED,
-    SYNC,
-    TENSORBOARD,
     Comment,
     Entry,
     Place,
@@ -47,7 +46,6 @@ from .entries import (
     computed,
     given_to,
     number,
-    options,
     part,
     partly_unread,
     place,
@@ -57,6 +55,8 @@ from .entries import (
 )
 from .flow import Flow
 from .roles import calls_of
+from .silence import reason
+from .step_order import accumulate, steps_over
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: none is
 TRIES = 60
@@ -114,8 +114,10 @@ def _take_out(lines: list[str], at: int, reason: str, name: str) -> tuple[Place,
     end = at + 1
     while end < len(lines) and lines[end].strip() and len(lines[end]) - len(lines[end].lstrip()) > depth:
         end += 1
-    above = at
+    above = at  # the comments of this entry, and not those of one above it that was taken out
     while above > 0 and lines[above - 1].lstrip().startswith("#"):
+        if isinstance(lines[above], Comment) and not isinstance(lines[above - 1], Comment):
+            break
         above -= 1
     said = [line for line in lines[above:end] if isinstance(line, Comment)]
     said = said or [line for line in reversed(lines[:above]) if isinstance(line, Comment)]  # what it is part of
@@ -134,8 +136,8 @@ class Draft:
     """The sections of a recipe drafted from a script, and the account of the script's statements."""
 
     def __init__(self, interpreter: Interpreter) -> None:
-        flow = Flow(interpreter)
-        micro_batches, why, conditions = training_sections.accumulate(interpreter)
+        flow = Flow(interpreter, reason)
+        micro_batches, why, conditions = accumulate(interpreter)
         loss, smoothing = training_sections.loss(interpreter, flow)
         mixup = training_sections.mixup(interpreter, smoothing)
         if mixup is not None and not mixup.out:
@@ -151,9 +153,9 @@ class Draft:
             Entry("accumulate", micro_batches, why) if micro_batches > 1 else None,
             *training_sections.amp(interpreter),
             training_sections.ema(interpreter),
-            _sync(interpreter),
-            train(interpreter),
-            _seed(interpreter),
+            training_sections.sync(interpreter),
+            training_sections.train(interpreter),
+            training_sections.seed_of(interpreter),
         ]
         self.sections = [section for section in sections if section is not None]
         live = [section for section in self.sections if not section.out]
@@ -271,40 +273,6 @@ def _model_name(seen: LibraryUse) -> str | None:
     return None
 
 
-def _sync(interpreter: Interpreter) -> Entry | None:
-    found = calls(interpreter, SYNC)
-    for seen in surely(found):
-        return Entry("sync_batchnorm", True, [place(seen)])
-    for seen in options(found):
-        return Entry("sync_batchnorm", True, [f"{place(seen)}, only where {seen.condition}"], out=True)
-    return None
-
-
-def _seed(interpreter: Interpreter) -> Entry | None:
-    for seen in surely(calls(interpreter, SEED)):
-        value = seen.get("seed", 0)
-        seed = number(value)
-        if isinstance(seed, int) and 0 <= seed < 2**31:
-            return Entry("seed", seed, [place(seen), *sources(value)])
-    return None
-
-
-def train(interpreter: Interpreter) -> Entry | None:
-    """The section `train`."""
-    below = []
-    bounds = sorted(interpreter.epochs, key=lambda found: CERTAINTIES.index(found[2]))
-    for value, origin, _ in bounds[:1]:
-        count = number(value)
-        where = Comment((origin.file, origin.line), f"for … in {origin.text}")
-        drafted = isinstance(count, int) and count > 0
-        below.append(Entry("epochs", count if drafted else ASK, [where, *sources(value)]))
-    if not below:
-        below.append(Entry("epochs", ASK, ["no loop over epochs was found"]))
-    for seen in surely(calls(interpreter, TENSORBOARD))[:1]:
-        below.append(Entry("tensorboard", True, [place(seen)]))
-    return Entry("train", below=below) if below else None
-
-
 EVALUATION = re.compile(r"(?:^|[^a-z])(?:val|valid|validation|test|eval)(?:$|[^a-z])|train=False|testset|valset")
 LOADER_ARGUMENTS = (
     *("0", "1", "2", "dataset", "batch_size", "shuffle", "num_workers", "pin_memory", "drop_last", "timeout"),
@@ -324,14 +292,17 @@ NOTHING = ("ToPureTensor", "Identity")
 def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
     """The section `data` of a recipe."""
     section = Entry("data", below=[])
-    loaders = list({id(seen.node): seen for seen in surely(calls(interpreter, DATA))}.values())
-    stepped = [seen for seen in loaders if training_sections.steps_over(flow, seen)]
+    made = surely(calls(interpreter, DATA))
+    loaders = list({id(seen.node): seen for seen in reversed(made)}.values())[::-1]  # the first of a call's runs
+    stepped = [seen for seen in loaders if steps_over(flow, seen)]
     plain = [seen for seen in loaders if not _evaluates(seen)]
     if len(stepped) > 1:
         stepped = [seen for seen in stepped if seen in plain]
     found = stepped or (plain if len(plain) == 1 else loaders if len(loaders) == 1 else [])
     training = found[0] if len(found) == 1 else None
     evaluation = next((seen for seen in loaders if seen is not training and _evaluates(seen)), None)
+    if training is not None and evaluation is not None and _either(training, evaluation):
+        loaders, training = [training, evaluation], None  # of which one is made, for both purposes
     assert section.below is not None
     if training is None:
         several = [f"{place(seen)}: which loader is trained on could not be read" for seen in loaders]
@@ -345,19 +316,38 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
             section.comments += [place(loader)] if loader is evaluation else []
             taken = LOADER_ARGUMENTS if "torch.utils.data.DataLoader" in restated(loader.name) else TIMM_LOADER
             section.leave(loader, *taken, *SAMPLER, *BATCH_SAMPLER, "**")
-            section.left += _samplers(loader, flow)
-            made = _dataset(loader)
-            if made is not None and source_of(made.name) is not None:
-                section.leave(made, "0", "1", *DATASET_ARGUMENTS)
+            for run in (seen for seen in made if seen.node is loader.node):
+                section.left += [one for one in _samplers(run, flow) if one not in section.left]
+            of = _dataset(loader)
+            if of is not None and source_of(of.name) is not None:
+                section.leave(of, "0", "1", *DATASET_ARGUMENTS)
     section.comments += _moved(flow) if not any(SHARED in text for _, text in section.left) else []
-    section.below += _source(training, "source")
+    runs = [seen for seen in made if seen.node is training.node]  # of a function that makes several
+    section.below += _agreed([_source(seen, "source") for seen in runs])
     section.below += _source(evaluation, "validation") if evaluation is not None else []
-    section.below += _batch(training, flow, "batch", accumulate)
+    section.below += _agreed([_batch(seen, flow, "batch", accumulate) for seen in runs])
     section.below += _batch(evaluation, flow, "eval_batch", 1) if evaluation is not None else []
-    section.below += transforms(training, "transforms", flow)
+    section.below += _agreed([transforms(seen, "transforms", flow) for seen in runs])
     section.below += transforms(evaluation, "eval_transforms", flow) if evaluation is not None else []
-    section.below += _fetching(training)
+    section.below += _agreed([_fetching(seen) for seen in runs])
     return section
+
+
+def _either(one: LibraryUse, other: LibraryUse) -> bool:
+    """Whether two calls stand on the two sides of a condition that nobody knows."""
+    mine, others = set((one.condition or "").split(" and ")), set((other.condition or "").split(" and "))
+    return any(f"not ({text})" in b for a, b in ((mine, others), (others, mine)) for text in a)
+
+
+def _agreed(several: list[list[Entry]]) -> list[Entry]:
+    """The entries of a call that runs several times: what they say otherwise is asked for."""
+    found: list[Entry] = []
+    for key in dict.fromkeys(entry.key for entries in several for entry in entries):
+        same = [entry for entries in several for entry in entries if entry.key == key]
+        agree = len(same) == len(several) and all(entry.lines() == same[0].lines() for entry in same)
+        said = [comment for comment in same[0].comments if isinstance(comment, Comment)]
+        found.append(same[0] if agree else Entry(key, ASK, [*said, "one call makes several, which differ in it"]))
+    return found
 
 
 SHARES = "torch.utils.data.DistributedSampler"
@@ -512,9 +502,10 @@ def transforms(loader: LibraryUse, key: str, flow: Flow) -> list[Entry]:
     section = Entry(key, below=entries)
     for entry in entries:
         if entry.out:
-            at = next((comment.at for comment in entry.comments if isinstance(comment, Comment)), None)
-            at = at or (loader.source.shown, loader.node.lineno)
-            section.left.append((at, f"the transform {entry.value['name']}"))
+            said = next((comment for comment in entry.comments if isinstance(comment, Comment)), None)
+            at = said.at if said is not None else (loader.source.shown, loader.node.lineno)
+            what = said.about if said is not None and said.about else entry.value["name"]
+            section.left.append((at, f"the transform {what}"))
     return [section]
 
 
@@ -535,13 +526,23 @@ def _flat(value: Value | None, depth: int = 0) -> Iterator[Value]:
         for argument in value.seen.arguments or []:
             yield from _flat(argument.value, depth + 1)
     elif isinstance(value, ScriptObject):
-        held = [
-            inner for inner in value.attributes.values() if isinstance(inner, (LibraryObject, ListValue, ScriptObject))
-        ]
-        inside = [found for inner in held if (found := list(_flat(inner, depth + 1))) and _all_transforms(found)]
-        yield from inside[0] if inside else [value]
+        own = value.attributes if value.of.family() == DATASET else {"": value.attributes.get(_handed_to(value))}
+        each = (list(_flat(held, depth + 1)) for held in own.values())
+        yield from next((found for found in each if _all_transforms(found)), [value])
     elif not isinstance(value, (Constant, DictValue)):
         yield value
+
+
+def _handed_to(of: ScriptObject) -> str:
+    """The attribute that gives all that an object's call gives: `return self.steps(image)`; "" where it does more."""
+    call = next((found for name in ("__call__", "forward") if (found := of.of.find(name)) is not None), None)
+    body = call.node.body if isinstance(call, ScriptFunction) and isinstance(call.node.body, list) else []
+    body = [one for one in body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
+    given = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
+    if not isinstance(given, ast.Call) or not isinstance(given.func, ast.Attribute) or given.keywords:
+        return ""
+    plain = len(given.args) == 1 and isinstance(given.args[0], ast.Name)
+    return given.func.attr if plain and isinstance(given.func.value, ast.Name) and given.func.value.id == "self" else ""
 
 
 def _all_transforms(found: list[Value]) -> bool:
@@ -553,14 +554,10 @@ def _entries(steps: list[Value], flow: Flow) -> Iterator[Entry]:
     for step in steps:
         seen = step.seen if isinstance(step, LibraryObject) else None
         if seen is None:
-            every = ((s, n) for s in flow.statements for e in s.expressions for n in ast.walk(e))
-            at, node = next(
-                ((s, n) for s, n in every if isinstance(n, ast.expr) and flow.value(n) is step), (None, None)
-            )
-            what = " ".join(at.source.text(node).split()) if at is not None and node is not None else "a step"
-            where: list[str] = (
-                [Comment((at.source.shown, node.lineno), what)] if at is not None and node is not None else []
-            )
+            node = flow.node_of(step)
+            at = flow.of[id(node)].source if node is not None else None
+            what = " ".join(at.text(node).split()) if at is not None and node is not None else "a step"
+            where: list[str] = [Comment((at.shown, node.lineno), what)] if at is not None and node is not None else []
             where.append(f"{what} is no transform that a recipe can name")
             yield Entry("-", {"name": what}, where, out=True)
             continue
@@ -594,4 +591,5 @@ def _step(seen: LibraryUse, row: Any) -> Entry:
     comments = [place(seen), *(comment for entry in step.args for comment in entry.comments), *step.comments]
     args = {entry.key: entry.value for entry in step.args if not entry.out}
     value = {"name": step.name, "args": args} if args else {"name": step.name}
-    return Entry("-", value, list(dict.fromkeys(comments)), out=step.incomplete)
+    unread = ASK in args.values()  # which the recipe's reader would take for one that is not there
+    return Entry("-", value, list(dict.fromkeys(comments)), out=step.incomplete or unread)

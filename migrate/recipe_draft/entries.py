@@ -23,7 +23,9 @@ from ..source.infer.abstract_values import (
     LibraryUse,
     ListValue,
     NotConstant,
+    Origin,
     ParsedArguments,
+    ScriptClass,
     Value,
     origins,
     plain,
@@ -169,7 +171,13 @@ def partly_unread(seen: LibraryUse) -> bool:
 
 def sources(value: Value | None) -> list[str]:
     """Where a value comes from, one comment for each place."""
-    return [Comment((origin.file, origin.line), origin.text) for origin in origins(value)]
+    return [_from(origin) for origin in origins(value)]
+
+
+def _from(origin: Origin) -> str:
+    """The comment that names where a value comes from; what one entry of a table says is not all that its line says."""
+    said = Comment((origin.file, origin.line), origin.text)
+    return said if origin.whole else str(said)
 
 
 def computed(node: ast.expr | None, value: Value | None, flow: Flow) -> list[str]:
@@ -200,7 +208,7 @@ def computed(node: ast.expr | None, value: Value | None, flow: Flow) -> list[str
         found.append(str(said) if changes else said)
     found = list(dict.fromkeys(found))[:MOST_LINES]
     places = [one.at for one in found if isinstance(one, Comment)]
-    return [*found, *(Comment(at, one.text) for one in origins(value) if (at := (one.file, one.line)) not in places)]
+    return [*found, *(_from(one) for one in origins(value) if (one.file, one.line) not in places)]
 
 
 def bound(seen: LibraryUse, row: Row) -> Iterator[tuple[Argument, Value, str]]:
@@ -376,8 +384,20 @@ def source_of(name: str) -> str | None:
 def calls(interpreter: Interpreter, key: str) -> list[LibraryUse]:
     """The calls that a recipe says under this key, the surest first."""
     called = [seen for seen in interpreter.seen if seen.arguments is not None and seen.receiver is None]
+    called = [
+        seen for seen in called if seen.certainty != UNCALLED or not _of_a_class_that_nothing_makes(seen, interpreter)
+    ]
     wanted = {name for name in {seen.name for seen in called} if key_of(name) == key}
     return by_sureness(seen for seen in called if seen.name in wanted)
+
+
+def _of_a_class_that_nothing_makes(seen: LibraryUse, interpreter: Interpreter) -> bool:
+    """Whether a call stands in a class of which no object was seen, nor of one that derives from it."""
+    lived = {id(one.node) for made in interpreter.made for one in made.of.lineage() if isinstance(one, ScriptClass)}
+    classes = [node for node in ast.walk(seen.source.tree) if isinstance(node, ast.ClassDef)]
+    line = seen.node.lineno
+    around = [node for node in classes if node.lineno <= line <= (node.end_lineno or node.lineno)]
+    return bool(around) and not any(id(node) in lived for node in around) and bool(interpreter.made)
 
 
 def by_sureness(found: Iterable[LibraryUse]) -> list[LibraryUse]:
@@ -394,4 +414,6 @@ def surely(found: list[LibraryUse]) -> list[LibraryUse]:
 
 def options(found: list[LibraryUse]) -> list[LibraryUse]:
     """Those that run with other arguments than the defaults only, each place once."""
-    return list({(seen.source.shown, seen.node.lineno): seen for seen in found if seen.certainty == OPTION}.values())
+    sure = {id(seen.node) for seen in surely(found)}
+    several = [seen for seen in found if seen.certainty == OPTION and id(seen.node) not in sure]
+    return list({(seen.source.shown, seen.node.lineno): seen for seen in several}.values())

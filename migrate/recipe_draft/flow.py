@@ -21,9 +21,8 @@ from ..source.infer.abstract_values import (
     ScriptObject,
     Value,
 )
-from ..source.infer.interpreter import Interpreter
+from ..source.infer.interpreter import CERTAINTIES, OPTION, Interpreter
 from ..source.source_files import ScriptFile
-from . import silence
 
 IS, EACH, ADDS, GIVEN, NAMED = "is", "each", "adds", "given", "named"  # how a definition binds its value
 BUDGET = 25_000  # statements read, and names copied; a project of four thousand statements takes half of it
@@ -49,6 +48,12 @@ class Statement:
     def place(self) -> tuple[str, int]:
         """File and line."""
         return self.source.shown, self.node.lineno
+
+    def stands_at(self, places: set[tuple[str, int]]) -> bool:
+        """Whether one of its lines is among these."""
+        file, first = self.place
+        last = max((one.end_lineno or first for one in self.expressions), default=first)
+        return any((file, line) in places for line in range(first, last + 1))
 
     @property
     def expressions(self) -> list[ast.expr]:
@@ -158,10 +163,14 @@ def root(node: ast.expr) -> ast.expr:
 
 
 class Flow:
-    """The statements of a script and the files read with it, and the definitions behind every name that they read."""
+    """The statements of a script and the files read with it, and the definitions behind every name that they read.
 
-    def __init__(self, interpreter: Interpreter) -> None:
+    passed: why a call of a qualified name changes nothing, as print, or None.
+    """
+
+    def __init__(self, interpreter: Interpreter, passed: Callable[[str], str | None]) -> None:
         self.interpreter = interpreter
+        self._reason = passed
         self.statements: list[Statement] = []
         self.of: dict[int, Statement] = {}  # an expression's node -> its statement
         self.reads: dict[int, frozenset[Definition]] = {}  # a name's node -> what it may be
@@ -197,9 +206,57 @@ class Flow:
         found = self.interpreter.values.get(id(call.func), (0, None))[1]
         return found.node if isinstance(found, (ScriptFunction, ScriptClass)) else None
 
+    def doubtful(self, statement: Statement, seen: set[int]) -> bool:
+        """Whether a condition was read for the first round of a loop only: a counter in it changes later."""
+        if any(isinstance(head.node, (ast.If, ast.While)) and self.varies(head) for head in statement.around):
+            return True
+        if statement.function is None or id(statement.function) in seen:
+            return False
+        callers = self.calls.get(id(statement.function), [])
+        return any(self.doubtful(caller, seen | {id(statement.function)}) for caller, _, _ in callers)
+
+    def varies(self, head: Statement) -> bool:
+        """Whether a condition reads what is counted on, is assigned at several places, or is asked for anew in every
+        round of its loop."""
+        loops = {id(outer) for outer in head.around if isinstance(outer.node, LOOPS)}
+        for node in (node for expression in head.expressions for node in ast.walk(expression)):
+            found: Iterable[Definition] = ()
+            if isinstance(node, ast.Name):
+                found = self.reads.get(id(node), ())
+            elif isinstance(node, ast.Attribute):
+                found = self.attributes.get(node.attr, ())
+            ways = [one for one in found if one.way in (IS, ADDS) and one.value is not None and self._sure(one)]
+            anew = (one.value for one in ways if loops & {id(outer) for outer in one.statement.around})
+            called = any(isinstance(part, ast.Call) for value in anew if value for part in ast.walk(value))
+            if called or len({id(definition.statement) for definition in ways}) > 1:
+                return True
+        return False
+
+    def _sure(self, definition: Definition) -> bool:
+        return CERTAINTIES[self.interpreter.reached.get(id(definition.statement.node), (0, ()))[0]] != OPTION
+
+    def classes(self) -> Iterator[ast.ClassDef]:
+        """The classes of the script."""
+        yield from (s.node for s in self.statements if isinstance(s.node, ast.ClassDef))
+
+    def class_of(self, node: ast.ClassDef) -> ScriptClass | None:
+        """The class that a definition makes, where the interpreter knew it."""
+        made = self.interpreter.instances.get(id(node))
+        if made is not None:
+            return made.of
+        values = (value for module in self.interpreter.files.values() for value in module.scope.names.values())
+        return next((value for value in values if isinstance(value, ScriptClass) and value.node is node), None)
+
     def value(self, node: ast.expr) -> Value | None:
         """What the interpreter knows of an expression."""
         return self.interpreter.values.get(id(node), (0, None))[1]
+
+    def node_of(self, value: Value) -> ast.expr | None:
+        """The first expression that gives a value; of an object of the script's, the call that made it."""
+        if isinstance(value, ScriptObject) and value.node is not None and id(value.node) in self.of:
+            return value.node
+        every = (node for s in self.statements for expression in s.expressions for node in ast.walk(expression))
+        return next((one for one in every if isinstance(one, ast.expr) and self.value(one) is value), None)
 
     def arguments_of(self, definition: Definition) -> list[ast.expr]:
         """What a function's parameter is given by the calls that were read, and its default."""
@@ -434,14 +491,15 @@ class Flow:
                 at = at.value
             if isinstance(at, ast.Attribute):
                 define(at, given, ADDS)
-            if isinstance(root(one), ast.Name) and not _is_self(root(one)):
+            module = isinstance(self.value(root(one)), (LibraryName, ScriptModule))
+            if isinstance(root(one), ast.Name) and not _is_self(root(one)) and not module:
                 define(root(one), given, ADDS)
 
     def _passed(self, func: ast.expr) -> bool:
         """Whether a call is one of those that change nothing, such as print."""
         found = self.value(func)
         name = found.name if isinstance(found, LibraryName) else func.id if isinstance(func, ast.Name) else ""
-        return bool(name) and silence.reason(name) is not None
+        return bool(name) and self._reason(name) is not None
 
     def _attribute(self, name: str, definition: Definition, first: bool) -> None:
         if first and all(

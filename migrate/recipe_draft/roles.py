@@ -103,7 +103,7 @@ class Roles:
 
     def counts(self, node: ast.expr) -> bool:
         """Whether this is the number of micro-batches."""
-        return self.accumulate > 1 and self._number(node) == self.accumulate
+        return self.accumulate > 1 and self.number(node) == self.accumulate
 
     def divided(self, node: ast.BinOp) -> bool:
         """Whether this is a loss divided by the number of micro-batches."""
@@ -267,7 +267,8 @@ class Roles:
             return None
         return self._place(role, (at.value,)) if isinstance(at.value, int) else INPUT
 
-    def _number(self, node: ast.expr) -> object:
+    def number(self, node: ast.expr) -> object:
+        """What reading knows of an expression, or None."""
         if isinstance(node, ast.Constant):
             return node.value
         found = self.flow.value(node)
@@ -468,7 +469,21 @@ class ValueKinds:
             return True
         given = [self.flow.value(a) for a in [*call.args, *(k.value for k in call.keywords)]]
         evaluates = method == "eval" or any(one is not None and known(one) is False for one in given)
+        if evaluates and self._another_model(owner):
+            return True
         return evaluates and self.roles.exact(owner) == MODEL and self._backward_follows(call)
+
+    def _another_model(self, node: ast.expr) -> bool:
+        """Whether this is a model of the script's besides the one that is trained, as a teacher."""
+        found = self.flow.value(node)
+        if isinstance(found, LibraryObject):
+            family, made = found.family, found.seen.node if found.seen is not None else None
+        elif isinstance(found, ScriptObject) and getattr(node, "id", "") != "self":
+            family, made = found.of.family(), found.node
+        else:
+            return False
+        trained = MODEL in self.roles.roots.values() and self.roles.role(node) != MODEL
+        return trained and family == families.MODULE and made is not None and id(made) not in self.roles.roots
 
     def _part_of_a_model(self, node: ast.expr) -> bool:
         """Whether this is a module inside of the model: by its attribute, its place, or a loop over modules."""

@@ -11,14 +11,80 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from .flow import FUNCTIONS, LOOPS, Flow, Statement
-from .roles import EMA, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, Roles, calls_of, name_of
+from ...printable import shortened
+from ..source import library_names as families
+from ..source.infer.abstract_values import LibraryObject, LibraryUse, known
+from ..source.infer.expressions import truth
+from ..source.infer.interpreter import LONGEST, Interpreter
+from ..source.source_files import ScriptFile
+from .entries import calls, place, sources, surely
+from .flow import EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
+from .roles import EMA, LOADER, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, Roles, calls_of, name_of
 
 CLEAR, RUN, BACKWARD, UNSCALE, CLIP, UPDATE = "clear", "run", "backward", "unscale", "clip", "update"
 RESCALE, AVERAGE, MOVE = "rescale", "average", "move"
 CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_")
 DEPTH = 6  # of functions in each other
 Head = tuple[Statement, str, int]  # what stands around, in which of its parts, and in how many functions
+
+
+def accumulate(interpreter: Interpreter) -> tuple[int, list[str], set[str]]:
+    """How many micro-batches make a step, where that stands, and the condition.
+
+    It is N where the one optimizer steps under `… % N == 0`, alone or through a GradScaler, while the backward passes
+    run, and gradients are not cleared, without that condition.
+    """
+    if len({id(seen.node) for seen in surely(calls(interpreter, "optimizer"))}) > 1:
+        return 1, [], set()
+    for seen in interpreter.seen:
+        steps = seen.name.endswith(".step") and getattr(seen.receiver, "family", "") == families.OPTIMIZER
+        if not steps and not seen.name.endswith("GradScaler.step"):
+            continue
+        for test, scope in seen.tests:
+            if not _every_batch(interpreter, test, scope.source):
+                continue
+            for node in ast.walk(test):
+                modulo = node.left if isinstance(node, ast.Compare) else None
+                if isinstance(modulo, ast.BinOp) and isinstance(modulo.op, ast.Mod):
+                    value = interpreter.value(modulo.right, scope)
+                    count = known(value)
+                    if type(count) is int and 1 < count <= 4096 and truth(value):
+                        text = scope.source.text(test)
+                        return count, [place(seen), *sources(value)], {shortened(text, LONGEST)}
+    return 1, [], set()
+
+
+def _every_batch(interpreter: Interpreter, test: ast.expr, source: ScriptFile) -> bool:
+    """Whether backward passes run outside of a condition, and gradients are cleared only inside of it."""
+    inside: dict[str, list[bool]] = {"backward": [], "zero_grad": []}
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.If) or node.test is not test:
+            continue
+        within = {id(inner) for statement in node.body for inner in ast.walk(statement)}
+        loops = [one for one in ast.walk(source.tree) if isinstance(one, (ast.For, ast.While)) and node in one.body]
+        for inner in ast.walk(loops[0]) if loops else ():
+            if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in inside:
+                inside[inner.func.attr].append(id(inner) in within)
+    return not any(inside["backward"]) and bool(inside["backward"]) and all(inside["zero_grad"])
+
+
+def steps_over(flow: Flow, loader: LibraryUse) -> bool:
+    """Whether a loop over this loader holds a backward pass, itself or in a function that it calls."""
+    roles = Roles(flow, {id(loader.node): LOADER}, 1)
+
+    def holds(node: ast.AST, depth: int = 0) -> bool:
+        for inner in ast.walk(node):
+            if not isinstance(inner, ast.Call):
+                continue
+            if isinstance(inner.func, ast.Attribute) and inner.func.attr in ("backward", "step"):
+                return True
+            function = flow.function_of(inner)
+            if function is not None and depth < 4 and function is not node and holds(function, depth + 1):
+                return True
+        return False
+
+    loops = [s.node for s in flow.statements if isinstance(s.node, (ast.For, ast.AsyncFor))]
+    return any(roles.loops_over(loop.iter) == LOADER and holds(loop) for loop in loops)
 
 
 @dataclass(frozen=True)
@@ -112,6 +178,10 @@ def _wrong(
     for event in updates:
         if not before(event, backward):
             yield event, "the update comes before the backward pass"
+        for head in (head for head, *_ in event.around if roles.accumulate > 1 and isinstance(head.node, ast.If)):
+            why = _uneven(roles, head.node.test)  # type: ignore[attr-defined]
+            if why is not None:
+                yield event, why
     for kind, what in ((RUN, "the model runs again in this step"), (UPDATE, "a second update in this step")):
         for event in inside(kind):
             if before(event, [one for one in inside(kind) if one.statement is not event.statement]):
@@ -146,9 +216,81 @@ def _wrong(
             yield event, "the rate moves here, too"
 
 
+def _uneven(roles: Roles, test: ast.expr) -> str | None:
+    """Words for a condition of updates by which not every one has as many micro-batches as a recipe's, or None."""
+    count = roles.accumulate
+    either = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]
+    modulo = next((one for one in either if any(isinstance(part, ast.Mod) for part in ast.walk(one))), None)
+    if modulo is None:
+        return None
+    others = [" ".join(ast.unparse(one).split()) for one in either if one is not modulo]
+    if others:
+        return f"it also updates where {' or '.join(others)}, with fewer than {count} micro-batches"
+    left = modulo.left.left if isinstance(modulo, ast.Compare) and isinstance(modulo.left, ast.BinOp) else None
+    first = _at_first(roles.flow, left) if left is not None else None
+    wanted = roles.number(modulo.comparators[0]) if isinstance(modulo, ast.Compare) else None
+    if first is None or not isinstance(wanted, int):
+        return f"whether the first update has all {count} micro-batches could not be read"
+    held = (wanted - first) % count + 1
+    return f"the first update has {held} of {count} micro-batches" if held != count else None
+
+
+def _at_first(flow: Flow, node: ast.expr, depth: int = 0) -> int | None:
+    """What a counter of batches is at the first one, as far as it can be read."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
+        left, right = _at_first(flow, node.left, depth + 1), _at_first(flow, node.right, depth + 1)
+        if isinstance(node.op, ast.Mult) and 0 in (left, right):
+            return 0
+        if left is None or right is None:
+            return None
+        return (
+            left + right
+            if isinstance(node.op, ast.Add)
+            else left - right
+            if isinstance(node.op, ast.Sub)
+            else left * right
+        )
+    if isinstance(node, (ast.Name, ast.Attribute)) and depth < 8:
+        found = flow.reads.get(id(node), ()) if isinstance(node, ast.Name) else flow.attributes.get(node.attr, ())
+        return _counted(flow, node, list(found), depth + 1)
+    value = node.value if isinstance(node, ast.Constant) else known(flow.value(node))
+    return value if type(value) is int else None
+
+
+def _counted(flow: Flow, node: ast.expr, found: list[Definition], depth: int) -> int | None:
+    """What the definitions of a counter make of it where it is first read: where it begins, and one more for what adds
+    to it before."""
+    added = [one for one in found if isinstance(one.statement.node, ast.AugAssign)]
+    begins = [one for one in found if one not in added and one.way in (IS, EACH)]
+    if len(begins) != 1 or len(added) > 1 or begins[0].value is None:
+        return None
+    over, way = begins[0].value, begins[0].way
+    if way == IS:
+        first = _at_first(flow, over, depth)
+    else:
+        while isinstance(over, ast.Call) and over.args and name_of(flow, over).rpartition(".")[2] in ("tqdm", "list"):
+            over = over.args[0]
+        name = name_of(flow, over) if isinstance(over, ast.Call) else ""
+        counts = name == "range" or (name == "enumerate" and begins[0].path == (0,))
+        given = over.args if isinstance(over, ast.Call) else []
+        starts = given[1:2] if name == "enumerate" else given[:1] if len(given) > 1 else []
+        starts += [k.value for k in over.keywords if k.arg == "start"] if isinstance(over, ast.Call) else []
+        first = None if not counts else _at_first(flow, starts[0], depth) if starts else 0
+    for one in added:
+        step = _at_first(flow, one.statement.node.value, depth)  # type: ignore[attr-defined]
+        earlier = one.statement.place < flow.of[id(node)].place
+        first = None if first is None or step is None else first + step * earlier
+    return first
+
+
 def _scaled(event: Event, roles: Roles) -> bool:
-    calls = [call for call in calls_of(event.statement) if isinstance(call.func, ast.Attribute)]
-    return any(call.func.attr == "step" and roles.role(call.func.value) == SCALER for call in calls)  # type: ignore[attr-defined]
+    """Whether an update goes through a loss scale that is on."""
+    for call in calls_of(event.statement):
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "step" and roles.role(call.func.value) == SCALER:
+            made = roles.flow.value(call.func.value)
+            seen = made.seen if isinstance(made, LibraryObject) else None
+            return seen is None or known(seen.get("enabled"), True) is not False
+    return False
 
 
 def _kinds(flow: Flow, roles: Roles, statement: Statement) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The training sections of a recipe: loss, mixup, optimizer, schedule, clip, accumulate, amp, loss_scale, ema."""
+"""The training sections of a recipe: loss, mixup, optimizer, schedule, clip, amp, …, train, seed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 from ...mappings import table
 from ...mappings.aliases import restated, row_of
 from ...mappings.rows import Row
-from ...printable import shortened
 from ..analyze.rewritten_call import SCHEDULES
 from ..source import library_names as names
 from ..source.infer.abstract_values import (
@@ -25,10 +24,9 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.infer.expressions import BATCHES, EPOCHS, truth
-from ..source.infer.interpreter import LONGEST, OPTION, UNCALLED, Interpreter
+from ..source.infer.expressions import BATCHES, EPOCHS
+from ..source.infer.interpreter import CERTAINTIES, OPTION, UNCALLED, Interpreter
 from ..source.library_names import is_class
-from ..source.source_files import ScriptFile
 from .entries import (
     AMP,
     ASK,
@@ -36,6 +34,10 @@ from .entries import (
     EMA,
     MIXUP,
     SCALE,
+    SEED,
+    SYNC,
+    TENSORBOARD,
+    Comment,
     Entry,
     by_sureness,
     calls,
@@ -49,7 +51,7 @@ from .entries import (
     surely,
 )
 from .flow import Flow
-from .roles import CRITERION, FUNCTIONAL, LOADER, Roles
+from .roles import CRITERION, FUNCTIONAL, Roles
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are no class's
 
@@ -128,9 +130,23 @@ def trained(interpreter: Interpreter) -> Value | None:
     if len(zoo) == 1:
         made = interpreter.values.get(id(zoo[0].node), (0, None))[1]
         return made if isinstance(made, LibraryObject) and made.seen is not None else None
+    parts = _put_into_others(interpreter)
     own = [made for made in interpreter.made if made.of.family() == names.MODULE and made.node is not None]
+    own = [made for made in own if id(made.node) not in parts]
     sure = list({id(made.node): made for made in own if made.certainty not in (OPTION, UNCALLED)}.values())
     return sure[0] if len(sure) == 1 else None
+
+
+def _put_into_others(interpreter: Interpreter) -> set[int]:
+    """The calls of the script's statements that make a part of another object: model.head = Head(…)."""
+    found: set[int] = set()
+    for module in interpreter.files.values():
+        for node in ast.walk(module.scope.source.tree):
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            parts = (one for one in targets if isinstance(one, ast.Attribute))
+            if any(not (isinstance(one.value, ast.Name) and one.value.id in ("self", "cls")) for one in parts):
+                found |= {id(part) for part in ast.walk(node) if isinstance(part, ast.Call)}
+    return found
 
 
 def _decays(section: Entry, groups: Value) -> None:
@@ -296,46 +312,6 @@ def clip(interpreter: Interpreter) -> Entry | None:
     return None
 
 
-def accumulate(interpreter: Interpreter) -> tuple[int, list[str], set[str]]:
-    """How many micro-batches make a step, where that stands, and the condition.
-
-    It is N where the one optimizer steps under `… % N == 0`, alone or through a GradScaler, while the backward passes
-    run, and gradients are not cleared, without that condition.
-    """
-    if len(_distinct(surely(calls(interpreter, "optimizer")))) > 1:
-        return 1, [], set()
-    for seen in interpreter.seen:
-        steps = seen.name.endswith(".step") and getattr(seen.receiver, "family", "") == names.OPTIMIZER
-        if not steps and not seen.name.endswith("GradScaler.step"):
-            continue
-        for test, scope in seen.tests:
-            if not _every_batch(interpreter, test, scope.source):
-                continue
-            for node in ast.walk(test):
-                modulo = node.left if isinstance(node, ast.Compare) else None
-                if isinstance(modulo, ast.BinOp) and isinstance(modulo.op, ast.Mod):
-                    value = interpreter.value(modulo.right, scope)
-                    count = known(value)
-                    if type(count) is int and 1 < count <= 4096 and truth(value):
-                        text = scope.source.text(test)
-                        return count, [place(seen), *sources(value)], {shortened(text, LONGEST)}
-    return 1, [], set()
-
-
-def _every_batch(interpreter: Interpreter, test: ast.expr, source: ScriptFile) -> bool:
-    """Whether backward passes run outside of a condition, and gradients are cleared only inside of it."""
-    inside: dict[str, list[bool]] = {"backward": [], "zero_grad": []}
-    for node in ast.walk(source.tree):
-        if not isinstance(node, ast.If) or node.test is not test:
-            continue
-        within = {id(inner) for statement in node.body for inner in ast.walk(statement)}
-        loops = [one for one in ast.walk(source.tree) if isinstance(one, (ast.For, ast.While)) and node in one.body]
-        for inner in ast.walk(loops[0]) if loops else ():
-            if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in inside:
-                inside[inner.func.attr].append(id(inner) in within)
-    return not any(inside["backward"]) and bool(inside["backward"]) and all(inside["zero_grad"])
-
-
 TIMM_MIXUP_PLACES = {"mixup_alpha": 0, "cutmix_alpha": 1, "prob": 3, "switch_prob": 4, "label_smoothing": 7}
 # timm's own defaults
 TIMM_MIXUP = {"mixup_alpha": 1.0, "cutmix_alpha": 0.0, "prob": 1.0, "switch_prob": 0.5, "label_smoothing": 0.1}
@@ -356,28 +332,12 @@ def loss(interpreter: Interpreter, flow: Flow) -> tuple[Entry, float]:
             said.append(f"{file} line {line}: {statement.source.text(statement.node)}: more is added to it")
         return Entry("loss", ASK, said or ["which loss the backward pass starts from was not found"]), 0.0
     chosen = reaching[0]
+    if known(chosen.get("reduction"), None) == "none":
+        said = [place(chosen), "it gives a number for each sample; what becomes of them is listed"]
+        return Entry("loss", ASK, said), 0.0
     section, smoothing = _loss_section(interpreter, chosen)
     section.roots[id(chosen.node)] = FUNCTIONAL if "functional." in chosen.name else CRITERION
     return section, smoothing
-
-
-def steps_over(flow: Flow, loader: LibraryUse) -> bool:
-    """Whether a loop over this loader holds a backward pass, itself or in a function that it calls."""
-    roles = Roles(flow, {id(loader.node): LOADER}, 1)
-
-    def holds(node: ast.AST, depth: int = 0) -> bool:
-        for inner in ast.walk(node):
-            if not isinstance(inner, ast.Call):
-                continue
-            if isinstance(inner.func, ast.Attribute) and inner.func.attr in ("backward", "step"):
-                return True
-            function = flow.function_of(inner)
-            if function is not None and depth < 4 and function is not node and holds(function, depth + 1):
-                return True
-        return False
-
-    loops = [s.node for s in flow.statements if isinstance(s.node, (ast.For, ast.AsyncFor))]
-    return any(roles.loops_over(loop.iter) == LOADER and holds(loop) for loop in loops)
 
 
 def _as_loss(flow: Flow, seen: LibraryUse) -> Roles:
@@ -487,7 +447,10 @@ def amp(interpreter: Interpreter) -> list[Entry]:
         if known(seen.get("enabled"), True) is False:
             continue
         dtype = seen.get("dtype") or (seen.get("dtype", 1) if not seen.name.startswith("torch.cuda") else None)
-        short = dtype.name.rpartition(".")[2] if isinstance(dtype, LibraryName) else "float16"
+        if dtype is not None and not isinstance(dtype, LibraryName):
+            entries.append(Entry("amp", ASK, [place(seen), "its dtype could not be read"]))
+            break
+        short = dtype.name.rpartition(".")[2] if dtype is not None else "float16"
         wanted = "bfloat16" if short == "bfloat16" else "float16"
         entries.append(Entry("amp", {"level": "O1", "dtype": wanted}, [place(seen)]))
         break
@@ -598,3 +561,39 @@ def _own_average(made: ScriptObject, interpreter: Interpreter) -> Entry | None:
     if decay is None or not 0 < decay < 1:
         return Entry("ema", ASK, [*said, "its decay could not be read"], out=True)
     return Entry("ema", {"decay": float(decay)}, said, roots={id(made.node): "ema"})
+
+
+def sync(interpreter: Interpreter) -> Entry | None:
+    """The key `sync_batchnorm`."""
+    found = calls(interpreter, SYNC)
+    for seen in surely(found):
+        return Entry("sync_batchnorm", True, [place(seen)])
+    for seen in options(found):
+        return Entry("sync_batchnorm", True, [f"{place(seen)}, only where {seen.condition}"], out=True)
+    return None
+
+
+def seed_of(interpreter: Interpreter) -> Entry | None:
+    """The key `seed`."""
+    for seen in surely(calls(interpreter, SEED)):
+        value = seen.get("seed", 0)
+        seed = number(value)
+        if isinstance(seed, int) and 0 <= seed < 2**31:
+            return Entry("seed", seed, [place(seen), *sources(value)])
+    return None
+
+
+def train(interpreter: Interpreter) -> Entry | None:
+    """The section `train`."""
+    below = []
+    bounds = sorted(interpreter.epochs, key=lambda found: CERTAINTIES.index(found[2]))
+    for value, origin, _ in bounds[:1]:
+        count = number(value)
+        where = Comment((origin.file, origin.line), f"for … in {origin.text}")
+        drafted = isinstance(count, int) and count > 0
+        below.append(Entry("epochs", count if drafted else ASK, [where, *sources(value)]))
+    if not below:
+        below.append(Entry("epochs", ASK, ["no loop over epochs was found"]))
+    for seen in surely(calls(interpreter, TENSORBOARD))[:1]:
+        below.append(Entry("tensorboard", True, [place(seen)]))
+    return Entry("train", below=below) if below else None

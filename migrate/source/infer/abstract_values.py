@@ -22,6 +22,7 @@ class Origin:
     file: str
     line: int
     text: str  # "args.lr has the default 0.1 in argparse"
+    whole: bool = True  # whether the line says nothing else, as that of a table does
 
 
 Origins = tuple[Origin, ...]
@@ -322,3 +323,14 @@ def first(values: Iterable[Value]) -> Value:
     """The first of several possible values about which something is known."""
     values = list(values)
     return next((value for value in values if type(value) is not Value), values[0] if values else Value())
+
+
+def agreed(values: Iterable[Value]) -> Value:
+    """The one of several possible values, of which any may be meant; a number, text or name only where all are it."""
+    values = list(values)
+    found = first(values)
+    if isinstance(found, (Constant, LibraryName)):
+        same = "value" if isinstance(found, Constant) else "name"
+        if any(type(one) is not type(found) or getattr(one, same) != getattr(found, same) for one in values):
+            return Value()
+    return found

@@ -24,6 +24,7 @@ from .abstract_values import (
     LibraryName,
     LibraryObject,
     ListValue,
+    Origin,
     ParsedArguments,
     Scope,
     ScriptClass,
@@ -31,6 +32,7 @@ from .abstract_values import (
     ScriptModule,
     ScriptObject,
     Value,
+    agreed,
     first,
     is_known,
     known,
@@ -153,10 +155,18 @@ def _dict(interpreter: Interpreter, node: ast.Dict, scope: Scope) -> Value:
         interpreter.note_named(value, item, scope)
         name = known(interpreter.value(key, scope)) if key is not None else None
         if isinstance(name, (str, int, float)):
-            pairs[name] = value
+            pairs[name] = _entry(name, item, value, scope)
         elif key is None and isinstance(value, DictValue):
             pairs |= value.pairs
     return DictValue(pairs, origins=origins(*pairs.values()))
+
+
+def _entry(name: str | float, node: ast.expr, value: Value, scope: Scope) -> Value:
+    """A value of a table; of a constant that is written out, the place is kept."""
+    if not isinstance(node, (ast.Constant, ast.UnaryOp)) or not isinstance(value, Constant) or value.origins:
+        return value
+    origin = Origin(scope.source.shown, node.lineno, f"{name!r}: {scope.source.text(node)}", whole=False)
+    return Constant(value.value, origins=(origin,))
 
 
 @evaluates(ast.BinOp)
@@ -214,7 +224,7 @@ def _ifexp(interpreter: Interpreter, node: ast.IfExp, scope: Scope) -> Value:
         taken = None if holds is None else holds is of
         branches.append(interpreter.under(taken, node.test, of, scope, partial(interpreter.value, branch, scope)))
     if holds is None:
-        return first(branches)
+        return agreed(branches)
     return with_other(*(branches if holds else branches[::-1]))
 
 

@@ -33,6 +33,7 @@ from .abstract_values import (
     ScriptModule,
     ScriptObject,
     Value,
+    agreed,
     first,
     is_known,
     known,
@@ -345,7 +346,7 @@ class Interpreter:
             return first(loaders)
         best = min((rank for rank, _ in found), default=0)
         rest = first([value for rank, value in found if rank != best])
-        return with_other(first([value for rank, value in found if rank == best]), rest)
+        return with_other(agreed([value for rank, value in found if rank == best]), rest)
 
     def _bind_parameters(self, function: ScriptFunction, arguments: list[CallArgument], scope: Scope) -> None:
         parameters = function.node.args

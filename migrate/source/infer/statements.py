@@ -51,10 +51,10 @@ def _annassign(interpreter: Interpreter, node: ast.AnnAssign, scope: Scope) -> N
 def _written(interpreter: Interpreter, node: ast.expr, target: ast.expr, scope: Scope) -> Value:
     """A value; of one that is written out, the place is kept."""
     found = interpreter.value(node, scope)
-    if isinstance(node, ast.Constant) and is_known(found) and isinstance(target, ast.Name):
-        of = scope.names.get("__class__")
+    if isinstance(node, ast.Constant) and is_known(found) and isinstance(target, (ast.Name, ast.Attribute)):
+        of = scope.names.get("__class__") if isinstance(target, ast.Name) else None
         owner = f"{of.node.name}." if isinstance(of, ScriptClass) else ""
-        text = f"{owner}{target.id} = {scope.source.text(node)}"
+        text = f"{owner}{scope.source.text(target)} = {scope.source.text(node)}"
         return wrapped(known(found), (Origin(scope.source.shown, node.lineno, text),))
     return found
 
@@ -94,7 +94,7 @@ def _to_subscript(interpreter: Interpreter, target: ast.Subscript, value: Value,
     holder, key = interpreter.value(target.value, scope), known(interpreter.value(target.slice, scope))
     if isinstance(holder, DictValue) and isinstance(key, (str, int)) and interpreter.certainty != OPTION:
         holder.pairs[key] = value
-    elif key == "lr":  # of a parameter group: a schedule by hand
+    elif key == "lr" and isinstance(target.slice, ast.Constant):  # of a parameter group: a schedule by hand
         text = scope.source.text(target)
         interpreter.rates.append((Origin(scope.source.shown, target.lineno, text), interpreter.certainty))
 

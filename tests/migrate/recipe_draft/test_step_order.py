@@ -217,3 +217,113 @@ def test_a_value_that_stands_under_a_condition_is_listed_with_it(condition: str,
     text = SCRIPT.replace("loader =", f"size = 16\nif {condition}:\n    size = 128\nloader =").replace("=16", "=size")
     found = listed(write(text + LOOP.format(begin="", batch=lines(batch, 8), end="")))
     assert found == [f"size = 128 [only where {condition}]"]
+
+
+COUNTED = """
+{before}
+for epoch in range(4):
+    {epoch}
+    for {loop}:
+        loss = criterion(net(x), y) / 4
+        loss.backward()
+        {count}
+        if {test}:
+            opt.step()
+            opt.zero_grad()
+        {after}
+"""
+EACH = "i, (x, y) in enumerate(loader)"
+
+
+@pytest.mark.parametrize(
+    ("before", "epoch", "loop", "count", "test", "after", "said"),
+    [
+        ("", "", EACH, "", "(i + 1) % 4 == 0", "", ""),
+        ("", "", EACH, "", "i % 4 == 3", "", ""),
+        ("", "", "i, (x, y) in enumerate(loader, 1)", "", "i % 4 == 0", "", ""),
+        ("", "", "i, (x, y) in enumerate(loader, start=1)", "", "i % 4 == 0", "", ""),
+        ("step = 0", "", "x, y in loader", "step += 1", "step % 4 == 0", "", ""),
+        ("step = 1", "", "x, y in loader", "", "step % 4 == 0", "step += 1", ""),
+        ("", "", EACH, "", "i % 4 == 0", "", "the first update has 1 of 4 micro-batches"),
+        ("", "", EACH, "", "(i + 2) % 4 == 0", "", "the first update has 3 of 4 micro-batches"),
+        ("", "", EACH, "seen = i + len(loader) * epoch", "seen % 4 == 0", "", "the first update has 1 of 4 micro-b"),
+        ("step = 0", "", "x, y in loader", "", "step % 4 == 0", "step += 1", "the first update has 1 of 4 micro-b"),
+        ("step = begin()", "", "x, y in loader", "step += 1", "step % 4 == 0", "", "whether the first update"),
+        ("", "", EACH, "", "(i + 1) % 4 == 0 or i + 1 == len(loader)", "",
+         "it also updates where i + 1 == len(loader), with fewer than 4 micro-batches"),
+    ],
+)  # fmt: skip
+def test_an_update_of_fewer_micro_batches_is_listed(
+    before: str, epoch: str, loop: str, count: str, test: str, after: str, said: str, write: Write
+) -> None:
+    """`i % 4 == 0` was taken for a step of four batches; the first has one."""
+    code = COUNTED.format(
+        before=before, epoch=epoch or "pass", loop=loop, count=count or "pass", test=test, after=after or "pass"
+    )
+    script = write(SCRIPT + code)
+    assert drafted(script)["accumulate"] == 4
+    found = [line for line in listed(script) if line.startswith("opt.step()")]
+    assert len(found) == bool(said) and all(f"[{said}" in line for line in found), found
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_a_loss_scale_that_is_switched_off_multiplies_nothing(on: bool, write: Write) -> None:
+    batch = f"opt.zero_grad() | scaler.scale(loss).backward() | {CLIPPED} | scaler.step(opt) | scaler.update()"
+    text = SCRIPT.replace("GradScaler()", f"GradScaler(enabled={on})")
+    found = listed(write(text + LOOP.format(begin="", batch=lines(batch, 8), end="")))
+    assert len(found) == on and all("the loss scale still multiplies" in line for line in found), found
+
+
+def test_what_only_gathers_is_listed_with_its_loop_and_its_ends(write: Write) -> None:
+    """How often such a loop runs was not said, nor what leaves it."""
+    own = """
+import rooms
+kept = []
+for i in range(30):
+    here, over = rooms.walk(i)
+    kept.append(here)
+    if over:
+        break
+"""
+    text = SCRIPT.replace('datasets.ImageFolder("/birds/train", transforms.ToTensor())', "rooms.Walks(kept)")
+    batch = "opt.zero_grad() | loss.backward() | opt.step()"
+    found = listed(write(own + text + LOOP.format(begin="", batch=lines(batch, 8), end="")))
+    assert "kept.append(here) [for i in range(30)]" in found
+    assert "break [only where over] [for i in range(30)]" in found
+
+
+def test_transforms_that_are_refused_stand_at_their_own_lines(write: Write) -> None:
+    """All of them stood at the first one's."""
+    checked = """
+checks = DataLoader(datasets.ImageFolder("/birds/val", transforms.Compose([
+    transforms.RandomHorizontalFlip(),
+    transforms.RandomVerticalFlip(),
+    transforms.ToTensor(),
+])), batch_size=16)
+"""
+    batch = "opt.zero_grad() | loss.backward() | opt.step()"
+    script = write(SCRIPT + checked + LOOP.format(begin="", batch=lines(batch, 8), end=""))
+    at = 1 + script.read_text(encoding="utf-8").splitlines().index("    transforms.RandomHorizontalFlip(),")
+    said = [line for line in drafted(script)["not_in_this_recipe"] if "[left out: " in line]
+    expected = [
+        f"{script.name}:{at}: transforms.RandomHorizontalFlip()",
+        f"{script.name}:{at + 1}: transforms.RandomVer",
+    ]
+    assert len(said) == 2 and all(map(str.startswith, said, expected)), said
+
+
+def test_a_value_of_a_table_names_the_table_s_line(write: Write) -> None:
+    table = "hyp = {\n    'rate': 0.2,\n    'other': 3,\n}\n"
+    text = SCRIPT.replace("lr=0.2", "lr=hyp['rate']").replace("\nnet =", f"\n{table}net =")
+    batch = "opt.zero_grad() | loss.backward() | opt.step()"
+    script = write(text + LOOP.format(begin="", batch=lines(batch, 8), end=""))
+    at = 1 + script.read_text(encoding="utf-8").splitlines().index("    'rate': 0.2,")
+    written = recipe_text(analyze_script(script))
+    assert f"# {script.name} line {at}: 'rate': 0.2\n    lr: 0.2" in written
+
+
+def test_what_is_put_into_a_table_that_is_listed_is_listed(write: Write) -> None:
+    table = "import made\nsizes = made.sizes()\nkinds = made.count()\nsizes['kinds'] = kinds\n"
+    text = SCRIPT.replace("net = torchvision.models.resnet18(num_classes=7)", f"{table}net = made.net(**sizes)")
+    batch = "opt.zero_grad() | loss.backward() | opt.step()"
+    assert "sizes['kinds'] = kinds" in listed(write(text + LOOP.format(begin="", batch=lines(batch, 8), end="")))

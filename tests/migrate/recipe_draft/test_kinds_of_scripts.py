@@ -1,0 +1,206 @@
+"""Scripts of other kinds, in which a library trains, a teacher helps, a value is one of several: no loss, no guess."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from msmigrate.migrate.analyze.script_analysis import analyze_script
+from msmigrate.reports.script_analysis import recipe_text
+
+Write = Callable[..., Path]
+
+HEAD = """
+import torch, torch.nn as nn, torch.nn.functional as F, torchvision
+from torch.utils.data import DataLoader
+from torchvision import datasets, transforms
+"""
+REST = """
+net = torchvision.models.resnet18(num_classes=7)
+data = datasets.ImageFolder("/birds/train", transforms.ToTensor())
+loader = DataLoader(data, batch_size=16, shuffle=True, drop_last=True)
+criterion = nn.CrossEntropyLoss()
+opt = torch.optim.SGD(net.parameters(), lr=0.2)
+for epoch in range(4):
+    for x, y in loader:
+        loss = criterion(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+def drafted(script: Path) -> Any:
+    return yaml.safe_load(recipe_text(analyze_script(script)))
+
+
+def listed(script: Path) -> list[str]:
+    return [line.split(": ", 1)[1] for line in drafted(script).get("not_in_this_recipe", [])]
+
+
+def has(found: list[str], *beginnings: str) -> bool:
+    return all(any(line.startswith(beginning) for line in found) for beginning in beginnings)
+
+
+def test_a_trainer_of_a_library_and_what_it_calls_is_listed(write: Write) -> None:
+    """`trainer.train()` was taken for a switch of modes, and what a library calls for what never runs."""
+    own = """
+import transformers
+class Mean(transformers.TrainerCallback):
+    def __init__(self, model):
+        self.model = model
+    def on_step_end(self, args, state, control, **more):
+        for p in self.model.parameters():
+            p.data.mul_(0.5)
+class Own(transformers.Trainer):
+    def compute_loss(self, model, inputs):
+        return model(**inputs).loss * 2
+model = transformers.AutoModel.from_pretrained("some")
+model.train()
+lines = transformers.read("lines.txt")
+{made}
+trainer.train()
+"""
+    derived = "trainer = Own(model=model, train_dataset=lines, callbacks=[Mean(model=model)])"
+    found = listed(write(HEAD + own.format(made=derived)))
+    assert has(found, derived, "trainer.train()", "return model(**inputs).loss * 2", "p.data.mul_(0.5)", "lines =")
+    plain = "trainer = transformers.Seq2SeqTrainer(model=model, train_dataset=lines)"
+    found = listed(write(HEAD + own.format(made=plain)))
+    assert has(found, plain, "trainer.train()") and not has(found, "model.train()")
+
+
+def test_what_a_module_of_lightning_builds_from_a_table_is_listed(write: Write) -> None:
+    """Without an optimizer by name its class counted as a model, and its step as a part of that."""
+    own = """
+import build
+import pytorch_lightning as pl
+class Pictures(pl.LightningDataModule):
+    def setup(self, stage=None):
+        self.kept = build.pictures("train")
+    def train_dataloader(self):
+        return DataLoader(self.kept, batch_size=4)
+class Step(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = build.net()
+    def training_step(self, batch, index):
+        out = self.net(batch)
+        return build.loss(out)
+    def configure_optimizers(self):
+        return build.optimizer(self.net.parameters())
+class Other(pl.LightningModule):
+    def configure_optimizers(self):
+        return torch.optim.AdamW(self.parameters(), lr=1e-4)
+step = Step()
+pictures = Pictures()
+pl.Trainer().fit(step, pictures)
+"""
+    script = write(HEAD + own)
+    assert drafted(script)["optimizer"] == "???"  # and not that of a class that nothing makes
+    found = listed(script)
+    assert has(found, 'self.kept = build.pictures("train")', "pictures = Pictures()")
+    assert has(found, "out = self.net(batch)", "return build.loss(out)", "return build.optimizer(")
+
+
+def test_the_mode_of_a_teacher_is_listed(write: Write) -> None:
+    teacher = "teacher = torchvision.models.resnet34()\nteacher.eval()\n"
+    helped = REST.replace("loss = criterion(net(x), y)", "loss = criterion(net(x), teacher(x).softmax(1))")
+    assert has(listed(write(HEAD + teacher + helped)), "teacher = ", "teacher.eval()", "loss = criterion(")
+
+
+@pytest.mark.parametrize(
+    ("call", "plain"),
+    [
+        ("return self.steps(image)", True),
+        ("return self.steps(image), self.steps(image)", False),
+        ("image = image.rotate(90)\n        return self.steps(image)", False),
+        ("return self.steps(image)[:1]", False),
+    ],
+)
+def test_a_class_of_transforms_that_does_more_is_asked_for(call: str, plain: bool, write: Write) -> None:
+    """The two views of a contrastive loss were drafted as one."""
+    own = f"""
+class Views:
+    def __init__(self):
+        self.steps = transforms.Compose([transforms.RandomHorizontalFlip(), transforms.ToTensor()])
+    def __call__(self, image):
+        {call}
+"""
+    script = write(HEAD + own + REST.replace("transforms.ToTensor())", "Views())"))
+    wanted = [{"name": "RandomHorizontalFlip"}, {"name": "ToTensor"}] if plain else "???"
+    assert drafted(script)["data"]["transforms"] == wanted
+
+
+@pytest.mark.parametrize(
+    ("value", "rate"),
+    [
+        ("0.2 if torch.cuda.is_available() else 0.1", "???"),
+        ("0.2 if torch.cuda.is_available() else 0.2", 0.2),
+        ("rate()", "???"),
+        ("same()", 0.3),
+    ],
+)
+def test_one_of_several_values_is_no_value(value: str, rate: Any, write: Write) -> None:
+    """The first of them was drafted: a rate times the number of processes, for one process."""
+    own = """
+def rate():
+    if not torch.distributed.is_initialized():
+        return 0.2
+    return 0.2 * torch.distributed.get_world_size()
+def same():
+    if torch.cuda.is_available():
+        return 0.3
+    return 0.3
+"""
+    assert drafted(write(HEAD + own + REST.replace("lr=0.2", f"lr={value}")))["optimizer"]["args"]["lr"] == rate
+
+
+def test_loaders_of_which_one_is_made_are_not_training_and_validation(write: Write) -> None:
+    """The images of the one were to be trained, those of the other to be measured."""
+    own = """
+import options
+def made(train):
+    if options.kind == "birds":
+        return DataLoader(datasets.ImageFolder("/birds", transforms.ToTensor()), batch_size=4)
+    return DataLoader(datasets.CIFAR10("/small", train=train, transform=transforms.ToTensor()), batch_size=8)
+loader = made(True)
+checks = made(False)
+"""
+    text = REST.replace("loader = DataLoader(data, batch_size=16, shuffle=True, drop_last=True)", own)
+    section = drafted(write(HEAD + text))["data"]
+    assert section["source"] == section["batch"] == "???" and "validation" not in section
+
+
+def test_what_several_loaders_of_one_call_differ_in_is_asked_for(write: Write) -> None:
+    """The last one's order was drafted for the training, and the sampler was lost."""
+    own = """
+def made(size, sampler=None):
+    return DataLoader(data, batch_size=16, shuffle=False, sampler=sampler)
+loader = made(16, torch.utils.data.WeightedRandomSampler([0.5, 0.5], 90))
+checks = made(16)
+"""
+    script = write(HEAD + REST.replace("loader = DataLoader(data, batch_size=16, shuffle=True, drop_last=True)", own))
+    section = drafted(script)["data"]
+    assert (section["batch"], section["shuffle"]) == (16, "???")
+    assert has(listed(script), "sampler=sampler of torch.utils.data.DataLoader")
+
+
+def test_a_loss_of_each_sample_is_asked_for(write: Write) -> None:
+    each = "loss = (F.mse_loss(net(x), y, reduction='none') * 2).mean()"
+    script = write(HEAD + REST.replace("loss = criterion(net(x), y)", each))
+    assert drafted(script)["loss"] == "???" and has(listed(script), "loss.backward()")
+
+
+def test_precision_of_a_type_that_is_not_known_is_asked_for(write: Write) -> None:
+    kinds = "kind = torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16\n"
+    text = REST.replace("        loss = c", "        with torch.autocast('cuda', dtype=kind):\n            loss = c")
+    assert drafted(write(HEAD + kinds + text))["amp"] == "???"
+
+
+def test_a_part_of_a_model_is_not_taken_for_it(write: Write) -> None:
+    own = "import zoo\nclass Head(nn.Linear):\n    pass\nmodel = zoo.model()\nmodel.head = Head(3, 2)\nzoo.fit(model)\n"
+    found = listed(write(HEAD + own))
+    assert has(found, "model = zoo.model()", "model.head = Head(3, 2)", "zoo.fit(model)")

@@ -1,0 +1,102 @@
+"""A file that a script writes and its data read is a value's way that no name shows: what writes it is listed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msmigrate.migrate.analyze.script_analysis import analyze_script
+from msmigrate.migrate.recipe_draft.draft import Draft
+
+Write = Callable[..., Path]
+
+HEAD = """
+import argparse, csv, glob, json, os, pickle, shutil, subprocess
+from pathlib import Path
+import graphs, numpy as np, pandas as pd, torch, torch.nn as nn, torchvision
+from PIL import Image
+from torch.utils.data import DataLoader, Dataset
+from torchvision import datasets, transforms
+
+class Own(Dataset):
+    def __init__(self, path):
+        self.path = path
+        self.items = {read}
+    def __getitem__(self, i):
+        return self.items[i]
+
+"""
+REST = """
+net = torchvision.models.resnet18(num_classes=7)
+loader = DataLoader(data, batch_size=16, shuffle=True, drop_last=True)
+criterion = nn.CrossEntropyLoss()
+opt = torch.optim.SGD(net.parameters(), lr=0.2)
+losses = []
+for epoch in range(4):
+    for x, y in loader:
+        loss = criterion(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        losses.append(loss.item())
+    torch.save(net.state_dict(), "best.pt")
+    torch.save({"net": net.state_dict(), "opt": opt.state_dict(), "epoch": epoch}, f"last_{epoch}.pt")
+    with open("log.txt", "a") as log:
+        log.write(f"{epoch} {losses[-1]}")
+np.save("losses.npy", losses)
+json.dump({"loss": losses}, open("metrics.json", "w"))
+pd.DataFrame(losses).to_csv("losses.csv")
+os.system("mkdir -p runs")
+"""
+IMAGES = "datasets.ImageFolder('birds/train', transforms.ToTensor())"
+OPTION = "options = argparse.ArgumentParser()\noptions.add_argument('--table')\nargs = options.parse_args()\n"
+# what is written, how the data set reads it, the data set, and what is listed of the first, in its order
+CASES = [
+    ("def cut(raw):\n    np.save('cut.npy', raw / 255)\ncut(np.load('raw.npy'))", "np.load(path)", "Own('cut.npy')",
+     ["np.save("]),
+    ("def walks(n, tag):\n    many = walk(n)\n    torch.save(many, f'{tag}_{n}.pt')\nwalks(4, 'x')", "torch.load(path)",
+     "Own('x' + '_' + str(4) + '.pt')", ["many = walk(n)", "torch.save("]),
+    ("with open('words.pkl', 'wb') as out:\n    pickle.dump(table(), out)", "pickle.load(open(path, 'rb'))",
+     "Own('words.pkl')", ["with open(", "pickle.dump("]),
+    ("out = open('all.jsonl', 'w')\nfor row in rows():\n    out.write(json.dumps(row))\nout.close()",
+     "[json.loads(line) for line in open(path)]", "Own('all.jsonl')",
+     ["out = open(", "out.write("]),
+    ("with open('t.csv', 'w') as f:\n    w = csv.writer(f)\n    w.writerow(rows())", "pd.read_csv(path)",
+     "Own('t.csv')", ["with open(", "w = csv.writer(f)"]),
+    (OPTION + "pd.read_csv('all.csv').sample(frac=0.8).to_csv(args.table)", "pd.read_csv(path)", "Own(args.table)",
+     ["pd.read_csv("]),
+    ("for i, f in enumerate(glob.glob('raw/*')):\n    Image.open(f).crop((0, 0, 9, 9)).save(f'birds/train/{i}.png')",
+     "[]", IMAGES, ["Image.open(f)"]),
+    ("for f in glob.glob('raw/*'):\n    shutil.copy(f, os.path.join('birds', 'train', f))", "[]", IMAGES, ["shutil."]),
+    ("subprocess.run(['python', 'prepare.py', '--out', 'birds'])", "[]", IMAGES, ["subprocess.run("]),
+    ("(Path('w') / 'l.txt').write_text(names())", "Path(path).read_text().split()", "Own(Path('w') / 'l.txt')",
+     ["(Path("]),
+    ("def cut(f, out):\n    np.save(os.path.join(out, f), np.load(f))\ncut('a.npy', os.environ['CUT'])",
+     "[np.load(one) for one in glob.glob(path)]", "Own(os.environ['CUT'] + '/*')", ["np.save("]),
+    ("def cut(files, where):\n    for f in files:\n        np.save(where(f), np.load(f))\ncut(glob.glob('*'), at)",
+     "[np.load(place(path))]", "Own('birds')", ["np.save("]),  # to a place that may be any
+    ("graphs.store('walks.bin', 3)", "graphs.fetch('walks.bin')", "Own('.')", ["graphs.store("]),
+    # what is written and nothing reads, and what is trained
+    ("np.save('other.npy', np.load('raw.npy'))", "np.load(path)", "Own('raw.npy')", []),
+    ("json.dump({'lr': 0.2}, open('options.json', 'w'))", "json.load(open(path))", "Own('raw.json')", []),
+    ("", "[]", IMAGES, []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "read", "data", "listed"), CASES)
+def test_what_writes_a_file_that_data_are_read_from_is_listed(
+    code: str, read: str, data: str, listed: list[str], write: Write
+) -> None:
+    script = write(HEAD.replace("{read}", read) + f"{code}\ndata = {data}\n" + REST)
+    found = [line.text for line in Draft(analyze_script(script).interpreter).account.listed]
+    assert len(found) == len(listed) and all(map(str.startswith, found, listed)), found
+
+
+@pytest.mark.parametrize("name", ["best.pt", "last_3.pt"])
+def test_a_checkpoint_that_is_loaded_again_is_no_data(name: str, write: Write) -> None:
+    """The loading of it is listed, as before, and not the saving."""
+    again = f"net.load_state_dict(torch.load('{name}'))\nopt = torch.optim.SGD(net.parameters(), lr=0.2)\n"
+    script = write(HEAD.replace("{read}", "[]") + f"data = {IMAGES}\n" + REST + again)
+    listed = [line.text for line in Draft(analyze_script(script).interpreter).account.listed]
+    assert not any("torch.save(" in line for line in listed) and any("load_state_dict" in line for line in listed)

@@ -42,9 +42,10 @@ from .context import (
     ObservedArgument,
     Unwritable,
     by_value,
+    expression,
     handles,
+    write_template,
 )
-from .table_expressions import expression, write_template
 
 PLACES = ("device", "dtype", "memory_format", "layout")  # None where the constructor that takes one drops it
 SCALED = ("torch.add", "torch.sub")

@@ -112,6 +112,24 @@ def split(made: Any) -> tuple[torch.nn.Module, Any]:
     return model, inputs
 
 
+def let_copy(model: torch.nn.Module) -> torch.nn.Module:
+    """Let a model be copied, at any time, that holds weights which each run computes anew, as weight_norm's; the model.
+
+    torch copies no tensor that has a gradient to pass on.
+    """
+
+    def forget(whole: torch.nn.Module, *_: Any) -> None:
+        for module in whole.modules():
+            for name, value in list(vars(module).items()):
+                computed = isinstance(value, torch.Tensor) and value.grad_fn is not None
+                if computed and any(part.startswith(f"{name}_") for part in module._parameters):
+                    vars(module)[name] = value.detach()
+
+    forget(model)
+    model.register_forward_hook(forget)
+    return model
+
+
 def family(spec: Spec) -> str:
     """What kind of model it is, as the coverage table groups them."""
     if spec.place != "torchvision":

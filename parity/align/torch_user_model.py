@@ -96,7 +96,7 @@ def _build(options: ParityJob) -> Given:
     notes: list[str] = []
     taken = given(run_users(where, lambda: _of_theirs(spec, notes)), nn.Module, where, (torch.optim.Optimizer,))
     taken = replace(taken, notes=tuple(notes))
-    for_training(taken.model)
+    for_training(torch_zoo.let_copy(taken.model))
     return replace(taken, copies=_copies(taken.model, taken.step)) if is_object(taken.step) else taken
 
 

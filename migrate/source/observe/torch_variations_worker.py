@@ -26,7 +26,7 @@ from torch.utils import _pytree as pytree
 
 from ...checkpoint.torch_model_worker import public_name
 from ...model_spec import parse, place_of, serve
-from ...torch_models import builder, inputs_for, quietly, split, twice
+from ...torch_models import builder, inputs_for, let_copy, quietly, split, twice
 from .observations import EnumMember, Items, Made, Pairs, Reference, from_json
 from .torch_simplified_transformers import for_training
 
@@ -89,7 +89,7 @@ def named(name: str) -> Any:
 
 def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, huge: bool) -> dict[str, Any]:
     """Run a model, and leave what it gave."""
-    for_training(model)
+    for_training(let_copy(model))
     with torch.no_grad():  # a fresh net's ones and zeros would hide what is swapped
         saved = {id(tensor): tensor for tensor in model.state_dict(keep_vars=True).values()}  # no others cross
         for tensor in saved.values():

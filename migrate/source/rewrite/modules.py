@@ -41,6 +41,16 @@ CHECKPOINT = "torch.utils.checkpoint.checkpoint"
 SPARING = {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop"}
 LISTS: dict[str, str] = TABLES["parameter_lists"]
 OWNERS = ("torch.nn.Module.", "torch.nn.Sequential.", "torch.nn.ModuleList.", "torch.nn.ModuleDict.")
+# a layer whose weight is computed from others -> what makes it one in MindSpore
+NORMS = {
+    f"torch.nn.utils.{place}{name}": f"msmigrate.nn.{name}"
+    for name in ("weight_norm", "spectral_norm")
+    for place in (f"{name}.", "parametrizations.")
+}
+NORMS |= {
+    f"torch.nn.utils.{name}.remove_{name}": "msmigrate.nn.remove_norm" for name in ("weight_norm", "spectral_norm")
+}
+NORMED = ("Linear", *(f"{kind}{rank}d" for kind in ("Conv", "ConvTranspose") for rank in (1, 2, 3)))
 GROWING = {"append", "extend", "insert", "update"}
 KEPT = {*CELL_METHODS, *GROWING, "__init__", "items", "values", "keys"}  # the others have another name
 
@@ -203,6 +213,28 @@ def checkpointed(call: ast.Call, context: Context) -> ast.expr:
     words = [word for word in call.keywords if word.arg not in SPARING]
     function, *args = call.args
     return context.kept(replacing(ast.Call(function, args, words), call))
+
+
+@handles(*NORMS)
+def computed_weight(call: ast.Call, context: Context) -> ast.expr:
+    """`weight_norm(nn.Linear(6, 4))`: a layer whose weight is computed from other parameters each time it runs."""
+    callees = callees_of(call)
+    words = {word.arg: word.value for word in call.keywords}
+    layer, name = _given(call, 0, "module"), _given(call, 1, "name") or ast.Constant("weight")
+    kinds = kinds_of(layer) if layer is not None else []
+    known = {f"torch.nn.{one}" for one in NORMED} - {"torch.nn.ConvTranspose3d"}
+    other = [str(kind) for kind in kinds if not isinstance(kind, ModuleKind) or kind.cls not in known]
+    said = constants_of(name) if not isinstance(name, ast.Constant) else [name.value]
+    if len(callees) != 1 or layer is None or None in words or other or said != ["weight"]:
+        of = f"{ast.unparse(name)} of {' and '.join(other) or 'a layer'}"
+        raise Unwritable(f"{callees[0]} of {of}: known is the weight of {', '.join(NORMED[:-1])}")
+    kept = context.kept(replacing(ast.Call(call.func, call.args, call.keywords), call))
+    kept.func = context.name(NORMS[callees[0]])
+    for word in kept.keywords:
+        word.arg = "cell" if word.arg == "module" else word.arg
+    if callees[0].endswith("parametrizations.spectral_norm"):  # which takes its steps the other way round
+        kept.keywords.append(ast.keyword("u_first", ast.Constant(True)))
+    return kept
 
 
 @handles(*CONTAINERS, "torch.nn.Module")

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.init import trunc_normal_
-from torch.nn.utils import weight_norm
+from torch.nn.utils import parametrizations, remove_weight_norm, weight_norm
 
 
 def image() -> tuple[torch.Tensor]:
@@ -219,19 +219,71 @@ def loop_initialised():
     return LoopInitNet(), image()
 
 
-class NormNet(nn.Module):
-    """Weight normalisation."""
+class OrthogonalNet(nn.Module):
+    """A parametrization that has no counterpart."""
 
     def __init__(self):
         super().__init__()
-        self.fc = weight_norm(nn.Linear(6, 4))
+        self.fc = parametrizations.orthogonal(nn.Linear(6, 4))
 
     def forward(self, x):
         return self.fc(x)
 
 
-def normed_weight():
-    return NormNet(), vectors()
+def orthogonal():
+    return OrthogonalNet(), vectors()
+
+
+class WeightNormNet(nn.Module):
+    """Layers whose weight is computed, in both of torch's ways; what is drawn into such a weight is lost in torch."""
+
+    def __init__(self, whole=False):
+        super().__init__()
+        self.first = weight_norm(nn.Conv1d(6, 4, 3, padding=1))
+        self.ups = nn.ModuleList(
+            [
+                weight_norm(nn.ConvTranspose1d(4, 6, 4, 2, 1), dim=1),
+                parametrizations.weight_norm(nn.Conv1d(6, 6, 3, dilation=2, bias=False)),
+            ]
+        )
+        self.last = parametrizations.weight_norm(nn.Linear(6, 2), dim=None if whole else 0)
+        self.first.weight.data.normal_(0, 5.0)
+        self.ups.apply(self.init)
+
+    def init(self, m):
+        if m.__class__.__name__.find("Conv") != -1:
+            nn.init.normal_(m.weight, 0.0, 5.0)
+
+    def remove(self):
+        remove_weight_norm(self.first)
+
+    def forward(self, x):
+        x = torch.tanh(self.first(x))
+        for up in self.ups:
+            x = torch.tanh(up(x))
+        return self.last(x.mean(-1))
+
+
+def weight_normed():
+    return WeightNormNet(), (torch.randn(2, 6, 9),)
+
+
+class SpectralNormNet(nn.Module):
+    """Weights over their largest singular value, whose vectors move in training."""
+
+    def __init__(self, steps=1):
+        super().__init__()
+        norm = parametrizations.spectral_norm
+        self.conv = nn.utils.spectral_norm(nn.Conv2d(3, 4, 3, padding=1), n_power_iterations=steps)
+        self.up = norm(nn.ConvTranspose2d(4, 4, 4, 2, 1), eps=1e-10)
+        self.fc = norm(nn.Linear(4, 2))
+
+    def forward(self, x):
+        return self.fc(torch.relu(self.up(torch.relu(self.conv(x)))).mean([2, 3]))
+
+
+def spectral_normed():
+    return SpectralNormNet(), image()
 
 
 class LayerNorm2d(nn.LayerNorm):

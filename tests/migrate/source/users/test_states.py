@@ -65,11 +65,28 @@ def test_classes_that_come_from_torchs(users: Users) -> None:
 
 
 def test_what_has_no_row_is_told_and_the_rest_written(users: Users) -> None:
-    found = users["normed_weight"]
+    found = users["orthogonal"]
     assert [problem.text for problem in found.source.problems] == [
-        "torch.nn.utils.weight_norm.weight_norm has no row in the mapping table"
+        "torch.nn.utils.parametrizations.orthogonal has no row in the mapping table"
     ]
     found.holds("self.fc = not_converted(", "return self.fc(x)")
+
+
+def test_weights_that_are_computed(users: Users) -> None:
+    found = users["weight_normed"]
+    found.agrees()
+    found.holds("self.first = weight_norm(nn.Conv1d(", "dim=None if whole else 0)")
+    assert found.names["last.parametrizations.weight.original1"] == "last.weight_v"
+    trained = {key for key in found.mindspore if key.startswith("gradient/")}
+    assert {"gradient/first.weight_g", "gradient/ups.1.weight_v"} <= trained
+    assert not {"gradient/first.weight", "gradient/last.weight"} & trained
+
+
+def test_weights_by_their_largest_singular_value(users: Users) -> None:
+    found = users["spectral_normed"]
+    found.agrees()
+    found.holds("n_power_iterations=steps)", "eps=1e-10, u_first=True)")
+    assert found.names["fc.parametrizations.weight.0._u"] == "fc.weight_u"
 
 
 def test_names_that_are_computed(users: Users) -> None:

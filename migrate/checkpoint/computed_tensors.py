@@ -15,7 +15,6 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import IO, Any, NamedTuple
 
 from ...errors import Ambiguous, BadCheckpoint, MsmigrateError, Unsupported
-from ...mappings.state_names import part_of_weight
 from .formats.byte_copy import cast, castable, chunks, read_range, widened
 from .formats.reader import ByteRange, Checkpoint, Piece, Shape, Tensor, product, row_major
 from .plan import DROP, Entry, size
@@ -148,7 +147,7 @@ def folded(
     """Fold what can be folded; a computed weight whose tensors do not fit together stays, and is refused later.
 
     owners: module path -> class and bases, where they are known: two originals may be those of somebody's own. there:
-    the parameters of the net, which takes the tensors themselves where it has such. Raises Ambiguous where a spectral
+    the tensors that the net takes as they are. Raises Ambiguous where a spectral
     norm may have been along either of two dimensions.
     """
     tensors = dict(checkpoint.tensors)
@@ -166,7 +165,7 @@ def folded(
             target = PARAMETRIZED.sub(r"\1\2", stem)
             if any(part not in tensors for part in parts) or target in tensors:
                 continue
-            if all(part_of_weight(part) in there for part in parts):
+            if all(part in there for part in parts):
                 continue
             held = [tensors[part] for part in parts]
             if not _can_be_computed(form, target, held):

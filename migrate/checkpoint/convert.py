@@ -209,9 +209,8 @@ def _settled(
         if (checkpoint.framework, chosen.holder.framework) == ("torch", "mindspore") and not options.parts:
             try:
                 owners = None if model is None else model.owners
-                checkpoint, dropped, remarks = folded(
-                    checkpoint, owners, *constants.arrays(opened.descriptors), net or ()
-                )
+                there = tensor_names.parts_there(checkpoint.tensors, net or ())
+                checkpoint, dropped, remarks = folded(checkpoint, owners, *constants.arrays(opened.descriptors), there)
             except MsmigrateError as error:
                 raise type(error)(f"{opened.path}: {error}") from None
             notes += remarks

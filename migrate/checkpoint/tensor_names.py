@@ -6,7 +6,7 @@ and a single `w` may be a PReLU's or somebody's own. What is ambiguous is refuse
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ...errors import Ambiguous, BadCheckpoint, MsmigrateError, Unsupported
@@ -54,11 +54,12 @@ def entries(
     layer_states()  # rows that cannot be read are told as such, and not as what speaks against a tensor
     names.match((*checkpoint.tensors, *checkpoint.refused))
     settled: dict[str, Entry] = {}
+    there = parts_there(checkpoint.tensors, net or ())
     for module in infer_layers.modules(shapes | dict.fromkeys(checkpoint.refused, ())):
         own = {leaf: part_of_weight(joined(module.path, leaf)) for leaf in module.leaves}
         states: States
         try:
-            if infer_layers.computed(module) and (parts or (net or {}).keys() >= {*own.values()}):
+            if infer_layers.computed(module) and (parts or there.issuperset(joined(module.path, leaf) for leaf in own)):
                 owner, states = OWN, {leaf: Crossing(name) for leaf, name in own.items()}
             else:
                 infer_layers.check_plain(module)
@@ -71,6 +72,12 @@ def entries(
     names.check(shapes)
     found = [settled[name] for name in (*checkpoint.tensors, *checkpoint.refused)]
     return found if net is not None else _tied(found)
+
+
+def parts_there(tensors: Mapping[str, Tensor], net: Container[str]) -> set[str]:
+    """The tensors that the net has as they are, under the names of parts of weights: one that is shared under any."""
+    held = {tensor for name, tensor in tensors.items() if part_of_weight(name) in net}
+    return {name for name, tensor in tensors.items() if tensor in held}
 
 
 def _of_layer(module: Module, names: Names, net: Net | None, owners: Owners | None) -> tuple[str, States]:

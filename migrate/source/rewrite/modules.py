@@ -116,6 +116,7 @@ def _named(call: ast.Call, context: Context) -> tuple[ast.expr, ast.expr, ast.ex
     """`self`, the name and the value, of `self.register_…("name", value)`."""
     name, value = _given(call, 0, "name"), _given(call, 1, "tensor", "param")
     assert isinstance(call.func, ast.Attribute) and name is not None
+    context.adds |= ast.unparse(call.func.value) != "self"  # a layer that may have its name already
     return context.visit(call.func.value), context.visit(name), value or ast.Constant(None)
 
 
@@ -325,6 +326,26 @@ def dropped(call: ast.Call, context: Context) -> list[ast.stmt] | None:
     """Nothing, for what is no part of a model: what torch counts, and what a simplified library does besides."""
     translated = any(name in context.program.translated for name in callees_of(call) if name not in DROPPED)
     return None if translated else []
+
+
+@handles(syntax=[ast.Subscript])
+def parameter_by_name(node: ast.Subscript, context: Context) -> ast.expr | None:
+    """`layer._parameters["weight"]`, as a Cell keeps them; None for anything else."""
+    match node.value:
+        case ast.Attribute(owner, "_parameters") if always(kinds_of(owner), ModuleKind):
+            names = {_name_in_mindspore(kind, str(one), context) for kind in kinds_of(owner) for one in _said(node)}
+            if names != {*map(str, _said(node))}:
+                raise Unwritable(f"{ast.unparse(node)}, which MindSpore's layer calls {' or '.join(sorted(names))}")
+            node.value.attr = "_params"
+            found: ast.expr = context.generic_visit(node)
+            return found
+    return None
+
+
+def _said(node: ast.Subscript) -> list[Any]:
+    """The names that a subscript had."""
+    known, name = literal(node.slice)
+    return [name] if known else constants_of(node.slice) or []
 
 
 @handles(syntax=[ast.Attribute])

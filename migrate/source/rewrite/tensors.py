@@ -287,6 +287,17 @@ def write(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
     return None
 
 
+@handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)
+def data_given(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
+    """`parameter.data = values`, as it is made and as it runs; None for any other."""
+    match node:
+        case ast.Assign([ast.Attribute(owner, "data")], value) if always(kinds_of(owner), TensorKind, parameter=True):
+            given = [context.visit(owner), context.visit(value)]
+            assign = ast.Attribute(given.pop(0), "set_data", ast.Load()) if context.in_python else None
+            return [ast.Expr(ast.Call(assign or context.name("mindspore.ops.assign"), given, []))]
+    return None
+
+
 def _one_for_all(call: ast.Call, into: ast.expr, context: Context) -> ast.expr | None:
     """The number that `x[:, 0].fill_(number)` puts everywhere."""
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""

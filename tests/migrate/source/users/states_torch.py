@@ -247,6 +247,7 @@ class WeightNormNet(nn.Module):
             ]
         )
         self.last = parametrizations.weight_norm(nn.Linear(6, 2), dim=None if whole else 0)
+        self.tail = nn.Sequential(self.last)
         self.first.weight.data.normal_(0, 5.0)
         self.ups.apply(self.init)
 
@@ -261,7 +262,7 @@ class WeightNormNet(nn.Module):
         x = torch.tanh(self.first(x))
         for up in self.ups:
             x = torch.tanh(up(x))
-        return self.last(x.mean(-1))
+        return self.tail(x.mean(-1))
 
 
 def weight_normed():
@@ -284,6 +285,53 @@ class SpectralNormNet(nn.Module):
 
 def spectral_normed():
     return SpectralNormNet(), image()
+
+
+class OwnSpectralNorm(nn.Module):
+    """A norm by hand around a layer, whose vectors move in evaluation too."""
+
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+        if not self._made():
+            weight = module.weight
+            u = nn.Parameter(weight.data.new(weight.shape[0]).normal_(0, 1), requires_grad=False)
+            u.data = u.data / u.data.norm()
+            bar = nn.Parameter(weight.data)
+            del module._parameters["weight"]
+            module.register_parameter("weight_u", u)
+            module.register_parameter("weight_bar", bar)
+
+    def _made(self):
+        try:
+            u = self.module.weight_u
+            return True
+        except AttributeError:
+            return False
+
+    def forward(self, x):
+        u, bar = self.module.weight_u, self.module.weight_bar
+        matrix = bar.view(bar.shape[0], -1)
+        v = torch.mv(matrix.data.t(), u.data)
+        v = v / v.norm()
+        u.data = torch.mv(matrix.data, v) / torch.mv(matrix.data, v).norm()
+        sigma = u.dot(matrix.mv(v))
+        setattr(self.module, "weight", bar / sigma.expand_as(bar))
+        return self.module.forward(x)
+
+
+class OwnSpectralNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = OwnSpectralNorm(nn.Conv2d(3, 4, 3))
+        self.second = OwnSpectralNorm(nn.Conv2d(4, 2, 3))
+
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x))).mean([2, 3])
+
+
+def own_spectral():
+    return OwnSpectralNet(), image()
 
 
 class LayerNorm2d(nn.LayerNorm):

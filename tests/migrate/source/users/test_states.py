@@ -89,6 +89,14 @@ def test_weights_by_their_largest_singular_value(users: Users) -> None:
     assert found.names["fc.parametrizations.weight.0._u"] == "fc.weight_u"
 
 
+def test_a_norm_by_hand_around_a_layer(users: Users) -> None:
+    found = users["own_spectral"]
+    found.agrees()
+    found.holds(
+        "u.set_data(", "ops.assign(u, ", "u = self.module.weight_u", 'del module._params["weight"]'.replace('"', "'")
+    )
+
+
 def test_names_that_are_computed(users: Users) -> None:
     found = users["numbered"]
     found.agrees()

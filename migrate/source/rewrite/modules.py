@@ -158,10 +158,14 @@ def loading_hook(call: ast.Call, context: Context) -> list[ast.stmt]:
 
 @handles("torch.nn.*")
 def reset_parameters(call: ast.Call, context: Context) -> ast.expr | None:
-    """`layer.reset_parameters()` of one of torch's layers."""
+    """`layer.reset_parameters()` of one of torch's layers, and `super().reset_parameters()` of what comes from one."""
     resets = all(name.endswith(".reset_parameters") for name in callees_of(call))
-    if not resets or not isinstance(call.func, ast.Attribute) or is_super(call.func):
+    if not resets or not isinstance(call.func, ast.Attribute):
         return None
+    if is_super(call.func):
+        row = context.program.torch_base(context.owner)
+        names = [state.mindspore for state in row.state if state.mindspore] if row is not None else []
+        return ast.Call(context.name(RESET), [ast.Name("self", ast.Load()), *map(ast.Constant, names)], [])
     return ast.Call(context.name(RESET), [context.visit(call.func.value)], [])
 
 

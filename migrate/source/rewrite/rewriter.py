@@ -33,7 +33,7 @@ from .context import Context, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
 from .graph_mode import expand_nested_comprehensions, hoist_walrus
 from .signatures import SignatureRewriter, expand_kwargs
-from .tensors import StridedSlices
+from .tensors import StridedSlices, note_of_caller
 from .views import write_through_views
 
 # the files whose handlers are registered as they are imported
@@ -148,6 +148,7 @@ def _normalise(function: ast.FunctionDef, context: Context) -> None:
         expand_nested_comprehensions(function)
         pick_by_index(function)
     hoist_walrus(function)
+    note_of_caller(function)
     write_through_views(function)
     context.local |= {*local_names(function)}
     graph_mode.start_with_braces(function)

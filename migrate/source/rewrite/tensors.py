@@ -258,9 +258,28 @@ def underlying_tensor(node: ast.expr) -> ast.expr:
             return node
 
 
+def note_of_caller(function: ast.FunctionDef) -> None:
+    """Note on the names of a function's arguments that what is written into them is all that it does: where it gives
+    nothing back."""
+    for inner in [node for node in ast.walk(function) if isinstance(node, ast.FunctionDef)]:
+        nodes = [*ast.walk(inner)]
+        gives = any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes)
+        if gives or any(isinstance(node, ast.Return) and node.value is not None for node in nodes):
+            continue
+        bound = {
+            n.id for node in nodes if isinstance(node, ast.Assign) for n in node.targets if isinstance(n, ast.Name)
+        }
+        for node in nodes:
+            if isinstance(node, ast.Name) and node.id not in bound and node.id in {a.arg for a in inner.args.args}:
+                vars(node)["of_caller"] = True
+
+
 def write_value(context: Context, source: ast.expr, target: ast.expr, value: ast.expr) -> ast.stmt:
-    """Give a tensor other values: a parameter keeps its place and its name."""
+    """Give a tensor other values: a parameter keeps its place and its name, and what a function was given stays its
+    caller's."""
     kinds = kinds_of(underlying_tensor(source))
+    if vars(underlying_tensor(source)).get("of_caller") and isinstance(target, ast.Name):
+        return ast.Expr(ast.Call(ast.Attribute(target, "copy_", ast.Load()), [value], []))
     if isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)) and (
         isinstance(target, ast.Subscript) or not all(isinstance(kind, TensorKind) and kind.parameter for kind in kinds)
     ):

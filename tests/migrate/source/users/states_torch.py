@@ -287,6 +287,54 @@ def spectral_normed():
     return SpectralNormNet(), image()
 
 
+class Gained(nn.Linear):
+    """Begins anew with more than torch's layer has."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.gain = nn.Parameter(torch.empty(self.out_features))
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        if hasattr(self, "gain"):
+            nn.init.constant_(self.gain, 1.5)
+            super().reset_parameters()
+
+    def forward(self, x):
+        return super().forward(x) * self.gain
+
+
+class RescaledNet(nn.Module):
+    """Its weights are made smaller by a function that gives nothing back."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([Gained(6, 6) for _ in range(3)])
+        self.register_buffer("start", torch.ones(6))
+        self.rescale()
+        halve(self.start)
+
+    def rescale(self):
+        def smaller(weight, place):
+            weight.div_(10.0 * place)
+
+        for place, layer in enumerate(self.layers, 1):
+            smaller(layer.weight.data, place)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x) + self.start
+        return x
+
+
+def halve(values):
+    values *= 0.5
+
+
+def rescaled():
+    return RescaledNet(), vectors()
+
+
 class OwnSpectralNorm(nn.Module):
     """A norm by hand around a layer, whose vectors move in evaluation too."""
 

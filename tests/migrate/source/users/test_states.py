@@ -89,6 +89,16 @@ def test_weights_by_their_largest_singular_value(users: Users) -> None:
     assert found.names["fc.parametrizations.weight.0._u"] == "fc.weight_u"
 
 
+def test_weights_that_a_function_makes_smaller(users: Users) -> None:
+    found = users["rescaled"]
+    found.agrees()
+    for place in range(3):
+        ours, theirs = (side[f"fresh/layers.{place}.weight"] for side in (found.torch, found.mindspore))
+        assert 0.8 < np.abs(theirs).max() / np.abs(ours).max() < 1.25
+    assert set(found.mindspore["fresh/start"].tolist()) == {0.5}
+    assert set(found.mindspore["fresh/layers.0.gain"].tolist()) == {1.5}
+
+
 def test_a_norm_by_hand_around_a_layer(users: Users) -> None:
     found = users["own_spectral"]
     found.agrees()

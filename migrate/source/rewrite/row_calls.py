@@ -449,6 +449,10 @@ def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast
     if row is None or len(rows) > 1:
         return common_call(node, rows, context)
     arguments = arguments_of(row, node, context, method=is_method(callees))
+    if row.torch in TABLES["of_floats"] and "input" in arguments and _is_whole(arguments["input"].kinds):
+        given = ast.Attribute(arguments["input"].node, "astype", ast.Load())
+        as_float = ast.Call(given, [context.name("mindspore.float32")], [])
+        arguments["input"] = arguments["input"]._replace(node=as_float)
     plain = write_template(row.torch, arguments, context.name)
     if plain is not None:
         return plain
@@ -457,6 +461,11 @@ def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast
     if callees[0] in context.program.translated:  # a class that is made as its base is
         call.func = context.visit(node.func)
     return with_initial_values(row, call, context.name)
+
+
+def _is_whole(kinds: Sequence[Kind]) -> bool:
+    """Whether something was always a tensor of whole numbers."""
+    return bool(kinds) and all(isinstance(k, TensorKind) and k.dtype.startswith(("int", "uint", "bool")) for k in kinds)
 
 
 def only_as_seen(given: Given, node: ast.Call, context: Context) -> None:

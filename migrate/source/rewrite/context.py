@@ -70,18 +70,32 @@ def fill_template(template: str, nodes: Mapping[str, ast.expr], name: Namer) -> 
 def write_template(torch: str, given: Mapping[str, ObservedArgument], name: Namer) -> ast.expr | None:
     """The expression for a call, by torch's names of the arguments; None where there is no plainer way."""
     names = set(given)
-    wide = "input" in given and _is_wide(given["input"].kinds)
+    wide = "input" in given and are_tensors(given["input"].kinds, "float", "bfloat16", "int64")
     for row, arguments, template in (*TABLES["plain_calls"], *(TABLES["plain_calls_of_wide"] if wide else ())):
         if row == torch and {*arguments} == names:
             return fill_template(template, {key: item.node for key, item in given.items()}, name)
     return None
 
 
-def _is_wide(kinds: Sequence[Kind]) -> bool:
-    """Whether something was always a tensor of such a dtype."""
-    return bool(kinds) and all(
-        isinstance(kind, TensorKind) and kind.dtype.startswith(("float", "bfloat16", "int64")) for kind in kinds
+def are_tensors(kinds: Sequence[Kind], *dtypes: str) -> bool:
+    """Whether something was always a tensor of a dtype whose name begins so."""
+    return bool(kinds) and all(isinstance(kind, TensorKind) and kind.dtype.startswith(dtypes) for kind in kinds)
+
+
+def as_tuple(node: ast.expr) -> ast.expr:
+    """The tuple of what a list holds, `(a, b)` for `[a, b]`."""
+    return (
+        ast.Tuple(node.elts, ast.Load())
+        if isinstance(node, ast.List)
+        else ast.Call(ast.Name("tuple", ast.Load()), [node], [])
     )
+
+
+def number_or_tuple(node: ast.expr, sides: int) -> ast.expr:
+    """A size that is now a number and now a list: of one number for all sides, or a number for each."""
+    text = ast.unparse(node)
+    template = f"{text} if isinstance({text}, int) else tuple({text}) * ({sides} // len({text}))"
+    return ast.parse(template, mode="eval").body
 
 
 def expression(value: Any, name: Namer) -> ast.expr:

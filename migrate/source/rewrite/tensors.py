@@ -35,8 +35,8 @@ from ..observe.observations import (
     set_callee,
 )
 from ..source_files import literal
-from .context import Context, ObservedArgument, Program, Stage, Unwritable, fill_template, handles, row_of
-from .row_calls import argument_of, arguments_of, as_tuple, is_method, write_call
+from .context import Context, ObservedArgument, Program, Stage, Unwritable, as_tuple, fill_template, handles, row_of
+from .row_calls import argument_of, arguments_of, is_method, write_call
 
 PREFIX = "torch.Tensor."
 LIMITS = {"torch.finfo", "torch.iinfo"}  # what numbers a dtype can hold

@@ -10,6 +10,7 @@ the table is imported only where there are rows of the user's own. A test fails 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -84,6 +85,19 @@ def find(states: Mapping[str, Crossing], name: str) -> Crossing | None:
         if theirs is not None:
             return crossing._replace(mindspore=theirs or None)
     return None
+
+
+# the parts of a weight that is computed from them, as torch.nn.utils.parametrizations has them -> as nn.weight_norm and
+# nn.spectral_norm do, and torch's older functions
+PARTS = {"original0": "g", "original1": "v", "original": "orig", "0._u": "u", "0._v": "v"}
+PARAMETRIZED = re.compile(r"(|.*\.)parametrizations\.([^.]+)\.(original[01]?|0\._[uv])")
+
+
+def part_of_weight(name: str) -> str:
+    """The name in MindSpore of a part of a weight: `fc.weight_g` for `fc.parametrizations.weight.original0`; any other
+    name as it is."""
+    found = PARAMETRIZED.fullmatch(name)
+    return name if found is None else f"{found[1]}{found[2]}_{PARTS[found[3]]}"
 
 
 # Writing layer_states.json

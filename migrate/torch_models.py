@@ -7,7 +7,9 @@ FILE.py:FUNCTION    whatever the function returns: a model, or a model and its i
 
 from __future__ import annotations
 
+import copy
 import difflib
+import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -110,6 +112,49 @@ def split(made: Any) -> tuple[torch.nn.Module, Any]:
         got = f"a tuple of {len(made)}" if isinstance(made, tuple) else type(made).__name__
         raise BadInput(f"it returns {got}, not a torch.nn.Module, nor (model, inputs)")
     return model, inputs
+
+
+def let_copy(model: torch.nn.Module) -> torch.nn.Module:
+    """Let a model be copied, at any time, that holds weights which each run computes anew, as weight_norm's, or
+    functions made around its modules; the model.
+
+    torch copies no tensor that has a gradient to pass on, and Python no function: it would go on with the old modules.
+    """
+    copy._deepcopy_dispatch[types.FunctionType] = _copied  # type: ignore[attr-defined]
+
+    def forget(whole: torch.nn.Module, *_: Any) -> None:
+        for module in whole.modules():
+            for name, value in list(vars(module).items()):
+                computed = isinstance(value, torch.Tensor) and value.grad_fn is not None
+                if computed and any(part.startswith(f"{name}_") for part in module._parameters):
+                    vars(module)[name] = value.detach()
+
+    forget(model)
+    model.register_forward_hook(forget)
+    return model
+
+
+def _copied(function: types.FunctionType, memo: dict[int, Any]) -> types.FunctionType:
+    """The function around the copies of the modules that it was made around; any other function itself."""
+    cells = function.__closure__ or ()
+    held = [*map(_held, cells)]
+    if not any(isinstance(one, torch.nn.Module) for one in held):
+        return function
+    moved = [
+        types.CellType(copy.deepcopy(one, memo)) if isinstance(one, torch.nn.Module) else cell
+        for one, cell in zip(held, cells, strict=True)
+    ]
+    code, name = function.__code__, function.__name__
+    found = types.FunctionType(code, function.__globals__, name, function.__defaults__, tuple(moved))
+    found.__kwdefaults__ = function.__kwdefaults__
+    return found
+
+
+def _held(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # nothing yet
+        return None
 
 
 def family(spec: Spec) -> str:

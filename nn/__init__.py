@@ -69,6 +69,9 @@ from .normalization import (
     RmsNorm2d,
     SimpleNorm,
     SimpleNorm2d,
+    remove_norm,
+    spectral_norm,
+    weight_norm,
 )
 from .padding import (
     CircularPad1d,

@@ -48,7 +48,7 @@ def multi_head_attention_forward(
     key: Tensor,
     value: Tensor,
     num_heads: int,
-    in_proj_weight: Tensor,
+    in_proj_weight: Tensor | None,
     in_proj_bias: Tensor | None,
     out_proj_weight: Tensor,
     out_proj_bias: Tensor | None,
@@ -57,19 +57,25 @@ def multi_head_attention_forward(
     key_padding_mask: Tensor | None = None,
     need_weights: bool = True,
     attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight: Tensor | None = None,
+    k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None,
     average_attn_weights: bool = True,
 ) -> Any:
-    """Attention of several heads over (L, N, E), (S, N, E), (S, N, E); the output and, if asked, the weights.
+    """Attention of several heads over (L, N, E), (S, N, K), (S, N, V); the output and, if asked, the weights.
 
-    in_proj_weight: (3·E, E), of query, key and value. A mask hides keys where it is True, or is added; attn_mask is
+    in_proj_weight: (3·E, E), of query, key and value, which have a weight each where use_separate_proj_weight says so,
+    (E, E), (E, K) and (E, V). A mask hides keys where it is True, or is added; attn_mask is
     (L, S) or (N·heads, L, S), key_padding_mask (N, S).
     """
     length, batch, width = query.shape
     source = key.shape[0]
     head = width // num_heads
     projected = []
+    separate = (q_proj_weight, k_proj_weight, v_proj_weight)
     for index, x in enumerate((query, key, value)):
-        part = ops.narrow(in_proj_weight, 0, index * width, width)
+        part = separate[index] if use_separate_proj_weight else ops.narrow(in_proj_weight, 0, index * width, width)
         shift = None if in_proj_bias is None else ops.narrow(in_proj_bias, 0, index * width, width)
         x = ops.dense(x, part, shift).reshape((x.shape[0], batch * num_heads, head))
         projected.append(x.swapaxes(0, 1))

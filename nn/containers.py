@@ -170,9 +170,13 @@ class ParameterDict(nn.Cell):
         return [(name, self[name]) for name in self.names]
 
 
-def reset_parameters(cell: nn.Cell) -> None:
-    """Give a layer the weights that a new one has: a norm's ones and zeros, other layers' drawn from their fan in."""
-    parameters = dict(cell.parameters_and_names(expand=False))
+def reset_parameters(cell: nn.Cell, *names: str) -> None:
+    """Give a layer the weights that a new one has: a norm's ones and zeros, other layers' drawn from their fan in.
+
+    names: of those alone, where it has more.
+    """
+    held = dict(cell.parameters_and_names(expand=False))
+    parameters = {name: parameter for name, parameter in held.items() if not names or name in names}
     if not parameters and cell.cells():
         raise ValueError(f"how {type(cell).__name__} begins is not known: its weights are in the cells inside it")
     for name, parameter in parameters.items():

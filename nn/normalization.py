@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from mindspore import Parameter, Tensor, nn, ops
 
@@ -258,3 +259,203 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     for shift in range(1, size):
         total = total + ops.narrow(padded, 1, shift, channels)
     return input / ops.pow(total * (alpha / size) + k, beta)
+
+
+# Layers whose weight is computed from other parameters each time they run
+
+
+def weight_norm(cell: nn.Cell, name: str = "weight", dim: int | None = 0) -> nn.Cell:
+    """Let a layer have its weight as a direction and a length, `weight_v` and `weight_g`, and give it back.
+
+    cell: a Dense, a convolution (Conv3d of one group) or a transposed one of one or two dimensions. dim: what has a
+    length of its own, in torch's count of dimensions; None for one length of all. Both parameters have torch's shapes.
+    Raises TypeError for another layer or name.
+    """
+    weight = _own_weight(cell, name, WeightNorm)
+    whole = dim is None or dim == -1
+    axes = tuple(axis for axis in range(weight.ndim) if whole or axis != (dim or 0) % weight.ndim)
+    cell.axes, cell.each = axes, not whole
+    cell.weight_g = Parameter(_length(weight, axes, not whole), name="weight_g")
+    cell.weight_v = Parameter(weight, name="weight_v")
+    return cell
+
+
+def spectral_norm(
+    cell: nn.Cell,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+    u_first: bool = False,
+) -> nn.Cell:
+    """Let a layer's weight be `weight_orig` over its largest singular value, and give the layer back.
+
+    That value is found by power iteration, a step of it for each run in training, with the vectors `weight_u` and
+    `weight_v`. cell, name: as of weight_norm. dim: what makes the rows, by default 1 for a transposed convolution, else
+    0. u_first: a step moves `weight_u` first, as in torch.nn.utils.parametrizations, and not after it, as
+    torch.nn.utils.spectral_norm has it. Raises TypeError for another layer or name.
+    """
+    rows = int(isinstance(cell, (nn.Conv1dTranspose, nn.Conv2dTranspose))) if dim is None else dim
+    weight = _own_weight(cell, name, SpectralNorm)
+    cell.order = (rows, *(axis for axis in range(weight.ndim) if axis != rows))
+    cell.iterations, cell.small, cell.u_first = n_power_iterations, eps, u_first
+    matrix = ops.transpose(weight, cell.order).reshape((weight.shape[rows], -1))
+    u, v = (normalize(ops.standard_normal((size,)), 2.0, 0, eps) for size in matrix.shape)
+    u, v = _moved(matrix, u, v, 15 if u_first else 0, eps, u_first)
+    cell.weight_orig = Parameter(weight, name="weight_orig")
+    cell.weight_u = Parameter(u, name="weight_u", requires_grad=False)
+    cell.weight_v = Parameter(v, name="weight_v", requires_grad=False)
+    return cell
+
+
+def remove_norm(cell: nn.Cell, name: str = "weight") -> nn.Cell:
+    """Let the weight that a layer of weight_norm or spectral_norm computes now be its own, and give the layer back.
+
+    Raises ValueError for a layer that computes none.
+    """
+    if name != "weight" or not isinstance(cell, ComputedWeight):
+        raise ValueError(f"{type(cell).__name__} computes no {name}")
+    value = cell.kernel()
+    for part in [each for each in vars(cell)["_params"] if each.startswith("weight_")]:
+        delattr(cell, part)
+    object.__delattr__(cell, "weight")
+    cell.__class__ = type(cell).of
+    cell.weight = Parameter(value if cell.weight_shape is None else value.reshape(cell.weight_shape), name="weight")
+    return cell
+
+
+class ComputedWeight:
+    """What a layer becomes whose weight is computed: one that is put into it is lost, as in torch."""
+
+    of: type
+    weight_shape: tuple[int, ...] | None
+    kernel: Any
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "weight":
+            super().__setattr__(name, value)
+
+
+class WeightNorm(ComputedWeight):
+    """What weight_norm makes a layer: its weight is `weight_v` made `weight_g` long."""
+
+    weight_g: Parameter
+    weight_v: Parameter
+    axes: tuple[int, ...]
+    each: bool
+
+    def kernel(self) -> Tensor:
+        """The weight, in torch's shape."""
+        return self.weight_v * (self.weight_g / _length(self.weight_v, self.axes, self.each))
+
+
+class SpectralNorm(ComputedWeight):
+    """What spectral_norm makes a layer."""
+
+    weight_orig: Parameter
+    weight_u: Parameter
+    weight_v: Parameter
+    order: tuple[int, ...]
+    iterations: int
+    small: float
+    u_first: bool
+    training: bool
+
+    def kernel(self) -> Tensor:
+        """The weight, in torch's shape; in training the vectors take a step first."""
+        rows = ops.transpose(self.weight_orig, self.order)
+        rows = rows.reshape((rows.shape[0], -1))
+        u, v = self.weight_u, self.weight_v
+        if self.training:
+            u, v = _moved(ops.stop_gradient(rows), u, v, self.iterations, self.small, self.u_first)
+            ops.assign(self.weight_u, u)
+            ops.assign(self.weight_v, v)
+        u, v = ops.stop_gradient(u), ops.stop_gradient(v)
+        return self.weight_orig / ops.sum(u * ops.matmul(rows, v))
+
+
+class Lost:
+    """What stands as `weight` in a layer that computes it: what is written into it is lost, as in torch."""
+
+    def __init__(self, weight: Tensor) -> None:
+        self.shape, self.dtype = weight.shape, weight.dtype
+
+    def set_data(self, data: Tensor) -> None:
+        """Nothing."""
+
+
+def _own_weight(cell: nn.Cell, name: str, computes: type) -> Tensor:
+    """Make a layer one that computes its weight; its own until then, in torch's shape."""
+    runs = RUNS.get(type(cell))
+    other = getattr(cell, "activation_flag", False) or (isinstance(cell, nn.Conv3d) and cell.group > 1)
+    if name != "weight" or runs is None or other:
+        raise TypeError(f"{computes.__name__} of {name} of {type(cell).__name__} is not known")
+    if isinstance(cell, (nn.Conv1dTranspose, nn.Conv2dTranspose)) and cell.pad_mode != "pad":
+        raise TypeError(f"{computes.__name__} of {type(cell).__name__} with pad_mode={cell.pad_mode!r} is not known")
+    cell.weight_shape = cell.weight.shape if isinstance(cell, (nn.Conv1d, nn.Conv1dTranspose)) else None
+    value = Tensor(cell.weight.asnumpy())
+    del cell.weight
+    cell.__class__ = type(f"{computes.__name__}{type(cell).__name__}", (computes, runs), {"of": type(cell)})
+    found = value if cell.weight_shape is None else value.squeeze(2)
+    object.__setattr__(cell, "weight", Lost(value))
+    return found
+
+
+def _moved(rows: Tensor, u: Tensor, v: Tensor, steps: int, eps: float, u_first: bool) -> tuple[Tensor, Tensor]:
+    """Both vectors of a matrix after so many steps of power iteration."""
+    for _ in range(steps):
+        if u_first:
+            u = normalize(ops.matmul(rows, v), 2.0, 0, eps)
+        v = normalize(ops.matmul(u, rows), 2.0, 0, eps)
+        if not u_first:
+            u = normalize(ops.matmul(rows, v), 2.0, 0, eps)
+    return u, v
+
+
+def _length(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
+    """The root of the sum of squares over some axes."""
+    return ops.sqrt((x * x).sum(axes, keepdims=keep))
+
+
+class _Dense(nn.Dense):
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.dense(x, self.kernel(), self.bias if self.has_bias else None)
+
+
+class _Conv1d(nn.Conv1d):
+    def construct(self, x: Tensor) -> Tensor:
+        y = self.conv2d(ops.expand_dims(x, 2), ops.expand_dims(self.kernel(), 2))
+        return ops.squeeze(self.bias_add(y, self.bias) if self.has_bias else y, 2)
+
+
+class _Conv2d(nn.Conv2d):
+    def construct(self, x: Tensor) -> Tensor:
+        y = self.conv2d(x, self.kernel())
+        return self.bias_add(y, self.bias) if self.has_bias else y
+
+
+class _Conv3d(nn.Conv3d):
+    def construct(self, x: Tensor) -> Tensor:
+        y = self.conv3d(x, self.kernel())
+        return self.bias_add(y, self.bias) if self.has_bias else y
+
+
+class _Conv1dTranspose(nn.Conv1dTranspose):
+    def construct(self, x: Tensor) -> Tensor:
+        sides = self.padding[2] + self.padding[3]
+        wide = (x.shape[2] - 1) * self.stride[1] + self.dilation[1] * (self.kernel_size[1] - 1) + 1 - sides
+        size = (x.shape[0], self.out_channels, 1, wide)
+        y = self.conv2d_transpose(ops.expand_dims(x, 2), ops.expand_dims(self.kernel(), 2), size)
+        return ops.squeeze(self.bias_add(y, self.bias) if self.has_bias else y, 2)
+
+
+class _Conv2dTranspose(nn.Conv2dTranspose):
+    def construct(self, x: Tensor) -> Tensor:
+        high = (x.shape[2] - 1) * self.stride[0] + self.dilation[0] * (self.kernel_size[0] - 1) + 1
+        wide = (x.shape[3] - 1) * self.stride[1] + self.dilation[1] * (self.kernel_size[1] - 1) + 1
+        high, wide = high - self.padding_top - self.padding_bottom, wide - self.padding_left - self.padding_right
+        y = self.conv2d_transpose(x, self.kernel(), (x.shape[0], self.out_channels, high, wide))
+        return self.bias_add(y, self.bias) if self.has_bias else y
+
+
+RUNS = {runs.__bases__[0]: runs for runs in (_Dense, _Conv1d, _Conv2d, _Conv3d, _Conv1dTranspose, _Conv2dTranspose)}

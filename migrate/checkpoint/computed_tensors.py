@@ -1,16 +1,17 @@
 """Content that stands in no source, such as a single number, and weights that torch computes from several tensors.
 
 Such content goes by way of a file without a name. MindSpore has neither weight norm, spectral norm nor pruning, so the
-weight itself goes along. Weight norm: w = g·v / ‖v‖, over all dimensions but the one that g has (Salimans and Kingma,
-2016; torch.nn.utils.parametrizations.weight_norm). Spectral norm: w / (uᵀ W v) with the vectors as they are stored,
-which is what torch computes in evaluation (Miyato and others, 2018). Pruning: w · mask.
+weight itself goes along, but into a net that computes it by nn.weight_norm or nn.spectral_norm. Weight norm: w = g·v /
+‖v‖, over all dimensions but the one that g has (Salimans and Kingma, 2016).
+Spectral norm: w / (uᵀ W v) with the vectors as they are stored, which is what torch computes in evaluation (Miyato and
+others, 2018). Pruning: w · mask.
 """
 
 from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import IO, Any, NamedTuple
 
 from ...errors import Ambiguous, BadCheckpoint, MsmigrateError, Unsupported
@@ -136,11 +137,18 @@ Read = Callable[[Tensor], Any]  # a tensor as an array of float64
 Store = Callable[[Any, str], Tensor]  # an array of float64 as a tensor of a dtype
 
 
-def folded(checkpoint: Checkpoint, owners: Mapping[str, tuple[str, ...]] | None, read: Read, store: Store) -> Folded:
+def folded(
+    checkpoint: Checkpoint,
+    owners: Mapping[str, tuple[str, ...]] | None,
+    read: Read,
+    store: Store,
+    there: Container[str] = (),
+) -> Folded:
     """Fold what can be folded; a computed weight whose tensors do not fit together stays, and is refused later.
 
-    owners: module path -> class and bases, where they are known: two originals may be those of somebody's own. Raises
-    Ambiguous where a spectral norm may have been along either of two dimensions.
+    owners: module path -> class and bases, where they are known: two originals may be those of somebody's own. there:
+    the tensors that the net takes as they are. Raises Ambiguous where a spectral
+    norm may have been along either of two dimensions.
     """
     tensors = dict(checkpoint.tensors)
     instead: dict[str, tuple[str, Tensor]] = {}  # name of a tensor that is gone -> name and weight
@@ -156,6 +164,8 @@ def folded(checkpoint: Checkpoint, owners: Mapping[str, tuple[str, ...]] | None,
             parts = [f"{stem}{end}" for end in form.ends]
             target = PARAMETRIZED.sub(r"\1\2", stem)
             if any(part not in tensors for part in parts) or target in tensors:
+                continue
+            if all(part in there for part in parts):
                 continue
             held = [tensors[part] for part in parts]
             if not _can_be_computed(form, target, held):

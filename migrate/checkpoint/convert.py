@@ -46,7 +46,8 @@ class Options(NamedTuple):
     optimizer, schedule, loss scale and moving average goes along. optimizer: names torch's class, where the file
     does not tell it, or a function that returns (model, optimizer), where the order of parameters is not clear.
     max_shard_size: the most bytes of tensors in one file of a folder. name_map: a file that says how torch's
-    modules are called in MindSpore (see user_map.py).
+    modules are called in MindSpore (see user_map.py). parts: a weight that torch computes from others is computed by
+    the new net too, and crosses as these; else only where the net of `into` has them.
     """
 
     key: str | None = None
@@ -59,6 +60,7 @@ class Options(NamedTuple):
     max_shard_size: int | None = None
     name_map: Path | None = None
     owners: Mapping[str, Sequence[str]] | None = None
+    parts: bool = False
 
 
 class Result(NamedTuple):
@@ -204,10 +206,11 @@ def _settled(
             weights=opened.weights,
         )
         dropped: list[Entry] = []
-        if (checkpoint.framework, chosen.holder.framework) == ("torch", "mindspore"):
+        if (checkpoint.framework, chosen.holder.framework) == ("torch", "mindspore") and not options.parts:
             try:
                 owners = None if model is None else model.owners
-                checkpoint, dropped, remarks = folded(checkpoint, owners, *constants.arrays(opened.descriptors))
+                there = tensor_names.parts_there(checkpoint.tensors, net or ())
+                checkpoint, dropped, remarks = folded(checkpoint, owners, *constants.arrays(opened.descriptors), there)
             except MsmigrateError as error:
                 raise type(error)(f"{opened.path}: {error}") from None
             notes += remarks
@@ -222,6 +225,7 @@ def _settled(
             net=net,
             into=options.into,
             names=None if options.name_map is None else Names(read_rules(options.name_map)),
+            parts=options.parts,
             dtype=options.dtype,
             beside=[*dropped, *beside],
             constant=constants.add_integer,
@@ -297,6 +301,7 @@ def settle(
     net: Net | None = None,
     into: str | None = None,
     names: Names | None = None,
+    parts: bool = False,
     dtype: str | None = None,
     beside: Sequence[Entry] = (),
     constant: Constant,
@@ -304,7 +309,8 @@ def settle(
 ) -> Plan:
     """Settle what happens to every tensor; refusals are entries, raised only by Plan.check.
 
-    net, into: the MindSpore net to fill, and its name. names: how modules are called in MindSpore, by --map. dtype:
+    net, into: the MindSpore net to fill, and its name. names: how modules are called in MindSpore, by --map. parts: as
+    in Options. dtype:
     floating-point tensors are cast to it. beside: the training state, which goes along as it is. Raises
     BadInput for a net where the new file is not MindSpore's.
     """
@@ -315,7 +321,7 @@ def settle(
         entries = [crossed(name, tensor, name, tensor.shape, "") for name, tensor in checkpoint.tensors.items()]
         entries += [Entry(REFUSE, name, None, why=why, error=Unsupported) for name, why in checkpoint.refused.items()]
     elif holder.framework == "mindspore":
-        entries = tensor_names.entries(checkpoint, model.owners if model else None, net, names)
+        entries = tensor_names.entries(checkpoint, model.owners if model else None, net, names, parts=parts)
     else:
         entries, unfilled = _back(checkpoint, model, names, constant)
     entries = refuse_twins([_held(_cast(entry, dtype), holder) for entry in entries])

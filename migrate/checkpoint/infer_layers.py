@@ -115,9 +115,14 @@ def _part(path: str, alone: tuple[Family, ...], found: Mapping[str, tuple[Family
     return (LINEAR, DECODER_LAYER if found.get(f"{inside}multihead_attn") == (ATTENTION,) else ENCODER_LAYER)
 
 
+def computed(module: Module) -> bool:
+    """Whether a weight is not stored as such but computed from these tensors, or some of them."""
+    return bool(REPARAMETRIZED & set(module.leaves)) or ".parametrizations." in f".{module.path}."
+
+
 def check_plain(module: Module) -> None:
-    """Raise Unsupported when the weight of the module is not stored as such but computed from other tensors."""
-    if REPARAMETRIZED & set(module.leaves) or ".parametrizations." in f".{module.path}.":
+    """Raise Unsupported when the weight of the module is computed from other tensors."""
+    if computed(module):
         raise Unsupported(
             "its weight is computed from several tensors (weight norm, spectral norm or pruning); take the "
             "parametrization off in torch and save again"

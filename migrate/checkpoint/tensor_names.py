@@ -6,11 +6,11 @@ and a single `w` may be a PReLU's or somebody's own. What is ambiguous is refuse
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ...errors import Ambiguous, BadCheckpoint, MsmigrateError, Unsupported
-from ...mappings.state_names import Crossing, find, layer_states
+from ...mappings.state_names import Crossing, find, layer_states, part_of_weight
 from ...mappings.verb_registry import SHAPES
 from . import infer_layers
 from .formats.reader import MAX_NAME, Checkpoint, Shape, Tensor, product
@@ -35,7 +35,14 @@ CONTAINERS = {f"torch.nn.{n}" for n in ("Module", "ModuleList", "ModuleDict", "P
 AROUND = {ENCODER_LAYER, DECODER_LAYER}  # families of the module around one
 
 
-def entries(checkpoint: Checkpoint, owners: Owners | None, net: Net | None, names: Names | None = None) -> list[Entry]:
+def entries(
+    checkpoint: Checkpoint,
+    owners: Owners | None,
+    net: Net | None,
+    names: Names | None = None,
+    *,
+    parts: bool = False,
+) -> list[Entry]:
     """What happens to every tensor of a torch checkpoint; refusals are entries too.
 
     owners: as --model learnt them; without, the tensors that stand together tell the class. net: as --into learnt it;
@@ -47,13 +54,16 @@ def entries(checkpoint: Checkpoint, owners: Owners | None, net: Net | None, name
     layer_states()  # rows that cannot be read are told as such, and not as what speaks against a tensor
     names.match((*checkpoint.tensors, *checkpoint.refused))
     settled: dict[str, Entry] = {}
+    there = parts_there(checkpoint.tensors, net or ())
     for module in infer_layers.modules(shapes | dict.fromkeys(checkpoint.refused, ())):
+        own = {leaf: part_of_weight(joined(module.path, leaf)) for leaf in module.leaves}
+        states: States
         try:
-            infer_layers.check_plain(module)
-            if owners is not None and module.path in owners:  # a file of a whole model knows torch's classes alone
-                owner, states = _by_model(module, names, net, owners)
+            if infer_layers.computed(module) and (parts or there.issuperset(joined(module.path, leaf) for leaf in own)):
+                owner, states = OWN, {leaf: Crossing(name) for leaf, name in own.items()}
             else:
-                owner, states = _by_structure(module, names, net)
+                infer_layers.check_plain(module)
+                owner, states = _of_layer(module, names, net, owners)
         except MsmigrateError as error:
             owner, states = OWN, dict.fromkeys(module.leaves, error)
         for leaf in module.leaves:
@@ -62,6 +72,19 @@ def entries(checkpoint: Checkpoint, owners: Owners | None, net: Net | None, name
     names.check(shapes)
     found = [settled[name] for name in (*checkpoint.tensors, *checkpoint.refused)]
     return found if net is not None else _tied(found)
+
+
+def parts_there(tensors: Mapping[str, Tensor], net: Container[str]) -> set[str]:
+    """The tensors that the net has as they are, under the names of parts of weights: one that is shared under any."""
+    held = {tensor for name, tensor in tensors.items() if part_of_weight(name) in net}
+    return {name for name, tensor in tensors.items() if tensor in held}
+
+
+def _of_layer(module: Module, names: Names, net: Net | None, owners: Owners | None) -> tuple[str, States]:
+    """A file of a whole model knows torch's classes alone; raises Ambiguous or Unsupported."""
+    if owners is not None and module.path in owners:
+        return _by_model(module, names, net, owners)
+    return _by_structure(module, names, net)
 
 
 def _tied(found: list[Entry]) -> list[Entry]:
@@ -126,6 +149,8 @@ def _by_model(module: Module, names: Names, net: Net | None, owners: Owners) -> 
     classes = owners.get(module.path, ())
     label = classes[0].removeprefix("torch.nn.") if classes else OWN
     for name in classes:
+        if name.startswith("torch.nn.utils.parametrize."):
+            continue  # the class that a parametrization gives its layer, of whose other tensors it says nothing
         if name in layer_states():
             return label, row_states(name, module.path, module.path, module.leaves, names)
         if name.startswith("torch.nn.") and name not in CONTAINERS:

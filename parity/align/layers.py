@@ -16,6 +16,7 @@ from functools import cache, cached_property
 
 from ...mappings import table
 from ...mappings.rows import Row
+from ...mappings.state_names import part_of_weight
 from ...mappings.verb_registry import SHAPES
 from .model_structure import Call, Held, Module, Shape, Structure, parent, regrouped
 
@@ -362,7 +363,7 @@ def crossing(ours: Mapping[str, Held], theirs: Mapping[str, Held], kind: str, th
         free.remove(target)
 
     for name in rest:
-        for target in (name, USUAL.get(name, "")):
+        for target in (part_of_weight(name), USUAL.get(name, "")):
             if name not in pairs and target in free and fits(ours[name].shape, theirs[target].shape):
                 enter(name, target)
     for name in [n for n in rest if n not in pairs and ours[n].trains]:

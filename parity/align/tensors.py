@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 
+from ...mappings.state_names import part_of_weight
 from .alignment import CERTAIN, LIKELY, MAP, NAME, Left, Question, Tensor
 from .layers import IDENTITY, USUAL, Calls, Layers, alike, crossing, fits, row_of, torch_class
 from .model_structure import Held, join, parent
@@ -57,9 +58,9 @@ class Crossed:
             if path not in self.pairs and path not in self.taken and path in self.mindspore.by_path:
                 for own, target in crossing(*self._both(path, path)).items():
                     enter(join(path, own), join(path, target), NAME, CERTAIN)
-        for name in ours:
-            if name in theirs and (ours[name].trains or theirs[name].trains) and self._fit(name, name):
-                enter(name, name, NAME, CERTAIN)
+        for name, there in ((name, part_of_weight(name)) for name in ours):
+            if there in theirs and (ours[name].trains or theirs[there].trains) and self._fit(name, there):
+                enter(name, there, NAME, CERTAIN)
         for name, target in self._in_one_module(found, used):
             enter(name, target, "the only one of its shape in its module", LIKELY)
         # then the only one of its shape, first among those that train on both sides

@@ -96,7 +96,7 @@ def _build(options: ParityJob) -> Given:
     notes: list[str] = []
     taken = given(run_users(where, lambda: _of_theirs(spec, notes)), nn.Module, where, (torch.optim.Optimizer,))
     taken = replace(taken, notes=tuple(notes))
-    for_training(taken.model)
+    for_training(torch_zoo.let_copy(taken.model))
     return replace(taken, copies=_copies(taken.model, taken.step)) if is_object(taken.step) else taken
 
 
@@ -148,16 +148,28 @@ def describe(taken: Given, images: Images, batch: int) -> Structure:
 
     In training mode, for then a model may have more outputs, and layers that lead to them.
     """
-    model, watch = copy.deepcopy(taken.model), Watch()
     arrays = images if isinstance(images, tuple) else (images,)
+    tokens = len(arrays) > 1 or arrays[0].dtype.kind != "f"
+    try:
+        return _described(taken, arrays, batch, tokens)
+    except WorkerFailed as error:
+        if tokens or not isinstance(error.__cause__, RuntimeError):
+            raise
+        # torch takes no gradient of images that are written into the rows of a tensor, or over themselves
+        return _described(taken, arrays, batch, True)
+
+
+def _described(taken: Given, arrays: tuple[np.ndarray, ...], batch: int, tokens: bool) -> Structure:
+    """The structure; unless they are tokens, the inputs get a gradient."""
+    model, watch = copy.deepcopy(taken.model), Watch()
     inputs = tensors(few(arrays, batch))
     for path, module in model.named_modules():
         module.register_forward_pre_hook(_entering(watch, path), with_kwargs=True)
         module.register_forward_hook(_leaving(watch, path))
-    with torch.no_grad():
-        outputs = run_users("the torch model", lambda: model.train()(*inputs))
+    with torch.set_grad_enabled(not tokens):
+        given = inputs if tokens else (inputs[0].requires_grad_(),)
+        outputs = run_users("the torch model", lambda: model.train()(*given))
     shapes = tuple(of_batch(tuple(x.shape), len(arrays[0]), len(inputs[0]), batch) for x in flat(outputs, torch.Tensor))
-    tokens = len(arrays) > 1 or arrays[0].dtype.kind != "f"
     return Structure("torch", _modules(model), watch.in_order(), shapes, tuple(taken.parts), tokens)
 
 

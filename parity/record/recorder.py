@@ -280,10 +280,13 @@ def add_initial_values(writer: TraceWriter, seeds: int, draw: Callable[[int], Ma
 
 
 def record_evaluation(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
-    """Every leaf module's output in evaluation mode."""
+    """Every leaf module's output in evaluation mode; what a model moves in it is put back."""
     if writer.wants("forward"):
+        before = {name: array.copy() for name, array in side.buffers().items()}
         side.evaluate(inputs.images[0], lambda leaf: add_output(writer, "eval", leaf))
         writer.flush("forward", "eval")
+        if any(not np.array_equal(array, before[name], equal_nan=True) for name, array in side.buffers().items()):
+            side.restart()
 
 
 def record_steps(

@@ -58,6 +58,13 @@ def test_a_computed_weight_becomes_what_torch_computes(files: Path, tmp_path: Pa
     assert len(dropped) >= 2 and all("folded into net.0.weight" in (entry.why or "") for entry in dropped)
 
 
+@pytest.mark.parametrize("case", ["weight norm", "older weight norm", "spectral norm"])
+def test_the_parts_of_a_weight_stay_for_a_net_that_computes_it(files: Path, tmp_path: Path, case: str) -> None:
+    convert.convert(files / f"{case}.pth", tmp_path / "x.ckpt", parts=True)
+    ends = ("orig", "u", "v") if case == "spectral norm" else ("g", "v")
+    assert set(tensors(tmp_path / "x.ckpt")) == {"net.0.bias", *(f"net.0.weight_{end}" for end in ends)}
+
+
 def test_two_originals_of_somebody_s_own_are_not_folded(files: Path, tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(
         "import torch\n"

@@ -39,6 +39,7 @@ from .unused_code import defines, tidy
 
 ZOO = "zoo"  # the file of functions that make a zoo's models
 MODULE = "torch.nn.Module"
+CALLED_BY_PYTHON = ("__init__", "__post_init__", "forward", "train")  # and torch, of an object that is made and run
 
 
 class Emitted(NamedTuple):
@@ -80,7 +81,7 @@ class FileBuilder(Program):
         """The functions that a model needs once its arguments are known: what makes and runs its modules, and what
         these call; how somebody's own functions came by the arguments is not."""
         classes = {base for bases in self.facts.classes.values() for base in bases} | set(functions_in(self.facts.root))
-        waiting = [f"{name}{method}" for name in classes for method in ("", ".__init__", ".forward", ".train")]
+        waiting = [f"{name}{method}" for name in classes for method in ("", *(f".{one}" for one in CALLED_BY_PYTHON))]
         found: set[str] = set()
         while waiting:
             name = waiting.pop()
@@ -92,7 +93,7 @@ class FileBuilder(Program):
                 if isinstance(inner, ast.Call):
                     for callee in callees_of(inner):
                         plain = callee.removeprefix("partial ").removeprefix("module ")
-                        waiting += [plain, f"{plain}.__init__", f"{plain}.forward"]
+                        waiting += [plain, *(f"{plain}.{one}" for one in CALLED_BY_PYTHON)]
                         if callee.startswith("object "):
                             waiting += [f"{base}.__call__" for base in self.facts.bases(callee.removeprefix("object "))]
                 elif isinstance(inner, (ast.Name, ast.Attribute)):  # handed on, as in self.apply(self._init)

@@ -278,6 +278,8 @@ def _variables(function: ast.FunctionDef) -> bool:
     for node in ast.walk(function):
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             read.add(node.target.id)
+        if isinstance(node, ast.Try) and node.handlers:  # which may be there for what such a value raises
+            read |= {n.id for tried in node.body for n in ast.walk(tried) if isinstance(n, ast.Name)}
     outer = (node.names for node in ast.walk(function) if isinstance(node, (ast.Global, ast.Nonlocal)))
     return _sweep(function, read.union(*outer), consumed_kwargs(function))
 

@@ -19,7 +19,7 @@ from torch.utils import _pytree as pytree
 
 from .observations import Changes, DrawnBy, Made, ModuleParameter, Placed, SetNumber, Step
 from .torch_construction import ConstructionLog, Drawn, MakingCall
-from .torch_values import is_torch, numbers_of
+from .torch_values import is_torch, numbers_of, plain_class
 
 
 def changes(log: ConstructionLog, module: nn.Module, made: MakingCall) -> tuple[Made | None, Changes]:
@@ -135,7 +135,7 @@ class _Comparison:
             if other is None:
                 if path.rpartition(".")[0] in modules:
                     yield f"{path} was removed after the model was made"
-            elif type(other) is not type(part):
+            elif not _of_one_class(other, part):
                 kinds = log.names.name(type(part)), log.names.name(type(other))
                 yield f"{path} became a {kinds[1]} from a {kinds[0]} after the model was made"
             elif any(len(getattr(other, hooks)) > len(getattr(part, hooks)) for hooks in HOOKS):
@@ -146,7 +146,7 @@ class _Comparison:
         modules = dict(self.module.named_modules(remove_duplicate=False))
         for path, part in self.fresh.named_modules(remove_duplicate=False):
             other = modules.get(path)
-            if other is None or type(other) is not type(part) or not self.inside(path):
+            if other is None or not _of_one_class(other, part) or not self.inside(path):
                 continue
             values = log.numbers.get(id(other), {})
             for key, value in numbers_of(part).items():
@@ -155,6 +155,12 @@ class _Comparison:
             for key in values if not is_torch(type(part)) else ():
                 if key not in vars(part):  # one that the class does not give it
                     yield path, key, values[key], None, False
+
+
+def _of_one_class(one: nn.Module, other: nn.Module) -> bool:
+    """Whether two modules are of one class, and have the same parametrizations, which give each a class of its own."""
+    computed = [[*getattr(module, "parametrizations", ())] for module in (one, other)]
+    return plain_class(one) is plain_class(other) and computed[0] == computed[1]
 
 
 def _not_a_number(*values: Any) -> bool:

@@ -63,7 +63,7 @@ class Names:
             dtype = str(value.dtype).removeprefix("torch.")
             return TensorKind(dtype, value.dim(), isinstance(value, torch.nn.Parameter))
         if isinstance(value, torch.nn.Module):
-            return ModuleKind(self.name(type(value)))
+            return ModuleKind(self.name(plain_class(value)))
         if isinstance(value, type):
             return CallableKind("class", self.name(value))
         if isinstance(value, types.ModuleType):
@@ -108,10 +108,16 @@ class Names:
             kind, name = defining(type(owner), found)
             return public(f"{self.name(kind)}.{name}")
         if isinstance(found, torch.nn.Module):
-            return f"module {self.name(type(found))}"
+            return f"module {self.name(plain_class(found))}"
         if not hasattr(found, "__qualname__"):
             return f"object {self.name(type(found))}"
         return public(stands if getattr(found, "__module__", None) else f"builtins.{found.__qualname__}")
+
+
+def plain_class(module: torch.nn.Module) -> type:
+    """The class of a module, as it was before a parametrization gave it one of its own."""
+    cls = type(module)
+    return cls.__bases__[0] if cls.__module__ == "torch.nn.utils.parametrize" else cls
 
 
 def is_apply_of_function(value: Any) -> bool:

@@ -26,7 +26,7 @@ from torch.utils import _pytree as pytree
 
 from ...checkpoint.torch_model_worker import public_name
 from ...model_spec import parse, place_of, serve
-from ...torch_models import builder, inputs_for, quietly, split, twice
+from ...torch_models import builder, inputs_for, let_copy, quietly, split, twice
 from .observations import EnumMember, Items, Made, Pairs, Reference, from_json
 from .torch_simplified_transformers import for_training
 
@@ -89,7 +89,7 @@ def named(name: str) -> Any:
 
 def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, huge: bool) -> dict[str, Any]:
     """Run a model, and leave what it gave."""
-    for_training(model)
+    for_training(let_copy(model))
     with torch.no_grad():  # a fresh net's ones and zeros would hide what is swapped
         saved = {id(tensor): tensor for tensor in model.state_dict(keep_vars=True).values()}  # no others cross
         for tensor in saved.values():
@@ -108,7 +108,9 @@ def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, huge: 
         given = [given[0], tuple(pytree.tree_map_only(torch.Tensor, twice, part) for part in given[1])]
     plain = ran(fresh, given, words, 1)
     again = ran(copy.deepcopy(model), given, words, 2)
-    random = [key for key, value in plain.items() if not np.array_equal(again[key], value, equal_nan=True)]
+    random = _differing(plain, again)
+    for seed in range(3, 9 if _draws(model, given, words) else 3):  # a rare draw may be the same
+        random = random or _differing(plain, ran(copy.deepcopy(model), given, words, seed))
     arrays = {f"plain/{key}": value for key, value in plain.items()}
     if not huge:
         with suppress(Exception):  # a model that says float32 somewhere
@@ -120,6 +122,18 @@ def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, huge: 
     arrays |= {f"input/{n}": leaf.numpy() for n, leaf in enumerate(leaves)}
     np.savez(to.with_suffix(".npz"), **arrays)
     return {"classes": classes, "inputs": structure, "random": random}
+
+
+def _differing(plain: dict[str, Any], again: dict[str, Any]) -> list[str]:
+    return [key for key, value in plain.items() if not np.array_equal(again[key], value, equal_nan=True)]
+
+
+def _draws(model: torch.nn.Module, given: list[Any], words: Any) -> bool:
+    """Whether a model draws random numbers in training."""
+    before = torch.get_rng_state()
+    with torch.no_grad():
+        copy.deepcopy(model).train()(*copy.deepcopy(given[1]), **words)
+    return not torch.equal(before, torch.get_rng_state())
 
 
 def _double(tensor: torch.Tensor) -> torch.Tensor:

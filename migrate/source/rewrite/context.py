@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from ....errors import UnknownRow
 from ....mappings import table
 from ....mappings.aliases import find
-from ....mappings.rows import Row
+from ....mappings.rows import Call, Name, Row
 from ..library_names import CELL_METHODS, CONTAINERS, NOT_CONVERTED, TABLES
 from ..observe.observations import (
     NONE,
@@ -26,12 +27,13 @@ from ..observe.observations import (
     ObjectKind,
     Observations,
     PythonModule,
+    TensorKind,
     always,
     callees_of,
     entries_of,
     kinds_of,
 )
-from ..source_files import SourceFiles, literal, none_anyway
+from ..source_files import SourceFiles, literal, none_anyway, substitute
 
 Namer = Callable[[str], ast.expr]  # the expression for a qualified name of MindSpore's
 
@@ -50,6 +52,65 @@ class ObservedArgument(NamedTuple):
     node: ast.expr
     kinds: list[Kind]
     constants: list[Any] | None  # None: other things than a few constants
+
+
+def fill_template(template: str, nodes: Mapping[str, ast.expr], name: Namer) -> ast.expr:
+    """The expression of a template such as `input.size`, with these in the place of its names."""
+
+    def fill(node: ast.AST) -> ast.expr | None:
+        text = ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        if text.startswith(("mindspore.", "msmigrate.")):
+            return name(text)
+        return copy.deepcopy(nodes[text]) if isinstance(node, ast.Name) else None
+
+    found: ast.expr = substitute(ast.parse(template, mode="eval").body, fill)
+    return found
+
+
+def write_template(torch: str, given: Mapping[str, ObservedArgument], name: Namer) -> ast.expr | None:
+    """The expression for a call, by torch's names of the arguments; None where there is no plainer way."""
+    names = set(given)
+    wide = "input" in given and are_tensors(given["input"].kinds, "float", "bfloat16", "int64")
+    for row, arguments, template in (*TABLES["plain_calls"], *(TABLES["plain_calls_of_wide"] if wide else ())):
+        if row == torch and {*arguments} == names:
+            return fill_template(template, {key: item.node for key, item in given.items()}, name)
+    return None
+
+
+def are_tensors(kinds: Sequence[Kind], *dtypes: str) -> bool:
+    """Whether something was always a tensor of a dtype whose name begins so."""
+    return bool(kinds) and all(isinstance(kind, TensorKind) and kind.dtype.startswith(dtypes) for kind in kinds)
+
+
+def as_tuple(node: ast.expr) -> ast.expr:
+    """The tuple of what a list holds, `(a, b)` for `[a, b]`."""
+    return (
+        ast.Tuple(node.elts, ast.Load())
+        if isinstance(node, ast.List)
+        else ast.Call(ast.Name("tuple", ast.Load()), [node], [])
+    )
+
+
+def number_or_tuple(node: ast.expr, sides: int) -> ast.expr:
+    """A size that is now a number and now a list: of one number for all sides, or a number for each."""
+    text = ast.unparse(node)
+    template = f"{text} if isinstance({text}, int) else tuple({text}) * ({sides} // len({text}))"
+    return ast.parse(template, mode="eval").body
+
+
+def expression(value: Any, name: Namer) -> ast.expr:
+    """A value of the table as an expression; names and calls are looked up by `name`."""
+    if isinstance(value, Name):
+        return name(str(value))
+    if isinstance(value, Call):
+        keywords = [ast.keyword(key, expression(item, name)) for key, item in value.kwargs.items()]
+        return ast.Call(name(value.target), [], keywords)
+    if isinstance(value, (tuple, list)):
+        items = [expression(item, name) for item in value]
+        return ast.Tuple(items, ast.Load()) if isinstance(value, tuple) else ast.List(items, ast.Load())
+    if isinstance(value, float) and not math.isfinite(value):
+        return ast.Call(ast.Name("float", ast.Load()), [ast.Constant(str(value))], [])
+    return ast.parse(repr(value), mode="eval").body
 
 
 class Given(dict[str, ObservedArgument]):

@@ -41,6 +41,16 @@ CHECKPOINT = "torch.utils.checkpoint.checkpoint"
 SPARING = {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop"}
 LISTS: dict[str, str] = TABLES["parameter_lists"]
 OWNERS = ("torch.nn.Module.", "torch.nn.Sequential.", "torch.nn.ModuleList.", "torch.nn.ModuleDict.")
+# a layer whose weight is computed from others -> what makes it one in MindSpore
+NORMS = {
+    f"torch.nn.utils.{place}{name}": f"msmigrate.nn.{name}"
+    for name in ("weight_norm", "spectral_norm")
+    for place in (f"{name}.", "parametrizations.")
+}
+NORMS |= {
+    f"torch.nn.utils.{name}.remove_{name}": "msmigrate.nn.remove_norm" for name in ("weight_norm", "spectral_norm")
+}
+NORMED = ("Linear", *(f"{kind}{rank}d" for kind in ("Conv", "ConvTranspose") for rank in (1, 2, 3)))
 GROWING = {"append", "extend", "insert", "update"}
 KEPT = {*CELL_METHODS, *GROWING, "__init__", "items", "values", "keys"}  # the others have another name
 
@@ -106,6 +116,7 @@ def _named(call: ast.Call, context: Context) -> tuple[ast.expr, ast.expr, ast.ex
     """`self`, the name and the value, of `self.register_…("name", value)`."""
     name, value = _given(call, 0, "name"), _given(call, 1, "tensor", "param")
     assert isinstance(call.func, ast.Attribute) and name is not None
+    context.adds |= ast.unparse(call.func.value) != "self"  # a layer that may have its name already
     return context.visit(call.func.value), context.visit(name), value or ast.Constant(None)
 
 
@@ -147,10 +158,14 @@ def loading_hook(call: ast.Call, context: Context) -> list[ast.stmt]:
 
 @handles("torch.nn.*")
 def reset_parameters(call: ast.Call, context: Context) -> ast.expr | None:
-    """`layer.reset_parameters()` of one of torch's layers."""
+    """`layer.reset_parameters()` of one of torch's layers, and `super().reset_parameters()` of what comes from one."""
     resets = all(name.endswith(".reset_parameters") for name in callees_of(call))
-    if not resets or not isinstance(call.func, ast.Attribute) or is_super(call.func):
+    if not resets or not isinstance(call.func, ast.Attribute):
         return None
+    if is_super(call.func):
+        row = context.program.torch_base(context.owner)
+        names = [state.mindspore for state in row.state if state.mindspore] if row is not None else []
+        return ast.Call(context.name(RESET), [ast.Name("self", ast.Load()), *map(ast.Constant, names)], [])
     return ast.Call(context.name(RESET), [context.visit(call.func.value)], [])
 
 
@@ -203,6 +218,28 @@ def checkpointed(call: ast.Call, context: Context) -> ast.expr:
     words = [word for word in call.keywords if word.arg not in SPARING]
     function, *args = call.args
     return context.kept(replacing(ast.Call(function, args, words), call))
+
+
+@handles(*NORMS)
+def computed_weight(call: ast.Call, context: Context) -> ast.expr:
+    """`weight_norm(nn.Linear(6, 4))`: a layer whose weight is computed from other parameters each time it runs."""
+    callees = callees_of(call)
+    words = {word.arg: word.value for word in call.keywords}
+    layer, name = _given(call, 0, "module"), _given(call, 1, "name") or ast.Constant("weight")
+    kinds = kinds_of(layer) if layer is not None else []
+    known = {f"torch.nn.{one}" for one in NORMED} - {"torch.nn.ConvTranspose3d"}
+    other = [str(kind) for kind in kinds if not isinstance(kind, ModuleKind) or kind.cls not in known]
+    said = constants_of(name) if not isinstance(name, ast.Constant) else [name.value]
+    if len(callees) != 1 or layer is None or None in words or other or said != ["weight"]:
+        of = f"{ast.unparse(name)} of {' and '.join(other) or 'a layer'}"
+        raise Unwritable(f"{callees[0]} of {of}: known is the weight of {', '.join(NORMED[:-1])}")
+    kept = context.kept(replacing(ast.Call(call.func, call.args, call.keywords), call))
+    kept.func = context.name(NORMS[callees[0]])
+    for word in kept.keywords:
+        word.arg = "cell" if word.arg == "module" else word.arg
+    if callees[0].endswith("parametrizations.spectral_norm"):  # which takes its steps the other way round
+        kept.keywords.append(ast.keyword("u_first", ast.Constant(True)))
+    return kept
 
 
 @handles(*CONTAINERS, "torch.nn.Module")
@@ -293,6 +330,26 @@ def dropped(call: ast.Call, context: Context) -> list[ast.stmt] | None:
     """Nothing, for what is no part of a model: what torch counts, and what a simplified library does besides."""
     translated = any(name in context.program.translated for name in callees_of(call) if name not in DROPPED)
     return None if translated else []
+
+
+@handles(syntax=[ast.Subscript])
+def parameter_by_name(node: ast.Subscript, context: Context) -> ast.expr | None:
+    """`layer._parameters["weight"]`, as a Cell keeps them; None for anything else."""
+    match node.value:
+        case ast.Attribute(owner, "_parameters") if always(kinds_of(owner), ModuleKind):
+            names = {_name_in_mindspore(kind, str(one), context) for kind in kinds_of(owner) for one in _said(node)}
+            if names != {*map(str, _said(node))}:
+                raise Unwritable(f"{ast.unparse(node)}, which MindSpore's layer calls {' or '.join(sorted(names))}")
+            node.value.attr = "_params"
+            found: ast.expr = context.generic_visit(node)
+            return found
+    return None
+
+
+def _said(node: ast.Subscript) -> list[Any]:
+    """The names that a subscript had."""
+    known, name = literal(node.slice)
+    return [name] if known else constants_of(node.slice) or []
 
 
 @handles(syntax=[ast.Attribute])

@@ -41,12 +41,17 @@ from .context import (
     Namer,
     ObservedArgument,
     Unwritable,
+    are_tensors,
+    as_tuple,
     by_value,
+    expression,
     handles,
+    number_or_tuple,
+    write_template,
 )
-from .table_expressions import expression, write_template
 
 PLACES = ("device", "dtype", "memory_format", "layout")  # None where the constructor that takes one drops it
+SIDES = {"1d": 1, "2d": 2, "3d": 3}
 SCALED = ("torch.add", "torch.sub")
 STARTING = "msmigrate.nn.starting_at"
 ASKS_WHETHER = ("recompute",)  # verbs that ask of another argument only whether it is given
@@ -241,18 +246,15 @@ def _crossed(
         if nodes is None:
             raise Unwritable(f"{row.torch}: {argument.torch} is {', '.join(map(str, item.kinds))} here")
         return dict(zip(argument.to, nodes, strict=True))
-    if row.kind == "layer" and item.kinds and {*map(_type, item.kinds)} == {ValueType.INT_LIST}:
+    if row.kind == "layer" and _type_of(item) == {ValueType.INT_LIST}:
         return dict.fromkeys(argument.to, as_tuple(item.node))  # sizes
+    if row.kind == "layer" and row.torch[-2:] in SIDES and _type_of(item) == {ValueType.INT, ValueType.INT_LIST}:
+        return dict.fromkeys(argument.to, number_or_tuple(item.node, SIDES[row.torch[-2:]]))
     return dict.fromkeys(argument.to, item.node)
 
 
-def as_tuple(node: ast.expr) -> ast.expr:
-    """The tuple of what a list holds, `(a, b)` for `[a, b]`."""
-    return (
-        ast.Tuple(node.elts, ast.Load())
-        if isinstance(node, ast.List)
-        else ast.Call(ast.Name("tuple", ast.Load()), [node], [])
-    )
+def _type_of(item: ObservedArgument) -> set[ValueType]:
+    return {*map(_type, item.kinds)}
 
 
 def _type(kind: Kind) -> ValueType:
@@ -448,6 +450,14 @@ def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast
     if row is None or len(rows) > 1:
         return common_call(node, rows, context)
     arguments = arguments_of(row, node, context, method=is_method(callees))
+    if (
+        row.torch in TABLES["of_floats"]
+        and "input" in arguments
+        and are_tensors(arguments["input"].kinds, "int", "uint", "bool")
+    ):
+        given = ast.Attribute(arguments["input"].node, "astype", ast.Load())
+        as_float = ast.Call(given, [context.name("mindspore.float32")], [])
+        arguments["input"] = arguments["input"]._replace(node=as_float)
     plain = write_template(row.torch, arguments, context.name)
     if plain is not None:
         return plain

@@ -35,9 +35,8 @@ from ..observe.observations import (
     set_callee,
 )
 from ..source_files import literal
-from .context import Context, ObservedArgument, Program, Stage, Unwritable, handles, row_of
-from .row_calls import argument_of, arguments_of, as_tuple, is_method, write_call
-from .table_expressions import fill_template
+from .context import Context, ObservedArgument, Program, Stage, Unwritable, as_tuple, fill_template, handles, row_of
+from .row_calls import argument_of, arguments_of, is_method, write_call
 
 PREFIX = "torch.Tensor."
 LIMITS = {"torch.finfo", "torch.iinfo"}  # what numbers a dtype can hold
@@ -259,9 +258,28 @@ def underlying_tensor(node: ast.expr) -> ast.expr:
             return node
 
 
+def note_of_caller(function: ast.FunctionDef) -> None:
+    """Note on the names of a function's arguments that what is written into them is all that it does: where it gives
+    nothing back."""
+    for inner in [node for node in ast.walk(function) if isinstance(node, ast.FunctionDef)]:
+        nodes = [*ast.walk(inner)]
+        gives = any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes)
+        if gives or any(isinstance(node, ast.Return) and node.value is not None for node in nodes):
+            continue
+        bound = {
+            n.id for node in nodes if isinstance(node, ast.Assign) for n in node.targets if isinstance(n, ast.Name)
+        }
+        for node in nodes:
+            if isinstance(node, ast.Name) and node.id not in bound and node.id in {a.arg for a in inner.args.args}:
+                vars(node)["of_caller"] = True
+
+
 def write_value(context: Context, source: ast.expr, target: ast.expr, value: ast.expr) -> ast.stmt:
-    """Give a tensor other values: a parameter keeps its place and its name."""
+    """Give a tensor other values: a parameter keeps its place and its name, and what a function was given stays its
+    caller's."""
     kinds = kinds_of(underlying_tensor(source))
+    if vars(underlying_tensor(source)).get("of_caller") and isinstance(target, ast.Name):
+        return ast.Expr(ast.Call(ast.Attribute(target, "copy_", ast.Load()), [value], []))
     if isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)) and (
         isinstance(target, ast.Subscript) or not all(isinstance(kind, TensorKind) and kind.parameter for kind in kinds)
     ):
@@ -285,6 +303,17 @@ def write(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
         if into is not None and isinstance(underlying_tensor(into), (ast.Name, ast.Attribute, ast.Subscript)):
             value = _one_for_all(node.value, into, context) or context.visit(copy.deepcopy(node.value))
             return [_written_back(into, value, context)]
+    return None
+
+
+@handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)
+def data_given(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
+    """`parameter.data = values`, as it is made and as it runs; None for any other."""
+    match node:
+        case ast.Assign([ast.Attribute(owner, "data")], value) if always(kinds_of(owner), TensorKind, parameter=True):
+            given = [context.visit(owner), context.visit(value)]
+            assign = ast.Attribute(given.pop(0), "set_data", ast.Load()) if context.in_python else None
+            return [ast.Expr(ast.Call(assign or context.name("mindspore.ops.assign"), given, []))]
     return None
 
 

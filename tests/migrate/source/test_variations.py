@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -215,3 +217,32 @@ def test_what_is_around_a_module_is_told(spec: str) -> None:
     texts = [problem.text for problem in write_source(f"{spec}:hooked").problems]
     assert any("got a hook" in text for text in texts), texts
     assert any("eval of Hooked" in text for text in texts), texts
+
+
+COPIED = """
+import copy, sys, torch
+from torch import nn
+from msmigrate.migrate.torch_models import let_copy
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, inside = nn.utils.weight_norm(nn.Linear(3, 4)), nn.Linear(4, 2)
+        self.inside = inside
+        self.rest = lambda x: inside(torch.tanh(x))
+
+    def forward(self, x):
+        return self.rest(self.first(x))
+
+net = let_copy(Net())
+net(torch.ones(2, 3)).sum().backward()
+wide = copy.deepcopy(net).double()
+assert wide(torch.ones(2, 3).double()).dtype == torch.float64 and net(torch.ones(2, 3)).dtype == torch.float32
+wide.inside.bias.data.fill_(100.0)
+assert float(wide(torch.ones(2, 3).double()).min()) > 50 > float(net(torch.ones(2, 3)).max())
+"""
+
+
+def test_a_copied_model_runs_its_own_modules() -> None:
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", COPIED], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr[-2000:]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -146,3 +148,10 @@ def test_what_is_no_structure_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / ALIGNMENT).write_text(text)
     with pytest.raises(BadInput, match="is no alignment"):
         read_alignment(options(tmp_path))
+
+
+def test_images_of_which_torch_takes_no_gradient() -> None:
+    done = subprocess.run(
+        [sys.executable, str(HERE / "written_rows_torch.py")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]

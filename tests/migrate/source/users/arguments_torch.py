@@ -211,3 +211,37 @@ class PickNet(nn.Module):
 
 def picked():
     return PickNet(), (torch.randn(2, 6),)
+
+
+@dataclass
+class Sizes:
+    width: int
+    expand: int = 2
+    rank: str = "auto"
+
+    def __post_init__(self):
+        self.inner = self.expand * self.width
+        if self.rank == "auto":
+            self.rank = self.inner // 4
+
+
+class SizesNet(nn.Module):
+    """Sizes that a dataclass computes, a decay from whole numbers, and strides that are a number or a list."""
+
+    def __init__(self, sizes):
+        super().__init__()
+        self.decay = nn.Parameter(torch.log(torch.arange(1, sizes.inner + 1)))
+        strides = [2, [2], [1, 2]]
+        self.convs = nn.ModuleList([self.made(sizes, stride) for stride in strides])
+        self.fc = nn.Linear(sizes.inner, sizes.rank)
+
+    def made(self, sizes, stride):
+        return nn.Conv2d(3, sizes.inner, 3, stride=stride, padding=1)
+
+    def forward(self, x):
+        return self.fc(sum(conv(x).mean([2, 3]) for conv in self.convs) * torch.exp(-self.decay))
+
+
+def sizes():
+    torch.manual_seed(1)
+    return SizesNet(Sizes(6)), (torch.randn(2, 3, 8, 8),)

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.init import trunc_normal_
-from torch.nn.utils import weight_norm
+from torch.nn.utils import parametrizations, remove_weight_norm, weight_norm
 
 
 def image() -> tuple[torch.Tensor]:
@@ -219,19 +219,167 @@ def loop_initialised():
     return LoopInitNet(), image()
 
 
-class NormNet(nn.Module):
-    """Weight normalisation."""
+class OrthogonalNet(nn.Module):
+    """A parametrization that has no counterpart."""
 
     def __init__(self):
         super().__init__()
-        self.fc = weight_norm(nn.Linear(6, 4))
+        self.fc = parametrizations.orthogonal(nn.Linear(6, 4))
 
     def forward(self, x):
         return self.fc(x)
 
 
-def normed_weight():
-    return NormNet(), vectors()
+def orthogonal():
+    return OrthogonalNet(), vectors()
+
+
+class WeightNormNet(nn.Module):
+    """Layers whose weight is computed, in both of torch's ways; what is drawn into such a weight is lost in torch."""
+
+    def __init__(self, whole=False):
+        super().__init__()
+        self.first = weight_norm(nn.Conv1d(6, 4, 3, padding=1))
+        self.ups = nn.ModuleList(
+            [
+                weight_norm(nn.ConvTranspose1d(4, 6, 4, 2, 1), dim=1),
+                parametrizations.weight_norm(nn.Conv1d(6, 6, 3, dilation=2, bias=False)),
+            ]
+        )
+        self.last = parametrizations.weight_norm(nn.Linear(6, 2), dim=None if whole else 0)
+        self.tail = nn.Sequential(self.last)
+        self.first.weight.data.normal_(0, 5.0)
+        self.ups.apply(self.init)
+
+    def init(self, m):
+        if m.__class__.__name__.find("Conv") != -1:
+            nn.init.normal_(m.weight, 0.0, 5.0)
+
+    def remove(self):
+        remove_weight_norm(self.first)
+
+    def forward(self, x):
+        x = torch.tanh(self.first(x))
+        for up in self.ups:
+            x = torch.tanh(up(x))
+        return self.tail(x.mean(-1))
+
+
+def weight_normed():
+    return WeightNormNet(), (torch.randn(2, 6, 9),)
+
+
+class SpectralNormNet(nn.Module):
+    """Weights over their largest singular value, whose vectors move in training."""
+
+    def __init__(self, steps=1):
+        super().__init__()
+        norm = parametrizations.spectral_norm
+        self.conv = nn.utils.spectral_norm(nn.Conv2d(3, 4, 3, padding=1), n_power_iterations=steps)
+        self.up = norm(nn.ConvTranspose2d(4, 4, 4, 2, 1), eps=1e-10)
+        self.fc = norm(nn.Linear(4, 2))
+
+    def forward(self, x):
+        return self.fc(torch.relu(self.up(torch.relu(self.conv(x)))).mean([2, 3]))
+
+
+def spectral_normed():
+    return SpectralNormNet(), image()
+
+
+class Gained(nn.Linear):
+    """Begins anew with more than torch's layer has."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.gain = nn.Parameter(torch.empty(self.out_features))
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        if hasattr(self, "gain"):
+            nn.init.constant_(self.gain, 1.5)
+            super().reset_parameters()
+
+    def forward(self, x):
+        return super().forward(x) * self.gain
+
+
+class RescaledNet(nn.Module):
+    """Its weights are made smaller by a function that gives nothing back."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([Gained(6, 6) for _ in range(3)])
+        self.register_buffer("start", torch.ones(6))
+        self.rescale()
+        halve(self.start)
+
+    def rescale(self):
+        def smaller(weight, place):
+            weight.div_(10.0 * place)
+
+        for place, layer in enumerate(self.layers, 1):
+            smaller(layer.weight.data, place)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x) + self.start
+        return x
+
+
+def halve(values):
+    values *= 0.5
+
+
+def rescaled():
+    return RescaledNet(), vectors()
+
+
+class OwnSpectralNorm(nn.Module):
+    """A norm by hand around a layer, whose vectors move in evaluation too."""
+
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+        if not self._made():
+            weight = module.weight
+            u = nn.Parameter(weight.data.new(weight.shape[0]).normal_(0, 1), requires_grad=False)
+            u.data = u.data / u.data.norm()
+            bar = nn.Parameter(weight.data)
+            del module._parameters["weight"]
+            module.register_parameter("weight_u", u)
+            module.register_parameter("weight_bar", bar)
+
+    def _made(self):
+        try:
+            u = self.module.weight_u
+            return True
+        except AttributeError:
+            return False
+
+    def forward(self, x):
+        u, bar = self.module.weight_u, self.module.weight_bar
+        matrix = bar.view(bar.shape[0], -1)
+        v = torch.mv(matrix.data.t(), u.data)
+        v = v / v.norm()
+        u.data = torch.mv(matrix.data, v) / torch.mv(matrix.data, v).norm()
+        sigma = u.dot(matrix.mv(v))
+        setattr(self.module, "weight", bar / sigma.expand_as(bar))
+        return self.module.forward(x)
+
+
+class OwnSpectralNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = OwnSpectralNorm(nn.Conv2d(3, 4, 3))
+        self.second = OwnSpectralNorm(nn.Conv2d(4, 2, 3))
+
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x))).mean([2, 3])
+
+
+def own_spectral():
+    return OwnSpectralNet(), image()
 
 
 class LayerNorm2d(nn.LayerNorm):

@@ -58,3 +58,10 @@ def test_a_loop_that_picks_one_module(users: Users) -> None:
         "        out = self.layers[idx](x)", "    for i, layer in enumerate(self.layers):", "out = out + layer(x) * i"
     )
     found.lacks("Examples", ">>>", "out = layer(x)")
+
+
+def test_sizes_that_a_dataclass_computes(users: Users) -> None:
+    found = users["sizes"]
+    found.agrees()
+    found.holds("self.inner = self.expand * self.width", ".astype(mindspore.float32)")
+    found.holds("stride=stride if isinstance(stride, int) else tuple(stride) * (2 // len(stride))")

@@ -26,6 +26,8 @@ NAMES = (
         "by_hand",
         "continued",
         "habits",
+        "weight_normed",
+        "spectral_normed",
     ),
 )
 

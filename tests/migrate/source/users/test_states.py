@@ -65,11 +65,46 @@ def test_classes_that_come_from_torchs(users: Users) -> None:
 
 
 def test_what_has_no_row_is_told_and_the_rest_written(users: Users) -> None:
-    found = users["normed_weight"]
+    found = users["orthogonal"]
     assert [problem.text for problem in found.source.problems] == [
-        "torch.nn.utils.weight_norm.weight_norm has no row in the mapping table"
+        "torch.nn.utils.parametrizations.orthogonal has no row in the mapping table"
     ]
     found.holds("self.fc = not_converted(", "return self.fc(x)")
+
+
+def test_weights_that_are_computed(users: Users) -> None:
+    found = users["weight_normed"]
+    found.agrees()
+    found.holds("self.first = weight_norm(nn.Conv1d(", "dim=None if whole else 0)")
+    assert found.names["last.parametrizations.weight.original1"] == "last.weight_v"
+    trained = {key for key in found.mindspore if key.startswith("gradient/")}
+    assert {"gradient/first.weight_g", "gradient/ups.1.weight_v"} <= trained
+    assert not {"gradient/first.weight", "gradient/last.weight"} & trained
+
+
+def test_weights_by_their_largest_singular_value(users: Users) -> None:
+    found = users["spectral_normed"]
+    found.agrees()
+    found.holds("n_power_iterations=steps)", "eps=1e-10, u_first=True)")
+    assert found.names["fc.parametrizations.weight.0._u"] == "fc.weight_u"
+
+
+def test_weights_that_a_function_makes_smaller(users: Users) -> None:
+    found = users["rescaled"]
+    found.agrees()
+    for place in range(3):
+        ours, theirs = (side[f"fresh/layers.{place}.weight"] for side in (found.torch, found.mindspore))
+        assert 0.8 < np.abs(theirs).max() / np.abs(ours).max() < 1.25
+    assert set(found.mindspore["fresh/start"].tolist()) == {0.5}
+    assert set(found.mindspore["fresh/layers.0.gain"].tolist()) == {1.5}
+
+
+def test_a_norm_by_hand_around_a_layer(users: Users) -> None:
+    found = users["own_spectral"]
+    found.agrees()
+    found.holds(
+        "u.set_data(", "ops.assign(u, ", "u = self.module.weight_u", 'del module._params["weight"]'.replace('"', "'")
+    )
 
 
 def test_names_that_are_computed(users: Users) -> None:

@@ -124,7 +124,7 @@ def _names(state: Path, classes: dict[str, list[str]]) -> dict[str, str]:
     with open_source(str(state)) as opened:
         checkpoint = opened.checkpoint(None)
     owners = {path: tuple(bases) for path, bases in classes.items()}
-    found = {entry.name: entry for entry in entries(checkpoint, owners, None)}
+    found = {entry.name: entry for entry in entries(checkpoint, owners, None, parts=True)}
     return {name: entry.target for name, entry in found.items() if entry.target is not None}
 
 

@@ -66,9 +66,10 @@ class _Aligner:
     def __init__(self, torch: Structure, mindspore: Structure, rules: list[Rule]) -> None:
         self.torch, self.mindspore = torch, mindspore
         self.ours, self.theirs = Layers(torch), Layers(mindspore)
-        one, both = closed(self.ours, self.theirs), (opened(self.ours, self.theirs), opened(self.theirs, self.ours))
-        if one or any(both):
-            self.ours, self.theirs = Layers(torch, one, both[0]), Layers(mindspore, one, both[1])
+        one, its = closed(self.ours, self.theirs)
+        both = opened(self.ours, self.theirs), opened(self.theirs, self.ours)
+        if one or its or any(both):
+            self.ours, self.theirs = Layers(torch, one, both[0]), Layers(mindspore, its, both[1])
         names = {m.path: True for m in torch.modules if m.path} | dict.fromkeys(torch.tensors(), False)
         self.mapped = name_map.apply(rules, names, {m.path for m in mindspore.modules} | set(mindspore.tensors()))
         self.pairs: dict[str, tuple[str, str, str]] = {}  # torch path -> MindSpore path, how, how sure

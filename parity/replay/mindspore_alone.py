@@ -202,10 +202,11 @@ class Alone:
         try:
             return arguments(construct, call, given, self.optional(call))
         except CannotRun:
-            own, torchs = self.own.get(call.path), flat((call.args, call.kwargs), Stored)
-            if call.unsupported or not own or len(flat(own, Tensor)) != len(torchs):
+            own = self.own.get(call.path)
+            fit = None if call.unsupported or not own else matching(flat(own, Tensor), call)
+            if not own or fit is None:
                 raise
-            args, kwargs = replaced([*own], [given[stored.file] for stored in torchs])
+            args, kwargs = replaced([*own], [given[stored.file] for stored in fit])
             return args, kwargs
 
     def optional(self, call: Call) -> Container[str]:
@@ -338,6 +339,9 @@ class Seams:
             self.got[one.label] = (args, kwargs)
             reached = torchs_inputs(runner.tensor, original, one, args, kwargs)
             stored = flat((one.args, one.kwargs), Stored)
+            fit = matching(reached, one)
+            if fit is not None and len(reached) < len(stored):  # torch gives it the same several times
+                reached = [reached[fit.index(each)] for each in stored]
             self.reached += [
                 ("forward", one.label, tensor_name("input", i), as_array(tensor))
                 for i, tensor in enumerate(shaped(reached, stored))
@@ -368,11 +372,18 @@ class Seams:
         at = [i for i, each in enumerate(outputs) if each.is_floating_point()]
         if self.anchor is None or not at:
             return outputs
-        back = []
+        back, fit = [], matching(flat(given, Tensor), one)
         for i, tensor in real:
-            fits = i < len(stored) and math.prod(stored[i].shape) == tensor.size
-            made = self.runner.upstream(f"{one.label} {tensor_name('input', i)}", stored[i]) if fits else None
-            back.append(ops.zeros_like(tensor) if made is None else made.reshape(tensor.shape).astype(tensor.dtype))
+            same = [i] if i < len(stored) else []
+            if fit is not None and len(fit) < len(stored):
+                same = [k for k, each in enumerate(stored) if each == fit[i]]
+            made = [
+                self.runner.upstream(f"{one.label} {tensor_name('input', k)}", stored[k])
+                for k in same
+                if math.prod(stored[k].shape) == tensor.size
+            ]
+            zeros = ops.zeros_like(tensor)
+            back.append(sum((each.reshape(tensor.shape).astype(tensor.dtype) for each in made), start=zeros))
 
         def returned(gradients: Sequence[Tensor]) -> None:
             for i, gradient in zip(at, gradients, strict=True):
@@ -430,6 +441,20 @@ def arguments(
         zeros = ops.zeros((*args[0].shape[:-1], cell.hidden_size), args[0].dtype)
         return [*args, (zeros, zeros) if isinstance(cell, nn.LSTMCell) else zeros], {}
     raise CannotRun(f"its construct{signature} does not take torch's arguments")
+
+
+def matching(tensors: Sequence[Tensor], call: Call) -> list[Stored] | None:
+    """What torch gave a module in the place of each of these that its Cell is given, where either may give the same one
+    several times, as attention its query, key and value; None where that is not known."""
+    stored = flat((call.args, call.kwargs), Stored)
+    if len(tensors) == len(stored):
+        return stored
+    each_once = list({one.file: one for one in stored}.values())
+    if len(tensors) == len(each_once):
+        return each_once
+    arrays = [(each.shape, each.asnumpy().tobytes()) for each in tensors]
+    places = {array: i for i, array in enumerate(dict.fromkeys(arrays))}
+    return [each_once[places[array]] for array in arrays] if len(places) == len(each_once) else None
 
 
 class _Themselves(dict[str, Any]):

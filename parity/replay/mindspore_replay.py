@@ -57,7 +57,7 @@ def remember_arguments() -> None:
     """Remember of every Cell that is made from now on in this process what arguments it is given."""
     own_new = nn.Cell.__new__
 
-    def new(kind: type, *args: Any, **kwargs: Any) -> Any:
+    def new(kind: type, /, *args: Any, **kwargs: Any) -> Any:
         cell: nn.Cell = own_new(kind) if own_new is object.__new__ else own_new(kind, *args, **kwargs)
         if kind.__module__.startswith("mindspore."):
             weakref.finalize(cell, _made.pop, id(cell), None)

@@ -419,6 +419,53 @@ def test_a_list_with_one_layer_of_that_name_is_not_closed() -> None:
     assert (found["head.0"], found["head.1"]) == ("drop", "head")
 
 
+@pytest.mark.parametrize("one_there", [False, True])
+def test_one_layer_is_the_module_that_holds_its_tensors_in_several(one_there: bool) -> None:
+    """MultiheadAttention, twice, against a module with a packed projection, and the reverse."""
+    one = [
+        Layer("stem", "Linear", "x", "a"),
+        *(Layer(f"b.{i}.mix", "MultiheadAttention", f"a{i}", f"b{i}") for i in range(2)),
+        Layer("head", "Linear", "c", "y", 5, (2, 5)),
+    ]
+    several = [
+        Layer("first", "Linear", "x", "a"),
+        *(
+            layer
+            for i in range(2)
+            for layer in (
+                Layer(f"e.{i}.at.three", "Linear", f"a{i}", f"b{i}", 24),
+                Layer(f"e.{i}.at.out", "Linear", f"c{i}", f"d{i}", 8),
+            )
+        ),
+        Layer("last", "Linear", "c", "y", 5, (2, 5)),
+    ]
+    found = aligned(several, one) if one_there else aligned(one, several)
+    check(found)
+    pairs = [("b.0.mix", "e.0.at"), ("b.1.mix", "e.1.at")]
+    assert {(b, a) if one_there else (a, b) for a, b in pairs} <= modules(found).items()
+    names = {name: tensor.mindspore for name, tensor in found.parameters.items()}
+    assert not found.unlike and len(names) == 4 + 2 * 4
+    if not one_there:
+        assert names["b.1.mix.in_proj_weight"] == "e.1.at.three.weight"
+        assert names["b.1.mix.out_bias"] == "e.1.at.out.bias"
+
+
+@pytest.mark.parametrize("loop_there", [False, True])
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_a_recurrent_layer_has_the_tensors_of_the_cell_that_the_other_net_calls_in_a_loop(
+    kind: str, loop_there: bool
+) -> None:
+    """Their calls are no counterparts: one makes all steps, the other one of them."""
+    layer = [Layer("embed", "Embedding", "i", "a"), Layer("read", kind, "a", "b"), Layer("out", "Linear", "c", "y", 5)]
+    steps = [Layer("one.step", f"{kind}Cell", f"s{i}", f"h{i}") for i in range(3)]
+    loop = [replace(layer[0], path="words"), *steps, replace(layer[2], path="end")]
+    found = aligned(layer, loop) if loop_there else aligned(loop, layer)
+    check(found)
+    path, suffix, other = ("read", "_l0", "one.step.bias_ih") if loop_there else ("one.step", "", "read.bias_ih_l0")
+    assert found.parameters[f"{path}.bias_ih{suffix}"].mindspore == other
+    assert found.chains == {path: ()} and not found.unlike and len(found.calls) == 2
+
+
 def bottlenecks(own_relu: bool) -> list[Layer]:
     """Three blocks, of which the first is plain; the others' second convolution stands in a list with its own ReLU."""
     found, at = [], 0

@@ -497,7 +497,7 @@ def regions(ours: Layers, theirs: Layers, calls: Calls) -> Regions:
             continue
         one, other = _around(ours, one), _around(theirs, other)
         alone = (one.path, other.path) == (path, their_path)
-        apart = alone and (_fed(ours, one), ours.used(one.output)) != (_fed(theirs, other), theirs.used(other.output))
+        apart = alone and (fed(ours, one), ours.used(one.output)) != (fed(theirs, other), theirs.used(other.output))
         found.paired.setdefault((path, their_path), None if apart else (one.path, other.path))
         if not apart:
             found.calls.append((one.path, one.call, other.path, other.call))
@@ -525,7 +525,7 @@ def _in_a_function(behind: _Behind, others: Layers, other: Call) -> bool:
     return behind.lacks and not others.used(other.output)
 
 
-def _fed(layers: Layers, call: Call) -> bool:
+def fed(layers: Layers, call: Call) -> bool:
     """Whether a call gets what another module gave, and no function's result."""
     return bool(call.inputs) and layers.made(call.inputs[0])
 

@@ -13,7 +13,6 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from ...errors import Ambiguous, BadInput
 from ...migrate.checkpoint import name_map
 from ...migrate.checkpoint.name_map import Rule, read_rules
 from ..job import ParityJob
@@ -32,6 +31,7 @@ from .alignment import (
     Match,
     Question,
     _logits,
+    check,
     check_recipe,
     scope,
 )
@@ -44,6 +44,7 @@ from .layers import (
     base_score,
     closed,
     describe,
+    fed,
     fits,
     opened,
     regions,
@@ -201,6 +202,7 @@ class _Aligner:
                 points *= 0.9
             if points and a.tensors:  # what comes next tells branches apart that begin alike
                 points += _likeness(ours.branch(ours.calls[i]), theirs.branch(theirs.calls[j]))
+                points += 0.1 * (fed(ours, ours.calls[i]) == fed(theirs, theirs.calls[j]))
             if points and path.rpartition(".")[2] == its.rpartition(".")[2]:
                 points += 0.25
             return points
@@ -564,9 +566,6 @@ def align_sequence(n: int, m: int, score: Callable[[int, int], float]) -> list[t
     return pairs
 
 
-MOST = 3  # of what is not alike, in one message
-
-
 def settle(options: ParityJob) -> None:
     """Align the two structures that lie in the job's folder, and leave alignment.json there.
 
@@ -585,16 +584,3 @@ def settle(options: ParityJob) -> None:
     if options.pair.of_recipe:
         check_recipe(options.recipe, found)
     partial.replace(folder / ALIGNMENT)
-
-
-def check(found: Alignment) -> None:
-    """Raise Ambiguous where only the user can say which is which, BadInput where nothing at all corresponds."""
-    if found.ask:
-        more = f" (and {len(found.ask) - 1} more such groups)" if len(found.ask) > 1 else ""
-        raise Ambiguous(f"{found.ask[0].message}{more}")
-    if found.unlike and not any(not found.other_shape(name) for name in found.parameters):
-        shown = "; ".join(each.text for each in found.unlike[:MOST])
-        raise BadInput(
-            f"the two models have nothing in common that could be compared: {shown}: name the two that belong "
-            "together, or say what corresponds with --map"
-        )

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import Ambiguous, BadInput
 from msmigrate.migrate.checkpoint.name_map import read_rules, write_rules
-from msmigrate.parity.align.alignment import CERTAIN, LIKELY, MAP, NAME, ORDER, Alignment
-from msmigrate.parity.align.match_layers import align, check
+from msmigrate.parity.align.alignment import CERTAIN, LIKELY, MAP, NAME, ORDER, Alignment, check
+from msmigrate.parity.align.match_layers import align
 from msmigrate.parity.align.model_structure import Held, Module, Structure
+from msmigrate.parity.align.unlike import causes
 from msmigrate.parity.build_result import pair_notes
 from structures import Layer, structure
 
@@ -448,6 +449,26 @@ def test_one_layer_is_the_module_that_holds_its_tensors_in_several(one_there: bo
     if not one_there:
         assert names["b.1.mix.in_proj_weight"] == "e.1.at.three.weight"
         assert names["b.1.mix.out_bias"] == "e.1.at.out.bias"
+
+
+@pytest.mark.parametrize("packed_there", [False, True])
+def test_a_packed_projection_against_three_is_one_difference(packed_there: bool) -> None:
+    """The layer behind them, of one shape with each, is told from them by what it gets."""
+    ends = (
+        Layer("norm", "LayerNorm", "x", "a"),
+        Layer("at.end", "Linear", "m", "c"),
+        Layer("head", "Linear", "d", "y", 5),
+    )
+    packed = [ends[0], Layer("at.mix", "Linear", "a", "b", 24), *ends[1:]]
+    three = renamed(
+        [ends[0], *(Layer(f"at.{name}", "Linear", "a", name) for name in "qkv"), *ends[1:]],
+        {"norm": "ln", "at.end": "own.out", "head": "cls", "at.q": "own.q", "at.k": "own.k", "at.v": "own.v"},
+    )
+    found = aligned(three, packed) if packed_there else aligned(packed, three)
+    assert (("own.out", "at.end") if packed_there else ("at.end", "own.out")) in modules(found).items()
+    (cause,) = causes(found)
+    torchs, its = ("own.q, own.k, own.v", "at.mix") if packed_there else ("at.mix", "own.q, own.k, own.v")
+    assert cause.text.startswith(f"torch's {torchs} seems to be MindSpore's {its}, ")
 
 
 @pytest.mark.parametrize("loop_there", [False, True])

@@ -8,6 +8,7 @@ what computes as the other does: a hand-written gate around its ReLU6, or a Batc
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
@@ -441,6 +442,19 @@ def base_score(ours: Layer, theirs: Layer) -> float:
     if ours.passes != theirs.passes or (known(ours.kind) and known(theirs.kind)):
         return 0.0
     return 0.5 if ours.shape is not None and theirs.shape is not None and regrouped(ours.shape, theirs.shape) else 0.0
+
+
+def across_blocks(layers: Layers, partner: Mapping[str, str], path: str, other: str) -> bool:
+    """Whether all else in the block around a torch layer has its partners in one block of the other net's, and `other`
+    stands outside: it may be called as the layer, as a norm behind one block as that in front of the next, but is the
+    other block's."""
+    block = parent(path)
+    rest = [partner[p].split(".") for p in layers.by_path if p != path and p in partner and p.startswith(f"{block}.")]
+    if not block or len(rest) < 2:
+        return False
+    alike = itertools.takewhile(lambda parts: len({*parts}) == 1, zip(*rest, strict=False))
+    common = [parts[0] for parts in alike]
+    return bool(common) and other.split(".")[: len(common)] != common
 
 
 def describe(module: Module | Layer) -> str:

@@ -40,6 +40,7 @@ from .layers import (
     Layer,
     Layers,
     Regions,
+    across_blocks,
     alike,
     base_score,
     closed,
@@ -423,10 +424,11 @@ def _crossed(ours: Layers, theirs: Layers, calls: Calls, pairs: Pairs) -> list[t
         one, other = mine[path, k], its[their_path, their_k]
         if not one.inputs or not other.inputs:
             continue
-        made = {partner[p] for p in ours.producers(one.inputs[0]) if p in partner}
-        their_made = {p for p in theirs.producers(other.inputs[0]) if p in partner.values()}
-        if made and their_made and not made & their_made:
-            before = ours.producers(one.inputs[0]), theirs.producers(other.inputs[0])
+        before = ours.producers(one.inputs[0]), theirs.producers(other.inputs[0])
+        made = {partner[p] for p in before[0] if p in partner}
+        their_made = {p for p in before[1] if p in partner.values()}
+        elsewhere = any(across_blocks(ours, partner, p, its) for p in before[0] if p in partner for its in their_made)
+        if made and their_made and not made & their_made and not elsewhere:
             doubtful = [c for c in calls if c[0] in before[0] or c[2] in before[1]]
             if doubtful:
                 found.append(([c[0] for c in doubtful], [c[2] for c in doubtful]))

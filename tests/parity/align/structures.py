@@ -33,6 +33,7 @@ def tensors(kind: str, width: int) -> dict[str, Held]:
         "Conv2d": {"weight": (width, 8, 3, 3)},
         "Linear": {"weight": (width, 8), "bias": (width,)},
         "BatchNorm2d": dict.fromkeys(("weight", "bias", "running_mean", "running_var"), (width,)),
+        "LayerNorm": {"weight": (width,), "bias": (width,)},
         "Embedding": {"weight": (31, width)},
         "MultiheadAttention": {
             "in_proj_weight": (3 * width, width),

@@ -451,6 +451,27 @@ def test_one_layer_is_the_module_that_holds_its_tensors_in_several(one_there: bo
         assert names["b.1.mix.out_bias"] == "e.1.at.out.bias"
 
 
+def test_norms_that_stand_behind_the_branches_there_stay_in_their_blocks() -> None:
+    """What the last norm of a block gives goes where torch's first norm of the next block does."""
+
+    def net(*block: tuple[str, str, str, str]) -> list[Layer]:
+        """Blocks of (name, class, what goes in, what comes out), where + is behind an addition."""
+        layers, x = [Layer("stem", "Linear", "i", "x", 12)], "x"
+        for i in range(2):
+            layers += [Layer(f"b.{i}.{n}", kind, x if a == "x" else f"{i}{a}", f"{i}{b}") for n, kind, a, b in block]
+            x = layers[-1].output + ("+" if block[-1][1] == "Conv2d" else "")
+        return [*layers, Layer("out", "Linear", x, "y", 5, (2, 5))]
+
+    mix, grow, norm = "Linear", "Conv2d", "LayerNorm"
+    ours = net(("n1", norm, "x", "a"), ("mix", mix, "a", "b"), ("n2", norm, "b+", "c"), ("grow", grow, "c", "d"))
+    theirs = net(("mix", mix, "x", "b"), ("n1", norm, "b+", "c"), ("grow", grow, "c", "d"), ("n2", norm, "d+", "e"))
+    foreign = {f"b.{i}.{name}": f"own.{i}.{name}_" for i in range(2) for name in ("n1", "n2", "mix", "grow")}
+    found = aligned(ours, renamed(theirs, {**foreign, "stem": "begin", "out": "end"}))
+    check(found)
+    partners = modules(found)
+    assert all(partners[f"b.{i}.{name}"].startswith(f"own.{i}.") for i in range(2) for name in ("n1", "n2", "mix"))
+
+
 @pytest.mark.parametrize("packed_there", [False, True])
 def test_a_packed_projection_against_three_is_one_difference(packed_there: bool) -> None:
     """The layer behind them, of one shape with each, is told from them by what it gets."""

@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import mindspore
@@ -55,7 +56,7 @@ class Alone:
     def __init__(
         self,
         recording: Recording,
-        cells: Mapping[str, nn.Cell],
+        cells: dict[str, nn.Cell],
         held: Sequence[Canonical],
         layers: Mapping[str, Layer],
         moves: int = 0,
@@ -296,8 +297,12 @@ class Seams:
     -> the arguments that a Cell was called with. uneven: why the gradients are not torch's to compare with.
     """
 
-    def __init__(self, runner: Alone, inner: Sequence[Call]) -> None:
+    def __init__(
+        self, runner: Alone, inner: Sequence[Call], instead: Mapping[str, Tensor] = MappingProxyType({})
+    ) -> None:
+        """instead: of some of torch's tensors, by file, what is handed on in their place."""
         self.runner = runner
+        self.instead = instead
         self.inner = {each.label: each for each in inner}
         self.anchor: Tensor | None = None  # differentiated by, so that all that hangs on it is
         self.reached: list[Wired] = []
@@ -352,7 +357,7 @@ class Seams:
                 return original(*args, **kwargs)
             if gives_packed(one):
                 return torchs_steps(runner.tensor, original, one, args, kwargs)
-            outputs = [runner.tensor(each) for each in flat(one.output, Stored)]
+            outputs = [self.instead.get(each.file, runner.tensor(each)) for each in flat(one.output, Stored)]
             handed = self._seam(one, outputs, (args, kwargs), stored) if one.is_plain else outputs
             if one.path not in runner.nests and len(handed) == 1:
                 return in_shape_of(handed[0], runner.gives.get(one.path, set()))

@@ -329,9 +329,9 @@ def _is_activation(op: Operation) -> bool:
 
 def _activations(op: Operation) -> Iterator[ModuleHypothesis]:
     """Another activation, or one that torch has not."""
-    if op.name in NAMED:
+    if _is_activation(op):
         for name, function in ACTIVATIONS.items():
-            fault = "gelu-approximate" if op.name == "gelu" and "tanh" in name else None
+            fault = "gelu-approximate" if op.name.lower() == "gelu" and "tanh" in name else None
             yield otherwise(op, f"{name} for {op.text}", lambda f, x, *a, g=function, **k: g(x), fault)
     elif isinstance(op.result, torch.Tensor) and op.result.is_floating_point() and bool((op.result < 0).any()):
         yield otherwise(op, f"a ReLU after {op.text}", lambda f, *a, **k: F.relu(f(*a, **k)))
@@ -387,9 +387,12 @@ def _numbers(op: Operation) -> Iterator[ModuleHypothesis]:
 
 
 def _directions(op: Operation) -> Iterator[ModuleHypothesis]:
-    """The two directions of a recurrent layer in the other order."""
+    """The two directions of a recurrent layer in the other order, and its steps."""
     if op.child is None or op.name not in RECURRENT or not isinstance(op.result, tuple):
         return
+    for i in (0, 1):
+        what = f"the steps of {op.text} from the last to the first (dimension {i})"
+        yield otherwise(op, what, lambda f, x, *a, i=i, **k: f(x.flip(i), *a, **k))
 
     def exchanged(f: Any, *args: Any, **kwargs: Any) -> Any:
         output, *state = f(*args, **kwargs)

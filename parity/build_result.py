@@ -518,14 +518,17 @@ def module_verdicts(folder: Path, findings: Iterable[Finding]) -> list[ModuleVer
     outcome = Outcome.of(Trace(folder / MINDSPORE_REPLAY))
     alone: dict[str, list[Finding]] = {}
     wiring: dict[str, list[Finding]] = {}
-    for finding in findings:
-        called, _, tensor = finding.name.rpartition(" ")
+    named = [(*finding.name.rpartition(" ")[::2], finding) for finding in findings]
+    for called, _, finding in named:
         if finding.part == ALONE:
             alone.setdefault(parse_label(called)[0], []).append(finding)
-        elif finding.part == WIRING:
+    wrong = [path for path in outcome.unwired if _failed(alone.get(path, ()))]
+    for called, tensor, finding in named:
+        if finding.part == WIRING:
             at = _giver(recording, outcome, called) if comes_from_around(tensor) else parse_label(called)[0]
-            # what runs as it is in a container's wiring may be the one that hands back another gradient
-            as_it_is = finding.stage == "gradients" and any(relative(path, at) for path in outcome.unwired)
+            # what runs as it is in a container's wiring may be the one that gives or hands back another value
+            others = outcome.unwired if finding.stage == "gradients" else wrong
+            as_it_is = any(relative(path, at) for path in others)
             (alone if as_it_is else wiring).setdefault(at, []).append(finding)
     failing = {path for family in (alone, wiring) for path, found in family.items() if _failed(found)}
     asked = {call.path for call in recording.calls.values() if outcome.asked(call.label)}
@@ -544,13 +547,8 @@ def _giver(recording: Recording, outcome: Outcome, called: str) -> str:
     call = recording.calls.get(called)
     if call is None:  # MindSpore alone called it
         return parse_label(called)[0].rpartition(".")[0]
-    for _ in recording.calls:  # not for ever, whatever the file says
-        call = recording.calls.get(call.caller) if call.caller is not None else None
-        if call is None:
-            return ""
-        if outcome.unwired.get(call.path, CHAINED) == CHAINED:
-            return call.path
-    return ""
+    around = (recording.calls[name].path for name in recording.around(call.caller))
+    return next((path for path in around if outcome.unwired.get(path, CHAINED) == CHAINED), "")
 
 
 def _verdict(

@@ -205,8 +205,108 @@ class Tagger(nn.Cell):
         return self.classifier(self.ln(x))
 
 
+class Bottle(nn.Cell):
+    def __init__(
+        self, width: int, wide: int, eps: float, momentum: float, first: str, second: str, residual: bool
+    ) -> None:
+        super().__init__()
+        self.point, self.bn_a = conv(width, wide, 1), nn.BatchNorm2d(wide, eps=1e-5, momentum=momentum)
+        self.spread, self.bn_b = conv(wide, wide, 3, 1, 1, group=wide), nn.BatchNorm2d(wide, eps=eps)
+        self.back, self.bn_c = conv(wide, width, 1), nn.BatchNorm2d(width)
+        self.first, self.second, self.residual = ACTS[first], ACTS[second], residual
+
+    def construct(self, x: Tensor) -> Tensor:
+        y = self.first(self.bn_a(self.point(x)))
+        y = self.second(self.bn_b(self.spread(y)))
+        y = self.bn_c(self.back(y))
+        return x + y if self.residual else y
+
+
+ACTS = {
+    "hardswish": ops.hardswish,
+    "relu6": ops.relu6,
+    "relu": ops.relu,
+    "silu": ops.silu,
+    "none": lambda x: x,
+}
+
+
+class Transformer(nn.Cell):
+    """Attention is MindSpore's own."""
+
+    def __init__(self, width: int, heads: int, eps: float, tanh: bool, before: bool) -> None:
+        super().__init__()
+        self.mix = nn.MultiheadAttention(width, heads, batch_first=True)
+        self.ln_1, self.ln_2 = nn.LayerNorm((width,), epsilon=eps), nn.LayerNorm((width,), epsilon=1e-5)
+        self.up, self.gelu, self.down = nn.Dense(width, 2 * width), nn.GELU(tanh), nn.Dense(2 * width, width)
+        self.before = before
+
+    def attend(self, x: Tensor) -> Tensor:
+        return self.mix(x, x, x, need_weights=False)[0]
+
+    def construct(self, x: Tensor) -> Tensor:
+        if self.before:
+            x = x + self.attend(self.ln_1(x))
+            return x + self.down(self.gelu(self.up(self.ln_2(x))))
+        x = self.ln_1(x + self.attend(x))
+        return self.ln_2(x + self.down(self.gelu(self.up(x))))
+
+
+class Fused(nn.Cell):
+    """The activations are functions, and the LSTM's steps a loop."""
+
+    def __init__(
+        self,
+        eps: float = 1e-5,
+        momentum: float = 0.9,
+        start: str = "silu",
+        first: str = "hardswish",
+        second: str = "relu6",
+        residual: bool = True,
+        heads: int = 4,
+        ln_eps: float = 1e-5,
+        tanh: bool = False,
+        before: bool = False,
+        backwards: bool = False,
+        exchanged: bool = False,
+        last_eps: float = 1e-5,
+        added: bool = False,
+    ) -> None:
+        super().__init__()
+        self.begin, self.begin_bn, self.start = conv(3, 8, 4, 4), nn.BatchNorm2d(8), ACTS[start]
+        usual = (1e-5, 0.9, "hardswish", "relu6", True)
+        self.bottles = nn.CellList([Bottle(8, 20, *usual), Bottle(8, 20, eps, momentum, first, second, residual)])
+        self.cut = conv(8, 16, 2, 2, has_bias=True)
+        self.encoder = nn.CellList(
+            [Transformer(16, 4, 1e-5, tanh, before), Transformer(16, heads, ln_eps, tanh, before)]
+        )
+        self.step, self.ln = nn.LSTMCell(16, 14), nn.LayerNorm((14,), epsilon=last_eps)
+        self.head_a, self.head_b = nn.Dense(14, 10), nn.Dense(16, 10)
+        self.backwards, self.exchanged, self.added = backwards, exchanged, added
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = self.start(self.begin_bn(self.begin(x)))
+        for cell in self.bottles:
+            x = cell(x)
+        x = self.cut(x)
+        x = x.reshape(*x.shape[:2], -1).swapaxes(1, 2)
+        for layer in self.encoder:
+            x = layer(x)
+        zeros = ops.zeros((x.shape[0], 14), x.dtype)
+        state, found = (zeros, zeros), []
+        for step in ops.unbind(x, 1)[:: -1 if self.backwards else 1]:
+            state = self.step(step, state[::-1] if self.exchanged else state)
+            found.append(state[0])
+        y = self.head_a(self.ln(ops.stack(found, 1)).mean(1)) + self.head_b(x[:, 0])
+        return y if self.added else y / 2.0
+
+
 def composite(act: str = "ReLU", **wrong: Any) -> nn.Cell:
     return Composite(act=getattr(nn, act), **wrong)
+
+
+def fused(**wrong: Any) -> nn.Cell:
+    return Fused(**wrong)
 
 
 def functional(act: str = "SiLU", **wrong: Any) -> nn.Cell:

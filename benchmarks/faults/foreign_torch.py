@@ -104,8 +104,79 @@ class Reader(Tagger):
         return self.head(self.norm(x[:, -1]))
 
 
+class NormAct(nn.BatchNorm2d):
+    """A norm with its activation inside, as timm's BatchNormAct2d."""
+
+    def __init__(self, width: int, act: type[nn.Module]) -> None:
+        super().__init__(width)
+        self.act = act()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.act(super().forward(x))
+
+
+class Inverted(nn.Module):
+    def __init__(self, width: int, wide: int) -> None:
+        super().__init__()
+        self.expand, self.norm1 = nn.Conv2d(width, wide, 1, bias=False), NormAct(wide, nn.Hardswish)
+        self.depth, self.norm2 = nn.Conv2d(wide, wide, 3, 1, 1, groups=wide, bias=False), NormAct(wide, nn.ReLU6)
+        self.project, self.norm3 = nn.Conv2d(wide, width, 1, bias=False), nn.BatchNorm2d(width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.norm2(self.depth(self.norm1(self.expand(x))))
+        return x + self.norm3(self.project(y))
+
+
+class PackedAttention(nn.Module):
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads, self.qkv, self.proj = heads, nn.Linear(width, 3 * width), nn.Linear(width, width)
+        nn.init.xavier_uniform_(self.qkv.weight)  # as a MultiheadAttention begins
+        nn.init.zeros_(self.qkv.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        n, length, width = x.shape
+        q, k, v = self.qkv(x).reshape(n, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
+        return self.proj(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(n, length, width))
+
+
+class PostNorm(nn.Module):
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.attn, self.norm1 = PackedAttention(width, heads), nn.LayerNorm(width)
+        self.fc1, self.act, self.fc2 = nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width)
+        self.norm2 = nn.LayerNorm(width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.norm1(x + self.attn(x))
+        return self.norm2(x + self.fc2(self.act(self.fc1(x))))
+
+
+class Fused(nn.Module):
+    """Norms with activations in them, attention written out, norms behind its branches, an LSTM, and two heads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.norm = nn.Conv2d(3, 8, 4, 4, bias=False), NormAct(8, nn.SiLU)
+        self.stage = nn.Sequential(Inverted(8, 20), Inverted(8, 20))
+        self.down = nn.Conv2d(8, 16, 2, 2)
+        self.layers = nn.Sequential(PostNorm(16, 4), PostNorm(16, 4))
+        self.lstm, self.last = nn.LSTM(16, 14, batch_first=True), nn.LayerNorm(14)
+        self.main, self.side = nn.Linear(14, 10), nn.Linear(16, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.down(self.stage(self.norm(self.stem(x))))
+        x = self.layers(x.flatten(2).transpose(1, 2))
+        y, _ = self.lstm(x)
+        return (self.main(self.last(y).mean(1)) + self.side(x[:, 0])) / 2.0
+
+
 def composite() -> nn.Module:
     return Composite()
+
+
+def fused() -> nn.Module:
+    return Fused()
 
 
 def functional() -> nn.Module:

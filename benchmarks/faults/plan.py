@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 STEPS = 2  # of a compared run: all that a schedule needs to show that it moves
 NETS = ("resnet", "vit", "mobile", "text", "unet", "rare")
 # nets whose twin has other names (foreign_*.py), and what they are fed: the recipe's images, or words with such labels
-FOREIGN = {"composite": (), "functional": (), "recurrent": (4,), "tagger": (4, 9)}
+FOREIGN = {"composite": (), "fused": (), "functional": (), "recurrent": (4,), "tagger": (4, 9)}
 _PREFIX = "fault_"  # before a net's name among the recipe's models
 _FLAG = ("true or false", lambda value: type(value) is bool)
 _OPTIONS = {
@@ -98,8 +98,7 @@ def pair(root: Path, net: str) -> dict[str, Any]:
     """The foreign net's files for both workers: its function on each side, and its batches, which are left in root."""
     files = {side: f"{HERE / f'foreign_{side}.py'}:{net}" for side in ("torch", "mindspore")}
     if not FOREIGN[net]:
-        names = HERE / f"{net}_map.yaml"
-        return {**files, **({"map_file": str(names)} if names.exists() else {})}
+        return files
     draw, batches, batch = np.random.default_rng(0), {}, root / f"{net}.npz"
     for step in range(1, STEPS + 1):
         words = draw.integers(1, 31, (4, 9))
@@ -112,6 +111,6 @@ def pair(root: Path, net: str) -> dict[str, Any]:
 def pair_job(recipe: Recipe, folder: Path, given: dict[str, Any], case: dict[str, Any]) -> ParityJob:
     """The job of one case of a foreign net."""
     wrong = ", ".join(f"{name}={value!r}" for name, value in case["wrong"].items())
-    paths = {name: Path(given[name]) for name in ("map_file", "batch") if name in given}
-    pair = Pair(given["torch"], f"{given['mindspore']}({wrong})", **paths)
+    batch = Path(given["batch"]) if "batch" in given else None
+    pair = Pair(given["torch"], f"{given['mindspore']}({wrong})", batch=batch)
     return ParityJob(recipe, folder, steps=STEPS, pair=pair, together=True)

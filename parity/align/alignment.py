@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import NonNegativeInt, PositiveInt
 
-from ...errors import BadInput, BadRecipe
+from ...errors import Ambiguous, BadInput, BadRecipe
 from ...input_files import read_json, typed
 from ...migrate.checkpoint.user_map import line, write_rules
 from ...training.models.model_names import is_file
@@ -235,6 +235,7 @@ IDENTITY = Alignment(identity=True)
 ALIGNMENT = "alignment.json"
 OPEN = f"{ALIGNMENT}.partial"  # what was found where something is left to be settled
 FORMAT = 3
+MOST = 3  # of what is not alike, in one message
 
 
 def _logits(torch: Structure) -> tuple[int, ...]:
@@ -317,6 +318,19 @@ def _open(found: Alignment) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]:
         yield text, [(name, other) for other in theirs]
     for each in alone if not any(each.lack is Lack.MISSING for each in alone) else ():
         yield each.text, []
+
+
+def check(found: Alignment) -> None:
+    """Raise Ambiguous where only the user can say which is which, BadInput where nothing at all corresponds."""
+    if found.ask:
+        more = f" (and {len(found.ask) - 1} more such groups)" if len(found.ask) > 1 else ""
+        raise Ambiguous(f"{found.ask[0].message}{more}")
+    if found.unlike and not any(not found.other_shape(name) for name in found.parameters):
+        shown = "; ".join(each.text for each in found.unlike[:MOST])
+        raise BadInput(
+            f"the two models have nothing in common that could be compared: {shown}: name the two that belong "
+            "together, or say what corresponds with --map"
+        )
 
 
 def check_recipe(recipe: Recipe, found: Alignment) -> None:

@@ -8,6 +8,7 @@ what computes as the other does: a hand-written gate around its ReLU6, or a Batc
 from __future__ import annotations
 
 import bisect
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
@@ -103,12 +104,19 @@ def alike(torch_kind: str, mindspore_kind: str) -> bool:
     return torch_class(torch_kind) == torch_class(mindspore_kind)
 
 
+def is_step(torch_kind: str, mindspore_kind: str) -> bool:
+    """Whether one is a recurrent layer and the other the cell that does one step of it, in a loop."""
+    one, other = sorted((torch_class(torch_kind), torch_class(mindspore_kind)), key=len)
+    return one in RECURRENT and other == f"{one}Cell"
+
+
 def one_sort(torch_kind: str, mindspore_kind: str) -> bool:
     """Whether two classes do the same sort of thing, so that one may stand where the other should."""
     ours, theirs = torch_class(torch_kind), torch_class(mindspore_kind)
     return any(ours in sort and theirs in sort for sort in SORTS)
 
 
+FEW = 2  # weights: a layer that has more does what several may do
 DEEP = 6  # layers that a branch is followed to tell it from another
 # torch's names, and what MindSpore's layers call the same: layers of one's own follow the one or the other
 USUAL = {
@@ -241,6 +249,11 @@ class Layers:
         inside = self.inside(call)
         return bool(inside) and inside[-1].output == call.output
 
+    def shapes(self, path: str) -> list[Shape]:
+        """The shapes of what trains in a module, sorted."""
+        tensors = self.structure.tensors().items()
+        return sorted(held.shape for name, held in tensors if held.trains and name.startswith(f"{path}."))
+
     def inside(self, call: Call) -> list[Call]:
         """The calls of other layers that this call makes."""
         return [c for c in self.calls if call.entered < c.entered < call.left]
@@ -315,22 +328,33 @@ class Layers:
         return made
 
 
-def closed(ours: Layers, theirs: Layers) -> set[str]:
-    """The modules of one name, with parts and tensors of the same shapes, that call their parts on one side only.
+def closed(ours: Layers, theirs: Layers) -> tuple[set[str], set[str]]:
+    """The modules of either side that count as one layer.
 
-    On the other they hand the parts' weights to functions, as torchvision's Swin does, and nothing inside compares.
+    Those of one name, with parts and tensors of the same shapes, that call their parts on one side only: on the other
+    they hand the parts' weights to functions, as torchvision's Swin does, and nothing inside compares. And those whose
+    parts hold just the tensors that the other side has in one layer, as attention with a packed projection does of a
+    MultiheadAttention.
     """
-    found = set()
-    for one, other in ((ours, theirs), (theirs, ours)):
+    found: set[str] = set()
+    sides: tuple[set[str], set[str]] = (found, set())
+    for one, other, mine in ((ours, theirs, sides[1]), (theirs, ours, sides[0])):
         containers = {call.path for call in other.containers if call.path}
+        shapes = {path: other.shapes(path) for path in containers}
         for path in containers & one.by_path.keys():
             if not any(module.path.startswith(f"{path}.") for module in one.structure.modules):
                 continue  # a layer without parts, which the other has in a list
-            inside = sorted(held.shape for held in one.by_path[path].tensors.values() if held.trains)
-            tensors = other.structure.tensors().items()
-            if inside and inside == sorted(h.shape for name, h in tensors if name.startswith(f"{path}.") and h.trains):
+            if one.shapes(path) and one.shapes(path) == shapes[path]:
                 found.add(path)
-    return found
+        kinds = {torch_class(layer.kind) for layer in other.by_path.values()}
+        alone = [layer for layer in one.by_path.values() if torch_class(layer.kind) not in kinds | RECURRENT]
+        manifold = Counter(tuple(one.shapes(layer.path)) for layer in alone if known(layer.kind))
+        for held, count in manifold.items():
+            fit = [path for path in containers if shapes[path] == [*held]]
+            fit = [path for path in fit if not any(each.startswith(f"{path}.") for each in fit)]
+            if len(held) > FEW and len(fit) == count:
+                mine.update(fit)
+    return found | sides[0], found | sides[1]
 
 
 def opened(ours: Layers, theirs: Layers) -> set[str]:
@@ -363,7 +387,8 @@ def crossing(ours: Mapping[str, Held], theirs: Mapping[str, Held], kind: str, th
         free.remove(target)
 
     for name in rest:
-        for target in (part_of_weight(name), USUAL.get(name, "")):
+        one_step = [target for target in free if _of_one_step(target) == _of_one_step(name)]
+        for target in (part_of_weight(name), USUAL.get(name, ""), *one_step[: len(one_step) == 1]):
             if name not in pairs and target in free and fits(ours[name].shape, theirs[target].shape):
                 enter(name, target)
     for name in [n for n in rest if n not in pairs and ours[n].trains]:
@@ -372,6 +397,11 @@ def crossing(ours: Mapping[str, Held], theirs: Mapping[str, Held], kind: str, th
         if len(fit) == 1 and len(same) == 1:
             enter(name, fit[0])
     return pairs
+
+
+def _of_one_step(name: str) -> str:
+    """What a recurrent cell calls the weight that a recurrent layer has for its first layer."""
+    return name.rpartition(".")[2].removesuffix("_l0")
 
 
 def fits(ours: Shape, theirs: Shape, verb: str | None = None) -> bool:
@@ -413,6 +443,19 @@ def base_score(ours: Layer, theirs: Layer) -> float:
     if ours.passes != theirs.passes or (known(ours.kind) and known(theirs.kind)):
         return 0.0
     return 0.5 if ours.shape is not None and theirs.shape is not None and regrouped(ours.shape, theirs.shape) else 0.0
+
+
+def across_blocks(layers: Layers, partner: Mapping[str, str], path: str, other: str) -> bool:
+    """Whether all else in the block around a torch layer has its partners in one block of the other net's, and `other`
+    stands outside: it may be called as the layer, as a norm behind one block as that in front of the next, but is the
+    other block's."""
+    block = parent(path)
+    rest = [partner[p].split(".") for p in layers.by_path if p != path and p in partner and p.startswith(f"{block}.")]
+    if not block or len(rest) < 2:
+        return False
+    alike = itertools.takewhile(lambda parts: len({*parts}) == 1, zip(*rest, strict=False))
+    common = [parts[0] for parts in alike]
+    return bool(common) and other.split(".")[: len(common)] != common
 
 
 def describe(module: Module | Layer) -> str:
@@ -459,12 +502,17 @@ def regions(ours: Layers, theirs: Layers, calls: Calls) -> Regions:
         if torch_class(layer.kind) == torch_class(its_layer.kind) == IDENTITY:
             found.paired[path, their_path] = None  # it is never wrong, and where it stands does not matter
             continue
+        if is_step(layer.kind, its_layer.kind):
+            found.chains[path] = ()
+            continue
+        if (one.output is None) != (other.output is None):
+            continue  # of several tensors nothing is recorded in the net's own pass; alone they are compared
         if layer.tensors or its_layer.tensors or alike(layer.kind, its_layer.kind):
             found.calls.append((path, k, their_path, their_k))
             continue
         one, other = _around(ours, one), _around(theirs, other)
         alone = (one.path, other.path) == (path, their_path)
-        apart = alone and (_fed(ours, one), ours.used(one.output)) != (_fed(theirs, other), theirs.used(other.output))
+        apart = alone and (fed(ours, one), ours.used(one.output)) != (fed(theirs, other), theirs.used(other.output))
         found.paired.setdefault((path, their_path), None if apart else (one.path, other.path))
         if not apart:
             found.calls.append((one.path, one.call, other.path, other.call))
@@ -492,7 +540,7 @@ def _in_a_function(behind: _Behind, others: Layers, other: Call) -> bool:
     return behind.lacks and not others.used(other.output)
 
 
-def _fed(layers: Layers, call: Call) -> bool:
+def fed(layers: Layers, call: Call) -> bool:
     """Whether a call gets what another module gave, and no function's result."""
     return bool(call.inputs) and layers.made(call.inputs[0])
 

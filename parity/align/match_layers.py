@@ -13,7 +13,6 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from ...errors import Ambiguous, BadInput
 from ...migrate.checkpoint import user_map
 from ...migrate.checkpoint.user_map import Rule, read_rules
 from ..job import ParityJob
@@ -32,6 +31,7 @@ from .alignment import (
     Match,
     Question,
     _logits,
+    check,
     check_recipe,
     scope,
 )
@@ -40,10 +40,12 @@ from .layers import (
     Layer,
     Layers,
     Regions,
+    across_blocks,
     alike,
     base_score,
     closed,
     describe,
+    fed,
     fits,
     opened,
     regions,
@@ -66,9 +68,10 @@ class _Aligner:
     def __init__(self, torch: Structure, mindspore: Structure, rules: list[Rule]) -> None:
         self.torch, self.mindspore = torch, mindspore
         self.ours, self.theirs = Layers(torch), Layers(mindspore)
-        one, both = closed(self.ours, self.theirs), (opened(self.ours, self.theirs), opened(self.theirs, self.ours))
-        if one or any(both):
-            self.ours, self.theirs = Layers(torch, one, both[0]), Layers(mindspore, one, both[1])
+        one, its = closed(self.ours, self.theirs)
+        both = opened(self.ours, self.theirs), opened(self.theirs, self.ours)
+        if one or its or any(both):
+            self.ours, self.theirs = Layers(torch, one, both[0]), Layers(mindspore, its, both[1])
         names = {m.path: True for m in torch.modules if m.path} | dict.fromkeys(torch.tensors(), False)
         self.mapped = user_map.apply(rules, names, {m.path for m in mindspore.modules} | set(mindspore.tensors()))
         self.pairs: dict[str, tuple[str, str, str]] = {}  # torch path -> MindSpore path, how, how sure
@@ -200,6 +203,7 @@ class _Aligner:
                 points *= 0.9
             if points and a.tensors:  # what comes next tells branches apart that begin alike
                 points += _likeness(ours.branch(ours.calls[i]), theirs.branch(theirs.calls[j]))
+                points += 0.1 * (fed(ours, ours.calls[i]) == fed(theirs, theirs.calls[j]))
             if points and path.rpartition(".")[2] == its.rpartition(".")[2]:
                 points += 0.25
             return points
@@ -420,10 +424,11 @@ def _crossed(ours: Layers, theirs: Layers, calls: Calls, pairs: Pairs) -> list[t
         one, other = mine[path, k], its[their_path, their_k]
         if not one.inputs or not other.inputs:
             continue
-        made = {partner[p] for p in ours.producers(one.inputs[0]) if p in partner}
-        their_made = {p for p in theirs.producers(other.inputs[0]) if p in partner.values()}
-        if made and their_made and not made & their_made:
-            before = ours.producers(one.inputs[0]), theirs.producers(other.inputs[0])
+        before = ours.producers(one.inputs[0]), theirs.producers(other.inputs[0])
+        made = {partner[p] for p in before[0] if p in partner}
+        their_made = {p for p in before[1] if p in partner.values()}
+        elsewhere = any(across_blocks(ours, partner, p, its) for p in before[0] if p in partner for its in their_made)
+        if made and their_made and not made & their_made and not elsewhere:
             doubtful = [c for c in calls if c[0] in before[0] or c[2] in before[1]]
             if doubtful:
                 found.append(([c[0] for c in doubtful], [c[2] for c in doubtful]))
@@ -563,9 +568,6 @@ def align_sequence(n: int, m: int, score: Callable[[int, int], float]) -> list[t
     return pairs
 
 
-MOST = 3  # of what is not alike, in one message
-
-
 def settle(options: ParityJob) -> None:
     """Align the two structures that lie in the job's folder, and leave alignment.json there.
 
@@ -584,16 +586,3 @@ def settle(options: ParityJob) -> None:
     if options.pair.of_recipe:
         check_recipe(options.recipe, found)
     partial.replace(folder / ALIGNMENT)
-
-
-def check(found: Alignment) -> None:
-    """Raise Ambiguous where only the user can say which is which, BadInput where nothing at all corresponds."""
-    if found.ask:
-        more = f" (and {len(found.ask) - 1} more such groups)" if len(found.ask) > 1 else ""
-        raise Ambiguous(f"{found.ask[0].message}{more}")
-    if found.unlike and not any(not found.other_shape(name) for name in found.parameters):
-        shown = "; ".join(each.text for each in found.unlike[:MOST])
-        raise BadInput(
-            f"the two models have nothing in common that could be compared: {shown}: name the two that belong "
-            "together, or say what corresponds with --map"
-        )

@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import mindspore
@@ -55,7 +56,7 @@ class Alone:
     def __init__(
         self,
         recording: Recording,
-        cells: Mapping[str, nn.Cell],
+        cells: dict[str, nn.Cell],
         held: Sequence[Canonical],
         layers: Mapping[str, Layer],
         moves: int = 0,
@@ -202,10 +203,11 @@ class Alone:
         try:
             return arguments(construct, call, given, self.optional(call))
         except CannotRun:
-            own, torchs = self.own.get(call.path), flat((call.args, call.kwargs), Stored)
-            if call.unsupported or not own or len(flat(own, Tensor)) != len(torchs):
+            own = self.own.get(call.path)
+            fit = None if call.unsupported or not own else matching(flat(own, Tensor), call)
+            if not own or fit is None:
                 raise
-            args, kwargs = replaced([*own], [given[stored.file] for stored in torchs])
+            args, kwargs = replaced([*own], [given[stored.file] for stored in fit])
             return args, kwargs
 
     def optional(self, call: Call) -> Container[str]:
@@ -295,8 +297,12 @@ class Seams:
     -> the arguments that a Cell was called with. uneven: why the gradients are not torch's to compare with.
     """
 
-    def __init__(self, runner: Alone, inner: Sequence[Call]) -> None:
+    def __init__(
+        self, runner: Alone, inner: Sequence[Call], instead: Mapping[str, Tensor] = MappingProxyType({})
+    ) -> None:
+        """instead: of some of torch's tensors, by file, what is handed on in their place."""
         self.runner = runner
+        self.instead = instead
         self.inner = {each.label: each for each in inner}
         self.anchor: Tensor | None = None  # differentiated by, so that all that hangs on it is
         self.reached: list[Wired] = []
@@ -338,6 +344,9 @@ class Seams:
             self.got[one.label] = (args, kwargs)
             reached = torchs_inputs(runner.tensor, original, one, args, kwargs)
             stored = flat((one.args, one.kwargs), Stored)
+            fit = matching(reached, one)
+            if fit is not None and len(reached) < len(stored):  # torch gives it the same several times
+                reached = [reached[fit.index(each)] for each in stored]
             self.reached += [
                 ("forward", one.label, tensor_name("input", i), as_array(tensor))
                 for i, tensor in enumerate(shaped(reached, stored))
@@ -348,7 +357,7 @@ class Seams:
                 return original(*args, **kwargs)
             if gives_packed(one):
                 return torchs_steps(runner.tensor, original, one, args, kwargs)
-            outputs = [runner.tensor(each) for each in flat(one.output, Stored)]
+            outputs = [self.instead.get(each.file, runner.tensor(each)) for each in flat(one.output, Stored)]
             handed = self._seam(one, outputs, (args, kwargs), stored) if one.is_plain else outputs
             if one.path not in runner.nests and len(handed) == 1:
                 return in_shape_of(handed[0], runner.gives.get(one.path, set()))
@@ -368,11 +377,18 @@ class Seams:
         at = [i for i, each in enumerate(outputs) if each.is_floating_point()]
         if self.anchor is None or not at:
             return outputs
-        back = []
+        back, fit = [], matching(flat(given, Tensor), one)
         for i, tensor in real:
-            fits = i < len(stored) and math.prod(stored[i].shape) == tensor.size
-            made = self.runner.upstream(f"{one.label} {tensor_name('input', i)}", stored[i]) if fits else None
-            back.append(ops.zeros_like(tensor) if made is None else made.reshape(tensor.shape).astype(tensor.dtype))
+            same = [i] if i < len(stored) else []
+            if fit is not None and len(fit) < len(stored):
+                same = [k for k, each in enumerate(stored) if each == fit[i]]
+            made = [
+                self.runner.upstream(f"{one.label} {tensor_name('input', k)}", stored[k])
+                for k in same
+                if math.prod(stored[k].shape) == tensor.size
+            ]
+            zeros = ops.zeros_like(tensor)
+            back.append(sum((each.reshape(tensor.shape).astype(tensor.dtype) for each in made), start=zeros))
 
         def returned(gradients: Sequence[Tensor]) -> None:
             for i, gradient in zip(at, gradients, strict=True):
@@ -430,6 +446,20 @@ def arguments(
         zeros = ops.zeros((*args[0].shape[:-1], cell.hidden_size), args[0].dtype)
         return [*args, (zeros, zeros) if isinstance(cell, nn.LSTMCell) else zeros], {}
     raise CannotRun(f"its construct{signature} does not take torch's arguments")
+
+
+def matching(tensors: Sequence[Tensor], call: Call) -> list[Stored] | None:
+    """What torch gave a module in the place of each of these that its Cell is given, where either may give the same one
+    several times, as attention its query, key and value; None where that is not known."""
+    stored = flat((call.args, call.kwargs), Stored)
+    if len(tensors) == len(stored):
+        return stored
+    each_once = list({one.file: one for one in stored}.values())
+    if len(tensors) == len(each_once):
+        return each_once
+    arrays = [(each.shape, each.asnumpy().tobytes()) for each in tensors]
+    places = {array: i for i, array in enumerate(dict.fromkeys(arrays))}
+    return [each_once[places[array]] for array in arrays] if len(places) == len(each_once) else None
 
 
 class _Themselves(dict[str, Any]):

@@ -9,6 +9,7 @@ import inspect
 import weakref
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -25,7 +26,7 @@ from ..record.mindspore_randomness import fixed
 from ..record.randomness import Draws
 from ..run_folder import MINDSPORE_REPLAY, MOVED, replayed
 from ..trace import ALONE, SIDES_STAGE, WIRING, Part, TraceWriter
-from .mindspore_alone import Alone, Chain, Given, Layer, arguments, as_array, replaced
+from .mindspore_alone import Alone, Chain, Given, Layer, Seams, arguments, as_array, replaced
 from .module_calls import (
     BOTH_WAYS,
     CHAINED,
@@ -37,10 +38,12 @@ from .module_calls import (
     Made,
     Outcome,
     Recording,
+    Stored,
     Wired,
     label,
     one_line,
     parse_label,
+    relative,
 )
 
 # what a MindSpore that hands hooks the arguments by name too is asked for
@@ -57,7 +60,7 @@ def remember_arguments() -> None:
     """Remember of every Cell that is made from now on in this process what arguments it is given."""
     own_new = nn.Cell.__new__
 
-    def new(kind: type, *args: Any, **kwargs: Any) -> Any:
+    def new(kind: type, /, *args: Any, **kwargs: Any) -> Any:
         cell: nn.Cell = own_new(kind) if own_new is object.__new__ else own_new(kind, *args, **kwargs)
         if kind.__module__.startswith("mindspore."):
             weakref.finalize(cell, _made.pop, id(cell), None)
@@ -109,6 +112,84 @@ def _cells(
     return cells, said
 
 
+@dataclass(frozen=True)
+class Stretch:
+    """Where in the net what a module of torch's computes begins and ends, though no Cells do it alone: the call around
+    it, those in it that hand on torch's output, and the one of them, with the number of its tensor, that is given what
+    the module gives; None where the call around it gives that."""
+
+    outer: Call
+    inner: Sequence[Call]
+    until: tuple[str, int] | None
+
+    @classmethod
+    def of(cls, runner: Alone, call: Call, unwired: Container[str]) -> Stretch | None:
+        """The stretch of a call, by what flows in torch; None where a function stands at either end of it."""
+        recording, (given, *more) = runner.recording, flat(call.output, Stored) or [None]
+        for outer in (recording.calls[name] for name in recording.around(call.caller)):
+            if outer.path not in runner.cells or (outer.path in unwired and outer.caller is not None):
+                continue
+            inner = [c for c in recording.handed_on(outer, unwired) if relative(c.path, call.path) is None]
+            made = {stored.file for stored in outer.inputs}
+            made.update(stored.file for each in inner for stored in flat(each.output, Stored))
+            if more or given is None or not all(stored.file in made for stored in call.inputs):
+                return None
+            if given.file in {stored.file for stored in flat(outer.output, Stored)[:1]}:
+                return cls(outer, inner, None)
+            takes = [(c.label, i, s) for c in inner for i, s in enumerate(flat((c.args, c.kwargs), Stored))]
+            return next((cls(outer, inner, (name, i)) for name, i, stored in takes if stored.file == given.file), None)
+        return None
+
+
+class Between(nn.Cell):
+    """What a net computes on such a stretch, as a Cell; the Cells stay the net's."""
+
+    def __init__(self, runner: Alone, call: Call, stretch: Stretch) -> None:
+        super().__init__()
+        object.__setattr__(self, "held", (runner, call, stretch))  # a child would get another name
+
+    def construct(self, *args: Any, **kwargs: Any) -> Any:
+        runner, call, stretch = self.held
+        stored, tensors = flat((call.args, call.kwargs), Stored), flat((args, kwargs), Tensor)
+        instead = {one.file: tensor for one, tensor in zip(stored, tensors, strict=True)}
+        seams, outer = Seams(runner, stretch.inner, instead), stretch.outer
+        given = {one.file: instead.get(one.file, runner.given(outer.path, one)) for one in outer.inputs}
+        cell = runner.cells[outer.path]
+        with seams.installed():
+            own_args, own_kwargs = runner.arguments(cell.construct, outer, given)
+            output = cell(*own_args, **own_kwargs)
+        if stretch.until is None:
+            return flat(output, Tensor)[0]
+        name, position = stretch.until
+        reached = flat(seams.got.get(name), Tensor)
+        if len(reached) <= position:
+            raise CannotRun(f"what it gives does not reach {name} in MindSpore's net")
+        return reached[position]
+
+    def set_train(self, mode: bool = True) -> nn.Cell:
+        """The Cell around it; itself."""
+        runner, _, stretch = self.held
+        runner.cells[stretch.outer.path].set_train(mode)
+        return self
+
+
+def _stretches(
+    runner: Alone, net: nn.Cell, outcome: Outcome, alignment: Alignment, names: Mapping[str, str]
+) -> dict[str, Made]:
+    """Let modules that no Cells stand for run alone where the net says by what flows from where to where it computes
+    what they do; how the Cell was made that has their weights."""
+    there, holders = dict(net.cells_and_names()), {}
+    for path in (path for path, chain in alignment.chains.items() if not chain):
+        calls = [call for call in runner.recording.calls.values() if call.path == path]
+        stretch = Stretch.of(runner, calls[0], outcome.unwired) if len(calls) == 1 else None
+        if stretch is None or names.get(path) not in there:
+            continue
+        runner.cells[path] = Between(runner, calls[0], stretch)
+        holders[path] = there[names[path]]
+        outcome.cells[path] = f"{names[path]} ({type(holders[path]).__name__})"
+    return made_of(net, holders, names)
+
+
 def _layers(net: nn.Cell, cells: Mapping[str, nn.Cell], recording: Recording, alignment: Alignment) -> dict[str, Layer]:
     """Each Cell that is a layer, and which of torch's calls its calls in one pass are."""
     if alignment.identity:
@@ -155,6 +236,7 @@ def replay(
     with fixed(net, Draws(1), torch_paths):
         outcome.unwired = _called_otherwise(runner)
     runner.restore()
+    outcome.made |= _stretches(runner, net, outcome, alignment, names)
     name = replayed(MOVED[moves - 1]) if moves else MINDSPORE_REPLAY
     writer = TraceWriter(folder / name, about, sample)
     calls = list(recording.calls.values())

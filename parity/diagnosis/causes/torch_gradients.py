@@ -425,11 +425,14 @@ def last_layer_gradients(context: Context, loss: Loss, step: int) -> GradientBas
     if logits is None or logits.sampled or logits.nonfinite or layer is None or layer.out_features != logits.shape[-1]:
         return None
     x, labels = context.mindspore_values(logits.key).reshape(logits.shape), context.inputs.labels[0]
-    features = _features(context, layer.in_features, logits.shape[0], name)
-    if features is not None and not _leads_to(layer, features, x):
+    gave = _given(context, name)
+    if len(labels) != len(x) or (gave is not None and not _alike(gave, x)):
+        return None  # the logits are made of what it gave, as the mean of several heads is
+    features = _features(context, name)
+    if features is not None and features.shape != (len(x), layer.in_features):
+        features = None
+    if features is not None and not _alike(_made(layer, features), x):
         features = None  # the output before it was another branch's
-    if len(labels) != len(x):
-        return None
     parts = context.recipe.accumulate
 
     def joined(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -484,21 +487,29 @@ def _last_linear(model: nn.Module) -> tuple[str, nn.Linear | None]:
     return last
 
 
-def _features(context: Context, width: int, batch: int, name: str) -> np.ndarray | None:
-    """What reaches the last layer: the output before it, where that is recorded whole and of one micro-batch."""
-    entries = list(context.mindspore.select("forward", "train"))
-    before = list(itertools.takewhile(lambda e: e.name != name, entries))[-1:]
-    calls = [e for e in entries if e.name == before[0].name] if before else []
+def _features(context: Context, name: str) -> np.ndarray | None:
+    """What reaches the last layer: the output before it, where that is recorded whole."""
+    before = list(itertools.takewhile(lambda e: e.name != name, context.mindspore.select("forward", "train")))[-1:]
+    return _given(context, before[0].name) if before else None
+
+
+def _given(context: Context, name: str) -> np.ndarray | None:
+    """What a layer gave in all its calls, a row for each example; None where it is not recorded whole."""
+    calls = [e for e in context.mindspore.select("forward", "train") if e.name == name]
     if not calls or any(e.sampled or e.nonfinite or not e.shape for e in calls):
         return None
     arrays = [context.mindspore_values(e.key).reshape(e.shape[0], -1) for e in calls]
-    if sum(len(array) for array in arrays) != batch or any(array.shape[1] != width for array in arrays):
-        return None
-    return np.concatenate(arrays)
+    return np.concatenate(arrays) if len({array.shape[1] for array in arrays}) == 1 else None
 
 
-def _leads_to(layer: nn.Linear, features: np.ndarray, logits: np.ndarray) -> bool:
-    """Whether the layer makes these logits of these features, roughly."""
+def _made(layer: nn.Linear, features: np.ndarray) -> np.ndarray:
     with torch.no_grad():
-        made = layer(torch.from_numpy(features.astype(np.float32))).numpy()
-    return bool(np.linalg.norm(made - logits) < ROUGHLY * np.linalg.norm(logits))
+        made: np.ndarray = layer(torch.from_numpy(features.astype(np.float32))).numpy()
+    return made
+
+
+def _alike(made: np.ndarray, logits: np.ndarray) -> bool:
+    """Whether these are the logits, roughly."""
+    return made.size == logits.size and bool(
+        np.linalg.norm(made.reshape(-1) - logits.reshape(-1)) < ROUGHLY * np.linalg.norm(logits)
+    )

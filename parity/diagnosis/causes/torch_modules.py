@@ -116,6 +116,8 @@ def in_place(context: Context, known: Mapping[str, list[Mutation]]) -> list[Caus
             kind = type(subject.module).__name__
             verdict = ModuleVerdict(subject.path, kind, cell, Verdict.FAIL, True, 0, 0)
             reasons, chain = explained(subject, verdict, [])
+            if chain and [each.change.what for each in chain] == [each.what for each in known.get(subject.path, ())]:
+                continue  # what it computes alone, it computes in the net
             if chain or not (causes or known):
                 where = "in evaluation mode" if mode == "eval" else "in training mode, inside the net"
                 causes += [replace(cause, text=f"{cause.text} ({where})") for cause in reasons]

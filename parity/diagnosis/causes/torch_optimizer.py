@@ -1,9 +1,10 @@
-"""Why updates differ: the optimizer on given gradients, under other rules."""
+"""Why updates differ: the optimizer on given gradients, under other rules, and the moving average of the weights."""
 
 from __future__ import annotations
 
 import copy
 import glob
+import math
 import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
@@ -15,14 +16,16 @@ import torch
 
 from ....errors import BadInput, UnknownRow
 from ....mappings import table
-from ....training.recipe.schema import Group, Optimizer, Recipe
+from ....printable import few
+from ....training.recipe.schema import Ema, Group, Optimizer, Recipe, decay
 from ....training.step.parameter_groups import parameter_groups
 from ....training.step.torch_step import build_schedule
 from ...align.torch_user_model import PairStep
 from ...align.user_model import without_optimizer
-from ...record.randomness import GIVEN_STEPS, given_gradient
+from ...record.randomness import GIVEN_STEPS, given_gradient, given_weights
 from ...result import Cause
-from ...verdict import RATIO, Measure
+from ...trace import Key
+from ...verdict import EPS32, RATIO, Measure
 from ..context import Context, recorded
 from ..differences import pattern
 from ..hypotheses import (
@@ -33,7 +36,9 @@ from ..hypotheses import (
     Trial,
     cause,
     caused,
+    first,
     fit,
+    golden_section,
     judge_prediction,
     or_none,
     search,
@@ -50,14 +55,17 @@ from ..mutations.optimizers import (
     predictions,
     single_changes,
 )
-from . import ema, gradient_scaling
+from . import gradient_scaling
 
 FAINT = 0.3  # decimal orders of magnitude a parameter that a fault at the edge of noise has to bring torch nearer
 BEAM = 12  # rules that are taken further where no single change explains everything
 BELOW_ONE = ("betas[0]", "betas[1]", "alpha")
 PART = "given gradients"
+AVERAGES = "given weights ema"
+NEAR = 1e-3  # share of a step's change that rounding of the stored average may be
 FEW = 512  # elements of a parameter that a quick look takes
 UpdateTrial = Trial[UpdateRule]
+Decay = Callable[[int], float]
 
 
 def explain(context: Context) -> list[Cause]:
@@ -65,14 +73,14 @@ def explain(context: Context) -> list[Cause]:
     given = context.paired.given if context.paired is not None else None
     if context.paired is not None and context.paired.alignment.scope.own_step:
         held = given is not None and given.step is not None and given.optimizer is not None
-        return ema.between_steps(context) + (_of_an_own_optimizer(context) if held else [])
+        return _average_between_steps(context) + (_of_an_own_optimizer(context) if held else [])
     if not context.failed("update") or (given is not None and given.step is not None):
         return []
     if given is not None and given.optimizer is not None:
         return _of_an_own_optimizer(context)
     subject = OptimizerSubject(context, context.recipe)
     causes = subject.causes() or gradient_scaling.given_norms(context)
-    causes += ema.explain(context) + gradient_scaling.loss_scaling(context)
+    causes += _average(context) + gradient_scaling.loss_scaling(context)
     causes += gradient_scaling.statistics_decayed(context)
     if not causes:
         causes += _skipped_rates(subject)
@@ -447,3 +455,168 @@ def _better(size: Sequence[int], best: Sequence[int]) -> bool:
     """Whether a parameter of this shape is better to try on: at least 8 elements, and then the fewer the better."""
     one, other = int(np.prod(size, dtype=np.int64)), int(np.prod(best, dtype=np.int64))
     return (one < other) if one >= 8 else (one > other)
+
+
+def _average(context: Context) -> list[Cause]:
+    """Causes of what failed in the moving average."""
+    rule = context.recipe.ema
+    if rule is None:
+        return []
+    causes = _average_rule(rule, context) if context.failed("update", AVERAGES) else []
+    step = gradient_scaling.first_step(context.mindspore)
+    if causes or not context.failed("update", f"step{step} ema"):
+        return causes
+    return _averaged_buffers(rule, context, step) or _averaged_before(context, step)
+
+
+def _average_between_steps(context: Context) -> list[Cause]:
+    """What the moving average of a user's own step does otherwise than the other side's: what it holds, when it is
+    taken, and its decay, as far as the first of them tells."""
+    paired, step = context.paired, gradient_scaling.first_step(context.mindspore)
+    part = f"step{step} ema"
+    if paired is None or not paired.alignment.scope.own_step or not context.failed("update", part):
+        return []
+    entries = context.mindspore.entries
+    wrong = [f.name for f in context.failed("update", part)]
+    lacking = [name for name in wrong if ("update", part, name, 0) not in entries]
+    if lacking and len(lacking) == len(wrong):
+        text = f"the moving average does not hold {few(lacking, 2)}; torch's does"
+        fix = "average net.get_parameters(), running statistics included, where torch's averages them; copy them if not"
+        return [cause("update", "the moving average", "ema-buffers", text, "", 0.0, fix=fix)]
+    names = [e.name for e in context.mindspore.select("update", part) if context.comparable(e.key)]
+    known = (("init", "values"), ("update", f"step{step}"))
+    names = [name for name in names if all((*where, name, 0) in entries for where in known)]
+    shares = [_share(context, values, step, names) for values in (context.mindspore_values, context.torch_values)]
+    if step != 1 or None in shares:
+        return []
+    mindspore, torch = (round(1.0 - float(share), 4) for share in shares if share is not None)
+    if mindspore == torch:
+        return []
+    evidence = f"of the first update, {shares[0]:.4g} reaches MindSpore's average and {shares[1]:.4g} torch's"
+    if mindspore == 1.0:
+        text = "the moving average is taken before the update, of the weights as they were"
+        return [cause("update", "the moving average", "ema-order", text, evidence, 0.0)]
+    text = f"the moving average keeps {mindspore:g} of itself, torch's {torch:g}"
+    return [cause("update", "the moving average", "ema-argument", text, evidence, 0.0)]
+
+
+def _share(context: Context, values: Callable[[Key], np.ndarray], step: int, names: Sequence[str]) -> float | None:
+    """How much of a step's change reaches the average that began as the starting weights; None where no one number
+    says it."""
+    changes = [values(("update", f"step{step}", name, 0)).astype(np.float64) for name in names]
+    starts = [context.mindspore_values(("init", "values", name, 0)).astype(np.float64) for name in names]
+    averages = [values(("update", f"step{step} ema", name, 0)).astype(np.float64) for name in names]
+    if not names or any(len({a.size, b.size, c.size}) > 1 for a, b, c in zip(changes, starts, averages, strict=True)):
+        return None
+    change = np.concatenate(changes)
+    moved = np.concatenate([average - start for average, start in zip(averages, starts, strict=True)])
+    share = float(change @ moved / (change @ change)) if change.any() else 0.0
+    return share if np.linalg.norm(moved - share * change) < NEAR * np.linalg.norm(change) else None
+
+
+def _average_rule(rule: Ema, context: Context) -> list[Cause]:
+    entries = context.mindspore.entries
+    names = [e.name for e in context.mindspore.select("update", AVERAGES) if context.comparable(e.key)]
+    names = [name for name in names if ("init", "values", name, 0) in entries]
+    some = sorted(names, key=lambda name: entries["update", AVERAGES, name, 0].norm)[-3:]
+
+    def outcome(at: Decay, of: Sequence[str] = names) -> Outcome:
+        return Outcome.of({name: _given_average(context, name, at) for name in of})
+
+    before = outcome(partial(decay, rule))
+    if before.reproduces:
+        return []
+    wrong = [name for name in names if name in before.failing]
+    where = f"ema of {context.place(wrong, names)}"
+    tries = (each for each in _decays(rule, context, some) if outcome(each.change, some).reproduces)
+    found = first(tries, outcome, before)
+    if found is not None:
+        evidence = (
+            f"{GIVEN_STEPS} averages of given weights: {found.outcome.worst:.2g} times the noise, by the "
+            f"recipe {before.worst:.3g}"
+        )
+        return [caused("update", where, found, evidence)]
+    text = "no known rule gives MindSpore's moving average of given weights"
+    return [cause("update", where, None, text, "", None, before.worst)]
+
+
+def _decays(rule: Ema, context: Context, some: Sequence[str]) -> Iterator[Hypothesis[Decay]]:
+    """Other decays at the update that is counted from one; some: the names that a factor is fitted to."""
+    argument = partial(Hypothesis[Decay], "ema-argument", fix=f"decay={rule.decay}")
+    text = "the average takes in the decay's share of each weight, not 1 - decay"
+    yield Hypothesis("ema-decay-complement", text, lambda i: 1.0 - decay(rule, i))
+    yield argument("the average is never moved", lambda i: 1.0)
+    yield argument("the average is a copy of the weights", lambda i: 0.0)
+    if rule.warmup or rule.update_after_step:
+        yield Hypothesis("ema-warmup", "the decay does not warm up", lambda i: rule.decay)
+    text = "the decay warms up as (1 + n) / (10 + n)"
+    yield Hypothesis("ema-warmup", text, lambda i: min(rule.decay, (1 + i) / (10 + i)))
+    text = "the decay rises as decay · (1 - exp(-n / 2000)), mindcv's"
+    yield Hypothesis("ema-buffers", text, lambda i: rule.decay * (1 - math.exp(-i / 2000)))
+    yield argument("the updates are counted from one less", lambda i: decay(rule, max(i - 1, 1)))
+    yield argument("the updates are counted from one more", lambda i: decay(rule, i + 1))
+    for field, info in Ema.model_fields.items():
+        default, value = info.default, getattr(rule, field)
+        if default == value or not isinstance(default, (int, float)):
+            continue
+        try:
+            other = Ema(**{**rule.model_dump(), field: default})
+        except ValueError:
+            continue
+        yield argument(f"{field} is {default} (the default) where the recipe has {value}", partial(decay, other))
+
+    def taking(factor: float) -> Decay:
+        return lambda i: 1.0 - factor * (1.0 - decay(rule, i))
+
+    factor = golden_section(lambda x: sum(_given_average(context, name, taking(x)).relative for name in some), 0.2, 5.0)
+    yield argument(
+        f"each update takes {factor:.5g} times the recipe's share (1 - decay) of the weights", taking(factor)
+    )
+
+
+def _given_average(context: Context, name: str, at: Decay) -> Measure:
+    """The average of the given weights of one parameter under a rule, judged against MindSpore's."""
+    key = ("update", AVERAGES, name, 0)
+    shape, subject = context.mindspore.entries[key].shape, context.mindspore_values(key)
+    start = context.mindspore_values(("init", "values", name, 0))
+    runs = []
+    for dtype in (np.float64, np.float32):
+        average: np.ndarray = start.astype(dtype)
+        for i in range(1, GIVEN_STEPS + 1):
+            given = recorded(given_weights(name, shape, i), subject.size).astype(dtype)
+            average = np.asarray(average + dtype(1.0 - at(i)) * (given - average), dtype)
+        runs.append(np.subtract(average, start, dtype=np.float64))
+    return judge_prediction(subject, Prediction(runs[0], runs[1]), FLOOR, 2 * context.storing(name))
+
+
+def _averaged_buffers(rule: Ema, context: Context, step: int) -> list[Cause]:
+    """The average of the buffers: left at the start, or a copy of them."""
+    ratios: dict[str, float] = {}
+    shares = {"averaged": 1.0 - decay(rule, step), "left": 0.0, "copied": 1.0}
+    for entry in context.mindspore.select("update", f"step{step} buffers"):
+        keys = (entry.key, ("update", f"step{step} ema", entry.name, 0), ("init", "values", entry.name, 0))
+        if not entry.norm > 0.0 or any(key not in context.mindspore.entries for key in keys):
+            continue
+        change, average, start = (context.mindspore_values(key).astype(np.float64) for key in keys)
+        for how, share in shares.items():
+            ratio = judge_prediction(average, Prediction.rounded(start + share * change), EPS32).ratio
+            ratios[how] = max(ratios.get(how, 0.0), ratio)
+    how = min(ratios, key=ratios.__getitem__, default="averaged")
+    if how == "averaged" or ratios[how] > 4.0:
+        return []
+    left, copied = "the average leaves the buffers as they were", "the buffers are copied, not averaged"
+    evidence = f"after step {step}: {ratios[how]:.2g} times the noise, averaged {ratios['averaged']:.3g} times"
+    text = left if how == "left" else copied
+    return [cause("update", "ema of every buffer", "ema-buffers", text, evidence, ratios[how], ratios["averaged"])]
+
+
+def _averaged_before(context: Context, step: int) -> list[Cause]:
+    """The average taken before the update of the weights."""
+    entries, values = context.mindspore.entries, context.mindspore_values
+    names = [e.name for e in context.mindspore.select("update", f"step{step}")]
+    averages = {n: key for n in names if (key := ("update", f"step{step} ema", n, 0)) in entries}
+    starts = {n: key for n in averages if (key := ("init", "values", n, 0)) in entries}
+    if step != 1 or not averages or any(not np.array_equal(values(averages[n]), values(starts[n])) for n in starts):
+        return []
+    text = "the average is taken before the update: after the first step it is still the starting weights"
+    return [cause("update", "ema", "ema-order", text, f"{len(averages)} averages equal to the bit", 0.0)]

@@ -329,9 +329,9 @@ def _is_activation(op: Operation) -> bool:
 
 def _activations(op: Operation) -> Iterator[ModuleHypothesis]:
     """Another activation, or one that torch has not."""
-    if op.name in NAMED:
+    if _is_activation(op):
         for name, function in ACTIVATIONS.items():
-            fault = "gelu-approximate" if op.name == "gelu" and "tanh" in name else None
+            fault = "gelu-approximate" if op.name.lower() == "gelu" and "tanh" in name else None
             yield otherwise(op, f"{name} for {op.text}", lambda f, x, *a, g=function, **k: g(x), fault)
     elif isinstance(op.result, torch.Tensor) and op.result.is_floating_point() and bool((op.result < 0).any()):
         yield otherwise(op, f"a ReLU after {op.text}", lambda f, *a, **k: F.relu(f(*a, **k)))
@@ -387,9 +387,12 @@ def _numbers(op: Operation) -> Iterator[ModuleHypothesis]:
 
 
 def _directions(op: Operation) -> Iterator[ModuleHypothesis]:
-    """The two directions of a recurrent layer in the other order."""
+    """The two directions of a recurrent layer in the other order, and its steps."""
     if op.child is None or op.name not in RECURRENT or not isinstance(op.result, tuple):
         return
+    for i in (0, 1):
+        what = f"the steps of {op.text} from the last to the first (dimension {i})"
+        yield otherwise(op, what, lambda f, x, *a, i=i, **k: f(x.flip(i), *a, **k))
 
     def exchanged(f: Any, *args: Any, **kwargs: Any) -> Any:
         output, *state = f(*args, **kwargs)
@@ -403,18 +406,19 @@ def _directions(op: Operation) -> Iterator[ModuleHypothesis]:
 
 def _norms_moved(seen: Sequence[Operation]) -> Iterator[ModuleHypothesis]:
     """Norms behind the addition of their branch instead of at its beginning (post-norm), or the other way round; all
-    that stand so at once, for a block has them alike."""
+    that stand so at once, for a block has them alike, and each in the place of the next, for it may be called so."""
     for what, pairs in (
         ("after the addition behind it (post-norm)", list(_before_a_branch(seen))),
         ("before the branch that it follows (pre-norm)", list(_after_a_branch(seen))),
     ):
         for chosen in dict.fromkeys((tuple(pairs), *((pair,) for pair in pairs))):
-            if chosen:
-                names = " and ".join(seen[norm].text for norm, _ in chosen)
+            for turn in range(min(len(chosen), 2)):
+                moved = [seen[norm] for norm, _ in (*chosen[turn:], *chosen[:turn])]
+                names = " and ".join(norm.text for norm in moved)
                 each = f"each of {names}" if len(chosen) > 1 else names
-                changes = [(seen[norm], seen[other]) for norm, other in chosen]
-                lines = dict.fromkeys(seen[norm].line for norm, _ in chosen)
-                fix = f"write what torch computes in {' and '.join(f'`{line}`' for line in lines)}"
+                changes = [(seen[norm], seen[other], by) for (norm, other), by in zip(chosen, moved, strict=True)]
+                lines = [f"`{line}`" for line in dict.fromkeys(norm.line for norm in moved) if line]
+                fix = f"put {names} where torch has it{', as in ' if lines else ''}{' and '.join(lines)}"
                 yield Mutation(f"{each} {what}", partial(_move, changes), fix=fix).hypothesis()
 
 
@@ -441,10 +445,10 @@ def _has(op: Operation, x: Any) -> bool:
     return isinstance(x, torch.Tensor) and any(same_shape(x, arg) and torch.equal(x, arg) for arg in op.args)
 
 
-def _move(changes: Sequence[tuple[Operation, Operation]], module: nn.Module) -> None:
+def _move(changes: Sequence[tuple[Operation, Operation, Operation]], module: nn.Module) -> None:
     otherwise: dict[Place, Do] = {}
-    for norm, other in changes:
-        inner = module.get_submodule(norm.child or "")
+    for norm, other, by in changes:
+        inner = module.get_submodule(by.child or "")
         otherwise[norm.place] = lambda f, x, *a, **k: x
         if other.name in ADDS:
             otherwise[other.place] = lambda f, *a, n=inner, **k: n(f(*a, **k))

@@ -10,7 +10,11 @@ from msmigrate.training.recipe import reader as recipes
 
 HERE = Path(__file__).parent
 RECIPE = HERE / "pair.yaml"
-QUICK = ("Residual", "Tokens", "stepped", "grouped", "misgrouped", "handed", "Biasless", "Composed", "composed_wrong")
+QUICK = (
+    *("Residual", "Tokens", "stepped", "grouped", "misgrouped", "handed", "Biasless", "Composed", "composed_wrong"),
+    *("Fused", "fused_wrong"),
+)
+REPLAYED = ("Residual", "Tokens", "Swapped", "Biasless", "Composed", "composed_wrong", "Fused", "fused_wrong")
 SLOW = ("TwoInputs", "parts", "Branches", "Swapped")
 # what is wrong with a net's norms, for how many steps, on the recipe's images or one batch of a file, alone or not
 STATISTICS = {
@@ -34,7 +38,11 @@ DRAWING = {
 }
 QUICK_DRAWING = ("vae", "vae_uniform")
 SLOW_DRAWING = tuple(name for name in DRAWING if name not in QUICK_DRAWING)
-PORTED = {"Biasless": "Tokens", "composed_wrong": "Composed"}  # a net that is not one of the twins -> torch's
+PORTED = {
+    "Biasless": "Tokens",
+    "composed_wrong": "Composed",
+    "fused_wrong": "Fused",
+}  # a net that is not one of the twins -> torch's
 MAP = "- {torch: left, mindspore: first}\n- {torch: right, mindspore: second}\n"
 
 
@@ -62,8 +70,7 @@ def options(root: Path, name: str) -> ParityJob:
         None,
         batch if batch.exists() else None,
     )
-    replay = name in ("Residual", "Tokens", "Swapped", "Biasless", "Composed", "composed_wrong")
-    return ParityJob(recipes.load(RECIPE), root / name, steps=2, pair=pair, no_replay=not replay)
+    return ParityJob(recipes.load(RECIPE), root / name, steps=2, pair=pair, no_replay=name not in REPLAYED)
 
 
 def make_inputs(root: Path) -> None:

@@ -327,3 +327,70 @@ class Composed(nn.Cell):
 
 def composed_wrong() -> nn.Cell:
     return Composed(shift=2.0, eps=1e-3, times=1.5, epsilon=1e-3)
+
+
+class WrittenOut(nn.Cell):
+    """Attention with one layer for query, key and value, as timm has it."""
+
+    def __init__(self, width: int, scale: float) -> None:
+        super().__init__()
+        self.three, self.out, self.scale = nn.Dense(width, 3 * width), nn.Dense(width, width), scale
+
+    def construct(self, x: Tensor) -> Tensor:
+        n, length, width = x.shape
+        q, k, v = self.three(x).reshape(n, length, 3, 2, width // 2).transpose(2, 0, 3, 1, 4)
+        weights = ops.softmax(ops.matmul(q, k.swapaxes(-1, -2)) * self.scale, -1)
+        return self.out(ops.matmul(weights, v).swapaxes(1, 2).reshape(n, length, width))
+
+
+class Layer(nn.Cell):
+    def __init__(self, width: int, scale: float = 6**-0.5, post: bool = False) -> None:
+        super().__init__()
+        self.ln_a, self.ln_b = (nn.LayerNorm((width,), epsilon=1e-5) for _ in range(2))
+        self.at, self.post = WrittenOut(width, scale), post
+        self.grow, self.act, self.shrink = nn.Dense(width, 20), nn.Tanh(), nn.Dense(20, width)
+
+    def construct(self, x: Tensor) -> Tensor:
+        if self.post:
+            x = self.ln_a(x + self.at(x))
+            return self.ln_b(x + self.shrink(self.act(self.grow(x))))
+        x = x + self.at(self.ln_a(x))
+        return x + self.shrink(self.act(self.grow(self.ln_b(x))))
+
+
+class Loop(nn.Cell):
+    def __init__(self, width: int, backwards: bool) -> None:
+        super().__init__()
+        self.one_step, self.backwards = nn.GRUCell(width, 9), backwards
+
+    def construct(self, x: Tensor) -> Tensor:
+        h, found = ops.zeros((x.shape[0], 9), x.dtype), []
+        for step in ops.unbind(x, 1)[:: -1 if self.backwards else 1]:
+            h = self.one_step(step, h)
+            found.append(h)
+        return ops.stack(found, 1)
+
+
+class Fused(nn.Cell):
+    def __init__(
+        self, eps: float = 1e-5, act: str = "silu", scale: float = 6**-0.5, post: bool = False, backwards: bool = False
+    ) -> None:
+        super().__init__()
+        self.c1, self.n1 = conv(3, 6, 4, 4), nn.BatchNorm2d(6, eps)
+        self.c2, self.n2, self.act = conv(6, 12, 2, 2), nn.BatchNorm2d(12), getattr(ops, act)
+        self.point = nn.Conv2d(12, 12, 1, has_bias=True)
+        self.layers = nn.CellList([Layer(12, scale), Layer(12, post=post)])
+        self.loop, self.end_norm = Loop(12, backwards), nn.LayerNorm((9,), epsilon=1e-5)
+        self.one, self.two = nn.Dense(9, 5), nn.Dense(9, 5)
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = self.point(self.act(self.n2(self.c2(ops.relu(self.n1(self.c1(x)))))))
+        x = x.reshape(*x.shape[:2], -1).swapaxes(1, 2)
+        for layer in self.layers:
+            x = layer(x)
+        x = self.end_norm(self.loop(x))
+        return (self.one(x[:, -1]) + self.two(x.mean(1))) / 2.0
+
+
+def fused_wrong() -> nn.Cell:
+    return Fused(eps=1e-3, act="relu", scale=1.0, post=True, backwards=True)

@@ -197,9 +197,9 @@ def handed() -> dict[str, Any]:
 class NormAct(nn.BatchNorm2d):
     """A norm with its activation inside, as timm has them; two layers in the other framework."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, act: type[nn.Module] = nn.ReLU) -> None:
         super().__init__(width)
-        self.drop, self.act = nn.Identity(), nn.ReLU(inplace=True)
+        self.drop, self.act = nn.Identity(), act()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.act(self.drop(super().forward(x)))
@@ -253,3 +253,43 @@ class Composed(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = self.stages(self.norm(self.stem(x)))
         return self.fc(self.flat(self.last(self.pool(x + self.mix(x)))))
+
+
+class Encoder(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm1, self.attn = nn.LayerNorm(width), nn.MultiheadAttention(width, 2, batch_first=True)
+        self.norm2, self.mlp = nn.LayerNorm(width), nn.Sequential(nn.Linear(width, 20), nn.Tanh(), nn.Linear(20, width))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.norm1(x)
+        x = x + self.attn(y, y, y, need_weights=False)[0]
+        return x + self.mlp(self.norm2(x))
+
+
+class Steps(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.gru = nn.GRU(width, 9, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.gru(x)[0]
+
+
+class Fused(nn.Module):
+    """The other net has the activations behind norms as functions, attention written out, and the GRU's steps in a
+    loop; the mean of two heads is the logits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.bn = nn.Conv2d(3, 6, 4, 4, bias=False), NormAct(6)
+        self.down, self.last = nn.Conv2d(6, 12, 2, 2, bias=False), NormAct(12, nn.SiLU)
+        self.mix = nn.Conv2d(12, 12, 1)
+        self.blocks = nn.Sequential(Encoder(12), Encoder(12))
+        self.steps, self.norm = Steps(12), nn.LayerNorm(9)
+        self.heads = nn.ModuleList([nn.Linear(9, 5), nn.Linear(9, 5)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.mix(self.last(self.down(self.bn(self.stem(x)))))
+        x = self.norm(self.steps(self.blocks(x.flatten(2).transpose(1, 2))))
+        return torch.stack([self.heads[0](x[:, -1]), self.heads[1](x.mean(1))]).mean(0)

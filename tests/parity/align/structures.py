@@ -33,8 +33,18 @@ def tensors(kind: str, width: int) -> dict[str, Held]:
         "Conv2d": {"weight": (width, 8, 3, 3)},
         "Linear": {"weight": (width, 8), "bias": (width,)},
         "BatchNorm2d": dict.fromkeys(("weight", "bias", "running_mean", "running_var"), (width,)),
+        "LayerNorm": {"weight": (width,), "bias": (width,)},
         "Embedding": {"weight": (31, width)},
+        "MultiheadAttention": {
+            "in_proj_weight": (3 * width, width),
+            "in_proj_bias": (3 * width,),
+            "out_weight": (width, width),
+            "out_bias": (width,),
+        },
     }
+    for kinds, suffix in ((("LSTM", "GRU"), "_l0"), (("LSTMCell", "GRUCell"), "")):
+        weights = {"weight_ih": (4 * width, 8), "weight_hh": (4 * width, 8), "bias_ih": (4 * width,)}
+        shapes |= {key: {f"{name}{suffix}": shape for name, shape in weights.items()} for key in kinds}
     return {n: Held(s, not n.startswith("running")) for n, s in shapes.get(kind, {}).items()}
 
 

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import Ambiguous, BadInput
 from msmigrate.migrate.checkpoint.user_map import read_rules, write_rules
-from msmigrate.parity.align.alignment import CERTAIN, LIKELY, MAP, NAME, ORDER, Alignment
-from msmigrate.parity.align.match_layers import align, check
+from msmigrate.parity.align.alignment import CERTAIN, LIKELY, MAP, NAME, ORDER, Alignment, check
+from msmigrate.parity.align.match_layers import align
 from msmigrate.parity.align.model_structure import Held, Module, Structure
+from msmigrate.parity.align.unlike import causes
 from msmigrate.parity.build_result import pair_notes
 from structures import Layer, structure
 
@@ -417,6 +418,94 @@ def test_a_list_with_one_layer_of_that_name_is_not_closed() -> None:
     theirs = (*CHAIN[:-1], Layer("drop", "Dropout", "h", "i"), Layer("head", "Linear", "i", "y", 5, (2, 5)))
     found = modules(aligned(ours, theirs))
     assert (found["head.0"], found["head.1"]) == ("drop", "head")
+
+
+@pytest.mark.parametrize("one_there", [False, True])
+def test_one_layer_is_the_module_that_holds_its_tensors_in_several(one_there: bool) -> None:
+    """MultiheadAttention, twice, against a module with a packed projection, and the reverse."""
+    one = [
+        Layer("stem", "Linear", "x", "a"),
+        *(Layer(f"b.{i}.mix", "MultiheadAttention", f"a{i}", f"b{i}") for i in range(2)),
+        Layer("head", "Linear", "c", "y", 5, (2, 5)),
+    ]
+    several = [
+        Layer("first", "Linear", "x", "a"),
+        *(
+            layer
+            for i in range(2)
+            for layer in (
+                Layer(f"e.{i}.at.three", "Linear", f"a{i}", f"b{i}", 24),
+                Layer(f"e.{i}.at.out", "Linear", f"c{i}", f"d{i}", 8),
+            )
+        ),
+        Layer("last", "Linear", "c", "y", 5, (2, 5)),
+    ]
+    found = aligned(several, one) if one_there else aligned(one, several)
+    check(found)
+    pairs = [("b.0.mix", "e.0.at"), ("b.1.mix", "e.1.at")]
+    assert {(b, a) if one_there else (a, b) for a, b in pairs} <= modules(found).items()
+    names = {name: tensor.mindspore for name, tensor in found.parameters.items()}
+    assert not found.unlike and len(names) == 4 + 2 * 4
+    if not one_there:
+        assert names["b.1.mix.in_proj_weight"] == "e.1.at.three.weight"
+        assert names["b.1.mix.out_bias"] == "e.1.at.out.bias"
+
+
+def test_norms_that_stand_behind_the_branches_there_stay_in_their_blocks() -> None:
+    """What the last norm of a block gives goes where torch's first norm of the next block does."""
+
+    def net(*block: tuple[str, str, str, str]) -> list[Layer]:
+        """Blocks of (name, class, what goes in, what comes out), where + is behind an addition."""
+        layers, x = [Layer("stem", "Linear", "i", "x", 12)], "x"
+        for i in range(2):
+            layers += [Layer(f"b.{i}.{n}", kind, x if a == "x" else f"{i}{a}", f"{i}{b}") for n, kind, a, b in block]
+            x = layers[-1].output + ("+" if block[-1][1] == "Conv2d" else "")
+        return [*layers, Layer("out", "Linear", x, "y", 5, (2, 5))]
+
+    mix, grow, norm = "Linear", "Conv2d", "LayerNorm"
+    ours = net(("n1", norm, "x", "a"), ("mix", mix, "a", "b"), ("n2", norm, "b+", "c"), ("grow", grow, "c", "d"))
+    theirs = net(("mix", mix, "x", "b"), ("n1", norm, "b+", "c"), ("grow", grow, "c", "d"), ("n2", norm, "d+", "e"))
+    foreign = {f"b.{i}.{name}": f"own.{i}.{name}_" for i in range(2) for name in ("n1", "n2", "mix", "grow")}
+    found = aligned(ours, renamed(theirs, {**foreign, "stem": "begin", "out": "end"}))
+    check(found)
+    partners = modules(found)
+    assert all(partners[f"b.{i}.{name}"].startswith(f"own.{i}.") for i in range(2) for name in ("n1", "n2", "mix"))
+
+
+@pytest.mark.parametrize("packed_there", [False, True])
+def test_a_packed_projection_against_three_is_one_difference(packed_there: bool) -> None:
+    """The layer behind them, of one shape with each, is told from them by what it gets."""
+    ends = (
+        Layer("norm", "LayerNorm", "x", "a"),
+        Layer("at.end", "Linear", "m", "c"),
+        Layer("head", "Linear", "d", "y", 5),
+    )
+    packed = [ends[0], Layer("at.mix", "Linear", "a", "b", 24), *ends[1:]]
+    three = renamed(
+        [ends[0], *(Layer(f"at.{name}", "Linear", "a", name) for name in "qkv"), *ends[1:]],
+        {"norm": "ln", "at.end": "own.out", "head": "cls", "at.q": "own.q", "at.k": "own.k", "at.v": "own.v"},
+    )
+    found = aligned(three, packed) if packed_there else aligned(packed, three)
+    assert (("own.out", "at.end") if packed_there else ("at.end", "own.out")) in modules(found).items()
+    (cause,) = causes(found)
+    torchs, its = ("own.q, own.k, own.v", "at.mix") if packed_there else ("at.mix", "own.q, own.k, own.v")
+    assert cause.text.startswith(f"torch's {torchs} seems to be MindSpore's {its}, ")
+
+
+@pytest.mark.parametrize("loop_there", [False, True])
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_a_recurrent_layer_has_the_tensors_of_the_cell_that_the_other_net_calls_in_a_loop(
+    kind: str, loop_there: bool
+) -> None:
+    """Their calls are no counterparts: one makes all steps, the other one of them."""
+    layer = [Layer("embed", "Embedding", "i", "a"), Layer("read", kind, "a", "b"), Layer("out", "Linear", "c", "y", 5)]
+    steps = [Layer("one.step", f"{kind}Cell", f"s{i}", f"h{i}") for i in range(3)]
+    loop = [replace(layer[0], path="words"), *steps, replace(layer[2], path="end")]
+    found = aligned(layer, loop) if loop_there else aligned(loop, layer)
+    check(found)
+    path, suffix, other = ("read", "_l0", "one.step.bias_ih") if loop_there else ("one.step", "", "read.bias_ih_l0")
+    assert found.parameters[f"{path}.bias_ih{suffix}"].mindspore == other
+    assert found.chains == {path: ()} and not found.unlike and len(found.calls) == 2
 
 
 def bottlenecks(own_relu: bool) -> list[Layer]:

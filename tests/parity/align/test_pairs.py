@@ -104,6 +104,28 @@ def test_a_fault_in_such_a_place_is_found_there_and_nowhere_else(verdict: Callab
     }
 
 
+def test_one_module_here_and_several_there_with_functions_between(verdict: Callable[[str], Report]) -> None:
+    """A norm whose activation is a function there runs alone as far as that function; attention is one layer; the steps
+    of a GRU are judged by the module around them. No map is given."""
+    report = verdict("Fused")
+    drawn = {f.name for f in report.findings if f.stage == "init" and f.part == "distribution"}
+    assert [place for place in failed(report) if not place.startswith("init (distribution)")] == [] and drawn
+    assert at_fault(report) == {}
+    cells = {m.name: m.mindspore.partition(" ")[0] for m in report.modules if m.verdict is Verdict.PASS}
+    assert (cells["bn"], cells["last"], cells["blocks.0.attn"]) == ("n1", "n2", "layers.0.at")
+    assert cells["steps"] == "loop"
+
+
+def test_faults_in_such_places_are_found_there(verdict: Callable[[str], Report]) -> None:
+    assert at_fault(verdict("fused_wrong")) == {
+        "bn": "n1",
+        "last": "n2",
+        "blocks.0.attn": "layers.0.at",
+        "blocks.1": "layers.1",
+        "steps": "loop",
+    }
+
+
 @pytest.mark.full
 def test_several_inputs_and_a_weight_of_another_rank(slow_verdict: Callable[[str], Report]) -> None:
     report = slow_verdict("TwoInputs")

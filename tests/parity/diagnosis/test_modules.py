@@ -91,6 +91,11 @@ CONTAINERS = {
         None,
         "each of LayerNorm a and LayerNorm b after the addition behind it (post-norm)",
     ),
+    "layers: post-norm, exchanged": (
+        "forward",
+        None,
+        "each of LayerNorm b and LayerNorm a after the addition behind it (post-norm)",
+    ),
     "layers: pre-norm": ("forward", None, "before the branch that it follows (pre-norm)"),
     "text: directions": ("forward", None, "the two directions of LSTM rnn in the other order"),
     "text: mask": ("forward", None, "the mask of masked_fill in `"),

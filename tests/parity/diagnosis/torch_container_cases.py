@@ -136,6 +136,12 @@ def after(m: Any, x: torch.Tensor) -> torch.Tensor:
     return m.b(x + m.grow(x).relu())
 
 
+def after_exchanged(m: Any, x: torch.Tensor) -> torch.Tensor:
+    """As nets are aligned by what their norms stand in front of."""
+    x = m.b(x + m.mix(x))
+    return m.a(x + m.grow(x).relu())
+
+
 def before(m: Any, x: torch.Tensor) -> torch.Tensor:
     x = x + m.mix(m.a(x))
     return x + m.grow(m.b(x)).relu()
@@ -300,6 +306,7 @@ def cases() -> dict[str, tuple[nn.Module, list[torch.Tensor], Any, bool]]:
     for fault in ("gelu", "std"):
         found[f"leaf: {fault}"] = (Scaled(), [tokens], scaled(fault), False)
     found["layers: post-norm"] = (Layers(post=False), [tokens], computing(after), True)
+    found["layers: post-norm, exchanged"] = (Layers(post=False), [tokens], computing(after_exchanged), True)
     found["layers: pre-norm"] = (Layers(post=True), [tokens], computing(before), True)
     for fault in ("directions", "mask"):
         found[f"text: {fault}"] = (Text(), [tokens], text(fault), True)

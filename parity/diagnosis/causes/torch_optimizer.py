@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import glob
-import math
 import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
@@ -38,7 +37,6 @@ from ..hypotheses import (
     caused,
     first,
     fit,
-    golden_section,
     judge_prediction,
     or_none,
     search,
@@ -47,9 +45,11 @@ from ..hypotheses import (
 from ..mutations.optimizers import (
     CLIP_EPS,
     EPOCHS,
+    Decay,
     Rates,
     UpdateHypothesis,
     UpdateRule,
+    average_decays,
     free_numbers,
     of_fault_tables,
     predictions,
@@ -65,7 +65,6 @@ AVERAGES = "given weights ema"
 NEAR = 1e-3  # share of a step's change that rounding of the stored average may be
 FEW = 512  # elements of a parameter that a quick look takes
 UpdateTrial = Trial[UpdateRule]
-Decay = Callable[[int], float]
 
 
 def explain(context: Context) -> list[Cause]:
@@ -528,7 +527,11 @@ def _average_rule(rule: Ema, context: Context) -> list[Cause]:
         return []
     wrong = [name for name in names if name in before.failing]
     where = f"ema of {context.place(wrong, names)}"
-    tries = (each for each in _decays(rule, context, some) if outcome(each.change, some).reproduces)
+
+    def distance(at: Decay) -> float:
+        return sum(_given_average(context, name, at).relative for name in some)
+
+    tries = (each for each in average_decays(rule, distance) if outcome(each.change, some).reproduces)
     found = first(tries, outcome, before)
     if found is not None:
         evidence = (
@@ -538,40 +541,6 @@ def _average_rule(rule: Ema, context: Context) -> list[Cause]:
         return [caused("update", where, found, evidence)]
     text = "no known rule gives MindSpore's moving average of given weights"
     return [cause("update", where, None, text, "", None, before.worst)]
-
-
-def _decays(rule: Ema, context: Context, some: Sequence[str]) -> Iterator[Hypothesis[Decay]]:
-    """Other decays at the update that is counted from one; some: the names that a factor is fitted to."""
-    argument = partial(Hypothesis[Decay], "ema-argument", fix=f"decay={rule.decay}")
-    text = "the average takes in the decay's share of each weight, not 1 - decay"
-    yield Hypothesis("ema-decay-complement", text, lambda i: 1.0 - decay(rule, i))
-    yield argument("the average is never moved", lambda i: 1.0)
-    yield argument("the average is a copy of the weights", lambda i: 0.0)
-    if rule.warmup or rule.update_after_step:
-        yield Hypothesis("ema-warmup", "the decay does not warm up", lambda i: rule.decay)
-    text = "the decay warms up as (1 + n) / (10 + n)"
-    yield Hypothesis("ema-warmup", text, lambda i: min(rule.decay, (1 + i) / (10 + i)))
-    text = "the decay rises as decay · (1 - exp(-n / 2000)), mindcv's"
-    yield Hypothesis("ema-buffers", text, lambda i: rule.decay * (1 - math.exp(-i / 2000)))
-    yield argument("the updates are counted from one less", lambda i: decay(rule, max(i - 1, 1)))
-    yield argument("the updates are counted from one more", lambda i: decay(rule, i + 1))
-    for field, info in Ema.model_fields.items():
-        default, value = info.default, getattr(rule, field)
-        if default == value or not isinstance(default, (int, float)):
-            continue
-        try:
-            other = Ema(**{**rule.model_dump(), field: default})
-        except ValueError:
-            continue
-        yield argument(f"{field} is {default} (the default) where the recipe has {value}", partial(decay, other))
-
-    def taking(factor: float) -> Decay:
-        return lambda i: 1.0 - factor * (1.0 - decay(rule, i))
-
-    factor = golden_section(lambda x: sum(_given_average(context, name, taking(x)).relative for name in some), 0.2, 5.0)
-    yield argument(
-        f"each update takes {factor:.5g} times the recipe's share (1 - decay) of the weights", taking(factor)
-    )
 
 
 def _given_average(context: Context, name: str, at: Decay) -> Measure:

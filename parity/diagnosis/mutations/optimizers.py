@@ -1,4 +1,4 @@
-"""What a recipe says of the update, as one value, the changes of it that hypotheses make, and what each computes.
+"""What a recipe says of the update, as one value, and of the moving average; the changes of them that hypotheses make.
 
 torch's optimizers are written for one parameter, element by element, so that a stratified sample of a large parameter
 is enough. The formulas are those of torch.optim's pages; a `switch` names one deviation, and a formula ignores those of
@@ -7,6 +7,7 @@ others. NumPy in the dtype that is asked for: float64 for what a hypothesis says
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,9 +17,10 @@ import numpy as np
 
 from ....mappings import table
 from ....mappings.rows import Fault
-from ....training.recipe.schema import Group, Optimizer, Recipe, Schedule
-from ..hypotheses import Hypothesis, Prediction
+from ....training.recipe.schema import Ema, Group, Optimizer, Recipe, Schedule, decay
+from ..hypotheses import Hypothesis, Prediction, golden_section
 
+Decay = Callable[[int], float]  # of a moving average, by the update
 EPOCHS = (2, 3, 4)  # updates of an epoch that the compared ones would show the end of
 
 
@@ -297,8 +299,8 @@ def run(
     update = _UPDATES[kind]
     start = weight.astype(dtype)
     now, state = start.copy(), State()
-    for step, (gradient, rate, decay) in enumerate(zip(gradients, rates, decays, strict=True), 1):
-        given = {**args, "weight_decay": decay}
+    for step, (gradient, rate, decayed) in enumerate(zip(gradients, rates, decays, strict=True), 1):
+        given = {**args, "weight_decay": decayed}
         g = gradient.astype(dtype)
         with np.errstate(all="ignore"):  # what a hypothesis makes of a weight need not be finite
             now = update(now, -g if args.get("maximize") else g, rate, step, given, switches, state)
@@ -416,3 +418,37 @@ _UPDATES: dict[str, Update] = {
     "AdamW": partial(_adam, adamw=True),
     "RMSprop": _rmsprop,
 }
+
+
+def average_decays(rule: Ema, distance: Callable[[Decay], float]) -> Iterator[Hypothesis[Decay]]:
+    """Other decays of the moving average, at the update counted from one; distance: what a factor is fitted by."""
+    argument = partial(Hypothesis[Decay], "ema-argument", fix=f"decay={rule.decay}")
+    text = "the average takes in the decay's share of each weight, not 1 - decay"
+    yield Hypothesis("ema-decay-complement", text, lambda i: 1.0 - decay(rule, i))
+    yield argument("the average is never moved", lambda i: 1.0)
+    yield argument("the average is a copy of the weights", lambda i: 0.0)
+    if rule.warmup or rule.update_after_step:
+        yield Hypothesis("ema-warmup", "the decay does not warm up", lambda i: rule.decay)
+    text = "the decay warms up as (1 + n) / (10 + n)"
+    yield Hypothesis("ema-warmup", text, lambda i: min(rule.decay, (1 + i) / (10 + i)))
+    text = "the decay rises as decay · (1 - exp(-n / 2000)), mindcv's"
+    yield Hypothesis("ema-buffers", text, lambda i: rule.decay * (1 - math.exp(-i / 2000)))
+    yield argument("the updates are counted from one less", lambda i: decay(rule, max(i - 1, 1)))
+    yield argument("the updates are counted from one more", lambda i: decay(rule, i + 1))
+    for field, info in Ema.model_fields.items():
+        default, value = info.default, getattr(rule, field)
+        if default == value or not isinstance(default, (int, float)):
+            continue
+        try:
+            other = Ema(**{**rule.model_dump(), field: default})
+        except ValueError:
+            continue
+        yield argument(f"{field} is {default} (the default) where the recipe has {value}", partial(decay, other))
+
+    def taking(factor: float) -> Decay:
+        return lambda i: 1.0 - factor * (1.0 - decay(rule, i))
+
+    factor = golden_section(lambda x: distance(taking(x)), 0.2, 5.0)
+    yield argument(
+        f"each update takes {factor:.5g} times the recipe's share (1 - decay) of the weights", taking(factor)
+    )

@@ -7,17 +7,6 @@ from __future__ import annotations
 
 from . import functional
 from .activation import SELU, HardMish, QuickGELU, RReLU, Softplus, Tanhshrink
-from .blocks import (
-    EcaModule,
-    EffectiveSEModule,
-    LayerScale,
-    LayerScale2d,
-    Mlp,
-    Permute,
-    SEModule,
-    SqueezeExcitation,
-    SwiGLU,
-)
 from .containers import (
     NamedCells,
     OptionalCells,
@@ -94,4 +83,15 @@ from .pooling import (
     BlurPool2d,
     LPPool3d,
     SelectAdaptivePool2d,
+)
+from .vision import (
+    EcaModule,
+    EffectiveSEModule,
+    LayerScale,
+    LayerScale2d,
+    Mlp,
+    Permute,
+    SEModule,
+    SqueezeExcitation,
+    SwiGLU,
 )

@@ -4,17 +4,6 @@ from __future__ import annotations
 
 from .activation import rrelu, selu, tanhshrink
 from .attention import multi_head_attention_forward, scaled_dot_product_attention
-from .boxes import (
-    batched_nms,
-    box_area,
-    box_convert,
-    box_iou,
-    clip_boxes_to_image,
-    generalized_box_iou,
-    nms,
-    remove_small_boxes,
-    roi_align,
-)
 from .convolution import conv_transpose1d, conv_transpose2d, conv_transpose3d, deform_conv2d, fold
 from .dropout import alpha_dropout, stochastic_depth
 from .indexing import (
@@ -122,4 +111,15 @@ from .tensors import (
     unflatten,
     unfold_dimension,
     vsplit,
+)
+from .vision import (
+    batched_nms,
+    box_area,
+    box_convert,
+    box_iou,
+    clip_boxes_to_image,
+    generalized_box_iou,
+    nms,
+    remove_small_boxes,
+    roi_align,
 )

@@ -29,8 +29,6 @@ from .align import unlike
 from .align.alignment import LIKELY, Alignment, read_alignment
 from .compare import SIDES, Sides, Traces, compare, declared
 from .compared_draws import Compared
-from .devices import Device
-from .devices import notes as device_notes
 from .graph_mode import GRAPH, Compiled, judge_compiled
 from .job import ParityJob
 from .options import STAGES
@@ -38,7 +36,8 @@ from .record import resume
 from .replay.module_calls import CHAINED, FOLDER, Module, Outcome, Recording, comes_from_around, parse_label, relative
 from .result import Finding, MadeWith, ModuleVerdict, Report
 from .run_folder import FINE_TUNED, IMPORT, MINDSPORE, MINDSPORE_REPLAY, REDUCER, RUNS_TWICE, SCOPE, torch_runs
-from .trace import ALONE, GIVEN_GRADIENTS, REDUCED_GRADIENTS, WIRING, Entry, Trace
+from .trace import ALONE, GIVEN_GRADIENTS, REDUCED_GRADIENTS, WIRING, Device, Entry, Trace
+from .trace import notes as device_notes
 from .verdict import Unjudged, Verdict
 
 GROSS = 1e-3  # share of a tensor's size; known faults that nothing shows end to end stay well below

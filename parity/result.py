@@ -10,9 +10,8 @@ from statistics import median
 from typing import Any
 
 from .align.alignment import Lack
-from .devices import Device
 from .options import STAGES, WHOLE, Narrowing, Stage
-from .trace import SIDES_STAGE, Entry, Part
+from .trace import SIDES_STAGE, Device, Entry, Part
 from .verdict import BY_NATURE, Unjudged, Verdict
 
 

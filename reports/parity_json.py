@@ -14,10 +14,10 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from ..atomic_files import write_whole
-from ..parity.devices import Device
 from ..parity.options import STAGES, Narrowing
 from ..parity.result import NARROWED as PART
 from ..parity.result import Cause, CellChange, Finding, MadeWith, ModuleVerdict, Outcome, Report, StageSummary
+from ..parity.trace import Device
 from ..parity.verdict import BY_NATURE, RATIO, Unjudged
 
 

@@ -34,7 +34,6 @@ from ..parity.align.alignment import ALIGNMENT, Alignment, read_alignment
 from ..parity.build_result import report
 from ..parity.compare import Sides, Traces, alone_without_flips, compare_replayed, label_of, without_flips
 from ..parity.containers import around, suspects, unjudged
-from ..parity.devices import Device
 from ..parity.graph_mode import GRAPH
 from ..parity.job import ParityJob
 from ..parity.noise import ROUNDED
@@ -62,7 +61,7 @@ from ..parity.run_folder import (
     replayed,
     torch_runs,
 )
-from ..parity.trace import ALONE, SIDES_STAGE, Elements, Entry, Key, Trace, sha256, write_entries
+from ..parity.trace import ALONE, SIDES_STAGE, Device, Elements, Entry, Key, Trace, sha256, write_entries
 from ..printable import shortened
 from ..reports.progress import progressing
 from ..temporary import temporary_folder

@@ -16,12 +16,11 @@ import numpy as np
 import pytest
 from msmigrate.errors import BadTrace
 from msmigrate.parity.compare import Traces, compare
-from msmigrate.parity.devices import COARSE, Device, notes
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.result import Report
 from msmigrate.parity.run import parity_step
 from msmigrate.parity.run_folder import TORCH32, TORCH32_AGAIN, TORCH32_OTHER, TORCH64, matched, torch_runs
-from msmigrate.parity.trace import Trace
+from msmigrate.parity.trace import COARSE, Device, Trace, notes
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.workflows.compare import compare_folders
 from msmigrate.workflows.record import record_side

@@ -14,9 +14,9 @@ from typing import Any
 import made_up_reports
 import pytest
 from msmigrate.errors import BadDestination
-from msmigrate.parity.devices import Device
 from msmigrate.parity.result import Finding, Report
 from msmigrate.parity.run_folder import MINDSPORE, TORCH32, TORCH64
+from msmigrate.parity.trace import Device
 from msmigrate.parity.verdict import Verdict
 from msmigrate.printable import printable, shown, times
 from msmigrate.reports.formatting import packed

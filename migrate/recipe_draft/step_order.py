@@ -310,7 +310,7 @@ def _kinds(flow: Flow, roles: Roles, statement: Statement) -> Iterator[str]:
         yield CLEAR
     for call in calls_of(statement):
         root = roles.roots.get(id(call))
-        if root in (*KEEPING, MODEL):
+        if root in (*KEEPING, MODEL) and not isinstance(statement.node, (ast.With, ast.AsyncWith)):
             yield MODEL if root == MODEL else MAKE
         if name_of(flow, call) in CLIPS:
             yield CLIP

@@ -373,3 +373,23 @@ def test_a_helper_of_torchvision_s_is_no_model(write: Write) -> None:
     batch = "opt.zero_grad() | loss.backward() | opt.step()"
     script = write("import zoo\n" + own + text + LOOP.format(begin="", batch=lines(batch, 8), end=""))
     assert drafted(script)["model"] == "???"
+
+
+def test_what_an_exception_in_the_loop_does_is_listed(write: Write) -> None:
+    """It counted as what never runs; here it begins the data anew."""
+    own = """
+more = iter(loader)
+for epoch in range(4):
+    for x, y in loader:
+        try:
+            a, b = next(more)
+        except StopIteration:
+            more = iter(loader.again())
+            a, b = next(more)
+        loss = criterion(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+    found = listed(write(SCRIPT + own.replace("net(x)", "net(x + a)")))
+    assert "more = iter(loader.again()) [only where an exception is raised]" in found

@@ -122,6 +122,7 @@ CHANGERS = (
     *("popleft", "appendleft", "fill", "put"),
 )
 
+LISTS = ("os.listdir", "os.walk", "os.scandir", "glob.*")
 # calls that read files, and those that write them, by what kind of file: one kind may read what the same kind wrote
 READERS: dict[str, tuple[str, ...]] = {
     "tensors": ("torch.load", "torch.jit.load", "safetensors.torch.load_file"),
@@ -130,7 +131,7 @@ READERS: dict[str, tuple[str, ...]] = {
     "images": ("PIL.Image.open", "cv2.imread", "*.imread", "torchvision.io.read_*"),
     "text": ("open", "*.open", "joblib.load", "dill.load", "*.read_text", "*.read_bytes"),
     "sounds": ("torchaudio.load", "librosa.load", "soundfile.read", "scipy.io.wavfile.read"),
-    "folders": ("os.listdir", "os.walk", "os.scandir", "glob.*", "datasets.load_*", "torchvision.datasets.*"),
+    "folders": (*LISTS, "datasets.load_*", "torchvision.datasets.*"),
 }
 WRITERS: dict[str, tuple[str, ...]] = {
     "tensors": ("torch.save", "safetensors.torch.save_file"),
@@ -174,7 +175,9 @@ def kind_of(name: str, kinds: dict[str, tuple[str, ...]]) -> str | None:
 
 
 def reason(name: str) -> str | None:
-    """Why a call of this qualified name may be passed over, or None."""
+    """Why a call of this qualified name may be passed over, or None; what lists files may say which are the data."""
+    if matches(name, LISTS):
+        return None
     found = (why for why, patterns in CALLS.items() if matches(name, patterns))
     return next(found, None)
 

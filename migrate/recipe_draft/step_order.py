@@ -22,7 +22,8 @@ from .flow import EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
 from .roles import EMA, LOADER, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, Roles, calls_of, name_of
 
 CLEAR, RUN, BACKWARD, UNSCALE, CLIP, UPDATE = "clear", "run", "backward", "unscale", "clip", "update"
-RESCALE, AVERAGE, MOVE = "rescale", "average", "move"
+RESCALE, AVERAGE, MOVE, MAKE = "rescale", "average", "move", "make"
+KEEPING = (OPTIMIZER, SCHEDULE, SCALER, EMA)  # what keeps something from step to step
 CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_")
 DEPTH = 6  # of functions in each other
 Head = tuple[Statement, str, int]  # what stands around, in which of its parts, and in how many functions
@@ -210,6 +211,12 @@ def _wrong(
                 yield event, "it averages not at every update"
             elif not before(event, backward):
                 yield event, "the rate moves before the steps of its epoch, a recipe's behind them"
+    models = [one.around for one in of.get(MODEL, [])]
+    for event in of.get(MAKE, []):
+        rounds = [head for head, *_ in event.around if isinstance(head.node, LOOPS)]
+        anew = [head for head in rounds if models and not any(head is other for each in models for other, *_ in each)]
+        if anew and any(anew[0] is head for one in backward for head, *_ in one.around):
+            yield event, "it is made anew in every round of a loop, and forgets what it kept"
     moves = of.get(MOVE, [])
     for event in moves:
         if before(event, [one for one in moves if one.statement is not event.statement]):
@@ -302,6 +309,9 @@ def _kinds(flow: Flow, roles: Roles, statement: Statement) -> Iterator[str]:
     ):
         yield CLEAR
     for call in calls_of(statement):
+        root = roles.roots.get(id(call))
+        if root in (*KEEPING, MODEL) and not isinstance(statement.node, (ast.With, ast.AsyncWith)):
+            yield MODEL if root == MODEL else MAKE
         if name_of(flow, call) in CLIPS:
             yield CLIP
         method = call.func.attr if isinstance(call.func, ast.Attribute) else ""

@@ -88,7 +88,8 @@ def makes_model(seen: LibraryUse) -> bool:
     """Whether a call makes one of torchvision's or timm's models."""
     made_by = ("torchvision.models.", "timm.create_model", "timm.models.", "torch.hub.load")
     named = seen.name.rpartition(".")[2]
-    return any(n.startswith(made_by) for n in restated(seen.name)) and not seen.receiver and not is_class(named)
+    called = any(n.startswith(made_by) and ".utils." not in n for n in restated(seen.name)) and not seen.receiver
+    return called and not is_class(named) and not named.startswith(("load_", "list_"))
 
 
 def _distinct(found: list[LibraryUse]) -> list[LibraryUse]:

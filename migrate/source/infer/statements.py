@@ -234,8 +234,9 @@ def _try(interpreter: Interpreter, node: Any, scope: Scope) -> End:
     before, sure = interpreter.names_of(scope), interpreter.certainty
     for handler in node.handlers:
         interpreter.names_of(scope)
-        interpreter.certainty = max(sure, OPTION, key=CERTAINTIES.index)
-        interpreter.conditions.append("an exception")
+        # in a loop, as where an iterator is at its end; elsewhere, as where a library is missing, it is another run
+        interpreter.certainty = max(sure, PERHAPS if interpreter.loops else OPTION, key=CERTAINTIES.index)
+        interpreter.conditions.append("an exception is raised")
         interpreter.block(handler.body, scope)
         interpreter.conditions.pop()
         interpreter.certainty = sure

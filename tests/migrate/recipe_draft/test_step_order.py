@@ -327,3 +327,69 @@ def test_what_is_put_into_a_table_that_is_listed_is_listed(write: Write) -> None
     text = SCRIPT.replace("net = torchvision.models.resnet18(num_classes=7)", f"{table}net = made.net(**sizes)")
     batch = "opt.zero_grad() | loss.backward() | opt.step()"
     assert "sizes['kinds'] = kinds" in listed(write(text + LOOP.format(begin="", batch=lines(batch, 8), end="")))
+
+
+@pytest.mark.parametrize(
+    ("made", "each", "said"),
+    [
+        ("", "scaler = torch.amp.GradScaler()", True),
+        ("", "opt = torch.optim.SGD(net.parameters(), lr=0.2)", True),
+        ("", "net = torchvision.models.resnet18()\n    opt = torch.optim.SGD(net.parameters(), lr=0.2)", False),
+        ("opt = torch.optim.SGD(net.parameters(), lr=0.2)", "", False),
+    ],
+)
+def test_what_is_made_anew_in_every_epoch_is_listed(made: str, each: str, said: bool, write: Write) -> None:
+    """A loss scale, or an optimizer's momentum, begins anew where it is made in the loop."""
+    own = "import torch, torch.nn as nn, torchvision\nfrom torch.utils.data import DataLoader\n"
+    own += "from torchvision import datasets, transforms\nnet = torchvision.models.resnet18()\n"
+    own += "loader = DataLoader(datasets.ImageFolder('/b', transforms.ToTensor()), batch_size=16)\n"
+    own += "criterion = nn.CrossEntropyLoss()\n" + (made or "opt = torch.optim.SGD(net.parameters(), lr=0.2)") + "\n"
+    if "opt =" in each:
+        own = own.replace("opt = torch.optim.SGD(net.parameters(), lr=0.2)\n", "")
+    own = own.replace("net = torchvision.models.resnet18()\n", "", 1) if "net =" in each else own
+    scaled = "scaler" in each
+    batch = (
+        "scaler.scale(loss).backward() | scaler.step(opt) | scaler.update()"
+        if scaled
+        else "loss.backward() | opt.step()"
+    )
+    loop = LOOP.format(begin=f"    {each}", batch=lines(f"opt.zero_grad() | {batch}", 8), end="")
+    found = [line for line in listed(write(own + loop)) if "made anew" in line]
+    assert len(found) == said, found
+
+
+def test_which_files_are_the_data_is_listed(write: Write) -> None:
+    own = "import os, birds\nfiles = [os.path.join('/b', one) for one in os.listdir('/b')]\n"
+    text = SCRIPT.replace('datasets.ImageFolder("/birds/train", transforms.ToTensor())', "birds.Pictures(files)")
+    batch = "opt.zero_grad() | loss.backward() | opt.step()"
+    found = listed(write(own + text + LOOP.format(begin="", batch=lines(batch, 8), end="")))
+    assert any(line.startswith("files = [os.path.join(") for line in found)
+
+
+def test_a_helper_of_torchvision_s_is_no_model(write: Write) -> None:
+    """Its weights' loader was drafted as the model that is trained."""
+    own = "from torchvision.models.utils import load_state_dict_from_url\nload_state_dict_from_url('https://some')\n"
+    text = SCRIPT.replace("torchvision.models.resnet18(num_classes=7)", "zoo.made()")
+    batch = "opt.zero_grad() | loss.backward() | opt.step()"
+    script = write("import zoo\n" + own + text + LOOP.format(begin="", batch=lines(batch, 8), end=""))
+    assert drafted(script)["model"] == "???"
+
+
+def test_what_an_exception_in_the_loop_does_is_listed(write: Write) -> None:
+    """It counted as what never runs; here it begins the data anew."""
+    own = """
+more = iter(loader)
+for epoch in range(4):
+    for x, y in loader:
+        try:
+            a, b = next(more)
+        except StopIteration:
+            more = iter(loader.again())
+            a, b = next(more)
+        loss = criterion(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+    found = listed(write(SCRIPT + own.replace("net(x)", "net(x + a)")))
+    assert "more = iter(loader.again()) [only where an exception is raised]" in found

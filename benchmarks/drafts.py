@@ -38,8 +38,8 @@ def main() -> None:
         if arguments.lines:
             for line in lines:
                 place = ":".join(map(str, line.statement.place))
-                text = f"{line.statement.text[:100]!r} {line.why} {line.loop}"
-                print(f"{line.verdict:9} {script.parent.name} {place} {text}".rstrip())
+                said = f"{line.statement.text[:100]!r} {line.why} {line.loop}".rstrip()
+                print(f"{line.verdict:9} {script.parent.name} {place} {said}")
             continue
         touching = [line for line in lines if not line.why.startswith("a definition")]
         counts = Counter(line.verdict for line in touching)

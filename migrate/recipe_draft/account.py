@@ -530,7 +530,8 @@ class Account:
                 start = called.find("__init__")
                 plain = not called.family()
                 given = [self.kinds(a) for a in [*value.args, *(k.value for k in value.keywords)]]
-                if plain and (not any(given) or (isinstance(start, ScriptFunction) and id(start.node) in self.open)):
+                followed = isinstance(start, ScriptFunction) and id(start.node) in self.open
+                if plain and (followed or not given):  # what it is given is not lost in it
                     return "it makes an object, whose use is accounted for one by one"
         return None
 

@@ -204,3 +204,11 @@ def test_a_part_of_a_model_is_not_taken_for_it(write: Write) -> None:
     own = "import zoo\nclass Head(nn.Linear):\n    pass\nmodel = zoo.model()\nmodel.head = Head(3, 2)\nzoo.fit(model)\n"
     found = listed(write(HEAD + own))
     assert has(found, "model = zoo.model()", "model.head = Head(3, 2)", "zoo.fit(model)")
+
+
+def test_what_an_object_of_ones_own_is_made_with_is_listed(write: Write) -> None:
+    """Its numbers were lost in it: 0.3 stood nowhere."""
+    own = "class Masks:\n    def __init__(self, ratio):\n        self.ratio = ratio\n"
+    own += "    def __call__(self, x):\n        return x * self.ratio\nmasks = Masks(0.3)\n"
+    found = listed(write(HEAD + own + REST.replace("criterion(net(x), y)", "criterion(net(masks(x)), y)")))
+    assert has(found, "masks = Masks(0.3)")

@@ -11,7 +11,7 @@ import bisect
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Container, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
@@ -279,14 +279,20 @@ class Layers:
         return self.by_path[self.calls[index].path]
 
     def branch(self, call: Call) -> tuple[tuple[object, ...], ...]:
-        """The signatures of the layers that one after the other work on what this call gave, itself the first."""
+        """The signatures of the layers that one after the other work on what this call gave, itself the first, what it
+        calls inside next; without those that only pass on what they get."""
         if call.entered not in self._branches:
-            chain, following = [self.by_path[call.path].signature], self.following(call)
+            chain: list[tuple[object, ...]] = []
+            following = [call]
             while len(following) == 1 and len(chain) < DEEP:
-                chain.append(self.by_path[following[0].path].signature)
-                following = self.following(following[0])
-            self._branches[call.entered] = tuple(chain)
+                inside = self.inside(following[0]) if following[0].path in self.opened else []
+                chain += [self.by_path[c.path].signature for c in following + self._changing(inside)]
+                following = self._changing(self.following(following[0]))
+            self._branches[call.entered] = tuple(chain[:DEEP])
         return self._branches[call.entered]
+
+    def _changing(self, calls: list[Call]) -> list[Call]:
+        return [call for call in calls if not self.by_path[call.path].passes]
 
     def following(self, call: Call) -> list[Call]:
         """The layer calls that work on what this call gave, or on what a container around it gave that ended with it:
@@ -314,6 +320,13 @@ class Layers:
             if container.output is not None and last >= 0 and began[last] > container.entered:
                 ends.setdefault(began[last], set()).add(container.output)
         return ends
+
+    def beside(self, path: str, some: Container[str]) -> Iterator[str]:
+        """The nearest of some layers with tensors that run before a layer and behind it."""
+        order = [*dict.fromkeys(call.path for call in self.calls)]
+        at = order.index(path)
+        for side in (order[at - 1 :: -1] if at else [], order[at + 1 :]):
+            yield from itertools.islice((each for each in side if each in some and self.by_path[each].tensors), 1)
 
     def producers(self, number: int) -> set[str]:
         """The layers whose output had this content."""
@@ -446,16 +459,33 @@ def base_score(ours: Layer, theirs: Layer) -> float:
 
 
 def across_blocks(layers: Layers, partner: Mapping[str, str], path: str, other: str) -> bool:
-    """Whether all else in the block around a torch layer has its partners in one block of the other net's, and `other`
-    stands outside: it may be called as the layer, as a norm behind one block as that in front of the next, but is the
-    other block's."""
+    """Whether all else in the block around a layer has its partners in one block of the other net's, and `other` stands
+    outside: it may be called as the layer, as a norm behind one block as that in front of the next, but is the other
+    block's. The block is the innermost with two partners."""
+    rest: list[list[str]] = []
     block = parent(path)
-    rest = [partner[p].split(".") for p in layers.by_path if p != path and p in partner and p.startswith(f"{block}.")]
-    if not block or len(rest) < 2:
+    while block and len(rest) < 2:
+        rest = [
+            partner[p].split(".") for p in layers.by_path if p != path and p in partner and p.startswith(f"{block}.")
+        ]
+        block = parent(block)
+    if len(rest) < 2:
         return False
     alike = itertools.takewhile(lambda parts: len({*parts}) == 1, zip(*rest, strict=False))
     common = [parts[0] for parts in alike]
     return bool(common) and other.split(".")[: len(common)] != common
+
+
+def in_other_blocks(ours: Layers, theirs: Layers, partner: Mapping[str, str], path: str, its: str) -> bool:
+    """Whether two layers stand in blocks that are not each other's, and run next to none of the other's block."""
+    back = {theirs: ours for ours, theirs in partner.items()}
+    return any(
+        all(across_blocks(side, known, one, each) for each in (two, *other.beside(two, paired)))
+        for side, known, one, other, paired, two in (
+            (ours, partner, path, theirs, back, its),
+            (theirs, back, its, ours, partner, path),
+        )
+    )
 
 
 def describe(module: Module | Layer) -> str:

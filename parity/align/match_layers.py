@@ -47,6 +47,7 @@ from .layers import (
     describe,
     fed,
     fits,
+    in_other_blocks,
     opened,
     regions,
 )
@@ -289,13 +290,17 @@ class _Aligner:
         return self.pairs.get(path, self.pairs.get(its, ("", "", "")))[1]
 
     def _leftovers(self, calls: Calls) -> None:
-        """Layers with tensors that order left over: the only ones of their class and shapes belong together."""
+        """Layers with tensors that order left over: the only ones of their class and shapes belong together, unless
+        they stand in blocks that do not, where each net has one more."""
         ours = [*self._left(self.ours, self.pairs).values()]
         theirs = [*self._left(self.theirs, self.taken).values()]
         for layer in ours:
             fit = [its for its in theirs if base_score(layer, its) > 0]
             back = [o for o in ours if fit and base_score(o, fit[0]) > 0]
-            if len(fit) == 1 and len(back) == 1:
+            partner = {path: its for path, (its, _, _) in self.pairs.items()}
+            if len(fit) != 1 or len(back) != 1:
+                continue
+            if not in_other_blocks(self.ours, self.theirs, partner, layer.path, fit[0].path):
                 self._pair_calls(layer.path, fit[0].path, ONLY, calls)
 
     def _same_place(self, calls: Calls) -> None:

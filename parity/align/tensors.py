@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 
 from ...mappings.state_names import part_of_weight
 from .alignment import CERTAIN, LIKELY, MAP, NAME, Left, Question, Tensor
-from .layers import IDENTITY, USUAL, Calls, Layers, alike, crossing, fits, row_of, torch_class
+from .layers import IDENTITY, USUAL, Calls, Layers, alike, crossing, fits, in_other_blocks, row_of, torch_class
 from .model_structure import Held, join, parent
 
 STATISTICS = ("running_mean", "running_var", USUAL["running_mean"], USUAL["running_var"])
@@ -133,11 +133,14 @@ class Crossed:
         return pairs
 
     def _paired(self, name: str, target: str) -> bool:
-        """Whether the owners of two tensors are known to be other modules' counterparts."""
+        """Whether the owners of two tensors are known to be other modules' counterparts, or layers of other blocks."""
         ours, theirs = parent(name), parent(target)
-        return (ours in self.pairs and self.pairs[ours][0] != theirs) or (
-            theirs in self.taken and ours not in self.pairs
-        )
+        if ours in self.pairs or theirs in self.taken:
+            return ours not in self.pairs or self.pairs[ours][0] != theirs
+        if ours not in self.ours.by_path or theirs not in self.theirs.by_path:
+            return False
+        partner = {path: its for path, (its, _, _) in self.pairs.items()}
+        return in_other_blocks(self.ours, self.theirs, partner, ours, theirs)
 
     def _both(self, path: str, its: str) -> tuple[dict[str, Held], dict[str, Held], str, str]:
         """The tensors of a pair of modules: all below them where they are layers, else their own."""

@@ -49,6 +49,7 @@ from ..mutations.torch_layers import (
     arguments_of,
     as_made,
     class_of,
+    other_heads,
     with_value,
 )
 from ..mutations.torch_operations import Operation, operation_mutations, watched
@@ -254,6 +255,8 @@ def candidates(subject: ModuleSubject, kind: str, values: bool = True) -> list[M
     for mutation in as_made(subject.module, subject.made) if subject.made is not None else ():
         if mutation.what not in found:  # a known fault says more
             found = {mutation.what: mutation.hypothesis(), **found}
+    for mutation in other_heads(subject.module):
+        found.setdefault(mutation.what, mutation.hypothesis())
     if own_forward(subject.module):
         for each in operation_mutations(seen_in(subject), values, not isinstance(subject, ContainerSubject)):
             found.setdefault(each.text, each)

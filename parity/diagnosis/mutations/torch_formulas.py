@@ -260,6 +260,19 @@ FORMULAS: dict[str, Callable[[Any, torch.Tensor], torch.Tensor]] = {
 }
 
 
+def states_exchanged(layer: nn.LSTM, x: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
+    """An LSTM whose steps each take the hidden state for the cell's and the reverse, as a loop over a cell that gets
+    them in the other order. Raises ValueError for one of several layers or directions, and for other first states."""
+    if layer.num_layers > 1 or layer.bidirectional or layer.proj_size or x.dim() != 3:
+        raise ValueError("an LSTM that is more than one loop")
+    axis, found = int(layer.batch_first), []
+    state = tuple(x.new_zeros(x.shape[1 - axis], layer.hidden_size) for _ in range(2))
+    for step in x.unbind(axis):
+        state = torch.lstm_cell(step, state[::-1], *layer._flat_weights)
+        found.append(state[0])
+    return torch.stack(found, axis), (state[0][None], state[1][None])
+
+
 def resize(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """Another rule for where a resized image's pixels come from."""
     for rule in values["to"]:

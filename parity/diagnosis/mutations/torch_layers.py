@@ -7,6 +7,7 @@ Mutations can be put one upon another.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -163,6 +164,28 @@ FIXED = {"bias", "affine", "elementwise_affine", "in_channels", "out_channels", 
 
 def _as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
+
+
+COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # of heads that are tried
+
+
+def other_heads(module: nn.Module) -> Iterator[Mutation]:
+    """Attention that cuts its width into another number of heads; what it keeps of a head's size and scale follows."""
+    own = {name: value for name, value in vars(module).items() if type(value) in (int, float) and value > 0}
+    for name in (name for name, count in own.items() if HEADS.search(name) and type(count) is int):
+        for count in COUNTS:
+            if count == own[name]:
+                continue
+            share = own[name] / count
+            sizes = {n: round(size * share) for n, size in own.items() if OF_A_HEAD.search(n) and type(size) is int}
+            scales = {n: scale * share**-0.5 for n, scale in own.items() if "scal" in n and type(scale) is float}
+            known = (name,) if name in arguments_of(module) else ()
+            change = partial(_set, {name: count, **sizes, **scales})
+            yield Mutation(f"{name}={count}", change, known, f"cut the width into {own[name]} heads, as torch's {name}")
+
+
+HEADS = re.compile(r"^(?!d(im)?_)(.*_)?n?heads?$")  # heads, num_heads, n_head; dim_head is a size
+OF_A_HEAD = re.compile(r"^(?!all_).*head_(dim|size|width)$|^d(im)?_head$")  # all_head_size is that of all
 
 
 def complement(module: nn.Module, values: Values) -> Iterator[Mutation]:

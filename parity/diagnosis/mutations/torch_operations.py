@@ -25,7 +25,7 @@ from ....errors import UnknownRow
 from ....mappings import table
 from ....training.models.outputs import flat
 from ..hypotheses import module_hypotheses
-from .torch_formulas import ACTIVATIONS, LOOKALIKES
+from .torch_formulas import ACTIVATIONS, LOOKALIKES, states_exchanged
 from .torch_layers import ModuleHypothesis, Mutation, instead
 
 OPERATION = "operation"
@@ -390,6 +390,9 @@ def _directions(op: Operation) -> Iterator[ModuleHypothesis]:
     """The two directions of a recurrent layer in the other order, and its steps."""
     if op.child is None or op.name not in RECURRENT or not isinstance(op.result, tuple):
         return
+    if op.name == "LSTM" and len(op.args) == 1:
+        what, fix = f"the two states of {op.text} exchanged at each step", "a cell's states are (hidden, cell)"
+        yield edit(what, {op.place: lambda f, x, **k: states_exchanged(f.__self__, x)}, fix)
     for i in (0, 1):
         what = f"the steps of {op.text} from the last to the first (dimension {i})"
         yield otherwise(op, what, lambda f, x, *a, i=i, **k: f(x.flip(i), *a, **k))

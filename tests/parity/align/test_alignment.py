@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import Ambiguous, BadInput
 from msmigrate.migrate.checkpoint.user_map import read_rules, write_rules
-from msmigrate.parity.align.alignment import CERTAIN, LIKELY, MAP, NAME, ORDER, Alignment, check
+from msmigrate.parity.align.alignment import CERTAIN, LIKELY, MAP, NAME, ORDER, Alignment, Lack, check
+from msmigrate.parity.align.layers import torch_class
 from msmigrate.parity.align.match_layers import align
 from msmigrate.parity.align.model_structure import Held, Module, Structure
 from msmigrate.parity.align.unlike import causes
 from msmigrate.parity.build_result import pair_notes
-from structures import Layer, structure
+from structures import SHAPE, Layer, structure
 
 CHAIN = (
     Layer("conv1", "Conv2d", "x", "a"),
@@ -609,3 +611,68 @@ def test_tensors_of_one_shape_go_by_the_module_around_them() -> None:
         "b.ls1.scale": "two.ls_1",
         "b.ls2.scale": "two.ls_2",
     }
+
+
+WIDE = (2, 16, 6, 6)
+
+
+def preactivated(*, stem: bool, late: bool, last: bool) -> list[Layer]:
+    """Three blocks of norm, ReLU and convolution, twice. stem: a norm and a ReLU in front of them too; late: the branch
+    of the first one runs behind the rest, and ends with a norm; last: a norm behind all."""
+    found = [Layer("stem.0", "Conv2d", "i", "s")]
+    if stem:
+        found += [Layer("stem.1", "BatchNorm2d", "s", "t"), Layer("stem.2", "ReLU", "t", "u")]
+    x = found[-1].output
+    for n, (width, shape) in enumerate(((8, SHAPE), (16, WIDE), (16, WIDE))):
+        at = f"body.{n}."
+        begin = [
+            Layer(f"{at}n1", "BatchNorm2d", x, f"{n}a", width, shape),
+            Layer(f"{at}r1", "ReLU", f"{n}a", f"{n}b", 8, shape),
+        ]
+        main = [
+            Layer(f"{at}c1", "Conv2d", f"{n}b", f"{n}c"),
+            Layer(f"{at}n2", "BatchNorm2d", f"{n}c", f"{n}d"),
+            Layer(f"{at}r2", "ReLU", f"{n}d", f"{n}e"),
+            Layer(f"{at}c2", "Conv2d", f"{n}e", f"{n}f", 16, WIDE),
+        ]
+        side = [Layer(f"{at}down.0", "Conv2d", f"{n}b", f"{n}g", 16, WIDE)] * (n == 0)
+        if late and n == 0:
+            side.append(Layer(f"{at}down.1", "BatchNorm2d", f"{n}g", f"{n}h", 16, WIDE))
+        found += [*begin, *main, *side] if late else [*begin, *side, *main]
+        x = f"{n}+"
+    found += [Layer("last", "BatchNorm2d", x, "y", 16, WIDE), Layer("active", "ReLU", "y", "z", 8, WIDE)] * last
+    return [*found, Layer("head", "Linear", "pooled", "logits", 5, (2, 5))]
+
+
+def with_their_relu(found: Structure) -> Structure:
+    """The net whose norms call the ReLU that was behind them, as timm's do."""
+    calls = list(found.calls)
+    inside: dict[str, str] = {}
+    for norm, act in itertools.pairwise(found.calls):
+        if torch_class(found.by_path[norm.path].kind) == "BatchNorm2d" and found.by_path[act.path].kind == "ReLU":
+            inside[act.path] = f"{norm.path}.act"
+            calls[calls.index(norm)] = replace(norm, left=act.left, output=act.output)
+            calls[calls.index(act)] = replace(act, path=inside[act.path], entered=act.entered - 1, left=act.left - 1)
+    modules = [replace(module, path=inside.get(module.path, module.path)) for module in found.modules]
+    return replace(found, modules=tuple(modules), calls=tuple(sorted(calls, key=lambda call: call.entered)))
+
+
+@pytest.mark.parametrize("inside", [("torch",), ("mindspore",), ("torch", "mindspore"), ()])
+@pytest.mark.parametrize("more", ["torch", "mindspore", ""])
+def test_a_norm_more_is_one_more_and_those_behind_it_keep_their_blocks(more: str, inside: tuple[str, ...]) -> None:
+    """Which of two norms has a counterpart is told by the ReLU and the convolution behind it, though one net's norms
+    call that ReLU themselves; a branch's norm and one behind all blocks are not the same, though alone of their
+    shape."""
+    ours = preactivated(stem=more == "torch", late=more == "torch", last=more == "mindspore")
+    theirs = preactivated(stem=more == "mindspore", late=more == "mindspore", last=more == "torch")
+    foreign = {layer.path: layer.path.replace("body", "stages").replace(".n", ".norm_") for layer in theirs}
+    torch, mindspore = structure("torch", ours), structure("mindspore", renamed(theirs, foreign))
+    torch = with_their_relu(torch) if "torch" in inside else torch
+    mindspore = with_their_relu(mindspore) if "mindspore" in inside else mindspore
+    found = align(torch, mindspore, [])
+    check(found)
+    kept = [f"body.{n}.{name}" for n in range(3) for name in ("n1", "n2", "c1", "c2")]
+    assert {path: modules(found).get(path) for path in kept} == {path: foreign[path] for path in kept}
+    missing, extra = ({m.module for m in found.unlike if m.lack is lack} for lack in (Lack.MISSING, Lack.EXTRA))
+    ends, last = {"stem.1", "stages.0.down.1" if more == "mindspore" else "body.0.down.1"}, {"last"}
+    assert (missing, extra) == {"torch": (ends, last), "mindspore": (last, ends), "": (set(), set())}[more]

@@ -29,3 +29,16 @@ def test_the_cause_comes_first(case: str, expected: tuple[str, str, str | None],
 @pytest.mark.parametrize("case", ["one of them"])
 def test_a_factor_that_nobody_knows_is_told(case: str, said: Callable[[str], Any]) -> None:
     assert said(case)[0]["text"] == "the gradient is 1.01 times what it should be"
+
+
+@pytest.mark.parametrize("case", ["heads"])
+def test_a_head_whose_mean_with_another_s_is_the_logits_says_nothing_of_the_gradients(
+    case: str, said: Callable[[str], Any]
+) -> None:
+    """Its gradients were said to be "divided by the samples twice", for the loss reaches it through that mean."""
+    assert said(case) == {
+        "the last": ["two.bias", "two.weight"],
+        "the last, from a branch that is not recorded": ["two.bias"],
+        "the mean of both": None,
+        "the last one scaled": None,
+    }

@@ -61,6 +61,46 @@ class Attention(nn.Module):
         return self.proj(out.transpose(1, 2).reshape(n, length, width))
 
 
+class Kept(Attention):
+    """What follows from the number of heads is kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head_dim, self.scaling = 6, 6**-0.5
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        shape = (*x.shape[:2], 3, self.heads, self.head_dim)
+        q, k, v = self.qkv(x).view(shape).permute(2, 0, 3, 1, 4)
+        out = (q @ k.mT * self.scaling).softmax(-1) @ v
+        return self.proj(out.transpose(1, 2).flatten(2))
+
+
+def three_heads(m: Any, x: torch.Tensor) -> torch.Tensor:
+    q, k, v = (y.unflatten(-1, (3, 4)).transpose(1, 2) for y in m.qkv(x).chunk(3, -1))
+    return m.proj(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+
+
+class Reader(nn.Module):
+    def __init__(self, batch_first: bool) -> None:
+        super().__init__()
+        self.rnn, self.head = nn.LSTM(12, 7, batch_first=batch_first), nn.Linear(7, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.rnn(x)[0])
+
+
+def read_by_a_loop(m: Any, x: torch.Tensor) -> torch.Tensor:
+    """The hidden state is given for the cell's."""
+    cell = m.rnn
+    hidden = memory = torch.zeros(x.shape[1 - cell.batch_first], 7, dtype=x.dtype)
+    found = []
+    for step in x.unbind(int(cell.batch_first)):
+        own = cell.weight_ih_l0, cell.weight_hh_l0, cell.bias_ih_l0, cell.bias_hh_l0
+        hidden, memory = torch.lstm_cell(step, (memory, hidden), *own)
+        found.append(hidden)
+    return m.head(torch.stack(found, int(cell.batch_first)))
+
+
 class Scaled(nn.Module):
     """A leaf of the user's own."""
 
@@ -303,6 +343,10 @@ def cases() -> dict[str, tuple[nn.Module, list[torch.Tensor], Any, bool]]:
         found[f"block: {order}"] = (Block(), [images], block(order), True)
     for fault in ("key and query", "packed", "unscaled", "softmax", "not transposed"):
         found[f"attention: {fault}"] = (Attention(), [tokens], attention(fault), True)
+    found["attention: heads"] = (Attention(), [tokens], computing(three_heads), True)
+    found["attention: heads and what follows"] = (Kept(), [tokens], computing(three_heads), False)
+    for first in (True, False):
+        found[f"reader: states, {first}"] = (Reader(first), [tokens], computing(read_by_a_loop), True)
     for fault in ("gelu", "std"):
         found[f"leaf: {fault}"] = (Scaled(), [tokens], scaled(fault), False)
     found["layers: post-norm"] = (Layers(post=False), [tokens], computing(after), True)

@@ -222,6 +222,7 @@ def cases() -> dict[str, tuple[nn.Module, list[torch.Tensor], Plant]]:
             [tokens, tokens, tokens],
             computing(lambda m, *given: attended(m, *given, cut=False)),
         ),
+        "attention count": (nn.MultiheadAttention(16, 4, batch_first=True), [tokens] * 3, having(num_heads=2)),
         "attention causal": (
             nn.MultiheadAttention(16, 2, batch_first=True, bias=False),
             [tokens, tokens, tokens],

@@ -1,7 +1,8 @@
 """Steps that a changed torch takes in MindSpore's place, and what diagnosis says of them.
 
 python torch_step_cases.py CASE …      # prints one JSON object: case -> causes; `formulas` -> optimizer -> error;
-                                      # `own losses` -> loss -> what is found
+                                      # `own losses` -> loss -> what is found; `heads` -> what makes the logits ->
+                                      # of which tensors the gradients follow from them
 
 Each case is a recipe for torch, and what MindSpore's side does otherwise: another recipe, other starting weights, or a
 function of torch that is another one while it records.
@@ -28,7 +29,7 @@ import torch.nn.functional as F
 from msmigrate.parity.align.alignment import Left
 from msmigrate.parity.compare import Traces, compare
 from msmigrate.parity.diagnosis import torch_diagnosis_worker
-from msmigrate.parity.diagnosis.causes import torch_loss, torch_modules
+from msmigrate.parity.diagnosis.causes import torch_gradients, torch_loss, torch_modules
 from msmigrate.parity.diagnosis.context import Context
 from msmigrate.parity.diagnosis.mutations.optimizers import run
 from msmigrate.parity.job import ParityJob
@@ -271,6 +272,8 @@ def main(names: list[str]) -> None:
                 told[name] = strided_later({("block.conv3", 0): (4, 4)})
             elif name == "own losses":
                 told[name] = own_losses()
+            elif name == "heads":
+                told[name] = heads()
             else:
                 told[name] = causes(CASES[name], Path(root), Path(root) / str(i), starts)
     print(json.dumps(told))
@@ -384,6 +387,45 @@ def _equals(loss: Any, x: torch.Tensor, y: torch.Tensor, value: torch.Tensor) ->
         return torch.allclose(loss(x, y), value, rtol=1e-9)
     except (RuntimeError, ValueError, TypeError, IndexError):
         return False
+
+
+def heads() -> dict[str, list[str] | None]:
+    """Of which tensors of a net's last linear layer the gradients are computed from the logits, by what makes these."""
+    draw = torch.Generator().manual_seed(0)
+    x, labels = [torch.randn(6, 8, generator=draw) for _ in range(2)], torch.arange(6) % 5
+    net = nn.ModuleDict({"one": nn.Linear(8, 5), "two": nn.Linear(8, 5)})
+    gave = {name: net[name](features).detach() for name, features in zip(net, x, strict=True)}
+    made = {
+        "the last": (gave["two"], x[1]),
+        "the last, from a branch that is not recorded": (gave["two"], x[0]),
+        "the mean of both": ((gave["one"] + gave["two"]) / 2, x[1]),
+        "the last one scaled": (0.5 * gave["two"], x[1]),
+    }
+    found = {}
+    for name, (logits, features) in made.items():
+        outputs = {"one": gave["one"], "pool": features, "two": gave["two"]}
+        values = {
+            ("loss", "step1", "logits", 0): logits,
+            **{("forward", "train", path, 0): array for path, array in outputs.items()},
+            **{("gradients", "parameters", path, 0): weight for path, weight in net.named_parameters()},
+        }
+        entries = {
+            key: SimpleNamespace(key=key, name=key[2], shape=tuple(array.shape), sampled=False, nonfinite=0)
+            for key, array in values.items()
+        }
+        context: Any = SimpleNamespace(
+            model=net,
+            inputs=SimpleNamespace(labels=[labels.numpy()]),
+            recipe=SimpleNamespace(accumulate=1),
+            mindspore_values=lambda key, values=values: values[key].detach().numpy().reshape(-1),
+            mindspore=SimpleNamespace(
+                entries=entries,
+                select=lambda *part, entries=entries: [each for key, each in entries.items() if key[:2] == part],
+            ),
+        )
+        basis = torch_gradients.last_layer_gradients(context, F.cross_entropy, 1)
+        found[name] = None if basis is None else sorted(basis.loss)
+    return found
 
 
 def strided_later(of_torch: dict[tuple[str, int], tuple[int, ...]] | None = None) -> list[list[str]]:

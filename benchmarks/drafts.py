@@ -2,10 +2,10 @@
 
     python benchmarks/drafts.py FOLDER [--lines]
 
-FOLDER holds one folder a script: its train.py and the files of its project that it imports. Prints markdown: for each,
-how many statements touch the model, the optimizer, the loss, gradients, data or the rate, or compute what such ones
-read, and how many of them are drafted (or asked for), passed over with a reason, and listed. --lines: each statement
-with its verdict instead.
+FOLDER holds one folder a script: its train.py and the files of its project that it imports; or it is one script.
+Prints markdown: for each, how many statements touch the model, the optimizer, the loss, gradients, data or the rate, or
+compute what such ones read, and how many of them are drafted (or asked for), passed over with a reason, and listed.
+--lines: each statement with its verdict instead.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def main() -> None:
     total: Counter[str] = Counter()
     print("| script | statements | drafted | asked for | passed over | listed | parts of drafted calls, listed |")
     print("|---|---|---|---|---|---|---|")
-    for script in sorted(arguments.folder.glob("*/train.py")):
+    folder = arguments.folder
+    for script in [folder] if folder.is_file() else sorted(folder.glob("*/train.py")):
         try:
             drafted = Draft(analyze_script(script).interpreter)
         except MsmigrateError as error:

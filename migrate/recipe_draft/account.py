@@ -115,6 +115,14 @@ class Account:
         self.roles.open = self.open
         self._mark_ends()
         self.live = self._reach(self.acting.values())
+        for statement in self.flow.statements:  # what a call for its effect alone leaves for a step
+            callers = self.flow.calls.get(id(statement.function), []) if id(statement) in self.live else []
+            keeps = any(
+                isinstance(one, (ast.Attribute, ast.Subscript)) for one in getattr(statement.node, "targets", [])
+            )
+            keeps = keeps or getattr(getattr(statement.alone, "func", None), "attr", "") in silence.CHANGERS
+            if keeps and any(call is one.alone for one, call, _ in callers) and not self._within(statement):
+                self.open.add(id(statement.function))
         self.misplaced = misplaced(flow, self.roles, self._runs, self._undecided)
         lines = [line for statement in flow.statements if (line := self._judged(statement)) is not None]
         ends = {id(line.statement): line for line in self._ends(lines)}
@@ -558,8 +566,9 @@ class Account:
             return None
         written = getattr(node, "targets", [])
         kept = [one for one in written if isinstance(one, (ast.Attribute, ast.Subscript))]
-        elements = (one for one in kept if isinstance(one, ast.Subscript) and not self._plain_holder(one.value))
-        if any(self._values.is_data(one.value) for one in kept) or any(elements):
+        others = [one for one in kept if not self._plain_holder(one.value)]
+        changed = (isinstance(one, ast.Subscript) or self._values.of_a_library(one.value) for one in others)
+        if any(self._values.is_data(one.value) for one in kept) or any(changed):
             return None  # it changes what is there
         if all(isinstance(part, LITERAL) for part in ast.walk(node.value)):
             return "a value, which is accounted for where it is used"
@@ -579,7 +588,8 @@ class Account:
         if any(not self._plain_call(one) for one in called):
             return None  # what reading knows of a list that is filled in a loop is its first round's
         if called and not kinds:
-            return next((why for one in called if (why := self.passed(one))), "a value that reading knows")
+            why = next((why for one in called if (why := self.passed(one))), None)
+            return why or (None if self._files.read_for(node.value) else "a value that reading knows")
         if found is not None and is_known(found):
             return "a value that reading knows, which is accounted for where it is used"
         empty = isinstance(found, (ListValue, DictValue)) and not (

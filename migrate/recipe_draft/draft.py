@@ -30,7 +30,7 @@ from ..source.infer.abstract_values import (
     Value,
     known,
 )
-from ..source.infer.interpreter import Interpreter
+from ..source.infer.interpreter import PERHAPS, Interpreter
 from ..source.library_names import DATASET
 from . import training_sections
 from .account import Account
@@ -298,7 +298,8 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
     plain = [seen for seen in loaders if not _evaluates(seen)]
     if len(stepped) > 1:
         stepped = [seen for seen in stepped if seen in plain]
-    found = stepped or (plain if len(plain) == 1 else loaders if len(loaders) == 1 else [])
+    alone = plain if len(plain) == 1 else loaders if len(loaders) == 1 else []
+    found = stepped or [seen for seen in alone if seen.certainty != PERHAPS]  # which may be an evaluation's
     training = found[0] if len(found) == 1 else None
     evaluation = next((seen for seen in loaders if seen is not training and _evaluates(seen)), None)
     if training is not None and evaluation is not None and _either(training, evaluation):
@@ -315,6 +316,9 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
             section.roots[id(loader.node)] = "loader" if loader is training else "evaluation"
             section.comments += [place(loader)] if loader is evaluation else []
             taken = LOADER_ARGUMENTS if "torch.utils.data.DataLoader" in restated(loader.name) else TIMM_LOADER
+            if loader is evaluation:  # a recipe validates on every sample once, in their order
+                off = {a.name or str(at) for at, a in enumerate(loader.arguments or []) if known(a.value) is False}
+                taken = tuple(one for one in taken if one in off or one not in ("2", "shuffle", "drop_last"))
             section.leave(loader, *taken, *SAMPLER, *BATCH_SAMPLER, "**")
             for run in (seen for seen in made if seen.node is loader.node):
                 section.left += [one for one in _samplers(run, flow) if one not in section.left]

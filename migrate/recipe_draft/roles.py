@@ -509,6 +509,13 @@ class ValueKinds:
             return any(self._part_of_a_model(one) for one in value.elts)
         return isinstance(value, (ast.Attribute, ast.Subscript)) and self._part_of_a_model(value)
 
+    def of_a_library(self, node: ast.expr) -> bool:
+        """Whether this is an object that a library made, or a part of one: a configuration that it reads itself."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        found = self.flow.value(node)
+        return isinstance(found, LibraryObject) and not found.family
+
     def is_data(self, node: ast.expr) -> bool:
         """Whether this is a data set or a loader, or something inside of one, behind which a recipe's data is not
         changed."""

@@ -243,6 +243,10 @@ class Files:
                 found[id(statement)] = "a program, which may make the data"
         return found
 
+    def read_for(self, node: ast.expr) -> bool:
+        """Whether a value comes of a file that is read."""
+        return any(self._reads(one) for one in self.flow.behind(node))
+
     def _read_again(self, live: Iterable[Statement]) -> Iterator[tuple[ast.Call, ast.Call, bool]]:
         """Calls that write, each with one of a live statement that may read what it writes, and whether the paths are
         the same."""

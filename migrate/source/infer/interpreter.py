@@ -109,7 +109,7 @@ class Interpreter:
         self.epochs: list[tuple[Value, Origin, str]] = []  # the bound of a loop over epochs, its place, how sure
         self.rates: list[tuple[Origin, str]] = []  # where a learning rate is set by hand, and how surely
         self.functions: dict[int, ScriptFunction] = {}  # every function, in the order of reading
-        self.instances: dict[int, ScriptObject] = {}  # by class: the first object of it
+        self.instances: dict[int, ScriptObject] = {}  # by class: the surest object of it, and the first of these
         self.made: list[ScriptObject] = []
         # where it is
         self.certainty = DEFAULT
@@ -400,7 +400,9 @@ class Interpreter:
         for name, value in of.scope.names.items():  # a class of settings; its own fields may be given
             if not isinstance(value, (ScriptFunction, ScriptClass)):
                 made.attributes[name] = value
-        self.instances.setdefault(id(of.node), made)
+        before = self.instances.setdefault(id(of.node), made)
+        if CERTAINTIES.index(made.certainty) < CERTAINTIES.index(before.certainty):
+            self.instances[id(of.node)] = made
         self.made.append(made)
         start = of.find("__init__")
         if isinstance(start, ScriptFunction):

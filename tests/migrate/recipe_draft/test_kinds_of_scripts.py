@@ -212,3 +212,100 @@ def test_what_an_object_of_ones_own_is_made_with_is_listed(write: Write) -> None
     own += "    def __call__(self, x):\n        return x * self.ratio\nmasks = Masks(0.3)\n"
     found = listed(write(HEAD + own + REST.replace("criterion(net(x), y)", "criterion(net(masks(x)), y)")))
     assert has(found, "masks = Masks(0.3)")
+
+
+def test_a_class_that_is_made_in_an_option_and_by_default_runs(write: Write) -> None:
+    """The first object of it counted, which only `python steps.py` makes: its step and optimizer were lost."""
+    steps = (
+        "import torch, pytorch_lightning as pl\n"
+        "class Step(pl.LightningModule):\n"
+        "    def training_step(self, batch, index):\n"
+        "        return batch.sum()\n"
+        "    def configure_optimizers(self):\n"
+        "        return torch.optim.AdamW(self.parameters(), lr=0.3)\n"
+        "def fit():\n"
+        "    step = Step()\n"
+        "    pl.Trainer().fit(step)\n"
+        "if __name__ == '__main__':\n"
+        "    fit()\n"
+    )
+    script = write(HEAD + "from steps import fit\nfit()\n", steps=steps)
+    assert drafted(script)["optimizer"] == {"name": "AdamW", "args": {"lr": 0.3}}
+    assert has(listed(script), "return batch.sum()", "pl.Trainer().fit(step)")
+
+
+def test_what_is_kept_for_a_later_step_is_listed(write: Write) -> None:
+    """A method that is called for this alone counted as one that only computes."""
+    own = """
+class Agent:
+    def __init__(self, policy):
+        self.policy, self.chances = policy, []
+        self.optimizer = torch.optim.Adam(policy.parameters(), lr=1e-3)
+    def keep(self, chance):
+        self.chances.append(chance)
+    def show(self, chance):
+        self.shown = chance
+    def update(self):
+        loss = -torch.stack(self.chances).sum()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+agent = Agent(nn.Linear(3, 1))
+for episode in range(10):
+    for turn in range(5):
+        agent.keep(agent.policy(torch.randn(3)))
+        agent.show(turn)
+    agent.update()
+"""
+    found = listed(write(HEAD + own))
+    assert has(found, "self.chances.append(chance)") and not has(found, "self.shown = chance")
+
+
+def test_what_is_written_into_a_configuration_of_a_library_is_listed(write: Write) -> None:
+    own = """
+from detectron2.config import get_cfg
+from detectron2.engine import DefaultTrainer
+cfg = get_cfg()
+cfg.SOLVER.BASE_LR = 0.00025
+trainer = DefaultTrainer(cfg)
+torch.backends.cudnn.benchmark = True
+trainer.train()
+"""
+    found = listed(write(HEAD + own))
+    assert has(found, "cfg.SOLVER.BASE_LR = 0.00025", "trainer.train()") and not has(found, "torch.backends")
+
+
+def test_the_order_of_a_validation_is_listed(write: Write) -> None:
+    """A recipe validates on every sample once, in their order."""
+    val = 'val = datasets.ImageFolder("/birds/val", transforms.ToTensor())\nvalid = DataLoader(val, 16, {how})\n'
+    odd = write(HEAD + val.format(how="shuffle=True, drop_last=True") + REST)
+    assert has(listed(odd), "shuffle=True of torch.utils", "drop_last=True of torch.utils")
+    assert not listed(write(HEAD + val.format(how="False, drop_last=False") + REST))
+
+
+def test_a_loader_that_nothing_steps_on_and_a_condition_makes_is_not_the_training_one(write: Write) -> None:
+    own = """
+import zoo
+def test():
+    return DataLoader(zoo.pictures(), batch_size=1)
+if zoo.arguments().only_test:
+    zoo.score(test())
+zoo.fit(nn.Linear(3, 2))
+"""
+    section = drafted(write(HEAD + own))["data"]
+    assert section == {"source": "???", "batch": "???", "transforms": "???"}
+
+
+def test_a_plain_value_of_what_a_file_holds_is_listed(write: Write) -> None:
+    """It was taken for a value that reading knows."""
+    own = """
+import pandas as pd
+read = pd.read_csv("names.csv")
+names = list(read["name"])
+table = pd.read_csv("all.csv")[names]
+class Rows(torch.utils.data.Dataset):
+    def __init__(self, rows):
+        self.rows = rows
+"""
+    text = REST.replace('datasets.ImageFolder("/birds/train", transforms.ToTensor())', "Rows(table)")
+    assert has(listed(write(HEAD + own + text)), "read = pd", 'names = list(read["name"])', "table = pd")

@@ -274,11 +274,11 @@ def _model_name(seen: LibraryUse) -> str | None:
 
 
 EVALUATION = re.compile(r"(?:^|[^a-z])(?:val|valid|validation|test|eval)(?:$|[^a-z])|train=False|testset|valset")
-LOADER_ARGUMENTS = (
+LOADER_ARGUMENTS: tuple[str, ...] = (
     *("0", "1", "2", "dataset", "batch_size", "shuffle", "num_workers", "pin_memory", "drop_last", "timeout"),
     *("persistent_workers", "prefetch_factor", "pin_memory_device", "worker_init_fn"),
 )
-TIMM_LOADER = (
+TIMM_LOADER: tuple[str, ...] = (
     *("0", "dataset", "batch_size", "is_training", "num_workers", "pin_memory", "use_prefetcher", "distributed"),
     *("persistent_workers", "worker_seeding"),
 )

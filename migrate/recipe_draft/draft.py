@@ -315,9 +315,8 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
         if loader is not None:
             section.roots[id(loader.node)] = "loader" if loader is training else "evaluation"
             section.comments += [place(loader)] if loader is evaluation else []
-            taken: tuple[str, ...] = (
-                LOADER_ARGUMENTS if "torch.utils.data.DataLoader" in restated(loader.name) else TIMM_LOADER
-            )
+            of_torch = "torch.utils.data.DataLoader" in restated(loader.name)
+            taken: tuple[str, ...] = LOADER_ARGUMENTS if of_torch else TIMM_LOADER
             if loader is evaluation:  # a recipe validates on every sample once, in their order
                 off = {a.name or str(at) for at, a in enumerate(loader.arguments or []) if known(a.value) is False}
                 taken = tuple(one for one in taken if one in off or one not in ("2", "shuffle", "drop_last"))

@@ -96,7 +96,10 @@ class Account:
         self.kinds = self._values.of
         self._steps: set[int] = set()  # the heads of loops and functions that hold a step
         self.trainers: set[int] = set()  # the classes that make an optimizer or step, or that a library calls
-        self._driven = {id(of) for of in filter(self._is_driven, flow.classes())}
+        self._by_name = {match[1] for part in parts if (match := silence.made_by_name(part))}
+        self.named |= self._by_name
+        driven = (of for of in flow.classes() if of.name in self._by_name or silence.driven(flow.class_of(of)))
+        self._driven = {id(of) for of in driven}
         self.effects: set[int] = set()  # the functions that change something of training
         self._files = silence.Files(flow, name_of)
         self._data_files: dict[int, str] = {}  # the statements that write what data are read from -> words
@@ -141,7 +144,8 @@ class Account:
             return True
         if isinstance(statement.node, ast.Return) and statement.owner is not None and statement.node.value is not None:
             called = id(statement.function) in self.flow.calls
-            if id(statement.owner) in self.trainers and not called and self.kinds(statement.node.value):
+            known = statement.owner.name in self._by_name or self.kinds(statement.node.value)
+            if id(statement.owner) in self.trainers and not called and known:
                 return True  # to the library that calls it
         targets: list[ast.expr] = list(getattr(statement.node, "targets", []))  # of a deletion, too
         if isinstance(statement.node, (ast.AugAssign, ast.AnnAssign)):
@@ -161,12 +165,6 @@ class Account:
             if kinds and kinds <= {MODEL, GRADIENTS}:
                 return True
         return any(self._changes(call) for call in calls_of(statement))
-
-    def _is_driven(self, node: ast.ClassDef) -> bool:
-        """Whether a class derives from one of which a library calls the methods."""
-        of = self.flow.class_of(node)
-        bases = [one.name for one in of.lineage() if isinstance(one, LibraryName)] if of is not None else []
-        return any(silence.matches(base, silence.DRIVEN) for base in bases)
 
     def _drives(self, node: ast.expr) -> bool:
         """Whether this is an object that trains what it is given, and no model."""

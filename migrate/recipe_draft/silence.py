@@ -10,8 +10,9 @@ import ast
 import fnmatch
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 
-from ..source.infer.abstract_values import Constant
+from ..source.infer.abstract_values import Constant, LibraryName, ScriptClass
 from .flow import GIVEN, IS, Flow, Statement
 
 PRINTS = "it prints, logs or draws"
@@ -164,6 +165,7 @@ HARMLESS = (
 )
 
 
+@lru_cache(maxsize=4096)
 def matches(name: str, patterns: tuple[str, ...]) -> bool:
     """Whether a qualified name is among these."""
     return any(fnmatch.fnmatchcase(name, one) for one in patterns)
@@ -185,6 +187,18 @@ def reason(name: str) -> str | None:
 def method_reason(method: str) -> str | None:
     """Why a method of this name may be passed over, or None."""
     return next((why for why, methods in METHODS.items() if method in methods), None)
+
+
+def driven(of: ScriptClass | None) -> bool:
+    """Whether a class derives from one of which a library calls the methods."""
+    bases = [one.name for one in of.lineage() if isinstance(one, LibraryName)] if of is not None else []
+    return any(matches(base, DRIVEN) for base in bases)
+
+
+def made_by_name(node: ast.AST) -> re.Match[str] | None:
+    """Whether this is a text that names a class for a library to make, as gym does of "module:Class"; its group."""
+    text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+    return re.fullmatch(r"[\w.%]*:(\w+)", text)
 
 
 def looked_through(name: str) -> bool:

@@ -309,3 +309,31 @@ class Rows(torch.utils.data.Dataset):
 """
     text = REST.replace('datasets.ImageFolder("/birds/train", transforms.ToTensor())', "Rows(table)")
     assert has(listed(write(HEAD + own + text)), "read = pd", 'names = list(read["name"])', "table = pd")
+
+
+def test_a_class_that_a_registry_makes_by_its_name_is_listed(write: Write) -> None:
+    """Nothing in the script calls it, so all of it counted as never run."""
+    own = """
+import gym
+class Hopper(gym.Env):
+    def step(self, action):
+        reward = action.sum() - 1e-3
+        return self.state, reward, False, {}
+class Unused(gym.Env):
+    def step(self, action):
+        return action * 3, 0, False, {}
+gym.register(id="Hop-v0", entry_point="%s:Hopper" % __name__)
+env = gym.make("Hop-v0")
+net = nn.Linear(3, 2)
+opt = torch.optim.SGD(net.parameters(), lr=0.2)
+for turn in range(9):
+    state, reward, done, more = env.step(net(torch.ones(3)))
+    loss = -reward
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+    found = listed(write(HEAD + own))
+    assert has(found, "reward = action.sum() - 1e-3", "return self.state, reward") and not has(
+        found, "return action * 3"
+    )

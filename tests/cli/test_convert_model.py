@@ -289,6 +289,7 @@ def test_a_model_that_draws_is_written_and_proven(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["proof"]["parity"]
 
 
+@pytest.mark.full
 def test_parity_step_converts_a_model_on_the_fly(net: str) -> None:
     done = run(f"{net}build", "--steps", 2, "--no-replay", command="parity-step")
     assert done.returncode == 0, done.stderr

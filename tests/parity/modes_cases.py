@@ -32,7 +32,7 @@ CASES = {
         Case("random rate is what is kept", "rate is what is kept", full=True),
         Case("random functional rate", "functional rate"),
         Case("compiled", "none", "graph"),
-        Case("compiled half", "none", "graph", recipe="half"),
+        Case("compiled half", "none", "graph", recipe="half", full=True),
         Case("compiled eps", "eps in graph", "graph"),
         Case("compiled momentum", "momentum lost in graph", "graph"),
         Case("compiled drift", "weights drift in graph", "graph"),

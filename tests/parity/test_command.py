@@ -213,6 +213,7 @@ def make_checkpoint(path: Path) -> Path:
     return path
 
 
+@pytest.mark.full
 def test_a_checkpoint_with_adam_clipping_accumulation_and_loss_scale_is_green(tmp_path: Path) -> None:
     checkpoint = make_checkpoint(tmp_path / "trained.pth")
     recipe = tmp_path / "recipe.yaml"

@@ -58,8 +58,9 @@ def test_a_compiled_step_begins_with_the_weights_that_the_pynative_one_had(modes
     assert len(found.findings) > 40 and all(f.verdict is Verdict.PASS for f in found.findings)
 
 
-def test_half_precision_with_accumulation_and_scaling_has_no_false_alarm(modes_root: Path) -> None:
-    found = compiled(modes_root, "compiled half", half=True)
+@pytest.mark.full
+def test_half_precision_with_accumulation_and_scaling_has_no_false_alarm(slow_modes_root: Path) -> None:
+    found = compiled(slow_modes_root, "compiled half", half=True)
     assert not [f for f in found.findings if f.verdict is Verdict.FAIL]
     assert sum(f.verdict is Verdict.PASS for f in found.findings) > 40
 

@@ -30,7 +30,7 @@ from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, UN
 from . import roles as role_names
 from . import silence
 from .flow import FUNCTIONS, GIVEN, LOOPS, Definition, Flow, Statement
-from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds, calls_of, name_of
+from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds, name_of
 from .step_order import misplaced
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
@@ -164,7 +164,7 @@ class Account:
             kinds = self.kinds(statement.node.target)
             if kinds and kinds <= {MODEL, GRADIENTS}:
                 return True
-        return any(self._changes(call) for call in calls_of(statement))
+        return any(self._changes(call) for call in statement.calls)
 
     def _drives(self, node: ast.expr) -> bool:
         """Whether this is an object that trains what it is given, and no model."""
@@ -174,7 +174,7 @@ class Account:
         return isinstance(found, LibraryObject) and silence.matches(found.name, silence.DRIVEN)
 
     def _trains(self, statement: Statement) -> bool:
-        for call in calls_of(statement):
+        for call in statement.calls:
             made = self.flow.value(call)
             optimizer = isinstance(made, LibraryObject) and made.family == families.OPTIMIZER
             if optimizer and self._made_by(call):
@@ -272,7 +272,7 @@ class Account:
         waiting = [
             s
             for s in self.acting.values()
-            if any(isinstance(c.func, ast.Attribute) and c.func.attr in ("backward", "step") for c in calls_of(s))
+            if any(isinstance(c.func, ast.Attribute) and c.func.attr in ("backward", "step") for c in s.calls)
         ]
         done: set[int] = set()
         while waiting:
@@ -408,14 +408,13 @@ class Account:
         if id(statement) in self._data_files:
             return LISTED, ", ".join(filter(None, (self._data_files[id(statement)], where)))
         said = statement.stands_at(self.said)
-        further = sum(self._changes(call) for call in calls_of(statement)) > 1  # than what the draft speaks of
+        further = sum(self._changes(call) for call in statement.calls) > 1  # than what the draft speaks of
         if statement.stands_at(self.asked) and not further:
             return ASKED, "the draft asks for it"
         acts, live = id(statement) in self.acting, id(statement) in self.live
         step = self._step(statement)
         moves = isinstance(statement.node, ast.Expr) and any(
-            isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "backward")
-            for call in calls_of(statement)
+            isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "backward") for call in statement.calls
         )
         said = said and not moves and not further  # which a recipe does in one way only
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
@@ -429,7 +428,7 @@ class Account:
                 return LISTED, "a step runs in this loop"
             return (SILENT, "a loop, of whose statements each is accounted for") if not acts else (LISTED, "")
         leaves = acts and isinstance(statement.node, (ast.Break, ast.Continue, ast.Return))
-        clears = any(getattr(call.func, "attr", "") == "zero_grad" for call in calls_of(statement))
+        clears = any(getattr(call.func, "attr", "") == "zero_grad" for call in statement.calls)
         if where and (leaves or clears):
             return LISTED, where
         silent = self._whitelisted(statement)
@@ -508,7 +507,7 @@ class Account:
     def _whitelisted(self, statement: Statement) -> str | None:
         """The reason where every call that a statement makes may be passed over, and it writes nothing of training."""
         node = statement.node
-        calls = list(calls_of(statement))
+        calls = statement.calls
         if isinstance(node, (ast.With, ast.AsyncWith)):
             outer = [item.context_expr for item in node.items]
             reasons = [self.passed(one) if isinstance(one, ast.Call) else None for one in outer]

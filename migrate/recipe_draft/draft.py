@@ -54,7 +54,6 @@ from .entries import (
     surely,
 )
 from .flow import Flow
-from .roles import calls_of
 from .silence import reason
 from .step_order import accumulate, steps_over
 
@@ -380,7 +379,7 @@ def _samplers(loader: LibraryUse, flow: Flow) -> Iterator[tuple[Place, str]]:
 
 def _moved(flow: Flow) -> list[str]:
     """The lines at which a sampler is told of the epoch."""
-    calls = (s for s in flow.statements for call in calls_of(s) if getattr(call.func, "attr", "") == "set_epoch")
+    calls = (s for s in flow.statements for call in s.calls if getattr(call.func, "attr", "") == "set_epoch")
     return [Comment(s.place, f"{' '.join(s.text.split())}: a sampler that gives {SHARED}") for s in calls]
 
 

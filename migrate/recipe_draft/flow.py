@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ..source.infer.abstract_values import (
@@ -55,10 +56,15 @@ class Statement:
         last = max((one.end_lineno or first for one in self.expressions), default=first)
         return any((file, line) in places for line in range(first, last + 1))
 
-    @property
+    @cached_property
     def expressions(self) -> list[ast.expr]:
         """Its own expressions: of a compound statement, those of its head."""
         return list(_head(self.node))
+
+    @cached_property
+    def calls(self) -> list[ast.Call]:
+        """The calls in these; they are asked for many times, and a head may hold as much as a file."""
+        return [node for one in self.expressions for node in ast.walk(one) if isinstance(node, ast.Call)]
 
     @property
     def alone(self) -> ast.expr | None:

@@ -89,7 +89,7 @@ class Roles:
 
     def _starts(self) -> Iterator[ast.expr]:
         """What backward passes start from, and what they are given."""
-        for call in (call for statement in self.flow.statements for call in calls_of(statement)):
+        for call in (call for statement in self.flow.statements for call in statement.calls):
             if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
                 yield call.func.value
                 yield from call.args
@@ -378,14 +378,6 @@ PARTS = ("modules", "named_modules", "children", "named_children", "values", "it
 BY_ATTRIBUTE = {"grad": GRADIENTS, "param_groups": RATE, "requires_grad": MODEL}
 
 
-def calls_of(statement: Statement) -> Iterator[ast.Call]:
-    """The calls in a statement's own expressions."""
-    for expression in statement.expressions:
-        for node in ast.walk(expression):
-            if isinstance(node, ast.Call):
-                yield node
-
-
 def terms(node: ast.expr) -> list[ast.expr]:
     """The terms of a sum or difference; of all else the expression itself."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
@@ -540,7 +532,7 @@ class ValueKinds:
             (statement.place[1], other.func.attr)
             for statement in self.flow.statements
             if statement.function is here.function and statement.source is here.source
-            for other in calls_of(statement)
+            for other in statement.calls
             if isinstance(other.func, ast.Attribute) and other.func.attr in ("train", "backward")
             if statement.place[1] > here.place[1]
         ]
@@ -550,7 +542,7 @@ class ValueKinds:
         definitions = [d for statement in self.flow.statements for d in statement.defines]
         given = {d for found in self.flow.reads.values() for d in found if d.way == GIVEN}
         for statement in self.flow.statements:
-            for call in calls_of(statement):
+            for call in statement.calls:
                 if isinstance(call.func, ast.Attribute) and call.func.attr in BY_METHOD:
                     self._note_by_method(call.func.value, BY_METHOD[call.func.attr])
         for _ in range(12):

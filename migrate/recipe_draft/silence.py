@@ -220,9 +220,6 @@ class Files:
     def __init__(self, flow: Flow, name_of: Callable[[Flow, ast.Call], str]) -> None:
         self.flow = flow
         self._name_of = name_of
-        self._calls = {
-            id(s): [n for e in s.expressions for n in ast.walk(e) if isinstance(n, ast.Call)] for s in flow.statements
-        }
         self._known: dict[int, list[Path]] = {}
         self._using: dict[int, list[Statement]] = {}  # a definition -> the statements that read it
         for statement in flow.statements:
@@ -230,7 +227,7 @@ class Files:
                 for definition in flow.reads.get(id(node), ()):
                     self._using.setdefault(id(definition), []).append(statement)
         alone = {id(statement.alone) for statement in flow.statements}  # of these, any may write
-        calls = [(call, self._writes(call, id(call) in alone)) for some in self._calls.values() for call in some]
+        calls = [(call, self._writes(call, id(call) in alone)) for some in flow.statements for call in some.calls]
         self.writers = [
             (call, kind) for call, kind in calls if kind is not None and (kind != "text" or self._opens(call, "wax+"))
         ]
@@ -253,7 +250,7 @@ class Files:
             for statement in self._statements(writer):
                 found[id(statement)] = f"{'it writes' if same else 'it may write'} what {file}:{line} reads"
         for statement in self.flow.statements:
-            if any(self._runs_a_program(call) for call in self._calls[id(statement)]):
+            if any(self._runs_a_program(call) for call in statement.calls):
                 found[id(statement)] = "a program, which may make the data"
         return found
 
@@ -266,7 +263,7 @@ class Files:
         the same."""
         exact: dict[Path, list[tuple[ast.Call, str | None]]] = {}
         of_kind: dict[str, list[ast.Call]] = {}
-        for call in (call for statement in live for call in self._calls[id(statement)]):
+        for call in (call for statement in live for call in statement.calls):
             kind = kind_of(self._name(call), READERS)
             if (kind is None and not self._unknown(call)) or (kind == "text" and not self._opens(call, "r+")):
                 continue
@@ -315,7 +312,7 @@ class Files:
 
     def _content(self, writer: ast.Call) -> Iterator[ast.expr]:
         """What is written, and what else the calls that write it are given."""
-        for call in (call for statement in self._statements(writer) for call in self._calls[id(statement)]):
+        for call in (call for statement in self._statements(writer) for call in statement.calls):
             yield from (one for one in (*call.args, *(k.value for k in call.keywords)) if one is not writer)
             yield from [call.func.value] if isinstance(call.func, ast.Attribute) and call is writer else []
 

@@ -19,7 +19,7 @@ from ..source.infer.interpreter import LONGEST, Interpreter
 from ..source.source_files import ScriptFile
 from .entries import calls, place, sources, surely
 from .flow import EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
-from .roles import EMA, LOADER, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, Roles, calls_of, name_of
+from .roles import EMA, LOADER, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, Roles, name_of
 
 CLEAR, RUN, BACKWARD, UNSCALE, CLIP, UPDATE = "clear", "run", "backward", "unscale", "clip", "update"
 RESCALE, AVERAGE, MOVE, MAKE = "rescale", "average", "move", "make"
@@ -292,7 +292,7 @@ def _counted(flow: Flow, node: ast.expr, found: list[Definition], depth: int) ->
 
 def _scaled(event: Event, roles: Roles) -> bool:
     """Whether an update goes through a loss scale that is on."""
-    for call in calls_of(event.statement):
+    for call in event.statement.calls:
         if isinstance(call.func, ast.Attribute) and call.func.attr == "step" and roles.role(call.func.value) == SCALER:
             made = roles.flow.value(call.func.value)
             seen = made.seen if isinstance(made, LibraryObject) else None
@@ -308,7 +308,7 @@ def _kinds(flow: Flow, roles: Roles, statement: Statement) -> Iterator[str]:
         isinstance(target, ast.Attribute) and target.attr == "grad" for target in getattr(node, "targets", [])
     ):
         yield CLEAR
-    for call in calls_of(statement):
+    for call in statement.calls:
         root = roles.roots.get(id(call))
         if root in (*KEEPING, MODEL) and not isinstance(statement.node, (ast.With, ast.AsyncWith)):
             yield MODEL if root == MODEL else MAKE

@@ -29,6 +29,7 @@ from ..source.infer.abstract_values import (
 from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, UNCALLED
 from . import roles as role_names
 from . import silence
+from .data_files import DataFiles
 from .flow import FUNCTIONS, GIVEN, LOOPS, Definition, Flow, Statement
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds, name_of
 from .step_order import misplaced
@@ -101,7 +102,7 @@ class Account:
         driven = (of for of in flow.classes() if of.name in self._by_name or silence.driven(flow.class_of(of)))
         self._driven = {id(of) for of in driven}
         self.effects: set[int] = set()  # the functions that change something of training
-        self._files = silence.Files(flow, name_of)
+        self._files = DataFiles(flow, name_of)
         self._data_files: dict[int, str] = {}  # the statements that write what data are read from -> words
         for _ in range(3):  # a call of one of them is an effect, too
             self.acting = {id(statement): statement for statement in self.flow.statements if self._acts(statement)}

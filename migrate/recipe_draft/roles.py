@@ -466,7 +466,7 @@ class ValueKinds:
         return evaluates and self.roles.exact(owner) == MODEL and self._backward_follows(call)
 
     def _another_model(self, node: ast.expr) -> bool:
-        """Whether this is a model of the script's besides the one that is trained, as a teacher."""
+        """Whether this is another model of the script's than the one that is trained, as a teacher."""
         found = self.flow.value(node)
         if isinstance(found, LibraryObject):
             family, made = found.family, found.seen.node if found.seen is not None else None

@@ -238,8 +238,8 @@ def _uneven(roles: Roles, test: ast.expr) -> str | None:
     wanted = roles.number(modulo.comparators[0]) if isinstance(modulo, ast.Compare) else None
     if first is None or not isinstance(wanted, int):
         return f"whether the first update has all {count} micro-batches could not be read"
-    held = (wanted - first) % count + 1
-    return f"the first update has {held} of {count} micro-batches" if held != count else None
+    number = (wanted - first) % count + 1
+    return f"the first update has {number} of {count} micro-batches" if number != count else None
 
 
 def _at_first(flow: Flow, node: ast.expr, depth: int = 0) -> int | None:

@@ -1,0 +1,305 @@
+"""The files that a script writes and its data are read from: a value's way that no name shows.
+
+What writes such a file makes data, and is listed in a draft; checkpoints, logs and figures are not.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from ..source.infer.abstract_values import Constant
+from .flow import GIVEN, IS, Flow, Statement
+from .silence import CONTAINERS, LISTS, matches, method_reason, reason
+
+# calls that read files, and those that write them, by what kind of file: one kind may read what the same kind wrote
+READERS: dict[str, tuple[str, ...]] = {
+    "tensors": ("torch.load", "torch.jit.load", "safetensors.torch.load_file"),
+    "arrays": ("numpy.load*", "numpy.genfromtxt", "numpy.fromfile", "numpy.memmap", "h5py.File"),
+    "tables": ("pandas.read_*", "polars.read_*", "polars.scan_*"),
+    "images": ("PIL.Image.open", "cv2.imread", "*.imread", "torchvision.io.read_*"),
+    "text": ("open", "*.open", "joblib.load", "dill.load", "*.read_text", "*.read_bytes"),
+    "sounds": ("torchaudio.load", "librosa.load", "soundfile.read", "scipy.io.wavfile.read"),
+    "folders": (*LISTS, "datasets.load_*", "torchvision.datasets.*"),
+}
+WRITERS: dict[str, tuple[str, ...]] = {
+    "tensors": ("torch.save", "safetensors.torch.save_file"),
+    "arrays": ("numpy.save*", "h5py.File", "*.tofile"),
+    "text": ("open", "*.open", "joblib.dump", "dill.dump", "*.write_text", "*.write_bytes"),
+    "tables": ("*.to_csv", "*.to_parquet", "*.to_feather", "*.to_hdf", "*.to_excel", "*.to_json", "*.to_pickle"),
+    "images": ("*.imwrite", "*.imsave", "*.save", "torchvision.utils.save_image"),
+    "sounds": ("torchaudio.save", "soundfile.write", "scipy.io.wavfile.write"),
+    "folders": (
+        *("shutil.copy*", "shutil.move", "shutil.unpack_archive", "os.rename", "os.replace", "os.symlink", "os.link"),
+        *("urllib.request.urlretrieve", "*.save_to_disk", "*.extractall", "*.extract", "*.download"),
+    ),
+}
+# those of them whose second argument is the file; of all others it is the first, or what they are a method of
+SECOND = (
+    *("torch.save", "*.save_file", "*.dump", "*.OmegaConf.save", "torchvision.utils.save_image", "shutil.*", "os.*"),
+    *("urllib.request.urlretrieve", "*.download"),
+)
+OF_A_PATH = ("*.read_text", "*.read_bytes", "*.write_text", "*.write_bytes")
+PROGRAMS = ("subprocess.*", "os.system", "os.popen")
+# programs that make no data, by their first word
+HARMLESS = (
+    *("mkdir", "rm", "rmdir", "clear", "cls", "nvidia-smi", "git", "echo", "tensorboard", "ls", "pip", "title", "date"),
+    *("hostname", "uname", "which"),
+)
+Path = tuple[str, ...]  # the parts of a path: texts, and behind HOLE the source of what is not known
+HOLE = "\0"
+MOST_PATHS = 6  # that one expression may be
+
+
+def kind_of(name: str, kinds: dict[str, tuple[str, ...]]) -> str | None:
+    """The kind of the files that a reader or writer of this name has, or None."""
+    return next((kind for kind, patterns in kinds.items() if matches(name, patterns)), None)
+
+
+class DataFiles:
+    """A value's way from one statement to another that no name shows: a file that a script writes and reads.
+
+    name_of: the qualified name of what a call calls, or "".
+    """
+
+    def __init__(self, flow: Flow, name_of: Callable[[Flow, ast.Call], str]) -> None:
+        self.flow = flow
+        self._name_of = name_of
+        self._known: dict[int, list[Path]] = {}
+        self._using: dict[int, list[Statement]] = {}  # a definition -> the statements that read it
+        for statement in flow.statements:
+            for node in (node for expression in statement.expressions for node in ast.walk(expression)):
+                for definition in flow.reads.get(id(node), ()):
+                    self._using.setdefault(id(definition), []).append(statement)
+        alone = {id(statement.alone) for statement in flow.statements}  # of these, any may write
+        calls = [(call, self._writes(call, id(call) in alone)) for some in flow.statements for call in some.calls]
+        self.writers = [
+            (call, kind) for call, kind in calls if kind is not None and (kind != "text" or self._opens(call, "wax+"))
+        ]
+
+    def that_make_data(self, live: set[int], kinds: Callable[[ast.AST], Iterable[str]]) -> dict[int, str]:
+        """The statements that write a file which the live statements read, or run a program -> that, in words.
+
+        kinds: what a value has to do with. What is trained and is written is no data, nor is what nothing says to be
+        data where the path may be any.
+        """
+        found: dict[int, str] = {}
+        for writer, reader, same in self._read_again([s for s in self.flow.statements if id(s) in live]):
+            of = {kind for one in self._content(writer) for kind in kinds(one)}
+            behind = [one for written in self._content(writer) for one in self.flow.behind(written)] if not same else []
+            trained = any({"model", "loss"} & set(kinds(one)) for one in behind)
+            data = same or (not trained and ("data" in of or any(map(self._reads, behind))))
+            if of & {"model", "optimizer", "rate"} or not data:
+                continue
+            file, line = self.flow.of[id(reader)].place
+            for statement in self._statements(writer):
+                found[id(statement)] = f"{'it writes' if same else 'it may write'} what {file}:{line} reads"
+        for statement in self.flow.statements:
+            if any(self._runs_a_program(call) for call in statement.calls):
+                found[id(statement)] = "a program, which may make the data"
+        return found
+
+    def read_for(self, node: ast.expr) -> bool:
+        """Whether a value comes of a file that is read."""
+        return any(self._reads(one) for one in self.flow.behind(node))
+
+    def _read_again(self, live: Iterable[Statement]) -> Iterator[tuple[ast.Call, ast.Call, bool]]:
+        """Calls that write, each with one of a live statement that may read what it writes, and whether the paths are
+        the same."""
+        exact: dict[Path, list[tuple[ast.Call, str | None]]] = {}
+        of_kind: dict[str, list[ast.Call]] = {}
+        for call in (call for statement in live for call in statement.calls):
+            kind = kind_of(self._name(call), READERS)
+            if (kind is None and not self._unknown(call)) or (kind == "text" and not self._opens(call, "r+")):
+                continue
+            of_kind.setdefault(kind or "", []).append(call)
+            for path in self._paths_of(call):
+                exact.setdefault(path, []).append((call, kind))
+        for writer, wrote in self.writers:
+            paths = self._paths_of(writer)
+            same = (call for one in paths for call, kind in exact.get(one, ()) if _says(one, bool(wrote and kind)))
+            found = next((call for call in same if call is not writer), None)
+            for folder in of_kind.get("folders", ()) if wrote and found is None else ():
+                if any(_inside(one, other) for one in paths for other in self._paths_of(folder)):
+                    found = folder
+            if found is not None:
+                yield writer, found, True
+                continue
+            kinds = {"tables": ("tables", "text"), "text": ("text", "tables")}.get(wrote, (wrote,))
+            for reader in (call for kind in kinds if kind not in ("", "folders") for call in of_kind.get(kind, ())):
+                pairs = ((one, other) for one in paths for other in self._paths_of(reader))
+                if reader is not writer and self._may(writer, reader) and any(_fit(*both) for both in pairs):
+                    yield writer, reader, False
+                    break
+
+    def _may(self, writer: ast.Call, reader: ast.Call) -> bool:
+        """Whether a call may read what another writes in one run: it does not only come before it."""
+        wrote, read = self.flow.of[id(writer)], self.flow.of[id(reader)]
+        return wrote.function is not read.function or bool(wrote.around and read.around) or wrote.place < read.place
+
+    def _writes(self, call: ast.Call, alone: bool) -> str | None:
+        """The kind of file that a call writes, "" where nobody knows, None for a call that writes none."""
+        name = self._name(call)
+        return kind_of(name, WRITERS) or ("" if alone and self._unknown(call) and not kind_of(name, READERS) else None)
+
+    def _unknown(self, call: ast.Call) -> bool:
+        """Whether what a call does is not known, neither by the script nor by the lists."""
+        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        known_ = self.flow.function_of(call) is not None or reason(self._name(call)) or method_reason(method)
+        return not known_ and method not in (*CONTAINERS, "add_argument")
+
+    def _statements(self, writer: ast.Call) -> list[Statement]:
+        """The statement of a call that writes, and those that use the file that it opens."""
+        at = self.flow.of[id(writer)]
+        opened = [d for d in at.defines if d.value is writer] if self._name(writer).endswith("open") else []
+        using = dict.fromkeys(s for d in opened for s in self._using.get(id(d), []) if s is not at)
+        return [at, *(s for s in using if not (s.alone and s.text.endswith((".close()", ".flush()"))))]
+
+    def _content(self, writer: ast.Call) -> Iterator[ast.expr]:
+        """What is written, and what else the calls that write it are given."""
+        for call in (call for statement in self._statements(writer) for call in statement.calls):
+            yield from (one for one in (*call.args, *(k.value for k in call.keywords)) if one is not writer)
+            yield from [call.func.value] if isinstance(call.func, ast.Attribute) and call is writer else []
+
+    def _reads(self, node: ast.expr) -> bool:
+        """Whether a file is read in an expression."""
+        return any(isinstance(part, ast.Call) and kind_of(self._name(part), READERS) for part in ast.walk(node))
+
+    def _runs_a_program(self, call: ast.Call) -> bool:
+        """Whether a call runs a program that may make data."""
+        if not matches(self._name(call), PROGRAMS) or not call.args:
+            return False
+        command = call.args[0]
+        first = command.elts[0] if isinstance(command, (ast.List, ast.Tuple)) and command.elts else command
+        words = self.paths(first)[0][0].split()
+        return not words or words[0] not in HARMLESS
+
+    def _name(self, call: ast.Call) -> str:
+        name = self._name_of(self.flow, call)
+        return name or (f".{call.func.attr}" if isinstance(call.func, ast.Attribute) else "")
+
+    def _opens(self, call: ast.Call, letters: str) -> bool:
+        """Whether a call opens a file so; a mode that is not known is any."""
+        if not self._name(call).endswith("open"):
+            return True
+        modes = [k.value for k in call.keywords if k.arg == "mode"]
+        modes += call.args[:1] if self._name(call) == ".open" else call.args[1:2]  # Path(…).open("w")
+        value = self.flow.value(modes[0]) if modes else Constant("r")
+        return not isinstance(value, Constant) or any(letter in str(value.value) for letter in letters)
+
+    def _paths_of(self, call: ast.Call) -> list[Path]:
+        """The paths that a call may be given."""
+        if id(call) in self._known:
+            return self._known[id(call)]
+        name = self._name(call)
+        given = [*call.args, *(k.value for k in call.keywords)]
+        if kind_of(name, WRITERS) or name.endswith("open"):
+            at = 1 if matches(name, SECOND) else 0
+            given = call.args[at : at + 1] or [k.value for k in call.keywords]
+        if isinstance(call.func, ast.Attribute) and (matches(name, OF_A_PATH) or name == ".open"):
+            given = [call.func.value]
+        found = [path for one in given for path in self.paths(one)][:MOST_PATHS]
+        self._known[id(call)] = [path for path in map(_plain, found) if path]
+        return self._known[id(call)]
+
+    def paths(self, node: ast.expr, depth: int = 0) -> list[Path]:
+        """The paths that an expression may be, each as its parts."""
+        value = self.flow.value(node)
+        if isinstance(value, Constant) and type(value.value) in (str, int):
+            return [(str(value.value),)]
+        parts: list[ast.expr] | None = None
+        if isinstance(node, ast.JoinedStr):
+            parts = [one.value if isinstance(one, ast.FormattedValue) else one for one in node.values]
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Div)):
+            parts = [node.left, *([ast.Constant("/")] if isinstance(node.op, ast.Div) else []), node.right]
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            return self._filled(node.left, r"%[-\w.]*", depth)
+        elif isinstance(node, ast.Call) and node.args:
+            name = self._name(node).rpartition(".")[2]
+            if name == "format" and isinstance(node.func, ast.Attribute):
+                return self._filled(node.func.value, r"\{[^}]*\}", depth)
+            if name in ("join", "joinpath"):
+                own = [node.func.value] if name == "joinpath" and isinstance(node.func, ast.Attribute) else []
+                parts = [part for one in (*own, *node.args) for part in (one, ast.Constant("/"))][:-1]
+            elif name in ("open", "Path", "PurePath", "str", "fspath", "abspath", "realpath", "normpath", "glob"):
+                parts = node.args[:1]
+        elif isinstance(node, (ast.Name, ast.Attribute)) and depth < 8:
+            return self._named(node, depth)
+        if isinstance(node, ast.Constant):
+            return [(str(node.value),)]
+        if parts is None:
+            return [(HOLE + ast.unparse(node),)]
+        found: list[Path] = [()]
+        for part in parts:
+            found = [_joined(one, more) for one in found for more in self.paths(part, depth + 1)][:MOST_PATHS]
+        return found
+
+    def _filled(self, pattern: ast.expr, hole: str, depth: int) -> list[Path]:
+        """A text with something filled in."""
+        texts = [path[0] for path in self.paths(pattern, depth + 1) if len(path) == 1 and not path[0].startswith(HOLE)]
+        return [
+            tuple(p for part in re.split(f"({hole})", text) for p in [HOLE if re.fullmatch(hole, part) else part] if p)
+            for text in texts
+        ]
+
+    def _named(self, node: ast.Name | ast.Attribute, depth: int) -> list[Path]:
+        """What a name or an attribute stands for, where that is one thing, or what a parameter is given."""
+        if isinstance(node, ast.Name):
+            definitions = list(self.flow.reads.get(id(node), ()))
+        else:
+            definitions = self.flow.attributes.get(node.attr, [])
+        given = [one for d in definitions if d.way == GIVEN for one in self.flow.arguments_of(d)]
+        values = [d.value for d in definitions if d.way == IS and d.value is not None and not d.path]
+        several = given if given and not values else values if len(values) == len(definitions) == 1 else []
+        found = [path for one in several for path in self.paths(one, depth + 1)]
+        text = ast.unparse(node).removeprefix("self.")
+        return found or [(HOLE + (text if isinstance(node, ast.Name) else f".{text.partition('.')[2] or text}"),)]
+
+
+def _joined(path: Path, more: Path) -> Path:
+    """Two parts of a path as one; texts that meet are one text."""
+    if path and more and not path[-1].startswith(HOLE) and not more[0].startswith(HOLE):
+        return (*path[:-1], path[-1] + more[0], *more[1:])
+    return (*path, *more)
+
+
+def _plain(path: Path) -> Path:
+    """A path without what says nothing: ./ in front, a slash at its end, and all behind a folder's *."""
+    starred = next((at for at, one in enumerate(path) if "*" in one and not one.startswith(HOLE)), None)
+    path = path if starred is None else (*path[:starred], path[starred].partition("*")[0])
+    texts = [one if one.startswith(HOLE) else re.sub("/+", "/", one.replace("\\", "/")) for one in path]
+    if texts and not texts[0].startswith(HOLE):
+        texts[0] = re.sub(r"^(\./)+", "", texts[0])
+    if texts and not texts[-1].startswith(HOLE):
+        texts[-1] = texts[-1].rstrip("/")
+    return tuple(one for one in texts if one)
+
+
+def _says(path: Path, known_: bool) -> bool:
+    """Whether a path says enough to know it again; known_: whether both calls are known to take a path."""
+    text = r"^\0.*\.|[A-Za-z]{2}" if known_ else r"^[^\0\s]*[\w\]]([/\\]\w|\.[A-Za-z]\w{1,6}$)"
+    return any(re.search(text, part) for part in path)
+
+
+def _inside(one: Path, folder: Path) -> bool:
+    """Whether a path is in a folder."""
+    texts = len(folder) == 1 and not folder[0].startswith(HOLE)
+    beginning = one[0].startswith(f"{folder[0]}/") if texts else one[: len(folder)] == folder
+    return beginning and _says(folder, True)
+
+
+def _fit(one: Path, other: Path) -> bool:
+    """Whether two paths may be one: neither begins or ends with a text that the other cannot have."""
+
+    def hole(part: str) -> bool:
+        return part.startswith(HOLE)
+
+    def option(part: str) -> bool:
+        return hole(part) and "(" not in part and not part[1:].isidentifier()
+
+    first, last = (one[0], other[0]), (one[-1], other[-1])
+    if not any(map(hole, (*one, *other))) or (all(map(option, first)) and first[0] != first[1]):
+        return False  # both are known, or one begins with options.out and the other with options.data
+    begins = any(map(hole, first)) or first[0].startswith(first[1]) or first[1].startswith(first[0])
+    return begins and (any(map(hole, last)) or last[0].endswith(last[1]) or last[1].endswith(last[0]))

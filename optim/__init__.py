@@ -2,6 +2,5 @@
 
 from __future__ import annotations
 
-from .adam import Adam, AdamW, NAdam, RAdam
-from .lamb_lars import Lamb, Lars
-from .optimizer import SGD, RMSprop
+from .adam import Adam, AdamW, Lamb, NAdam, RAdam
+from .optimizer import SGD, Lars, RMSprop

@@ -1,10 +1,10 @@
-"""Adam, AdamW, NAdam, RAdam as torch computes them.
+"""Adam, AdamW, NAdam, RAdam as torch computes them, and Lamb as timm does.
 
 MindSpore 2.10's experimental ones form 1 - beta and 1 - beta^t in float32, where 1 - 0.999 has lost five digits:
 exp_avg_sq stands 1.3e-5 (relative) from torch's, a hundred times torch's own rounding. Its Adam moreover adds eps
 before the bias correction, which makes eps 31 times larger in the first step; NAdam and RAdam have neither `maximize`
 nor `decoupled_weight_decay`. Here constants are formed in Python's float64, no difference of nearly equal numbers in
-float32, and one map steps all weights of a group.
+float32, and one map steps all weights of a group. Its nn.Lamb has no kernel on the CPU.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from mindspore import Parameter, ParameterTuple, Tensor, jit, ops
 from mindspore import dtype as mstype
 
-from .optimizer import Optimizer, log_of
+from .optimizer import Optimizer, log_of, norm, trust_ratio
 
 SERIES = tuple(1.0 / k for k in range(10, 1, -1))  # of (e^y - 1) / y by Horner; 4e-10 at y = -0.5
 
@@ -273,4 +273,95 @@ class RAdam(Moments):
         root = ops.sqrt(left)
         rule = ops.partial(_radam, self.weighings[group_id], shrink, group["eps"], root, rectified, factor, size)
         self.hyper_map(rule, weights, grads, self.exp_avg[start:end], self.exp_avg_sq[start:end])
+        return True
+
+
+def _lamb(
+    clip: Any,
+    weighings: Any,
+    mean_left: Any,
+    root: Any,
+    eps: Any,
+    decay: Any,
+    adapt: Any,
+    trust_clip: Any,
+    rate: Any,
+    weight: Any,
+    grad: Any,
+    mean: Any,
+    square: Any,
+) -> bool:
+    next_mean, next_square = moved(weighings, grad / clip, mean, square)
+    update = next_mean / mean_left / (ops.sqrt(next_square) / root + eps) + weight * decay
+    if adapt:
+        size, length = norm(weight), norm(update)
+        ratio = trust_ratio(size, length, size / length)
+        if trust_clip:
+            ratio = ops.minimum(ratio, ops.ones_like(ratio))
+        update = update * ratio
+    ops.assign(weight, weight - update * rate)
+    return True
+
+
+class Lamb(Moments):
+    """timm.optim.Lamb. State: exp_avg, exp_avg_sq, state_step (which timm keeps in its parameter groups)."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        bias_correction: bool = True,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-6,
+        weight_decay: float = 0.01,
+        grad_averaging: bool = True,
+        max_grad_norm: float | None = 1.0,
+        trust_clip: bool = False,
+        always_adapt: bool = False,
+    ) -> None:
+        options = {"lr": lr, "bias_correction": bias_correction, "betas": betas, "eps": eps}
+        options |= {"weight_decay": weight_decay, "grad_averaging": grad_averaging}
+        super().__init__(params, {**options, "trust_clip": trust_clip, "always_adapt": always_adapt})
+        self.max_grad_norm = max_grad_norm
+        self.weighings = [
+            (first, share if averaging else 1.0, *of_square)
+            for (first, share, *of_square), averaging in zip(
+                self.weighings, self.per_group("grad_averaging"), strict=True
+            )
+        ]
+
+    @jit
+    def clipping(self, gradients: Any) -> Any:
+        """What every gradient is divided by: 1, or the norm of all as a multiple of the largest allowed."""
+        total = ops.zeros((), mstype.float32)
+        for grad in gradients:
+            total = total + ops.reduce_sum(grad * grad)
+        if self.max_grad_norm is None:
+            return ops.ones_like(total)
+        return ops.maximum(ops.sqrt(total) / self.max_grad_norm, ops.ones_like(total))
+
+    @jit
+    def scaled(self, group_id: int, gradients: Any, clip: Any) -> bool:
+        """Step one group."""
+        start, end = self.span(group_id)
+        group = self.param_groups[group_id]
+        first, second = self.log_betas[group_id]
+        mean_left, root = ops.ones_like(clip), ops.ones_like(clip)
+        if group["bias_correction"]:
+            mean_left = correction(self.state_step, first)
+            root = ops.sqrt(correction(self.state_step, second))
+        decay = group["weight_decay"]
+        adapt = decay != 0 or group["always_adapt"]
+        weighings, eps, rate = self.weighings[group_id], group["eps"], self.lrs[group_id]
+        rule = ops.partial(_lamb, clip, weighings, mean_left, root, eps, decay, adapt, group["trust_clip"], rate)
+        weights, grads = self.parameters[start:end], gradients[start:end]
+        self.hyper_map(rule, weights, grads, self.exp_avg[start:end], self.exp_avg_sq[start:end])
+        return True
+
+    def construct(self, gradients: Any) -> bool:
+        """Take one step; `gradients` is a tuple in the order of the parameters."""
+        ops.assign_add(self.state_step, self.one)
+        clip = self.clipping(gradients)
+        for group_id in range(len(self.param_groups)):
+            self.scaled(group_id, gradients, clip)
         return True

@@ -1,8 +1,10 @@
-"""The base class, and torch's SGD and RMSprop.
+"""The base class, torch's SGD and RMSprop, and timm's Lars.
 
 MindSpore 2.10's experimental optimizers walk the gradients in a comprehension, which compiles for 12 to 20 s over the
 161 parameters of a ResNet50, in PyNative too; these map over them, which takes 1 to 2 s. Arguments, parameter groups
-and state are those of the classes they derive from. Adam and AdamW: see adam.py.
+and state are those of the classes they derive from. Adam, AdamW and Lamb: see adam.py.
+
+MindSpore's nn.LARS wraps another optimizer and clips nothing as timm does.
 """
 
 from __future__ import annotations
@@ -190,4 +192,100 @@ class RMSprop(optim.RMSprop):
         rule = ops.partial(_rmsprop_update, centered, self.alphas[group_id], eps, momentum, lr)
         state = (self.mean_square[start:end], self.mean_grad[start:end], self.moment[start:end])
         self.hyper_map(rule, weights, *state, grads)
+        return True
+
+
+def norm(x: Any) -> Any:
+    """The L2 norm of all values."""
+    return ops.sqrt(ops.reduce_sum(x * x))
+
+
+def trust_ratio(weight: Any, update: Any, ratio: Any) -> Any:
+    """The ratio, or 1 where either norm is 0."""
+    return ops.where(ops.logical_and(weight > 0, update > 0), ratio, ops.ones_like(ratio))
+
+
+def _lars(
+    started: Any,
+    momentum: Any,
+    left: Any,
+    decay: Any,
+    nesterov: Any,
+    trust: Any,
+    eps: Any,
+    adapt: Any,
+    trust_clip: Any,
+    rate: Any,
+    weight: Any,
+    grad: Any,
+    buffer: Any,
+) -> bool:
+    update = grad
+    if adapt:
+        size, length = norm(weight), norm(grad)
+        ratio = trust_ratio(size, length, size * trust / (length + size * decay + eps))
+        if trust_clip:
+            ratio = ops.minimum(ratio / rate, ops.ones_like(ratio))
+        update = (grad + weight * decay) * ratio
+    if momentum != 0:
+        velocity = ops.where(started > 0, buffer * momentum + update * left, update)
+        ops.assign(buffer, velocity)
+        update = update + velocity * momentum if nesterov else velocity
+    ops.assign(weight, weight - update * rate)
+    return True
+
+
+class Lars(Optimizer):
+    """timm.optim.Lars. State: momentum_buffer, started (0 before the first step, which takes the gradient undamped)."""
+
+    slots = ("momentum_buffer",)
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1.0,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+        trust_coeff: float = 0.001,
+        eps: float = 1e-8,
+        trust_clip: bool = False,
+        always_adapt: bool = False,
+    ) -> None:
+        options = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
+        options |= {"nesterov": nesterov, "trust_coeff": trust_coeff, "eps": eps, "trust_clip": trust_clip}
+        super().__init__(params, {**options, "always_adapt": always_adapt})
+        self.started = Parameter(Tensor(0.0, mstype.float32), "started")
+
+    @jit
+    def advance(self, group_id: int, gradients: Any) -> bool:
+        """See Optimizer."""
+        start, end = self.span(group_id)
+        group = self.param_groups[group_id]
+        momentum, left, decay = group["momentum"], 1.0 - group["dampening"], group["weight_decay"]
+        adapt = decay != 0 or group["always_adapt"]
+        trust, eps, rate = group["trust_coeff"], group["eps"], self.lrs[group_id]
+        rule = ops.partial(
+            _lars,
+            self.started,
+            momentum,
+            left,
+            decay,
+            group["nesterov"],
+            trust,
+            eps,
+            adapt,
+            group["trust_clip"],
+            rate,
+        )
+        weights, grads = self.parameters[start:end], gradients[start:end]
+        self.hyper_map(rule, weights, grads, self.momentum_buffer[start:end])
+        return True
+
+    def construct(self, gradients: Any) -> bool:
+        """Take one step; `gradients` is a tuple in the order of the parameters."""
+        for group_id in range(len(self.param_groups)):
+            self.advance(group_id, gradients)
+        ops.assign(self.started, ops.ones_like(self.started))
         return True

@@ -63,7 +63,7 @@ def multi_head_attention_forward(
     v_proj_weight: Tensor | None = None,
     average_attn_weights: bool = True,
 ) -> Any:
-    """Attention of several heads over (L, N, E), (S, N, K), (S, N, V); the output and, if asked, the weights.
+    """Attention of several heads over (L, N, E), (S, N, K), (S, N, V); the output and, where needed, the weights.
 
     in_proj_weight: (3·E, E), of query, key and value, which have a weight each where use_separate_proj_weight says so,
     (E, E), (E, K) and (E, V). A mask hides keys where it is True, or is added; attn_mask is

@@ -1,4 +1,4 @@
-"""What torchvision.ops and timm have besides layers: boxes in images, and the blocks that models are built of.
+"""What torchvision.ops and timm add to layers: boxes in images, and the blocks that models are built of.
 
 Boxes: overlaps, forms, suppression, and the features inside them. Blocks: squeeze and excitation, feed-forward, layer
 scale, permute.

@@ -321,7 +321,7 @@ class Layers:
                 ends.setdefault(began[last], set()).add(container.output)
         return ends
 
-    def beside(self, path: str, some: Container[str]) -> Iterator[str]:
+    def nearest(self, path: str, some: Container[str]) -> Iterator[str]:
         """The nearest of some layers with tensors that run before a layer and behind it."""
         order = [*dict.fromkeys(call.path for call in self.calls)]
         at = order.index(path)
@@ -341,7 +341,7 @@ class Layers:
         return made
 
 
-def closed(ours: Layers, theirs: Layers) -> tuple[set[str], set[str]]:
+def closed(torch: Layers, mindspore: Layers) -> tuple[set[str], set[str]]:
     """The modules of either side that count as one layer.
 
     Those of one name, with parts and tensors of the same shapes, that call their parts on one side only: on the other
@@ -351,7 +351,7 @@ def closed(ours: Layers, theirs: Layers) -> tuple[set[str], set[str]]:
     """
     found: set[str] = set()
     sides: tuple[set[str], set[str]] = (found, set())
-    for one, other, mine in ((ours, theirs, sides[1]), (theirs, ours, sides[0])):
+    for one, other, mine in ((torch, mindspore, sides[1]), (mindspore, torch, sides[0])):
         containers = {call.path for call in other.containers if call.path}
         shapes = {path: other.shapes(path) for path in containers}
         for path in containers & one.by_path.keys():
@@ -476,14 +476,14 @@ def across_blocks(layers: Layers, partner: Mapping[str, str], path: str, other: 
     return bool(common) and other.split(".")[: len(common)] != common
 
 
-def in_other_blocks(ours: Layers, theirs: Layers, partner: Mapping[str, str], path: str, its: str) -> bool:
+def in_other_blocks(torch: Layers, mindspore: Layers, partner: Mapping[str, str], path: str, its: str) -> bool:
     """Whether two layers stand in blocks that are not each other's, and run next to none of the other's block."""
-    back = {theirs: ours for ours, theirs in partner.items()}
+    back = {its: path for path, its in partner.items()}
     return any(
-        all(across_blocks(side, known, one, each) for each in (two, *other.beside(two, paired)))
+        all(across_blocks(side, known, one, each) for each in (two, *other.nearest(two, paired)))
         for side, known, one, other, paired, two in (
-            (ours, partner, path, theirs, back, its),
-            (theirs, back, its, ours, partner, path),
+            (torch, partner, path, mindspore, back, its),
+            (mindspore, back, its, torch, partner, path),
         )
     )
 
@@ -542,9 +542,9 @@ def regions(ours: Layers, theirs: Layers, calls: Calls) -> Regions:
             continue
         one, other = _around(ours, one), _around(theirs, other)
         alone = (one.path, other.path) == (path, their_path)
-        apart = alone and (fed(ours, one), ours.used(one.output)) != (fed(theirs, other), theirs.used(other.output))
-        found.paired.setdefault((path, their_path), None if apart else (one.path, other.path))
-        if not apart:
+        differ = alone and (fed(ours, one), ours.used(one.output)) != (fed(theirs, other), theirs.used(other.output))
+        found.paired.setdefault((path, their_path), None if differ else (one.path, other.path))
+        if not differ:
             found.calls.append((one.path, one.call, other.path, other.call))
     return found
 

@@ -135,13 +135,13 @@ class _Writer:
         """The layers without a counterpart of a pair of modules, torch's and MindSpore's, of which one side has one and
         the other several whose weights, one below the other, have its shape: a packed projection and three."""
         pairs = ((self.torch, self.crossed.missing(), owner), (self.mindspore, self.crossed.extra(), its))
-        mine, theirs = (
+        torch, mindspore = (
             [*dict.fromkeys(parent(n) for n in names if not within or n.startswith(f"{within}."))]
             for _, names, within in pairs
         )
         for wholes, parts, side, other in (
-            (mine, theirs, self.torch, self.mindspore),
-            (theirs, mine, self.mindspore, self.torch),
+            (torch, mindspore, self.torch, self.mindspore),
+            (mindspore, torch, self.mindspore, self.torch),
         ):
             for path in wholes:
                 whole, kind = _weight(side, path), torch_class(side.by_path[path].kind)
@@ -154,12 +154,12 @@ class _Writer:
 
     def _cut_otherwise(self, text: str, fix: str, module: str, owner: str, its: str) -> tuple[str, str]:
         """What is said of a module, and what to write, where it may be one of such layers; else as it is."""
-        mine, theirs = self._cut(owner, its)
-        if module not in (*mine, *theirs):
+        torch, mindspore = self._cut(owner, its)
+        if module not in (*torch, *mindspore):
             return text, fix
-        text = f"torch's {_few(mine)} seems to be MindSpore's {_few(theirs)}, {len(mine)} for {len(theirs)}: their "
-        text += "weights are cut otherwise and cannot be compared, nor what is computed with them"
-        return text, f"{place(its)}: {len(mine)} layer{'s' if len(mine) > 1 else ''}, as torch's {_few(mine)}"
+        text = f"torch's {_few(torch)} seems to be MindSpore's {_few(mindspore)}, {len(torch)} for {len(mindspore)}: "
+        text += "their weights are cut otherwise and cannot be compared, nor what is computed with them"
+        return text, f"{place(its)}: {len(torch)} layer{'s' if len(torch) > 1 else ''}, as torch's {_few(torch)}"
 
     def frozen(self, name: str) -> Unlike:
         """A tensor that trains in torch alone."""
@@ -304,7 +304,7 @@ def causes(alignment: Alignment) -> list[Cause]:
     for (lack, path), tensors in modules.items():
         own = tuple(each.name[len(path) :] for each in tensors)
         sorts.setdefault((lack, bool(tensors[0].module), tensors[0].owner, own), []).append(tensors)
-    # what both sides have, cut otherwise, is told once
+    # what both sides have, cut otherwise, is reported once
     return [_cause(alike) for alike in {alike[0][0].text: alike for alike in reversed(sorts.values())}.values()][::-1]
 
 

@@ -91,7 +91,7 @@ def main(folder: Path, wrong: dict[str, dict[str, Any]], every: bool) -> None:
 
 
 if __name__ == "__main__":
-    told = sys.argv[2] if len(sys.argv) > 2 else "{}"
-    main(Path(sys.argv[1]), {} if told == "quick" else json.loads(told), told == "{}")
+    extent = sys.argv[2] if len(sys.argv) > 2 else "{}"
+    main(Path(sys.argv[1]), {} if extent == "quick" else json.loads(extent), extent == "{}")
     sys.stdout.flush()
     os._exit(0)  # MindSpore prints noise at interpreter exit

@@ -476,7 +476,7 @@ def test_norms_that_stand_behind_the_branches_there_stay_in_their_blocks() -> No
 
 @pytest.mark.parametrize("packed_there", [False, True])
 def test_a_packed_projection_against_three_is_one_difference(packed_there: bool) -> None:
-    """The layer behind them, of one shape with each, is told from them by what it gets."""
+    """The layer behind them, of one shape with each, is known by what it gets."""
     ends = (
         Layer("norm", "LayerNorm", "x", "a"),
         Layer("at.end", "Linear", "m", "c"),
@@ -660,7 +660,7 @@ def with_their_relu(found: Structure) -> Structure:
 @pytest.mark.parametrize("inside", [("torch",), ("mindspore",), ("torch", "mindspore"), ()])
 @pytest.mark.parametrize("more", ["torch", "mindspore", ""])
 def test_a_norm_more_is_one_more_and_those_behind_it_keep_their_blocks(more: str, inside: tuple[str, ...]) -> None:
-    """Which of two norms has a counterpart is told by the ReLU and the convolution behind it, though one net's norms
+    """Which of two norms has a counterpart is shown by the ReLU and the convolution behind it, though one net's norms
     call that ReLU themselves; a branch's norm and one behind all blocks are not the same, though alone of their
     shape."""
     ours = preactivated(stem=more == "torch", late=more == "torch", last=more == "mindspore")

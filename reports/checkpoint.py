@@ -13,8 +13,7 @@ from ..migrate.checkpoint.formats.reader import PARTS, Checkpoint
 from ..migrate.checkpoint.formats.reader import shown as shown_name
 from ..migrate.checkpoint.plan import DROP, KEEP, REFUSE, RESTORE, Entry, Plan, few
 from ..migrate.checkpoint.stored_source import StoredSource
-from ..printable import printable_lines
-from .formatting import bytes_text, count_text
+from ..printable import bytes_text, count_text, printable_lines
 
 if TYPE_CHECKING:
     from ..migrate.checkpoint.inspect_file import Facts, Sum

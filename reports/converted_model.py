@@ -12,7 +12,7 @@ from ..migrate.source.convert_model import ConvertedModel
 from ..migrate.source.rewrite.context import Problem
 from ..migrate.source.variations import Tried
 from ..parity.result import Report
-from .formatting import bytes_text, count_text
+from ..printable import bytes_text, count_text
 
 PACKAGES = ("site-packages", "dist-packages")
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..doctor.machine import OK, PROBLEM, WARNING, Finding, blocks
-from .formatting import count_text
+from ..printable import count_text
 from .terminal import Console
 
 COLOURS = {OK: "green", WARNING: "yellow", PROBLEM: "bold red"}

@@ -13,10 +13,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from ..printable import count_text
 from ..training.inference import Request, Subject
 from ..training.metrics import ClassReport, Evaluation, Results, likeliest
 from ..training.recipe.schema import ARRAYS
-from .formatting import count_text
 from .terminal import Console, one_line
 
 COUNTED = 30  # up to so many classes, every cell says how many images it holds

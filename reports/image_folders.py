@@ -8,9 +8,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from ..printable import echo
+from ..printable import count_text, echo
 from ..training.data.image_folder import TRAINING, VALIDATION, WHITE, Corrupt, Split, Statistics, Way
-from .formatting import count_text
 from .terminal import Console
 
 CHANNELS = ("red", "green", "blue")

@@ -16,10 +16,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TaskID, 
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from ..printable import MANNER, note
+from ..printable import MANNER, clock_text, note, percent
 from ..training.run.run_log import number, whole
 from ..workers import messages
-from .formatting import clock_text, percent
 from .terminal import Console, TextColumn, one_line
 
 EVERY = 10.0  # seconds between two plain lines

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from ..atomic_files import atomic_file
 from ..errors import BadDestination
-from ..printable import few
+from ..printable import bytes_text, clock_text, count_text, few, percent
 from ..training.checkpoints import BEST
 from ..training.options import Spread
 from ..training.recipe.schema import ARRAYS, Recipe
@@ -25,7 +25,6 @@ from ..training.recipe.stored import enough
 from ..training.run.plan import RunPlan
 from ..training.run.run_log import History, json_text
 from ..training.run.train_job import Job
-from .formatting import bytes_text, clock_text, count_text, percent
 from .terminal import Console
 
 if TYPE_CHECKING:

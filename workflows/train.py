@@ -20,9 +20,8 @@ from ..errors import BadDestination, MsmigrateError, NotTrusted
 from ..option_fields import STDOUT, as_path, values_of
 from ..parity.job import SIDES, check_inputs
 from ..parity.run import MINDSPORE_WORKER
-from ..printable import echo, note
+from ..printable import count_text, echo, note
 from ..reports import training_run
-from ..reports.formatting import count_text
 from ..reports.progress import TrainingProgress
 from ..reports.terminal import Console
 from ..training import checkpoints, device_targets

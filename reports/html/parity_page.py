@@ -30,10 +30,9 @@ from ...parity.result import Finding, ModuleVerdict, Report, StageSummary
 from ...parity.run_folder import MINDSPORE, MINDSPORE_REPLAY, TORCH32, TORCH64, matched, replayed
 from ...parity.trace import Key, Trace, sample_positions
 from ...parity.verdict import RATIO, Verdict
-from ...printable import shown, times
+from ...printable import packed, shown, times
 from ...training.recipe import reader
 from ...training.recipe import reader as recipes
-from ..formatting import packed
 from ..parity_terminal import also_at, explains, known, where
 from .page import HERE, pages, policy_of
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msmigrate.printable import clock_text
 from msmigrate.reports import training_run
-from msmigrate.reports.formatting import clock_text
 from msmigrate.reports.progress import TrainingProgress, facts
 from msmigrate.reports.terminal import Console
 from msmigrate.training.run.run_log import finite, history, number, read

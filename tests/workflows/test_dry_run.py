@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from msmigrate.reports.formatting import bytes_text
+from msmigrate.printable import bytes_text
 from msmigrate.reports.training_run import sparkline
 
 RECIPE = """

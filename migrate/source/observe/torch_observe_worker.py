@@ -234,7 +234,7 @@ def _same_packages(modules: set[str]) -> dict[str, str]:
 
 def _of_models(file: str) -> bool:
     """Whether a file may hold parts of a model: not Python's, torch's or msmigrate's, but for what it simplifies; nor
-    einops', whose patterns are written (rewrite/rewriter.py)."""
+    einops', whose patterns are written (rewrite/einops_patterns.py)."""
     patterns = getattr(sys.modules.get("einops"), "__path__", ())
     not_theirs = (*NOT_OF_MODELS, *(f"{folder}{os.sep}" for folder in patterns))
     return file.startswith(SIMPLIFIED) or not file.startswith(not_theirs)

@@ -7,7 +7,7 @@ import ast
 import numpy as np
 import pytest
 from msmigrate.migrate.source.rewrite.context import Unwritable
-from msmigrate.migrate.source.rewrite.rewriter import Pattern, _sides, _written
+from msmigrate.migrate.source.rewrite.einops_patterns import Pattern, _sides, _written
 
 IMAGE = np.arange(2 * 3 * 4 * 6, dtype=np.float32).reshape(2, 3, 4, 6)
 

@@ -1,0 +1,210 @@
+"""einops' patterns, `"b n (h d) -> b h n d"`, as functions of reshape and transpose, one for each pattern of a file.
+
+A pattern names every axis of a tensor. Its function takes the tensor, and the sizes that the call gives by name.
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import re
+import string
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from ..observe.observations import (
+    PythonModule,
+    TensorKind,
+    callees_of,
+    constants_of,
+    kinds_of,
+    replacing,
+    set_callee,
+    set_kinds,
+)
+from .context import Context, Unwritable, handles
+
+NAMES = {f"einops.einops.{word}": word for word in ("rearrange", "repeat", "reduce")}
+LAYERS = {"einops.layers.torch.Rearrange": "rearrange", "einops.layers.torch.Reduce": "reduce"}
+REDUCTIONS = {"mean": "mean", "sum": "sum", "max": "amax", "min": "amin"}  # -> of mindspore.ops
+LAYER = '''
+class Rearranged(nn.Cell):
+    """A change of axes as a layer."""
+
+    def __init__(self, change, *sizes):
+        super().__init__()
+        self.change, self.sizes = change, sizes
+
+    def construct(self, x):
+        return self.change(x, *self.sizes)
+'''
+
+
+class Pattern(NamedTuple):
+    """What becomes of a tensor's axes: both sides of a pattern, as groups of axes of which each becomes one.
+
+    what: rearrange, repeat or reduce; reduction: by what. given: the axes whose sizes the call names.
+    """
+
+    text: str
+    left: list[list[str]]
+    right: list[list[str]]
+    what: str
+    reduction: str
+    given: list[str]
+
+    @property
+    def name(self) -> str:
+        """`b_n_hd_to_b_h_n_d` behind what is done."""
+        sides = ("_".join("".join(group) or "1" for group in side) for side in (self.left, self.right))
+        return f"{self.reduction or self.what}_{'_to_'.join(sides)}"
+
+    def fault(self, why: str = "") -> Unwritable:
+        """What is raised where it cannot be written."""
+        return Unwritable(f"einops' {self.what} with {self.text!r}{why}: write it with reshape and permute")
+
+
+@handles(*NAMES)
+def of_tensor(node: ast.Call, context: Context) -> ast.expr:
+    """`rearrange(x, "b n (h d) -> b h n d", h=8)` as a call of that pattern's function."""
+    kinds = kinds_of(node.args[0]) if node.args else []
+    dimensions = {kind.rank if isinstance(kind, TensorKind) else None for kind in kinds}
+    pattern, tensor, sizes = _pattern(node, context, NAMES, dimensions.pop() if len(dimensions) == 1 else None)
+    order = _order(pattern)
+    if pattern.what == "rearrange" and order is not None:
+        axes = ast.Tuple([ast.Constant(place) for place in order], ast.Load())
+        return ast.Call(context.name("mindspore.ops.transpose"), [tensor, axes], [])
+    return ast.Call(_function(pattern, context), [tensor, *sizes], [])
+
+
+@handles("einops.einops.einsum")
+def named_einsum(node: ast.Call, context: Context) -> ast.expr:
+    """`einsum(x, y, "batch row, row column -> batch column")` with a letter for each name."""
+    *tensors, text = node.args
+    known = [text.value] if isinstance(text, ast.Constant) else constants_of(text) or []
+    said = str(known[0]).replace("…", "...") if len(known) == 1 else ""
+    names = dict.fromkeys(re.findall(r"[^\W\d]\w*", said))
+    letters = dict(zip(names, string.ascii_letters, strict=False))
+    if not names or node.keywords or len(letters) < len(names) or re.search(r"[()\d]", said):
+        raise Unwritable(f"einops' einsum with {ast.unparse(text)}: write torch.einsum")
+    equation = re.sub(r"[^\W\d]\w*", lambda found: letters[found[0]], said).replace(" ", "")
+    torch = set_kinds(ast.Name("torch", ast.Load()), [PythonModule("torch")])
+    called = replacing(ast.Attribute(torch, "einsum", ast.Load()), node.func)
+    set_callee(called, "torch.einsum")
+    found: ast.expr = context.visit(replacing(ast.Call(called, [ast.Constant(equation), *tensors], []), node))
+    return found
+
+
+@handles(*LAYERS)
+def as_layer(node: ast.Call, context: Context) -> ast.expr:
+    """`Rearrange("b c h w -> b (h w) c")` as a small Cell of that pattern's function."""
+    node.args.insert(0, ast.Constant(None))
+    pattern, _, sizes = _pattern(node, context, LAYERS, None)
+    context.program.definitions.setdefault("einops:Rearranged", ast.parse(LAYER).body[0])
+    return ast.Call(ast.Name("Rearranged", ast.Load()), [_function(pattern, context), *sizes], [])
+
+
+def _pattern(
+    node: ast.Call, context: Context, names: Mapping[str, str], dimensions: int | None
+) -> tuple[Pattern, ast.expr, list[ast.expr]]:
+    """The pattern, and the tensor and the sizes as they are given. Raises Unwritable."""
+    words = {word.arg: word.value for word in node.keywords}
+    reduction = words.pop("reduction", node.args[2] if len(node.args) > 2 else ast.Constant(""))
+    what = names[callees_of(node)[0]]
+    said = []
+    for text in (node.args[1] if len(node.args) > 1 else words.pop("pattern", ast.Constant(None)), reduction):
+        known = [text.value] if isinstance(text, ast.Constant) else constants_of(text)
+        if known is None or len(known) != 1 or not isinstance(known[0], str) or None in words:
+            raise Unwritable(f"einops' {what} with {ast.unparse(text)}, which is not always the same text")
+        said.append(known[0])
+    given = [str(key) for key in words]
+    pattern = Pattern(said[0], *_sides(said[0], dimensions), what, said[1], given)
+    return pattern, context.visit(node.args[0]), [context.visit(value) for value in words.values()]
+
+
+def _sides(text: str, dimensions: int | None) -> tuple[list[list[str]], list[list[str]]]:
+    """Both sides of a pattern, where `...` stands for what is left of so many dimensions. Raises Unwritable."""
+    sides = [[*_groups(side)] for side in text.split("->")]
+    names = [name for side in sides for group in side for name in group]
+    plain = all(re.fullmatch(r"[^\W\d]\w*|\d+|\.\.\.", name) and not keyword.iskeyword(name) for name in names)
+    if len(sides) != 2 or not plain:
+        raise Unwritable(f"einops' pattern {text!r}: write it with reshape and permute")
+    if "..." not in names:
+        return sides[0], sides[1]
+    if dimensions is None:
+        raise Unwritable(f"einops' pattern {text!r} of tensors of any number of dimensions: write the axes out")
+    rest = [f"rest{number}" for number in range(dimensions - len(sides[0]) + 1)]
+    opened = []
+    for side in sides:
+        whole = [[[name] for name in rest] if group == ["..."] else [group] for group in side]
+        flat = [group for groups in whole for group in groups]
+        opened.append([[n for name in group for n in (rest if name == "..." else [name])] for group in flat])
+    return opened[0], opened[1]
+
+
+def _groups(side: str) -> Iterator[list[str]]:
+    """The axes of one side, one group for each that they become; those of size 1 are in none."""
+    for inside, alone in re.findall(r"\(([^()]*)\)|([^\s()]+)", side.replace("…", "...")):
+        yield [name for name in (inside.split() if not alone else [alone]) if name != "1"]
+
+
+def _order(pattern: Pattern) -> list[int] | None:
+    """The order of axes, where that is all that changes."""
+    left, right = (["".join(group) for group in side] for side in (pattern.left, pattern.right))
+    alone = all(len(group) == 1 for group in (*pattern.left, *pattern.right))
+    return [left.index(name) for name in right] if alone and sorted(left) == sorted(right) else None
+
+
+def _function(pattern: Pattern, context: Context) -> ast.expr:
+    """The name of the pattern's function, which is defined where it is not yet."""
+    key = f"einops:{pattern.name}"
+    if key not in context.program.definitions:
+        context.program.definitions[key] = ast.parse(_written(pattern, context)).body[0]
+    return ast.Name(pattern.name, ast.Load())
+
+
+def _written(pattern: Pattern, context: Context) -> str:
+    """The function's source."""
+    inside = [axis for group in pattern.left for axis in group]
+    made = [axis for group in pattern.right for axis in group]
+    new, gone = [a for a in made if a not in inside], [a for a in inside if a not in made]
+    known = {*inside, *pattern.given}
+    other = (new and pattern.what != "repeat") or (gone and pattern.what != "reduce")  # another function's work
+    if other or not {*filter(str.isidentifier, made)} <= known:
+        raise pattern.fault()
+    x = "x" if "x" not in known else "tensor"
+    lines = [*_sizes(pattern, x)]
+    if any(len(group) != 1 for group in pattern.left):
+        lines.append(f"{x} = {x}.reshape({', '.join(inside)})")
+    if gone:
+        if pattern.reduction not in REDUCTIONS:
+            raise pattern.fault(f" by {pattern.reduction or 'a function of your own'}")
+        reduce = ast.unparse(context.name(f"mindspore.ops.{REDUCTIONS[pattern.reduction]}"))
+        places = [inside.index(axis) for axis in gone]
+        lines.append(f"{x} = {reduce}({x}, {places[0] if len(places) == 1 else tuple(places)})")
+    kept, order = [a for a in inside if a in made], [a for a in made if a in inside]
+    if order != kept:
+        places = [kept.index(axis) for axis in order]
+        lines.append(f"{x} = {ast.unparse(context.name('mindspore.ops.transpose'))}({x}, {tuple(places)})")
+    if new:
+        lines.append(f"{x} = {x}.reshape({', '.join(axis if axis in order else '1' for axis in made)})")
+        lines.append(f"{x} = {ast.unparse(context.name('mindspore.ops.broadcast_to'))}({x}, ({', '.join(made)},))")
+    ends = [" * ".join(group) or "1" for group in pattern.right]
+    lines.append(f"return {x}" if ends == made else f"return {x}.reshape({', '.join(ends) or '()'})")
+    if lines[-2:] == [last := lines[-2], f"return {x}"] and last.startswith(f"{x} = "):
+        lines[-2:] = [f"return {last.removeprefix(f'{x} = ')}"]
+    body = "".join(f"    {line}\n" for line in lines)
+    return f'def {pattern.name}({", ".join([x, *pattern.given])}):\n    """`{pattern.text}`"""\n{body}'
+
+
+def _sizes(pattern: Pattern, x: str) -> Iterator[str]:
+    """`b, n, h_d = x.shape`, and `d = h_d // h`."""
+    wholes = ["_".join(group) or "_" for group in pattern.left]
+    yield f"{', '.join(wholes)}{',' * (len(wholes) == 1)} = {x}.shape"
+    for group, whole in zip(pattern.left, wholes, strict=True):
+        unknown = [axis for axis in group if axis not in pattern.given]
+        if len(unknown) > 1:
+            raise pattern.fault(f": the sizes of {' and '.join(unknown)} are not given")
+        others = " * ".join(axis for axis in group if axis in pattern.given)
+        if unknown and others:
+            yield f"{unknown[0]} = {whole} // {others if ' ' not in others else f'({others})'}"

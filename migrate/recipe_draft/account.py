@@ -83,7 +83,7 @@ class Account:
         self.flow = flow
         self.roles = Roles(flow, roots, accumulate)
         self.roots, self.said, self.asked, self.conditions = roots, said, asked, conditions
-        parts = [part for s in flow.statements for expression in s.expressions for part in ast.walk(expression)]
+        parts = [part for s in flow.statements for part in s.nodes]
         self.named = {part.id for part in parts if isinstance(part, ast.Name)}
         self.named |= {part.attr for part in parts if isinstance(part, ast.Attribute)}
         self._of_class: dict[int, list[Statement]] = {}
@@ -105,11 +105,14 @@ class Account:
         self._files = DataFiles(flow, name_of)
         self._data_files: dict[int, str] = {}  # the statements that write what data are read from -> words
         for _ in range(3):  # a call of one of them is an effect, too
+            before = self.effects, self.trainers, self._data_files.keys()
             self.acting = {id(statement): statement for statement in self.flow.statements if self._acts(statement)}
             self.effects = {id(s.function) for s in self.acting.values() if s.function is not None}
             trains = (s.owner for s in self.acting.values() if s.owner is not None and self._trains(s))
             self.trainers = self._driven | {id(owner) for owner in trains}
             self._data_files = self._files.that_make_data(self._reach(self.acting.values()), self.kinds)
+            if before == (self.effects, self.trainers, self._data_files.keys()):
+                break
         self.open = {id(s.function) for s in self.acting.values() if s.function is not None and not self._within(s)}
         for statement in self.flow.statements:
             called = statement.stands_at(said | asked) or id(statement.owner) in self._driven
@@ -307,15 +310,14 @@ class Account:
                 continue
             live.add(id(statement))
             waiting += statement.around
-            for expression in statement.expressions:
-                waiting += self._sources(expression)
+            waiting += self._sources(statement)
             if statement.function is not None and isinstance(statement.node, ast.stmt):
                 waiting += [caller for caller, _, _ in self.flow.calls.get(id(statement.function), [])]
         return live
 
-    def _sources(self, expression: ast.expr) -> Iterator[Statement]:
-        """The statements that wrote what an expression reads."""
-        for node in ast.walk(expression):
+    def _sources(self, statement: Statement) -> Iterator[Statement]:
+        """The statements that wrote what a statement reads."""
+        for node in statement.nodes:
             found: Iterable[Definition] = ()
             if isinstance(node, ast.Name):
                 found = self.flow.reads.get(id(node), ())

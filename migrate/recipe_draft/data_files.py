@@ -69,7 +69,7 @@ class DataFiles:
         self._known: dict[int, list[Path]] = {}
         self._using: dict[int, list[Statement]] = {}  # a definition -> the statements that read it
         for statement in flow.statements:
-            for node in (node for expression in statement.expressions for node in ast.walk(expression)):
+            for node in statement.nodes:
                 for definition in flow.reads.get(id(node), ()):
                     self._using.setdefault(id(definition), []).append(statement)
         alone = {id(statement.alone) for statement in flow.statements}  # of these, any may write

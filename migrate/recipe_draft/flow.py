@@ -62,9 +62,14 @@ class Statement:
         return list(_head(self.node))
 
     @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All that these hold; it is needed many times, and a head may hold as much as a file."""
+        return [node for one in self.expressions for node in ast.walk(one)]
+
+    @cached_property
     def calls(self) -> list[ast.Call]:
-        """The calls in these; they are asked for many times, and a head may hold as much as a file."""
-        return [node for one in self.expressions for node in ast.walk(one) if isinstance(node, ast.Call)]
+        """The calls in these."""
+        return [node for node in self.nodes if isinstance(node, ast.Call)]
 
     @property
     def alone(self) -> ast.expr | None:
@@ -204,8 +209,7 @@ class Flow:
                 break
             self.reads[id(node)] = self.reads.get(id(node), frozenset()) | frozenset(scope.find(node.id))
         for statement in self.statements:
-            for expression in statement.expressions:
-                self._note_calls(statement, expression)
+            self._note_calls(statement)
 
     def function_of(self, call: ast.Call) -> ast.AST | None:
         """The script's own function or class that a call calls, where the interpreter knew it."""
@@ -225,7 +229,7 @@ class Flow:
         """Whether a condition reads what is counted on, is assigned at several places, or is asked for anew in every
         round of its loop."""
         loops = {id(outer) for outer in head.around if isinstance(outer.node, LOOPS)}
-        for node in (node for expression in head.expressions for node in ast.walk(expression)):
+        for node in head.nodes:
             found: Iterable[Definition] = ()
             if isinstance(node, ast.Name):
                 found = self.reads.get(id(node), ())
@@ -261,7 +265,7 @@ class Flow:
         """The first expression that gives a value; of an object of the script's, the call that made it."""
         if isinstance(value, ScriptObject) and value.node is not None and id(value.node) in self.of:
             return value.node
-        every = (node for s in self.statements for expression in s.expressions for node in ast.walk(expression))
+        every = (node for s in self.statements for node in s.nodes)
         return next((one for one in every if isinstance(one, ast.expr) and self.value(one) is value), None)
 
     def arguments_of(self, definition: Definition) -> list[ast.expr]:
@@ -311,8 +315,8 @@ class Flow:
             seen |= {id(one) for one in new}
             waiting += sorted({id(one): one for one in new}.values(), key=lambda one: one.lineno)
 
-    def _note_calls(self, statement: Statement, expression: ast.expr) -> None:
-        for node in ast.walk(expression):
+    def _note_calls(self, statement: Statement) -> None:
+        for node in statement.nodes:
             self.of[id(node)] = statement
             if not isinstance(node, ast.Call):
                 continue
@@ -408,10 +412,9 @@ class Flow:
             made.append((node.name, definition_of(None, NAMED)))
         elif isinstance(node, ast.Return) and node.value is not None and function is not None and first:
             self.returns.setdefault(id(function), []).append((statement, node.value))
-        for expression in statement.expressions:
-            for part in ast.walk(expression):
-                if isinstance(part, ast.NamedExpr):
-                    define(part.target, part.value, IS)
+        for part in statement.nodes:
+            if isinstance(part, ast.NamedExpr):
+                define(part.target, part.value, IS)
         for name, definition in list(made):
             if definition.way == ADDS:
                 echo(name, definition.value)

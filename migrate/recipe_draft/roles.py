@@ -114,8 +114,7 @@ class Roles:
         node = statement.node
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
             return self.role(node.target) == LOSS and self.counts(node.value)
-        parts = (part for expression in statement.expressions for part in ast.walk(expression))
-        return any(isinstance(part, ast.BinOp) and self.divided(part) for part in parts)
+        return any(isinstance(part, ast.BinOp) and self.divided(part) for part in statement.nodes)
 
     def _whole(self, node: ast.Attribute) -> bool:
         """Whether an attribute holds a value that the script put there, or what a wrapper wraps."""

@@ -1,4 +1,7 @@
-"""Norms that MindSpore's CPU lacks, or gets wrong in value or gradient: Cells and functions."""
+"""Norms that MindSpore's CPU lacks, or gets wrong in value or gradient: Cells and functions.
+
+Of values, and of weights: weight_norm and spectral_norm, which MindSpore does not have.
+"""
 
 from __future__ import annotations
 
@@ -269,6 +272,7 @@ def weight_norm(cell: nn.Cell, name: str = "weight", dim: int | None = 0) -> nn.
 
     cell: a Dense, a convolution (Conv3d of one group) or a transposed one of one or two dimensions. dim: what has a
     length of its own, in torch's count of dimensions; None for one length of all. Both parameters have torch's shapes.
+    The weight is weight_g · weight_v / ‖weight_v‖ (Salimans and Kingma, 2016).
     Raises TypeError for another layer or name.
     """
     weight = _own_weight(cell, name, WeightNorm)
@@ -293,7 +297,8 @@ def spectral_norm(
     That value is found by power iteration, a step of it for each run in training, with the vectors `weight_u` and
     `weight_v`. cell, name: as of weight_norm. dim: what makes the rows, by default 1 for a transposed convolution, else
     0. u_first: a step moves `weight_u` first, as in torch.nn.utils.parametrizations, and not after it, as
-    torch.nn.utils.spectral_norm has it. Raises TypeError for another layer or name.
+    torch.nn.utils.spectral_norm has it. The formula is that of Miyato and others, 2018. Raises TypeError for another
+    layer or name.
     """
     rows = int(isinstance(cell, (nn.Conv1dTranspose, nn.Conv2dTranspose))) if dim is None else dim
     weight = _own_weight(cell, name, SpectralNorm)

@@ -36,8 +36,7 @@ from .record import resume
 from .replay.module_calls import CHAINED, FOLDER, Module, Outcome, Recording, comes_from_around, parse_label, relative
 from .result import Finding, MadeWith, ModuleVerdict, Report
 from .run_folder import FINE_TUNED, IMPORT, MINDSPORE, MINDSPORE_REPLAY, REDUCER, RUNS_TWICE, SCOPE, torch_runs
-from .trace import ALONE, GIVEN_GRADIENTS, REDUCED_GRADIENTS, WIRING, Device, Entry, Trace
-from .trace import notes as device_notes
+from .trace import ALONE, GIVEN_GRADIENTS, REDUCED_GRADIENTS, WIRING, Device, Entry, Trace, device_notes
 from .verdict import Unjudged, Verdict
 
 GROSS = 1e-3  # share of a tensor's size; known faults that nothing shows end to end stay well below

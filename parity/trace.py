@@ -395,10 +395,10 @@ def _state(value: bool | str) -> str:
     return value if isinstance(value, str) else "on" if value else "off"
 
 
-def notes(
+def device_notes(
     torch: Device, reference: Device, mindspore: Device, precision: str, coarser: float | None = None
 ) -> list[str]:
-    """What to know of these.
+    """What a reader has to know of the devices that both sides of a step were computed on.
 
     torch, reference: of its float32 and of its float64 run. precision: of the recording. coarser: how many times as far
     from float64 as a float32 run on the CPU the one on the device is, in the middle of all outputs; None: not measured.

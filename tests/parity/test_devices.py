@@ -20,7 +20,7 @@ from msmigrate.parity.job import ParityJob
 from msmigrate.parity.result import Report
 from msmigrate.parity.run import parity_step
 from msmigrate.parity.run_folder import TORCH32, TORCH32_AGAIN, TORCH32_OTHER, TORCH64, matched, torch_runs
-from msmigrate.parity.trace import COARSE, Device, Trace, notes
+from msmigrate.parity.trace import COARSE, Device, Trace, device_notes
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.workflows.compare import compare_folders
 from msmigrate.workflows.record import record_side
@@ -182,16 +182,16 @@ def test_a_device_that_is_none_is_refused_before_a_framework_starts(words: tuple
 
 
 def test_what_a_reader_has_to_know() -> None:
-    assert notes(CPU, CPU, CPU, "fp32") == []
-    twice, coarse = notes(GPU, CPU, CPU, "fp32", 8000.0)
+    assert device_notes(CPU, CPU, CPU, "fp32") == []
+    twice, coarse = device_notes(GPU, CPU, CPU, "fp32", 8000.0)
     assert "ran twice on cuda:0" in twice and "ran on the CPU" in twice
     assert "8,000 times" in coarse and "TF32 in convolutions is on" in coarse and "matrix products" not in coarse
     assert coarse.endswith("for a sharper verdict: NVIDIA_TF32_OVERRIDE=0 before the command")
-    assert len(notes(GPU, CPU, CPU, "fp32", COARSE / 2)) == 1
-    assert "there too" in notes(GPU, GPU, CPU, "fp32")[0]
+    assert len(device_notes(GPU, CPU, CPU, "fp32", COARSE / 2)) == 1
+    assert "there too" in device_notes(GPU, GPU, CPU, "fp32")[0]
     ascend = Device("ascend:0", switches={"HF32 in convolutions": True})
-    assert "--precision hf32" in notes(CPU, CPU, ascend, "fp32")[0]
-    assert notes(CPU, CPU, ascend, "hf32") == []
+    assert "--precision hf32" in device_notes(CPU, CPU, ascend, "fp32")[0]
+    assert device_notes(CPU, CPU, ascend, "hf32") == []
 
 
 def test_a_device_says_what_changes_its_numbers() -> None:

@@ -265,12 +265,13 @@ class KinkSides:
         """`moved`, None for `values`, with the undecided elements next to a kink on the side that is true of
         `theirs`."""
         x = values.detach()
-        undecided = self._undecided(theirs != _above(x, kink), (x - kink).abs(), x)
+        places = (theirs != _above(x, kink)).nonzero(as_tuple=True)
+        undecided = self._explained((x[places] - kink).abs(), x)
         if undecided is None:
             return moved
-        target = torch.where(theirs, *(near.to(x.device) for near in _next_to(kink, x.dtype)))
-        # x - x is exactly zero and carries the gradient; target - x would round back to -x
-        return torch.where(undecided, target + (values - x), values if moved is None else moved)
+        places = tuple(axis[undecided] for axis in places)
+        above, below = (near.to(x.device) for near in _next_to(kink, x.dtype))
+        return _Placed.apply(values if moved is None else moved, places, torch.where(theirs[places], above, below))
 
     def _pooled(
         self,
@@ -342,21 +343,47 @@ class KinkSides:
 
     def _clear(self, flipped: torch.Tensor, gap: torch.Tensor, scale: torch.Tensor) -> int:
         """How many flipped elements differ by more than rounding explains."""
-        return int((flipped & ~(gap <= self._within(scale))).sum())
+        gaps = gap[flipped]
+        return int((~(gaps <= self._within(scale))).sum()) if gaps.numel() else 0
 
     def _within(self, scale: torch.Tensor) -> torch.Tensor:
         wide = _wide(scale)
-        return self.tolerance * wide[wide.isfinite()].square().mean().sqrt()
+        size = torch.linalg.vector_norm(wide) / wide.numel() ** 0.5
+        return self.tolerance * (size if bool(size.isfinite()) else wide[wide.isfinite()].square().mean().sqrt())
+
+    def _explained(self, gaps: torch.Tensor, scale: torch.Tensor) -> torch.Tensor | None:
+        """Which of the gaps at flipped elements rounding explains, or None when it explains none; counts both kinds."""
+        if not gaps.numel():
+            return None
+        undecided = gaps <= self._within(scale)
+        moved = int(undecided.sum())
+        self.matched += moved
+        self.differing += gaps.numel() - moved
+        return undecided if moved else None
 
     def _undecided(self, flipped: torch.Tensor, gap: torch.Tensor, scale: torch.Tensor) -> torch.Tensor | None:
         """The flipped elements whose gap rounding explains, or None when there are none; counts both kinds."""
-        if not bool(flipped.any()):
-            return None
-        undecided = flipped & (gap <= self._within(scale))
-        moved = int(undecided.sum())
-        self.matched += moved
-        self.differing += int(flipped.sum()) - moved
-        return undecided if moved else None
+        explained = self._explained(gap[flipped], scale)
+        return None if explained is None else torch.zeros_like(flipped).masked_scatter_(flipped, explained)
+
+
+class _Placed(torch.autograd.Function):
+    """Values with others at some places; the gradient is handed on as it comes.
+
+    Not by arithmetic, which is a pass over all values in both directions for a few of them.
+    """
+
+    @staticmethod
+    def forward(values: torch.Tensor, places: tuple[torch.Tensor, ...], others: torch.Tensor) -> torch.Tensor:
+        return values.clone().index_put_(places, others)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        """Nothing is kept."""
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+        return gradient, None, None
 
 
 class OwnSides(KinkSides):

@@ -157,7 +157,7 @@ class _Rounding(TorchDispatchMode):
         before = range(terms.ndim - 1)
         if exact.dtype != torch.float32 or not before or sorted(d % terms.ndim for d in dims or ()) != [*before]:
             return exact
-        return self._added_up(exact, kernel, terms.reshape(-1, terms.shape[-1]))
+        return self._added_up(exact, kernel, terms.reshape(-1, terms.shape[-1]).T)
 
     def _of_a_norm(
         self,
@@ -182,17 +182,18 @@ class _Rounding(TorchDispatchMode):
             mean, inverse_std = running_mean, (running_var + eps).rsqrt()
         if mean is None or inverse_std is None:
             return exact
-        rows = upstream.detach().movedim(1, -1).reshape(-1, x.shape[1])
-        normed = (x.detach().movedim(1, -1).reshape(rows.shape) - mean) * inverse_std
-        return of_input, self._added_up(of_weight, kernel, rows * normed), self._added_up(of_bias, kernel, rows)
+        given = upstream.detach().transpose(0, 1).reshape(x.shape[1], -1)
+        normed = x.detach().transpose(0, 1).reshape(given.shape)
+        normed = (normed - mean[:, None]).mul_(inverse_std[:, None]).mul_(given)
+        return of_input, self._added_up(of_weight, kernel, normed), self._added_up(of_bias, kernel, given)
 
-    def _added_up(self, exact: torch.Tensor, kernel: Kernel, rows: torch.Tensor) -> torch.Tensor:
-        """The sum of the rows with the rounding of its additions.
+    def _added_up(self, exact: torch.Tensor, kernel: Kernel, terms: torch.Tensor) -> torch.Tensor:
+        """The sums of the terms in each row with the rounding of their additions.
 
         Each addition rounds in proportion to the sum so far, independently: the variances of these add up.
         """
-        so_far = rows.detach().cumsum(0)
-        distance = kernel.distance * torch.linalg.vector_norm(so_far, dim=0).reshape(exact.shape)
+        so_far = terms.detach().contiguous().cumsum(1)  # along the memory: down the columns takes six times as long
+        distance = kernel.distance * torch.linalg.vector_norm(so_far, dim=1).reshape(exact.shape)
         return exact + distance * torch.randn(exact.shape, generator=self.draws, dtype=torch.float32).to(exact.device)
 
 

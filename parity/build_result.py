@@ -191,13 +191,14 @@ def report(
     options: ParityJob,
     digests: tuple[str, str | None] | None = None,
     sides: Sides = SIDES,
+    stepped: Sequence[Finding] | None = None,
     replayed: Sequence[Finding] | None = None,
 ) -> Report:
     """Compare the traces that lie in options.folder.
 
     digests: of the recipe and its checkpoint, as they were noted; None: they are taken of the files. sides: what the
-    reference and the other are called; where they are not torch and MindSpore, the report proves no port. replayed:
-    what is known already of all that ran alone.
+    reference and the other are called; where they are not torch and MindSpore, the report proves no port. stepped,
+    replayed: what is known already of the steps, and of all that ran alone.
     """
     traces = Traces.load(options.folder, sides)
     on = [Device.of(trace.about, trace.folder) for trace in (traces.alone[1], traces.mindspore)]
@@ -205,7 +206,7 @@ def report(
     versions: dict[str, str] = {**traces.alone[0].about["versions"], **traces.mindspore.about["versions"]}
     narrowing = options.narrowing
     alignment = read_alignment(options)
-    findings, unjudged, draws = _findings(traces, options, alignment, replayed)
+    findings, unjudged, draws = _findings(traces, options, alignment, stepped, replayed)
     modules = module_verdicts(options.folder, findings)
     alone = bool(modules) or not any(stage in narrowing.stages for stage in ("forward", "gradients", "update"))
     amp = options.recipe.amp
@@ -263,11 +264,15 @@ def report(
 
 
 def _findings(
-    traces: Traces, options: ParityJob, alignment: Alignment, replayed: Sequence[Finding] | None = None
+    traces: Traces,
+    options: ParityJob,
+    alignment: Alignment,
+    stepped: Sequence[Finding] | None = None,
+    replayed: Sequence[Finding] | None = None,
 ) -> tuple[list[Finding], list[str], Compared]:
     """What is found of every tensor, notes on what is not judged, and what is known of draws."""
     narrowing = options.narrowing
-    findings = compare(traces, narrowing, replayed)
+    findings = compare(traces, narrowing, stepped, replayed)
     if not alignment.identity:  # a recipe's own two nets are cut alike, and nothing excuses their modules
         findings = unlike.explained(inside_what_agrees(built_otherwise(findings)), alignment)
     findings, unjudged = of_both_steps(findings, traces) if alignment.scope.own_step else (findings, [])

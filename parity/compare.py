@@ -48,11 +48,12 @@ class Traces:
     sides: Sides = SIDES
 
     @classmethod
-    def load(cls, folder: Path, sides: Sides = SIDES) -> Traces:
-        """Open the traces of a run's folder. Raises BadTrace when one is missing or from another recipe."""
+    def load(cls, folder: Path, sides: Sides = SIDES, *, steps_alone: bool = False) -> Traces:
+        """Open the traces of a run's folder; steps_alone: not those of modules that ran alone, which may not be whole
+        yet. Raises BadTrace when one is missing or from another recipe."""
         alone, steps = ([Trace(folder / name) for name in torch_runs(folder, of)] for of in (str, matched))
         traces = cls(alone, steps, Trace(folder / MINDSPORE), sides=sides)
-        if (folder / MINDSPORE_REPLAY).exists():
+        if (folder / MINDSPORE_REPLAY).exists() and not steps_alone:
             theirs = Trace(folder / MINDSPORE_REPLAY)
             alone = [Trace(folder / name) for name in torch_runs(folder, replayed)]
             traces = replace(traces, replayed=alone, mindspore_replayed=theirs)
@@ -101,13 +102,24 @@ class _Family:
     sides: Sides
 
 
-@np.errstate(invalid="ignore", over="ignore")  # a damaged trace may hold any bits; what is not finite never passes
-def compare(traces: Traces, narrowing: Narrowing = WHOLE, replayed: Sequence[Finding] | None = None) -> list[Finding]:
+def compare(
+    traces: Traces,
+    narrowing: Narrowing = WHOLE,
+    stepped: Sequence[Finding] | None = None,
+    replayed: Sequence[Finding] | None = None,
+) -> list[Finding]:
     """Judge every tensor that any side recorded, of those that are to be judged; the findings come by stage and in
-    execution order. replayed: what `compare_replayed` found, where all that ran alone had by then."""
-    if replayed is None:
-        return _compared(traces, traces.families, narrowing)
-    return _in_order([*_compared(traces, traces.families[:2], narrowing), *replayed])
+    execution order. stepped, replayed: what `compare_steps` and `compare_replayed` found, where that is known."""
+    findings = compare_steps(traces, narrowing) if stepped is None else list(stepped)
+    if traces.mindspore_replayed is not None:
+        findings += compare_replayed(traces, narrowing) if replayed is None else replayed
+    return _in_order(findings)
+
+
+@np.errstate(invalid="ignore", over="ignore")  # a damaged trace may hold any bits; what is not finite never passes
+def compare_steps(traces: Traces, narrowing: Narrowing = WHOLE) -> list[Finding]:
+    """Judge all but what modules gave alone."""
+    return _compared(traces, traces.families[:2], narrowing)
 
 
 @np.errstate(invalid="ignore", over="ignore")

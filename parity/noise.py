@@ -151,14 +151,14 @@ class UsualNoise:
 
     def _relative(self, key: Key) -> float:
         """The largest L2 distance of a float32 run from float64, over the tensor's size; infinite when that is zero."""
-        exact = self.family[0].array(key).astype(np.float64)
+        exact = self.family[0].array(key).astype(np.float64, copy=False)
         size = self._unit(key, float(np.linalg.norm(exact)))
         if size == 0.0:
             return math.inf
         runs = [trace.array(key) for trace in self.family[1:] if key in trace.entries]
         if any(run.shape != exact.shape for run in runs):
             return math.inf
-        return max(float(np.linalg.norm(run.astype(np.float64) - exact)) for run in runs) / size
+        return max(float(np.linalg.norm(np.subtract(run, exact, dtype=np.float64))) for run in runs) / size
 
 
 FILE = Path(__file__).parent / "record" / "kernels.yaml"

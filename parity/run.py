@@ -27,7 +27,7 @@ from . import containers, run_folder
 from .align import model_structure
 from .align.match_layers import settle
 from .build_result import early_failure, report
-from .compare import SIDES, Sides
+from .compare import SIDES, Sides, Traces, compare_steps
 from .job import ParityJob, check_inputs
 from .options import STAGES
 from .record import resume
@@ -169,7 +169,7 @@ def parity_step(
     run_folder.write(recipe_file, job, "both")
     for framework in LAST_TRACE:
         on_message(framework, Progress("comparing"))
-    found = report(recipe_file, job, replayed=seen.replayed)
+    found = report(recipe_file, job, stepped=seen.stepped, replayed=seen.replayed)
     if found.first_divergence is not None and not seen.reported:
         on_message("torch", Event(DIVERGED, {"at": found.first_divergence.place}))
     if not job.no_diagnosis and not found.parity:
@@ -179,10 +179,11 @@ def parity_step(
 
 @dataclass
 class Seen:
-    """What was known before the workers' end: whether a failure was reported, and what was found of all that ran
-    alone."""
+    """What was known before the workers' end: whether a failure was reported, and what was found of the steps and of
+    all that ran alone."""
 
     reported: bool = False
+    stepped: list[Finding] | None = None
     replayed: list[Finding] | None = None
 
 
@@ -215,7 +216,7 @@ def with_causes(job: ParityJob, found: Report, on_message: OnMessage) -> Report:
 
 def _attend(workers: Workers, job: ParityJob, on_message: OnMessage) -> Seen:
     """Pass on what the workers say until all have ended; convert the starting weights, align the structures of a pair,
-    and judge what needs no training step, and which containers have to run alone, when they are there."""
+    and judge what needs no training step, the steps, and which containers have to run alone, when they are there."""
     folder, recorded, seen = job.folder, set[str](), Seen()
     structures = [model_structure.file(folder, side) for side in model_structure.SIDES]
     for worker, message in workers.messages():
@@ -245,6 +246,8 @@ def _attend(workers: Workers, job: ParityJob, on_message: OnMessage) -> Seen:
             if failed is not None:
                 seen.reported = True
                 on_message(worker.name, Event(DIVERGED, {"at": failed.place}))
+        elif message.artifact == LAST_TRACE["torch"]:  # which is judged while modules run alone
+            seen.stepped = compare_steps(Traces.load(folder, steps_alone=True), job.narrowing)
         elif message.artifact in LAST_REPLAY.values():
             recorded.add(message.artifact)
             if recorded >= {*LAST_REPLAY.values()}:

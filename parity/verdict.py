@@ -121,10 +121,11 @@ def judge(
     step's gradients. stored: L2 distance by which storing the result in float32 moves it, of a change of weights.
     zero: the gradient that it is, or is made of, is zero in exact arithmetic.
     """
-    exact = reference.astype(np.float64)
-    difference = np.abs(subject.astype(np.float64) - exact)
-    distances = [np.abs(run.astype(np.float64) - exact) for run in noisy]
+    exact = reference.astype(np.float64, copy=False)
+    difference = distance(subject, exact)
+    distances = [distance(run, exact) for run in noisy]
     size = float(np.linalg.norm(exact))
+    sound = bool(np.isfinite([size, *(np.linalg.norm(each) for each in distances)]).all())
     if of_a_step and np.isfinite(difference).all():
         difference, *distances = (_without_farthest(d) for d in (difference, *distances))
     error, noise = float(np.linalg.norm(difference)), max(float(np.linalg.norm(d)) for d in distances)
@@ -145,7 +146,7 @@ def judge(
         rest = float(np.sqrt(max(noise**2 - stored**2, 0.0)))
         allowed = STORED_MOST * stored + RATIO * uncertain(exact.size) * max(rest, floor_ulps * EPS32 * size)
         blind = allowed > BLIND * size
-    if not np.isfinite([size, *(float(np.linalg.norm(run.astype(np.float64))) for run in noisy)]).all():
+    if not sound:
         verdict, why, unjudged = Verdict.NONE, "torch itself has values that are not finite", Unjudged.NOT_FINITE
     elif not np.isfinite(error):  # NaN is above no limit, and would pass below
         verdict, why = Verdict.FAIL, "values that are not finite, torch none"
@@ -155,7 +156,7 @@ def judge(
         why = f"off by {error / scale:.2g} of its size; rounding explains {allowed / scale:.2g}"
     elif peak > peak_allowed:
         verdict = Verdict.FAIL
-        where = int(np.abs(subject.astype(np.float64) - exact).argmax())
+        where = int(distance(subject, exact).argmax())
         why = (
             f"one element is off by {peak:.3g} where rounding explains {peak_allowed:.3g}: "
             f"expected {exact[where]:.6g}, got {float(subject[where]):.6g}"
@@ -173,6 +174,12 @@ def judge(
     else:
         verdict = Verdict.PASS
     return Measure(verdict, error, noise, floor, allowed, size, why, unjudged)
+
+
+def distance(values: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """|values - exact|, float64: float32's are not widened to a copy of their own first."""
+    found: np.ndarray = np.subtract(values, exact, dtype=np.float64)
+    return np.abs(found, out=found)
 
 
 def _without_farthest(distances: np.ndarray) -> np.ndarray:

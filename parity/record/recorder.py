@@ -297,14 +297,15 @@ def record_steps(
     sides: bool = False,
     starts: StepStarts | None = None,
     begin: bool = False,
+    before: Callable[[], object] = lambda: None,
 ) -> None:
     """Train for len(inputs.images) steps: losses, the gradients of the first step that was not skipped because of an
     overflow (where a step is the user's own, of each such one), what each step that was not skipped changed, and the
     last one, and what the loss scale did.
 
     With `sides`, also the first step's leaf outputs, and in every step the side each kink's input was on. starts: where
-    what the side holds before each step is kept or, to `begin` with, taken from. No more steps are taken than what the
-    writer wants needs.
+    what the side holds before each step is kept or, to `begin` with, taken from. before: called before each step. No
+    more steps are taken than what the writer wants needs.
     """
     updates, gradients = writer.wants("update"), writer.wants("gradients")
     start: dict[str, np.ndarray] = {}
@@ -312,6 +313,7 @@ def record_steps(
     taken = False  # whether any step has updated the weights
     for i, (images, labels) in enumerate(zip(inputs.images, inputs.labels, strict=True), 1):
         progress(f"{label}: training step {i} of {len(inputs.images)}", done=i - 1, total=len(inputs.images))
+        before()
         if starts is not None and begin:
             side.begin(starts.of(i))
         elif starts is not None:

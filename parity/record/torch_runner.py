@@ -503,3 +503,28 @@ def accumulated(step: TrainStep, parts: Sequence[Mapping[str, np.ndarray]]) -> d
         result = step.gradients(images, labels)
     step.apply(result.grads)
     return result.grads
+
+
+class _Given(torch.autograd.Function):
+    """A number whose gradients by some tensors are given ones."""
+
+    @staticmethod
+    def forward(ctx: Any, gradients: Sequence[torch.Tensor], *tensors: torch.Tensor) -> torch.Tensor:
+        ctx.gradients = gradients
+        return tensors[0].new_zeros(())
+
+    @staticmethod
+    def backward(ctx: Any, _: torch.Tensor) -> Any:
+        return (None, *ctx.gradients)
+
+
+def gradients_by(
+    inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor], upstream: Sequence[torch.Tensor]
+) -> Sequence[torch.Tensor | None]:
+    """What `torch.autograd.grad` gives of these; that, given `upstream`, imports SymPy, which takes a second."""
+    if not all(each.requires_grad for each in outputs):
+        raise RuntimeError("an output to which a gradient comes back does not require one")
+    found: Sequence[torch.Tensor | None] = torch.autograd.grad(
+        _Given.apply(upstream, *outputs), inputs, allow_unused=True
+    )
+    return found

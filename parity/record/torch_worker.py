@@ -10,7 +10,7 @@ import gc
 import re
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import partial
@@ -47,6 +47,7 @@ from ..run_folder import (
     FINE_TUNED,
     IMPORT,
     LAST_REPLAY,
+    LAST_TRACE,
     MINDSPORE,
     MINDSPORE_REPLAY,
     SCOPE,
@@ -173,25 +174,36 @@ def main(options: ParityJob) -> None:
     """Record what needs no other trace; then, once MindSpore's trace is there, the steps themselves."""
     device(options.torch_device)  # before minutes of work, not after
     gc.freeze()  # else release_memory() goes through all that was imported: a third of a second, seven times
-    threads = torch.get_num_threads()
-    torch.set_num_threads(max(1, threads // 2))  # MindSpore is at work too, and threads that wait for a core spin
+    _share_cores(options)
     model, inputs, paired = record_start_of(options)
+    written: set[str] = set()
     if options.replays and not (options.folder / REPLAY / RECORDING).exists():
-        record_calls(options, model, inputs, paired)
+        written = record_calls(options, model, inputs, paired)
     if not options.alone and options.narrowing.takes_steps:
         release_memory()
         progress("torch: waiting for MindSpore's steps", State.WAITING)
         wait_for(options.folder / MINDSPORE / "trace.json")
-    torch.set_num_threads(threads)
     record_matched(options, model, inputs, paired)
+    if not options.alone:
+        ready(options.folder / LAST_TRACE["torch"])
     if options.replays and options.alone:
         record_itself(options, model)
     elif options.replays and not options.alone:
-        record_replayed(options, model)
+        record_replayed(options, model, written)
 
 
-def record_calls(options: ParityJob, model: nn.Module, inputs: Inputs, paired: Paired | None = None) -> None:
-    """Record what every module is given in the first step, for the replay of both sides."""
+CORES = torch.get_num_threads()
+
+
+def _share_cores(options: ParityJob) -> None:
+    """Compute with half of the threads while MindSpore is at work too: threads that wait for a core spin."""
+    last = LAST_REPLAY if options.replays else LAST_TRACE
+    done = options.alone or (options.folder / last["MindSpore"] / "trace.json").exists()
+    torch.set_num_threads(CORES if done else max(1, CORES // 2))
+
+
+def record_calls(options: ParityJob, model: nn.Module, inputs: Inputs, paired: Paired | None = None) -> set[str]:
+    """Record what every module is given in the first step, for the replay of both sides; returns the tensors' files."""
     progress("torch: what every module is given")
     recipe = options.step_recipe
     loss = replay_loss(recipe, paired.given if paired is not None else None)
@@ -199,11 +211,11 @@ def record_calls(options: ParityJob, model: nn.Module, inputs: Inputs, paired: P
     crossing = None if paired is None else paired.alignment.torch_names
     first = inputs.images[0], inputs.labels[0]
     backward = "gradients" in options.narrowing.stages
-    record_step(options.folder, model, loss, *first, about_run, recipe.accumulate, crossing, backward=backward)
+    return record_step(options.folder, model, loss, *first, about_run, recipe.accumulate, crossing, backward=backward)
 
 
-def record_replayed(options: ParityJob, model: nn.Module) -> None:
-    """Wait for MindSpore's replay, and run every module alone in each precision."""
+def record_replayed(options: ParityJob, model: nn.Module, written: Collection[str]) -> None:
+    """Wait for MindSpore's replay, and run every module alone in each precision; written: what `record_calls` wrote."""
     folder = options.folder
     progress("torch: waiting for MindSpore's modules", State.WAITING)
     wait_for(folder / MINDSPORE_REPLAY / "trace.json")
@@ -216,7 +228,7 @@ def record_replayed(options: ParityJob, model: nn.Module) -> None:
             wait_for(folder / containers.RAN)
         return labels
 
-    _each_alone(options, model, needed if options.chooses_containers else None)
+    _each_alone(options, model, needed if options.chooses_containers else None, verified=written)
 
 
 def record_itself(options: ParityJob, model: nn.Module) -> None:
@@ -229,12 +241,18 @@ def record_itself(options: ParityJob, model: nn.Module) -> None:
 
 
 def _each_alone(
-    options: ParityJob, model: nn.Module, needed: Callable[[], list[str]] | None = None, by: str = MINDSPORE_REPLAY
+    options: ParityJob,
+    model: nn.Module,
+    needed: Callable[[], list[str]] | None = None,
+    by: str = MINDSPORE_REPLAY,
+    verified: Collection[str] = (),
 ) -> None:
-    """Every module alone in each precision; needed and by: as replay has them."""
+    """Every module alone in each precision; needed, by and verified: as replay has them."""
+    _share_cores(options)
     each = partial(precisions, model, device(options.torch_device))
     of_recipe = partial(about, options.recipe)
-    replay(options.folder, model, lambda: shortening(each(), options.precision), of_recipe, options.sample, needed, by)
+    runs = partial(shortening, name=options.precision)
+    replay(options.folder, model, lambda: runs(each()), of_recipe, options.sample, needed, by, verified)
 
 
 def record_choices(options: ParityJob, runner: Alone) -> None:
@@ -367,7 +385,7 @@ def record_matched(options: ParityJob, model: nn.Module, inputs: Inputs, paired:
         head, starts = about(options.recipe, dtype, place), None if options.alone else StepStarts(options.folder)
         writer = TraceWriter(options.folder / matched(name), head, options.sample, options.narrowing)
         if takes_steps:
-            record_steps(side, inputs, writer, name, starts=starts, begin=True)
+            record_steps(side, inputs, writer, name, starts=starts, begin=True, before=partial(_share_cores, options))
         # half precision overflows where float64 does not: the reference skips what float32's run skipped
         decisions = decisions or list(side.taken)
         sides = sides[: len(side.taken)]

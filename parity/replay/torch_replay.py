@@ -32,7 +32,7 @@ from ..record.torch_device import CPU
 from ..record.torch_kinks import KinkSides, taking
 from ..record.torch_precision import Precision, in_layout, model_in_layout
 from ..record.torch_randomness import fixed
-from ..record.torch_runner import dropped_state
+from ..record.torch_runner import dropped_state, gradients_by
 from ..run_folder import MINDSPORE_REPLAY, replayed
 from ..trace import ALONE, WIRING, Part, Trace, TraceWriter
 from .module_calls import (
@@ -122,7 +122,7 @@ class Alone:
         if not by:
             return []
         upstream = [self.tensor(g).detach().view_as(out) for out, g in pairs]
-        grads = torch.autograd.grad([out for out, _ in pairs], list(by.values()), upstream, allow_unused=True)
+        grads = gradients_by(list(by.values()), [out for out, _ in pairs], upstream)
         return [
             ("gradients", name, as_array(torch.zeros_like(tensor) if grad is None else grad))
             for (name, tensor), grad in zip(by.items(), grads, strict=True)
@@ -200,7 +200,7 @@ class Alone:
         ]
         to = [anchor, *by.values()]
         outs, upstream = [each for each, _ in pairs], [each for _, each in pairs]
-        reached = torch.autograd.grad(outs, to, upstream, allow_unused=True) if pairs else [None] * len(to)
+        reached = gradients_by(to, outs, upstream) if pairs else [None] * len(to)
         for (name, tensor), grad in zip(by.items(), reached[1:], strict=True):
             keep("gradients", call.label, name, as_array(torch.zeros_like(tensor) if grad is None else grad))
         for one in inner:
@@ -279,13 +279,13 @@ def record(
     crossing: Container[str] | None = None,
     *,
     backward: bool = True,
-) -> None:
+) -> set[str]:
     """Run one float32 training step's forward and backward pass, and write FOLDER/replay.json and its tensors.
 
     model: at the starting weights, and left there, but for its running statistics: give a copy without gradients. loss:
     runs the model and returns the scalar to differentiate. Tensors go to disk as they appear, each once.
     crossing: the state names that have a counterpart in MindSpore, None where the mapping table says it. backward:
-    without it no gradient is recorded, and none is computed when the modules run alone.
+    without it no gradient is recorded, and none is computed when the modules run alone. Returns the tensors' files.
     """
     model.train()
     recorder = _Recorder(Writer(folder))
@@ -304,6 +304,7 @@ def record(
     written = Recording(folder, {m.path: m for m in modules}, {c.label: c for c in calls}, {}, recorder.writer.there)
     checked = Alone(written, model, torch.float32)
     recorder.writer.close(modules, [replace(call, strays=_strays(checked, call)) for call in calls], about)
+    return recorder.writer.there
 
 
 SAME = 1e-4  # share of a tensor's size up to which rounding alone may part two passes of torch in one precision
@@ -492,12 +493,12 @@ def record_step(
     crossing: Container[str] | None = None,
     *,
     backward: bool = True,
-) -> None:
+) -> set[str]:
     """Record in FOLDER/replay what the modules do in the first of `parts` micro-batches of a step, in float32.
 
     model: at the starting weights; copied. images: what the model takes, each (N, ...); labels: what the loss takes.
     crossing: the state names that have a counterpart in MindSpore, where the user's own net says so. backward: whether
-    gradients come back, too.
+    gradients come back, too. Returns the files that it wrote.
     """
     model = copy.deepcopy(model)
     arrays = [images] if isinstance(images, np.ndarray) else images
@@ -510,7 +511,7 @@ def record_step(
         return loss(model(*(x.requires_grad_(x.is_floating_point()) for x in given)), first(labels)).sum()
 
     with fixed(model, Draws(1)):
-        record(folder / FOLDER, model, run, about(torch.float32, CPU), crossing, backward=backward)
+        return record(folder / FOLDER, model, run, about(torch.float32, CPU), crossing, backward=backward)
 
 
 def replay(
@@ -521,16 +522,19 @@ def replay(
     sample: int | None = None,
     needed: Callable[[], Collection[str]] | None = None,
     by: str = MINDSPORE_REPLAY,
+    verified: Collection[str] = (),
 ) -> None:
     """Record the torch-*-replay traces in `folder`, which has the recording and MindSpore's replay, or in its place
     torch's own choices (`by`).
 
     model: float32 at the starting weights; copied. precisions: hands them out, as often as it is called. needed: once
     all else is recorded, waits for the containers that ran alone in MindSpore too, and gives their labels; None: those
-    that did are in its replay by now. Calls that MindSpore left out are left out, kinks take the sides that MindSpore
+    that did are in its replay by now. verified: files of the recording that this process wrote itself. Calls that
+    MindSpore left out are left out, kinks take the sides that MindSpore
     took, and what draws takes the numbers that MindSpore's took. Raises BadTrace for a damaged recording or trace.
     """
     recording = Recording.open(folder / FOLDER)
+    recording.verified.update(verified)
     writers: dict[str, TraceWriter] = {}
 
     def run(calls: Iterable[Call], *, wires: bool) -> None:

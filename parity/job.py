@@ -124,6 +124,7 @@ def as_arrays(job: ParityJob) -> bool:
 
 
 ENOUGH = 8  # images of a micro-batch that are as good a proof as hundreds, and quicker
+ENOUGH_ALONE = 4  # of them, for a module that runs alone
 
 
 @dataclass(frozen=True)
@@ -202,6 +203,12 @@ class ParityJob(StepOptions):
     def step_batch(self) -> int:
         """How many images a compared step has."""
         return self.batch or min(self.recipe.data.batch, ENOUGH * self.recipe.accumulate)
+
+    @property
+    def alone_batch(self) -> int | None:
+        """On how many images of the first micro-batch modules run alone at most; None: on all of it, as of a net of the
+        user's own, which may know how many there are."""
+        return ENOUGH_ALONE if self.fine_tunes and not self.thorough else None
 
     @property
     def step_recipe(self) -> Recipe:

@@ -211,7 +211,9 @@ def record_calls(options: ParityJob, model: nn.Module, inputs: Inputs, paired: P
     crossing = None if paired is None else paired.alignment.torch_names
     first = inputs.images[0], inputs.labels[0]
     backward = "gradients" in options.narrowing.stages
-    return record_step(options.folder, model, loss, *first, about_run, recipe.accumulate, crossing, backward=backward)
+    most = options.alone_batch if isinstance(inputs.images[0], np.ndarray) else None
+    parts = recipe.accumulate
+    return record_step(options.folder, model, loss, *first, about_run, parts, crossing, most=most, backward=backward)
 
 
 def record_replayed(options: ParityJob, model: nn.Module, written: Collection[str]) -> None:

@@ -492,9 +492,11 @@ def record_step(
     parts: int = 1,
     crossing: Container[str] | None = None,
     *,
+    most: int | None = None,
     backward: bool = True,
 ) -> set[str]:
-    """Record in FOLDER/replay what the modules do in the first of `parts` micro-batches of a step, in float32.
+    """Record in FOLDER/replay what the modules do in the first of `parts` micro-batches of a step, in float32; most: of
+    how many of its examples, None for all.
 
     model: at the starting weights; copied. images: what the model takes, each (N, ...); labels: what the loss takes.
     crossing: the state names that have a counterpart in MindSpore, where the user's own net says so. backward: whether
@@ -504,7 +506,7 @@ def record_step(
     arrays = [images] if isinstance(images, np.ndarray) else images
 
     def first(array: np.ndarray) -> torch.Tensor:
-        return torch.from_numpy(array).chunk(parts)[0].clone()
+        return torch.from_numpy(array).chunk(parts)[0][:most].clone()
 
     def run(model: nn.Module) -> torch.Tensor:
         given = [first(array) for array in arrays]

@@ -142,7 +142,11 @@ class StepOptions:
     ] = ()
     no_replay: Annotated[bool, Option("Do not run every module alone.")] = False
     thorough: Annotated[
-        bool, Option("Compare every element of every tensor, and 10 initial models, and run containers alone too.")
+        bool,
+        Option(
+            "Compare every element of every tensor, and 10 initial models, run every module alone on the whole batch, "
+            "and containers too."
+        ),
     ] = False
     timeout: Annotated[
         float | None, Option("End a framework that says nothing for so long.", least=1, metavar="SECONDS")

@@ -111,9 +111,7 @@ def compare(
     """Judge every tensor that any side recorded, of those that are to be judged; the findings come by stage and in
     execution order. stepped, replayed: what `compare_steps` and `compare_replayed` found, where that is known."""
     findings = compare_steps(traces, narrowing) if stepped is None else list(stepped)
-    if traces.mindspore_replayed is not None:
-        findings += compare_replayed(traces, narrowing) if replayed is None else replayed
-    return _in_order(findings)
+    return _in_order([*findings, *(compare_replayed(traces, narrowing) if replayed is None else replayed)])
 
 
 @np.errstate(invalid="ignore", over="ignore")  # a damaged trace may hold any bits; what is not finite never passes

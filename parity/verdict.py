@@ -125,7 +125,7 @@ def judge(
     difference = distance(subject, exact)
     distances = [distance(run, exact) for run in noisy]
     size = float(np.linalg.norm(exact))
-    sound = bool(np.isfinite([size, *(np.linalg.norm(each) for each in distances)]).all())
+    sound = bool(np.isfinite([size, *(float(np.linalg.norm(each)) for each in distances)]).all())
     if of_a_step and np.isfinite(difference).all():
         difference, *distances = (_without_farthest(d) for d in (difference, *distances))
     error, noise = float(np.linalg.norm(difference)), max(float(np.linalg.norm(d)) for d in distances)

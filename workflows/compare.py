@@ -206,7 +206,7 @@ def _of_one_framework(one: Path, other: Path, start: Path | None, explain: Expla
         alone = None
         if not torch and (folder / replayed(TORCH64)).exists():
             alone = _modules_of_mindspore(one, other, folder, sides, first.narrowing)
-        found = report(Path(first.recipe), job.options(folder), digests, sides, alone)
+        found = report(Path(first.recipe), job.options(folder), digests, sides, replayed=alone)
         if not torch:
             found = replace(found, findings=without_flips(found.findings, _trace(one), _trace(other)))
         if explain is not None and any(module.own for module in found.modules):

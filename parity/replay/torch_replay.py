@@ -532,8 +532,8 @@ def replay(
     model: float32 at the starting weights; copied. precisions: hands them out, as often as it is called. needed: once
     all else is recorded, waits for the containers that ran alone in MindSpore too, and gives their labels; None: those
     that did are in its replay by now. verified: files of the recording that this process wrote itself. Calls that
-    MindSpore left out are left out, kinks take the sides that MindSpore
-    took, and what draws takes the numbers that MindSpore's took. Raises BadTrace for a damaged recording or trace.
+    MindSpore left out are left out, kinks take the sides that MindSpore took, and what draws takes the numbers that
+    MindSpore's took. Raises BadTrace for a damaged recording or trace.
     """
     recording = Recording.open(folder / FOLDER)
     recording.verified.update(verified)

@@ -1,20 +1,22 @@
-"""The three nets of devices.py in torch."""
+"""The nets of devices.py in torch: small, since what is recorded of them has to travel."""
 
 from __future__ import annotations
 
 import torch
+from msmigrate.training.models import torch_models
 from torch import Tensor, nn
-from torchvision.models import resnet50
 
-WIDTH, HEADS, LAYERS = 128, 4, 4
+SIZE, WIDTH, HEADS, LAYERS = 32, 32, 4, 2
 
 
 def convolutional() -> nn.Module:
-    return resnet50(num_classes=10)
+    """A ResNet of 26 layers, an eighth as wide as ResNet50."""
+    torch.manual_seed(0)
+    return torch_models.build("resnet_tiny", layers=(2, 2, 2, 2))
 
 
 class Transformer(nn.Module):
-    """Patches of 8 by 8, four encoder layers, the mean of the tokens."""
+    """Patches of 8 by 8, two encoder layers with dropout in their attention, the mean of the tokens."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,17 +32,32 @@ class Transformer(nn.Module):
 
 
 class Recurrent(nn.Module):
-    """The rows of an image, one after the other, through two layers of LSTM."""
+    """The rows of an image, one after the other, through two layers of LSTM with dropout between them."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.lstm = nn.LSTM(3 * 64, WIDTH, 2, batch_first=True)
+        self.lstm = nn.LSTM(3 * SIZE, WIDTH, 2, batch_first=True, dropout=0.2)
         self.norm = nn.LayerNorm(WIDTH)
         self.head = nn.Linear(WIDTH, 10)
 
     def forward(self, images: Tensor) -> Tensor:
         rows = images.transpose(1, 2).flatten(2)
         return self.head(self.norm(self.lstm(rows)[0][:, -1]))
+
+
+class Fused(nn.Module):
+    """The rows through an LSTM and an attention, neither with dropout: one kernel of the GPU's each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(3 * SIZE, WIDTH, batch_first=True)
+        self.attention = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
+        self.norm = nn.LayerNorm(WIDTH)
+        self.head = nn.Linear(WIDTH, 10)
+
+    def forward(self, images: Tensor) -> Tensor:
+        rows = self.lstm(images.transpose(1, 2).flatten(2))[0]
+        return self.head(self.norm(rows + self.attention(rows, rows, rows, need_weights=False)[0]).mean(1))
 
 
 def transformer() -> nn.Module:
@@ -51,3 +68,8 @@ def transformer() -> nn.Module:
 def recurrent() -> nn.Module:
     torch.manual_seed(0)
     return Recurrent()
+
+
+def fused() -> nn.Module:
+    torch.manual_seed(0)
+    return Fused()

@@ -279,7 +279,9 @@ def _findings(
     if not alignment.identity and traces.alone[0].about.get(SCOPE, asdict(alignment.scope)) != asdict(alignment.scope):
         findings = known_to_both(findings, traces, options.recipe)
         unjudged.append(EARLY)
-    draws = Compared.of([traces.alone[0].about, traces.matched[0].about], traces.mindspore.about, str(options.folder))
+    exact, *others = zip(traces.alone, traces.matched, strict=True)
+    heads, more = ([trace.about for pair in pairs for trace in pair] for pairs in ([exact], others))
+    draws = Compared.of(heads, traces.mindspore.about, str(options.folder), more)
     return [found for found in draws.judged(findings) if found.stage in narrowing.stages], unjudged, draws
 
 

@@ -38,7 +38,7 @@ class _Pass:
 
     step: int
     taken: list[Draw]
-    outside: dict[str, Place]
+    outside: dict[str, list[Place]]
     states: dict[str, str]
 
 
@@ -107,11 +107,24 @@ class Compared:
     mindspore: Mapping[int, Draws]
 
     @classmethod
-    def of(cls, torch: Sequence[Mapping[str, Any]], mindspore: Mapping[str, Any], where: str) -> Compared:
-        """From the heads of torch's traces, of which the later ones count, and of MindSpore's; where: for errors."""
+    def of(
+        cls,
+        torch: Sequence[Mapping[str, Any]],
+        mindspore: Mapping[str, Any],
+        where: str,
+        others: Sequence[Mapping[str, Any]] = (),
+    ) -> Compared:
+        """From the heads of torch's traces, of which the later ones count, and of MindSpore's; where: for errors.
+
+        others: of torch's further runs, on a device, whose operators may draw what the CPU's do not.
+        """
         ours: dict[int, Draws] = {}
         for head in torch:
             ours |= _read(head, where)
+        for step, draws in [each for head in others for each in _read(head, where).items()]:
+            for function, places in draws.outside.items():
+                for who in places:
+                    ours.setdefault(step, Draws(step)).not_fixed(function, who)
         return cls(ours, _read(mindspore, where))
 
     @property
@@ -120,9 +133,10 @@ class Compared:
         found: dict[tuple[str, str], Unfixed] = {}
         for passes in (self.torch, self.mindspore):
             for step in sorted(passes):
-                for function, who in passes[step].outside.items():
-                    steps = found[who.name, function].steps if (who.name, function) in found else ()
-                    found[who.name, function] = Unfixed(function, who, (*steps, step))
+                for function, places in passes[step].outside.items():
+                    for who in places:
+                        steps = found[who.name, function].steps if (who.name, function) in found else ()
+                        found[who.name, function] = Unfixed(function, who, (*steps, step))
         return list(found.values())
 
     @property

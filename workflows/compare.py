@@ -69,7 +69,7 @@ from ..training.models.converted_models import torch_spec
 from ..training.models.model_names import is_ours, is_zoo
 from .parity_step import ParityResult, options_of, print_verdict, write
 
-START_FILES = (INPUTS, CHECKPOINT, START, "structure-torch.json", REPLAY)
+START_FILES = (INPUTS, WEIGHTS, CHECKPOINT, START, "structure-torch.json", REPLAY)
 COARSE = (
     "torch was recorded without MindSpore's choices at ReLUs and max-pools, so gradients are judged at the noise of "
     "torch's own flips, and no module ran alone: record torch again with MindSpore's trace, and the verdict is sharp"

@@ -89,9 +89,10 @@ def record_side(
 
 def _bring(framework: str, other: Path, side: str, folder: Path) -> None:
     """Copy what a half needs of the other one, which is of `side`. Raises BadTrace where it is not there."""
-    if framework == side == "torch":
-        for name in (INPUTS, WEIGHTS, START, REPLAY, CHOICES):  # the last two where its modules ran alone
+    if framework == "torch":  # which starts where the other did, on whatever machine
+        for name in (INPUTS, WEIGHTS, START, REPLAY, CHOICES):  # the last two where modules ran alone
             _copy(other / name, folder / name)
+    if framework == side == "torch":
         for name in (INPUTS, START if (folder / START).exists() else WEIGHTS):
             if not (folder / name).exists():
                 raise BadTrace(f"{other}: has no {name}: it is no complete trace of torch's")

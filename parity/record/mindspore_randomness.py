@@ -48,7 +48,8 @@ class CompiledDraws:
     def __init__(self, net: nn.Cell, passes: Sequence[Draws], parts: int) -> None:
         passes = [draws for draws in passes if draws.step]
         self.parts = parts
-        outside = {f"{function} in {who.name}" for draws in passes for function, who in draws.outside.items()}
+        unfixed = [each for draws in passes for each in draws.outside.items()]
+        outside = {f"{function} in {who.name}" for function, places in unfixed for who in places}
         outside |= {f"Python's {library}" for draws in passes for library in draws.states}
         pieces = [piece for draws in passes for piece in _pieces(draws.taken, parts)]
         first = pieces[0] if pieces else []
@@ -236,7 +237,7 @@ def _telling(kind: Any, cells: _Cells) -> Callable[..., Any]:
     real = kind.__call__
 
     def call(primitive: Any, *args: Any, **kwargs: Any) -> Any:
-        cells.draws.outside.setdefault(f"mindspore.ops.{kind.__name__}", cells.place())
+        cells.draws.not_fixed(f"mindspore.ops.{kind.__name__}", cells.place())
         return real(primitive, *args, **kwargs)
 
     return call

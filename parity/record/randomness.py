@@ -73,13 +73,13 @@ class Draw(NamedTuple):
 class Draws:
     """The numbers of one pass.
 
-    taken: what was drawn, in order. outside: by which functions was drawn what could not be fixed, and by whom.
+    taken: what was drawn, in order. outside: by which functions what could not be fixed was drawn, by which modules.
     states: of NumPy's and Python's own generators, a digest of where they stood in the end, where they were used.
     """
 
     step: int
     taken: list[Draw] = field(default_factory=list)
-    outside: dict[str, Place] = field(default_factory=dict)
+    outside: dict[str, list[Place]] = field(default_factory=dict)
     states: dict[str, str] = field(default_factory=dict)
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
 
@@ -150,6 +150,12 @@ class Draws:
             if (chance[over] == 0.0).any():  # all that is left is rounding
                 break
         return np.where(few, count, found)
+
+    def not_fixed(self, function: str, who: Place) -> None:
+        """Note that a module draws by a function that could not be fixed."""
+        places = self.outside.setdefault(function, [])
+        if who.name not in [place.name for place in places]:
+            places.append(who)
 
     def restart(self) -> None:
         """Begin the pass anew: what draws next takes the numbers of the first call."""

@@ -8,6 +8,7 @@ and is not answered here is told as what could not be fixed.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -43,6 +44,11 @@ def fixed(model: nn.Module, draws: Draws, shared: Container[str] | None = None) 
 
 
 ATTENTION = torch.nn.functional.scaled_dot_product_attention
+MULTI_HEAD = torch.nn.functional.multi_head_attention_forward  # in which it is called where nothing is watched any more
+PARAMETERS = {
+    ATTENTION: ("query", "key", "value", "attn_mask", "dropout_p"),  # torch's own, without a signature
+    MULTI_HEAD: tuple(inspect.signature(MULTI_HEAD).parameters),
+}
 RECURRENT = (torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu)
 
 
@@ -52,7 +58,8 @@ class _Unfused(BaseTorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
-        if func is ATTENTION and (given.get("dropout_p") or (len(args) > 4 and args[4])):
+        named = {**dict(zip(PARAMETERS.get(func, ()), args, strict=False)), **given}
+        if func in PARAMETERS and named.get("dropout_p") and named.get("training", True):
             with sdpa_kernel(SDPBackend.MATH):
                 return func(*args, **given)
         if func in RECURRENT and any(type(each) is float and each > 0.0 for each in args):
@@ -86,7 +93,7 @@ class _Fixed(TorchDispatchMode):
         found = func(*args, **given)
         if not torch.equal(before, generator.get_state()):
             name = func.overloadpacket.__name__
-            self.draws.outside.setdefault(PUBLIC.get(name, f"torch.{name}"), self.place())
+            self.draws.not_fixed(PUBLIC.get(name, f"torch.{name}"), self.place())
         return found
 
     def place(self) -> Place:

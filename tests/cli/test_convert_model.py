@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from msmigrate import cli
 from msmigrate.migrate import model_spec
 
 NET = """
@@ -240,11 +241,22 @@ def test_inputs_inside_of_tuples_and_by_name_alone_are_given_in_the_proof(net: s
         (("{net}build",), "Missing option '-o'"),
     ],
 )
-def test_wrong_words_get_one_line_alone(words: tuple[str, ...], said: str, net: str, tmp_path: Path) -> None:
+def test_wrong_words_get_one_line_alone(
+    words: tuple[str, ...],
+    said: str,
+    net: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     (tmp_path / "there.py").write_text("mine")
     before = {path.name for path in tmp_path.iterdir()}
-    done = run(*(word.format(net=net) for word in words), folder=tmp_path)
-    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["msmigrate", "convert-model", *(word.format(net=net) for word in words)])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    err = capsys.readouterr().err
+    assert ended.value.code == 2 and said in err and "Traceback" not in err
     assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == before
     assert (tmp_path / "there.py").read_text() == "mine"
 

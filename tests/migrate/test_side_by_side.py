@@ -74,7 +74,7 @@ def at_once(sources: list[Path], target: str, *flags: str) -> list[tuple[int | N
     return [(process.returncode, text) for process, text in zip(started, said, strict=True)]
 
 
-@pytest.mark.parametrize("before", ["nothing", "an old one"])
+@pytest.mark.parametrize("before", [pytest.param("nothing", marks=pytest.mark.full), "an old one"])
 @pytest.mark.parametrize(("name", "flags"), WAYS)
 def test_with_force_all_succeed_and_one_of_them_stays(
     sources: list[Path],

@@ -30,12 +30,12 @@ CASES = {
     for case in (
         *(Case(f"random {wrong}", wrong) for wrong in ("none", "elements for channels", "path unscaled")),
         Case("random rate is what is kept", "rate is what is kept", full=True),
-        Case("random functional rate", "functional rate"),
+        Case("random functional rate", "functional rate", full=True),
         Case("compiled", "none", "graph"),
         Case("compiled half", "none", "graph", recipe="half", full=True),
         Case("compiled eps", "eps in graph", "graph"),
         Case("compiled momentum", "momentum lost in graph", "graph"),
-        Case("compiled drift", "weights drift in graph", "graph"),
+        Case("compiled drift", "weights drift in graph", "graph", full=True),
         Case("compiled primitive draws", "draws by a primitive", "graph", full=True),
         *(
             Case(f"{wrong} in {computed} as {judged}", wrong, "pynative", judged, "plain", computed, full)
@@ -43,7 +43,7 @@ CASES = {
                 ("none", "hf32", "hf32", False),
                 ("none", "tf32", "tf32", True),
                 ("none", "fp16", "fp16", True),
-                ("none", "bf16", "bf16", False),
+                ("none", "bf16", "bf16", True),
                 ("none", "hf32", "fp32", False),
                 ("eps", "hf32", "hf32", False),
                 ("pad", "hf32", "hf32", True),

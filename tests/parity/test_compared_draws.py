@@ -127,7 +127,7 @@ def test_other_numbers_from_numpy_are_a_finding() -> None:
 
 def test_what_may_depend_on_what_was_not_fixed_has_no_verdict() -> None:
     draws = Draws(1)
-    draws.outside["torch.binomial"] = ENCODER
+    draws.not_fixed("torch.binomial", ENCODER)
     failed = [
         finding("stem", Verdict.FAIL, part="eval"),
         finding("head", Verdict.FAIL),
@@ -153,9 +153,20 @@ def test_what_may_depend_on_what_was_not_fixed_has_no_verdict() -> None:
     assert "torch.binomial draws numbers in encoder (model.py, line 7)" in own.why and "--batch-file" in own.why
 
 
+def test_every_module_that_draws_by_a_function_that_was_not_fixed_is_known() -> None:
+    """As two attentions do in a GPU's kernel, of which float64, on the CPU, knows nothing."""
+    exact, device = drawn(1, (ENCODER, "uniform", (3,)), (Place("head"), "uniform", (3,))), Draws(1)
+    for who in (ENCODER, Place("head"), ENCODER):
+        device.not_fixed("torch.attention", who)
+    beside = Compared.of([head(exact)], head(exact), "x", [head(device)])
+    for found in (compared(exact, device), beside):
+        assert [(each.name, each.step) for each in found.unfixed] == [("encoder", 1), ("head", 1)]
+        assert not found.otherwise
+
+
 def test_a_draw_that_was_not_fixed_is_unproven_even_where_all_passes() -> None:
     draws = Draws(1)
-    draws.outside["torch.binomial"] = Place(ROOT)
+    draws.not_fixed("torch.binomial", Place(ROOT))
     assert [f.unjudged for f in unproven(compared(draws, Draws(1)).judged([finding("a")]))] == [Unjudged.DRAWS]
     assert not compared(draws, drawn(1, (Place(ROOT), "normal", (3,)))).otherwise  # it says enough
 

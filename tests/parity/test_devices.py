@@ -131,7 +131,8 @@ import json
 import torch
 from unittest.mock import patch
 from msmigrate.errors import Unsupported
-from msmigrate.parity.record import torch_device
+from msmigrate.parity.record import torch_device, torch_randomness
+from msmigrate.parity.record.randomness import Draws
 
 def asked(name):
     try:
@@ -145,16 +146,28 @@ def switches():
 said = {name: asked(name) for name in ("cpu", "npu", "npu:3")}
 with patch("torch.cuda.is_available", lambda: True), patch("torch.cuda.device_count", lambda: 2):
     said |= {name: asked(name) for name in ("cuda", "cuda:1", "cuda:2")}
+
+def fused(dropout, training):
+    # whether an attention may be one kernel where its dropout is to be fixed
+    layer, x, seen = torch.nn.MultiheadAttention(8, 2, dropout=dropout).train(training), torch.ones(3, 2, 8), []
+    def spy(*args):
+        seen.append(torch.backends.cuda.mem_efficient_sdp_enabled())
+        return torch_randomness.ATTENTION(*args)
+    with patch("torch.nn.functional.scaled_dot_product_attention", spy), torch_randomness.fixed(layer, Draws(1)):
+        layer(x, x, x, need_weights=False)
+    return seen
+
 before = switches()
 torch.backends.cudnn.benchmark = not torch.backends.cudnn.benchmark
-print(json.dumps([said, before, switches(), torch.backends.cudnn.allow_tf32]))
+attention = [fused(0.1, True), fused(0.1, False), fused(0.0, True)]
+print(json.dumps([said, before, switches(), torch.backends.cudnn.allow_tf32, attention]))
 """
 
 
 def test_devices_and_switches_are_what_this_torch_says() -> None:
     """Asked in a process of its own: tests import no framework."""
     done = subprocess.run([sys.executable, "-c", ASKED], capture_output=True, text=True, check=True)
-    said, before, after, tf32 = json.loads(done.stdout)
+    said, before, after, tf32, attention = json.loads(done.stdout)
     assert {name: said[name] for name in ("cpu", "cuda", "cuda:1")} == {
         "cpu": "cpu",
         "cuda": "cuda:0",
@@ -165,6 +178,7 @@ def test_devices_and_switches_are_what_this_torch_says() -> None:
     assert "it sees 2, numbered from 0" in said["cuda:2"]
     assert before["TF32 in convolutions"] is tf32 and before["deterministic algorithms"] is False
     assert {name for name in before if before[name] != after[name]} == {"cudnn.benchmark"}
+    assert attention == [[False], [True], [True]]  # of a GPU's one kernel nobody could fix the dropout
 
 
 @pytest.mark.parametrize(

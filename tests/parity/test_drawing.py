@@ -79,7 +79,7 @@ def test_what_could_not_be_fixed_says_which_function_draws_and_where(drawn: Draw
     def functions(side: str, way: int) -> Any:
         return drawn.heads[side][f"unfixed#{way}"]["draws"][0]["outside"]
 
-    ((gamma, who),) = functions("torch", 0).items()
+    ((gamma, (who,)),) = functions("torch", 0).items()
     assert gamma.startswith("torch.distributions.Gamma") and who[2].startswith("drawing_torch_worker.py, line ")
     assert "torch.distributions.Dirichlet or Beta" in functions("torch", 1)
     assert "mindspore.ops.RandomGamma" in functions("mindspore", 0)

@@ -55,6 +55,7 @@ def test_a_large_batch_is_compared_on_a_few_images_and_the_report_says_so(verdic
     assert not any("images were compared" in note for note in verdict("none-42").notes)
 
 
+@pytest.mark.full
 def test_only_the_faulty_tensors_fail_where_a_fault_stays_local(verdict: Callable[[str], Report]) -> None:
     failed = {f.name for f in verdict("norm_undecayed").findings if f.verdict is Verdict.FAIL}
     assert failed

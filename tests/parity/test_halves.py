@@ -360,7 +360,10 @@ def test_torch_is_recorded_again_from_a_half_s_own_start(tmp_path: Path) -> None
     (torch / "start.pth").unlink()
     with pytest.raises(BadTrace, match=r"has no start\.pth"):
         record_side("torch", RECIPE, job, torch, torch_worker=TELLS)
-    assert not (tmp_path / "out").exists() and mindspore.exists()
+    assert not (tmp_path / "out").exists()
+    (mindspore / "start.pth").write_bytes(b"weights")
+    with pytest.raises(WorkerFailed, match=r"inputs\.safetensors start\.pth False"):
+        record_side("torch", RECIPE, job, mindspore, torch_worker=TELLS)
 
 
 TELLS = (

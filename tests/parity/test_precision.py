@@ -81,8 +81,7 @@ def test_other_kernels_stay_as_they_are(measured: dict[str, dict[str, list[float
     "case",
     [
         "none in hf32 as hf32",
-        "none in bf16 as bf16",
-        *(pytest.param(f"none in {n} as {n}", marks=full) for n in ("tf32", "fp16")),
+        *(pytest.param(f"none in {n} as {n}", marks=full) for n in ("tf32", "fp16", "bf16")),
     ],
 )
 def test_a_target_with_shorter_products_is_at_parity(modes: Callable[[str], Report], case: str) -> None:

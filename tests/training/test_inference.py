@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,6 @@ from msmigrate.training.inference import (
     source_named,
 )
 from msmigrate.training.metrics import Results, Scores, log_softmax
-from msmigrate.training.mindspore_inference_worker import AHEAD, batches
 from msmigrate.training.recipe.schema import Recipe
 from msmigrate.workers.messages import Message, Progress
 from scipy.special import log_softmax as scipy_log_softmax
@@ -200,8 +200,16 @@ def prepare(data: np.ndarray, key: np.ndarray) -> np.ndarray:
     return np.full((1, 2, 2), data[0], np.float32)
 
 
-def test_every_image_comes_once_and_in_order() -> None:
-    found = list(batches(Numbers(23), prepare, size=5, workers=4, skip=False))  # type: ignore[arg-type]
+@pytest.fixture(scope="module")
+def mindspore_worker() -> Any:
+    """The worker's file; its import is MindSpore's, for which no other test has to wait."""
+    from msmigrate.training import mindspore_inference_worker
+
+    return mindspore_inference_worker
+
+
+def test_every_image_comes_once_and_in_order(mindspore_worker: Any) -> None:
+    found = list(mindspore_worker.batches(Numbers(23), prepare, size=5, workers=4, skip=False))
     assert [len(batch.names) for batch in found] == [5, 5, 5, 5, 3]
     images = np.concatenate([batch.images for batch in found])
     assert images.shape == (23, 1, 2, 2) and images[:, 0, 0, 0].tolist() == list(range(23))
@@ -210,22 +218,22 @@ def test_every_image_comes_once_and_in_order() -> None:
     assert found[-1].done == 23
 
 
-def test_unreadable_images_are_skipped_with_their_reasons_or_fatal() -> None:
+def test_unreadable_images_are_skipped_with_their_reasons_or_fatal(mindspore_worker: Any) -> None:
     bad = (0, 4, 5, 6, 7, 8, 9, 22)
-    found = list(batches(Numbers(23, bad), prepare, size=5, workers=4, skip=True))  # type: ignore[arg-type]
+    found = list(mindspore_worker.batches(Numbers(23, bad), prepare, size=5, workers=4, skip=True))
     assert [len(batch.names) for batch in found] == [5, 5, 5, 0]  # the last image of all is skipped
     assert [skipped for batch in found for skipped in batch.skipped] == [(n, f"number {n} cannot be read") for n in bad]
     with pytest.raises(BadInput, match=r"numbers: number 4 cannot be read \(data\.on_corrupt: skip"):
-        list(batches(Numbers(23, (4, 9)), prepare, size=5, workers=4, skip=False))  # type: ignore[arg-type]
+        list(mindspore_worker.batches(Numbers(23, (4, 9)), prepare, size=5, workers=4, skip=False))
 
 
-def test_no_more_than_a_few_batches_are_held_ready() -> None:
+def test_no_more_than_a_few_batches_are_held_ready(mindspore_worker: Any) -> None:
     source = Numbers(100)
-    ready = batches(source, prepare, size=5, workers=4, skip=False)  # type: ignore[arg-type]
+    ready = mindspore_worker.batches(source, prepare, size=5, workers=4, skip=False)
     next(ready)
     time.sleep(0.2)
-    assert len(source.read) <= 5 + AHEAD * 5 + 1
-    ready.close()  # type: ignore[attr-defined]
+    assert len(source.read) <= 5 + mindspore_worker.AHEAD * 5 + 1
+    ready.close()
     assert threading.active_count() < 4
 
 

@@ -82,11 +82,12 @@ def at_fault(report: Report) -> dict[str, str]:
     return {m.name: m.mindspore.partition(" ")[0] for m in modules}
 
 
-def test_what_is_one_module_here_and_several_there(verdict: Callable[[str], Report]) -> None:
+@pytest.mark.full
+def test_what_is_one_module_here_and_several_there(slow_verdict: Callable[[str], Report]) -> None:
     """A hand-written gate around a ReLU6, a norm with its activation inside, a pool that keeps no axes of 1, lists that
     nobody calls, permutations that are functions, points in rows: nothing of a right net is red, and nearly all of it
     runs alone."""
-    report = verdict("Composed")
+    report = slow_verdict("Composed")
     assert failed(report) == [] and at_fault(report) == {}
     cells = {m.name: m.mindspore.partition(" ")[0] for m in report.modules if m.verdict is Verdict.PASS}
     assert cells["stages.0.0.gate"] == "groups.0.0.hard" and cells["mix.1.act"] == "rows.swish"
@@ -104,10 +105,11 @@ def test_a_fault_in_such_a_place_is_found_there_and_nowhere_else(verdict: Callab
     }
 
 
-def test_one_module_here_and_several_there_with_functions_between(verdict: Callable[[str], Report]) -> None:
+@pytest.mark.full
+def test_one_module_here_and_several_there_with_functions_between(slow_verdict: Callable[[str], Report]) -> None:
     """A norm whose activation is a function there runs alone as far as that function; attention is one layer; the steps
     of a GRU are judged by the module around them. No map is given."""
-    report = verdict("Fused")
+    report = slow_verdict("Fused")
     drawn = {f.name for f in report.findings if f.stage == "init" and f.part == "distribution"}
     assert [place for place in failed(report) if not place.startswith("init (distribution)")] == [] and drawn
     assert at_fault(report) == {}

@@ -5,9 +5,11 @@ import sys
 from pathlib import Path
 
 from msmigrate.parity.record import torch_worker
+from msmigrate.workers.deferred_compiler import defer
 from pair_cases import options
 
 if __name__ == "__main__":
+    defer()  # torch's compiler, whose import takes longer than torch's
     for name in sys.argv[2:]:
         torch_worker.main(options(Path(sys.argv[1]), name))
     sys.stdout.flush()

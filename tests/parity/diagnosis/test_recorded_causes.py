@@ -65,14 +65,14 @@ ALL = {"tiny": TINY, "tiny_clipped": CLIPPED, "tiny_mixed": MIXED, "tiny_half": 
 
 
 @pytest.mark.full
-def test_every_fault_of_the_recorded_cases_has_its_cause_first(cases: Path) -> None:
+def test_every_fault_of_the_recorded_cases_has_its_cause_first(cases: Path, full_cases: Path) -> None:
     recorded = {case for text in json.loads((HERE.parent / "cases.json").read_text()).values() for case in text}
     words, expected = [], {}
     for recipe, faults in ALL.items():
         kept = {name: fault for name, fault in faults.items() if name.startswith("none-") or name in recorded}
         words += [str(HERE.parent / f"{recipe}.yaml"), *kept]
         expected |= kept
-    command = [sys.executable, str(HERE / "torch_recorded_causes.py"), str(cases), *words]
+    command = [sys.executable, str(HERE / "torch_recorded_causes.py"), str(cases), str(full_cases), *words]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert ran.returncode == 0, ran.stderr

@@ -1,6 +1,7 @@
-"""What diagnosis says of the recorded cases of tests/parity: torch_recorded_causes.py ROOT RECIPE CASE … [RECIPE …]
+"""What diagnosis says of the recorded cases of tests/parity: torch_recorded_causes.py ROOT ROOT RECIPE CASE … [RECIPE]
 
-Prints one JSON object: case -> causes, the modules' own left out (nothing was replayed there).
+Each case lies in one of the two folders. Prints one JSON object: case -> causes, the modules' own left out (nothing was
+replayed there).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from msmigrate.parity.run_folder import WEIGHTS
 from msmigrate.parity.verdict import Verdict
 from msmigrate.training.models import torch_models
 from msmigrate.training.recipe import reader as recipes
+from msmigrate.workers.deferred_compiler import defer
 
 EXPLAINERS = [
     each
@@ -29,21 +31,23 @@ EXPLAINERS = [
 ]
 
 
-def main(root: Path, words: list[str]) -> None:
+def main(roots: list[Path], words: list[str]) -> None:
     torch.set_num_threads(1)
     told = {}
     for word in words:
         if word.endswith(".yaml"):
-            recipe, first = recipes.load(Path(word)), ""
+            recipe, first = recipes.load(Path(word)), None
             continue
-        first = first or word  # the untouched case of a recipe has the start that all its cases share
+        folder = next(root / word for root in roots if (root / word).exists())
+        first = first or folder  # the untouched case of a recipe has the start that all its cases share
         model = torch_models.build(recipe.model.name, **recipe.model.args)
-        model.load_state_dict(torch.load(root / first / WEIGHTS, weights_only=True))
-        findings = [f for f in compare(Traces.load(root / word)) if f.verdict is not Verdict.PASS]
-        context = Context(ParityJob(recipe, root / word), findings, [], model)
+        model.load_state_dict(torch.load(first / WEIGHTS, weights_only=True))
+        findings = [f for f in compare(Traces.load(folder)) if f.verdict is not Verdict.PASS]
+        context = Context(ParityJob(recipe, folder), findings, [], model)
         told[word] = [asdict(cause) for explain in EXPLAINERS for cause in explain(context)]
     print(json.dumps(told))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    defer()  # torch's compiler, whose import takes longer than torch's
+    main([*map(Path, sys.argv[1:3])], sys.argv[3:])

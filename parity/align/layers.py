@@ -258,6 +258,11 @@ class Layers:
         """The calls of other layers that this call makes."""
         return [c for c in self.calls if call.entered < c.entered < call.left]
 
+    @cached_property
+    def by_call(self) -> dict[tuple[str, int], Call]:
+        """The layer calls by path, and which of its calls."""
+        return {(call.path, call.call): call for call in self.calls}
+
     def made(self, number: int) -> bool:
         """Whether a tensor is what some module gave, and not a function."""
         return number in self._outputs
@@ -512,12 +517,10 @@ class Regions:
 def regions(ours: Layers, theirs: Layers, calls: Calls) -> Regions:
     """What stands for what, given the calls of layers that order has paired."""
     found = Regions()
-    mine = {(call.path, call.call): call for call in ours.calls}
-    its = {(call.path, call.call): call for call in theirs.calls}
     partners = {(path, k): (their_path, their_k) for path, k, their_path, their_k in calls}
     back = {there: here for here, there in partners.items()}
     for path, k, their_path, their_k in calls:
-        one, other = mine[path, k], its[their_path, their_k]
+        one, other = ours.by_call[path, k], theirs.by_call[their_path, their_k]
         if path in ours.opened or their_path in theirs.opened:
             behind = _behind(ours, one, partners), _behind(theirs, other, back)
             cells = tuple(dict.fromkeys(p for p, _ in behind[0].paired))

@@ -100,6 +100,22 @@ def test_a_layer_that_one_side_writes_as_a_function_is_left() -> None:
     assert any("relu (ReLU)" in note for note in pair_notes(found))
 
 
+def test_a_pool_whose_branch_runs_later_there() -> None:
+    def net(early: bool) -> list[Layer]:
+        pool, deep = Layer("pool", "AvgPool2d", "a", "b"), Layer("deep", "Conv2d", "a", "c", 16)
+        first, then = (pool, deep) if early else (deep, pool)
+        side, act = Layer("side", "Conv2d", "b", "d", 24), Layer("act", "SiLU", "d", "e")
+        return [Layer("stem", "Conv2d", "x", "a"), first, then, side, act, Layer("fc", "Linear", "e", "f", 10)]
+
+    foreign = {"stem": "begin", "pool": "average", "deep": "low", "side": "high", "act": "swish", "fc": "out"}
+    found = aligned(net(True), renamed(net(False), foreign))
+    check(found)
+    assert modules(found) == {"": "", **foreign} and not found.left
+    elsewhere = [Layer("other", "AvgPool2d", "d", "z"), *(layer for layer in net(False) if layer.path != "pool")]
+    found = aligned(net(True), renamed(elsewhere[1:4] + elsewhere[:1] + elsewhere[4:], {**foreign, "other": "z"}))
+    assert "pool" not in modules(found)  # a pool, but of another branch
+
+
 def test_one_shared_layer_is_several_there() -> None:
     theirs = [replace(each, path=f"act{i}") if each.kind == "ReLU" else each for i, each in enumerate(renamed(CHAIN))]
     found = aligned(CHAIN, theirs)

@@ -105,6 +105,7 @@ def in_place(context: Context, known: Mapping[str, list[Mutation]]) -> list[Caus
     """A cause for every layer that differs inside the net though what is known is taken into account; where a module
     is at fault for an unknown reason, only for those that a hypothesis explains: the others may be its victims."""
     causes: list[Cause] = []
+    cells = {module.name: module.mindspore for module in context.modules}
     for mode in MODES:
         if not context.failed("forward", mode):
             continue
@@ -112,17 +113,23 @@ def in_place(context: Context, known: Mapping[str, list[Mutation]]) -> list[Caus
         for subject in NetPass(context, mode, known).found[:MOST]:
             if subject.path in known and mode == "train":
                 continue
-            # the Cell's path, where the replay tells it
-            cell = next((m.mindspore for m in context.modules if m.name == subject.path), subject.path)
-            kind = type(subject.module).__name__
-            verdict = ModuleVerdict(subject.path, kind, cell, Verdict.FAIL, True, 0, 0)
+            verdict = _verdict_of(subject, cells)
             reasons, chain = explained(subject, verdict, [])
+            if not chain and (before := subject.before) is not None:
+                behind, found = explained(before, _verdict_of(before, cells), [])
+                reasons, chain = (behind, found) if found else (reasons, chain)
             if chain and [each.change.what for each in chain] == [each.what for each in known.get(subject.path, ())]:
                 continue  # what it computes alone, it computes in the net
             if chain or not (causes or known):
                 where = "in evaluation mode" if mode == "eval" else "in training mode, inside the net"
                 causes += [replace(cause, text=f"{cause.text} ({where})") for cause in reasons]
     return causes
+
+
+def _verdict_of(subject: ModuleSubject, cells: Mapping[str, str]) -> ModuleVerdict:
+    """That a layer is at fault; cells: the Cells' paths, where the replay tells them."""
+    kind, cell = type(subject.module).__name__, cells.get(subject.path, subject.path)
+    return ModuleVerdict(subject.path, kind, cell, Verdict.FAIL, True, 0, 0)
 
 
 def _explained(

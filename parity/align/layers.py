@@ -405,8 +405,8 @@ def crossing(ours: Mapping[str, Held], theirs: Mapping[str, Held], kind: str, th
         free.remove(target)
 
     for name in rest:
-        one_step = [target for target in free if _of_one_step(target) == _of_one_step(name)]
-        for target in (part_of_weight(name), USUAL.get(name, ""), *one_step[: len(one_step) == 1]):
+        of_step = [target for target in free if _of_one_step(target) == _of_one_step(name)]
+        for target in (part_of_weight(name), USUAL.get(name, ""), *of_step[: len(of_step) == 1]):
             if name not in pairs and target in free and fits(ours[name].shape, theirs[target].shape):
                 enter(name, target)
     for name in [n for n in rest if n not in pairs and ours[n].trains]:
@@ -441,6 +441,8 @@ def base_score(ours: Layer, theirs: Layer) -> float:
     its = {name for name, held in theirs.tensors.items() if held.trains}
     same_output = ours.shape is not None and ours.shape == theirs.shape
     both = alike(ours.kind, theirs.kind)
+    if is_step(ours.kind, theirs.kind) and sum("weight_ih" in n for n in (*ours.tensors, *theirs.tensors)) > 2:
+        return 0.0  # several layers, or both directions, against the cell of one
     if mine or its:
         crossed = crossing(ours.tensors, theirs.tensors, ours.kind, theirs.kind)
         # what trains on one side alone is that tensor still, and the difference will be told

@@ -541,6 +541,18 @@ class ContainerSubject(ModuleSubject):
             output = module(*rebuilt(call.args, fresh, packed), **rebuilt(call.kwargs, fresh, packed))
         return found | _named("output", output)
 
+    @property
+    def unforced(self) -> list[str]:
+        """The modules inside that compute for themselves, by name relative to the container: MindSpore's net has no
+        Cells for them."""
+        assert self.given is not None
+        recording, own = self.given.recording, self.given.call
+        calls = inner_calls(recording.calls.values(), own) if self.inner is None else self.inner
+        forced = {call.path for call in calls}
+        inside = (call.path for call in recording.calls.values() if own.label in [*recording.around(call.caller)])
+        open_ = (path for path in inside if not any(relative(path, each) is not None for each in forced))
+        return [name for name in dict.fromkeys(relative(path, own.path) for path in open_) if name]
+
 
 def inner_calls(calls: Any, outer: Call) -> list[Call]:
     """The calls of modules that a call makes itself."""

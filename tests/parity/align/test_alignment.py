@@ -526,6 +526,24 @@ def test_a_recurrent_layer_has_the_tensors_of_the_cell_that_the_other_net_calls_
     assert found.chains == {path: ()} and not found.unlike and len(found.calls) == 2
 
 
+@pytest.mark.parametrize("loop_there", [False, True])
+def test_a_recurrent_layer_of_both_directions_has_the_tensors_of_two_cells(loop_there: bool) -> None:
+    ends = [Layer("embed", "Embedding", "i", "a"), Layer("out", "Linear", "c", "y", 5)]
+    layer = [ends[0], Layer("read", "GRU", "a", "b", both=True), ends[1]]
+    steps = [Layer(f"{way}.step", "GRUCell", f"s{i}", f"{way}{i}") for way in ("go", "come") for i in range(3)]
+    loop = [replace(ends[0], path="words"), *steps, replace(ends[1], path="end")]
+    found = aligned(layer, loop) if loop_there else aligned(loop, layer)
+    check(found)
+    assert not found.unlike and not found.chains and len(found.calls) == 2
+    for way, end in (("go", ""), ("come", "_reverse")):
+        pair = f"read.bias_ih_l0{end}", f"{way}.step.bias_ih"
+        name, target = pair if loop_there else pair[::-1]
+        assert found.parameters[name].mindspore == target
+    both = structure("mindspore", loop, ["words", "come.step", "go.step", "end"])
+    with pytest.raises(Ambiguous):  # which of them goes forward is not said where they are defined in another order
+        check(align(structure("torch", layer), both, []))
+
+
 def bottlenecks(own_relu: bool) -> list[Layer]:
     """Three blocks, of which the first is plain; the others' second convolution stands in a list with its own ReLU."""
     found, at = [], 0

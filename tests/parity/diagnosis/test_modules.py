@@ -106,6 +106,15 @@ CONTAINERS = {
     "text: mask": ("forward", None, "the mask of masked_fill in `"),
     "pools: zeros": ("forward", "maxpool-zero-pad", "zeros for padding, by a Pad before max_pool2d"),
     "pools: maximum": ("forward", None, "adaptive_max_pool2d for adaptive_avg_pool2d"),
+    "inlined: gelu": ("forward", "gelu-approximate", "approximate='tanh') in GELU mlp.1"),
+    "inlined: axis": ("forward", "softmax-implicit-dim", "dim=0 in softmax in `return x * torch.softmax"),
+    "inlined: crop": ("forward", None, "the two sides of pad in `x = F.pad"),
+    "inlined: number": ("forward", None, "0.55 for 0.4 in mul in `"),
+    "masked: next": ("forward", None, "off by one (each row is that of the next) for and"),
+    "masked: strict": ("forward", None, "off by one (each row is that of the one before) for and"),
+    "masked: no causal": ("forward", None, "the second mask alone for and in `"),
+    "masked: before": ("forward", None, "the element before of dimension 1 for getitem"),
+    "masked: of all": ("forward", "lstm-seq-length", "the last element of dimension 1 for getitem"),
     "pools: parts": ("forward", None, "parts 1 and 2 of cat"),
 }
 UNKNOWN = {

@@ -432,8 +432,9 @@ def _adam(
     ones = np.ones_like if "square_starts_at_one" in how else np.zeros_like
     m = state.get("exp_avg", np.zeros_like(w))
     v = state.get("exp_avg_sq", ones(w))
-    state["exp_avg"] = m = m + t(1.0 - first) * (g - m)
-    state["exp_avg_sq"] = v = t(second) * v + t(1.0 - second) * g * g
+    # in float32 1 - 0.999 is off by 5e-5 of itself, and MindSpore's kernels compute it so
+    state["exp_avg"] = m = m + (t(1.0) - t(first)) * (g - m)
+    state["exp_avg_sq"] = v = t(second) * v + (t(1.0) - t(second)) * g * g
     if args.get("amsgrad"):
         state["max_exp_avg_sq"] = v = np.maximum(state.get("max_exp_avg_sq", np.zeros_like(v)), v)
     uncorrected = "no_bias_correction" in how

@@ -55,6 +55,7 @@ def operation_mutations(
     """
     if values:
         yield from _norms_moved(seen)
+        yield from _together(seen)
     for i, op in enumerate(seen):
         if values:
             yield from _left_out(op)
@@ -168,6 +169,25 @@ def _activations(op: Operation) -> Iterator[ModuleHypothesis]:
             yield otherwise(op, f"{name} for {op.text}", lambda f, x, *a, g=function, **k: g(x), fault)
     elif isinstance(op.result, torch.Tensor) and op.result.is_floating_point() and bool((op.result < 0).any()):
         yield otherwise(op, f"a ReLU after {op.text}", lambda f, *a, **k: F.relu(f(*a, **k)))
+
+
+def _together(seen: Sequence[Operation]) -> Iterator[ModuleHypothesis]:
+    """The same rearrangement in all operations of a kind, as heads are cut in queries, keys and values alike."""
+    groups: dict[object, list[Operation]] = {}
+    for op in seen:
+        if op.name in SHAPED | TURNS and op.args and isinstance(op.result, torch.Tensor):
+            groups.setdefault((op.name, getattr(op.args[0], "shape", None), op.result.shape), []).append(op)
+    for ops in groups.values():
+        ways = [[*arranged(op), *(_left_out(op) if op.name in TURNS else ())] for op in ops]
+        for alike in zip(*ways, strict=False) if 1 < len(ops) <= MOST_PARTS else ():
+            more = f", and so in {len(ops) - 1} more like it"
+            each = Mutation(f"{alike[0].text}{more}", partial(_all_of, alike), fix=alike[0].fix)
+            yield each.hypothesis(alike[0].fault)
+
+
+def _all_of(hypotheses: Sequence[ModuleHypothesis], module: nn.Module) -> None:
+    for each in hypotheses:
+        each.change.apply(module)
 
 
 def _exchanged(op: Operation, later: Sequence[Operation]) -> Iterator[ModuleHypothesis]:
@@ -352,6 +372,10 @@ def _gradient(op: Operation) -> Iterator[ModuleHypothesis]:
     if op.name == "detach":
         yield otherwise(op, f"a gradient that passes {op.text}", lambda f, x, *a, **k: x, "detach")
     elif isinstance(op.result, torch.Tensor) and op.result.is_floating_point():
+        if op.child is not None and op.args and isinstance(op.args[0], torch.Tensor):
+            fix = f"take out the ops.stop_gradient in front of {op.text}: torch's gradient passes there"
+            do = lambda f, x, *a, **k: f(x.detach(), *a, **k)  # noqa: E731
+            yield edit(f"a stop_gradient before {op.text}", {op.place: do}, fix, "detach")
         # the fault's own fix is the other way round: what torch stops
         fix = f"take out the ops.stop_gradient behind {op.text}: torch's gradient passes there"
         what = f"a stop_gradient after {op.text}"
@@ -499,7 +523,8 @@ def _packed(op: Operation, shape: tuple[int, ...]) -> Iterator[ModuleHypothesis]
                 continue
             read = list(shape)
             read[i], read[j] = read[j], read[i]
-            fault = "mha-packed-order" if 3 in (shape[i], shape[j]) else None
+            packed = 3 in (shape[i], shape[j]) and len(shape) - op.args[0].dim() > 1  # queries, keys and values
+            fault = "mha-packed-order" if packed else None
             what = f"{op.text} into {tuple(read)}, dimensions {i} and {j} in the other order"
             do = lambda f, x, *a, r=read, i=i, j=j, **k: x.reshape(r).transpose(i, j)  # noqa: E731
             yield otherwise(op, what, do, fault)

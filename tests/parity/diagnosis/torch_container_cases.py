@@ -81,6 +81,31 @@ def three_heads(m: Any, x: torch.Tensor) -> torch.Tensor:
     return m.proj(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
 
 
+class Apart(nn.Module):
+    """Queries, keys and values in three layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k, self.v, self.out = (nn.Linear(12, 12) for _ in range(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        n, length, width = x.shape
+        q, k, v = (layer(x).view(n, length, 4, 3).transpose(1, 2) for layer in (self.q, self.k, self.v))
+        return self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(n, length, width))
+
+
+def apart(fault: str) -> Any:
+    def forward(m: Any, x: torch.Tensor) -> torch.Tensor:
+        given = (m.q(x), m.k(x), m.v(x))
+        if fault == "reshaped":
+            q, k, v = (y.reshape(4, 4, 5, 3) for y in given)
+        else:
+            q, k, v = (y.reshape(4, 5, 3, 4).permute(0, 3, 1, 2) for y in given)
+        return m.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(x.shape))
+
+    return computing(forward)
+
+
 class Reader(nn.Module):
     def __init__(self, batch_first: bool) -> None:
         super().__init__()
@@ -147,6 +172,18 @@ class Stopped(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         gate = torch.sigmoid(self.a(x).detach())
         return self.b(x) * gate
+
+
+class Two(nn.Module):
+    """Two layers work on one tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(12, 12), nn.Linear(12, 12)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x * 2.0
+        return self.a(x) + self.b(x)
 
 
 class Pooled(nn.Module):
@@ -404,6 +441,8 @@ def cases() -> dict[str, tuple[nn.Module, list[torch.Tensor], Any, bool]]:
         found[f"block: {order}"] = (Block(), [images], block(order), True)
     for fault in ("key and query", "packed", "unscaled", "softmax", "not transposed"):
         found[f"attention: {fault}"] = (Attention(), [tokens], attention(fault), True)
+    for fault in ("reshaped", "inner"):
+        found[f"apart: {fault}"] = (Apart(), [tokens], apart(fault), True)
     found["attention: heads"] = (Attention(), [tokens], computing(three_heads), True)
     found["attention: heads and what follows"] = (Kept(), [tokens], computing(three_heads), False)
     for first in (True, False):
@@ -427,6 +466,8 @@ def cases() -> dict[str, tuple[nn.Module, list[torch.Tensor], Any, bool]]:
     found["head: mean of steps"] = (SelectHead(), [tokens], computing(lambda m, x: m.fc(m.norm(x).mean(1))), True)
     found["head: first layer's state"] = (StateHead(), [tokens], computing(lambda m, x: m.fc(m.norm(x)[0])), True)
     found["gradient not stopped"] = (Stopped(), [tokens], computing(stopped), False)
+    stops = computing(lambda m, x: m.a(2.0 * x) + m.b(2.0 * x.detach()))
+    found["gradient stopped"] = (Two(), [tokens], stops, False)
     found["flatten"] = (Pooled(), [images], computing(pooled), True)
     found["residual missing, alone"] = (Block(), [images], block("residual missing"), False)
     found["unknown"] = (Block(), [images], computing(unknown), True)

@@ -244,9 +244,9 @@ class Layers:
         return [path for path in paths if torch_class(self.structure.by_path[path].kind) not in CONTAINERS]
 
     def plain(self, path: str) -> bool:
-        """Whether a container gives what the last layer in it gave."""
+        """Whether a container gives what the last layer in it gave, of those that change what they get."""
         call = next(call for call in self.containers if call.path == path)
-        inside = self.inside(call)
+        inside = self._changing(self.inside(call))
         return bool(inside) and inside[-1].output == call.output
 
     def shapes(self, path: str) -> list[Shape]:

@@ -611,6 +611,20 @@ def test_what_adds_a_residual_goes_with_what_adds_one() -> None:
     assert {found.get("a"), found.get("a.0")} >= {"one"} and {found.get("b"), found.get("b.0")} >= {"two"}
 
 
+def test_an_identity_behind_the_addition_is_no_layer_that_a_block_ends_with() -> None:
+    """timm's blocks end with an activation that may be none; mindcv's list in a block was taken for such a block."""
+    ours = told_as(
+        "torch",
+        [*block("a.0.", "x", "y"), Layer("a.0.act", "Identity", "+a.0", "+a.0"), *block("b.0.", "z", "u")],
+        {"a.0": "a.0.act"},
+    )
+    theirs = told_as(
+        "mindspore", [*block("one.list.", "x", "y"), *block("two.list.", "z", "u")], {"one.list": "one.list.bn"}
+    )
+    found = modules(align(ours, theirs, []))
+    assert "one.list" not in found.values() and {found.get("a"), found.get("a.0")} >= {"one"}
+
+
 def test_a_layer_of_another_shape_is_found_by_the_one_layer_beside_it() -> None:
     """In front of it one net has a layer more; behind it both have the same."""
     ours = [

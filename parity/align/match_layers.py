@@ -451,7 +451,20 @@ def match_containers(ours: Layers, theirs: Layers, calls: Calls, pairs: dict[str
                 [path for path in other if theirs.plain(path) is plain],
             )
         ]
-        yield from found or _same_span(ours, theirs, free, other)
+        found = found or [*_same_span(ours, theirs, free, other)]
+        yield from (pair for pair in found if not _of_another_shape(ours, theirs, *pair))
+
+
+def _of_another_shape(ours: Layers, theirs: Layers, path: str, its: str) -> bool:
+    """Whether one is a list, which computes nothing itself, and the other gives what has other elements: it is around
+    such a list, as a stage that makes an image of its tokens again."""
+    lists = ours.no_lists([path]), theirs.no_lists([its])
+    shapes = [
+        next(call.shape for call in side.containers if call.path == each)
+        for side, each in ((ours, path), (theirs, its))
+    ]
+    known = shapes[0] is not None and shapes[1] is not None
+    return bool(lists[0]) != bool(lists[1]) and known and not regrouped(shapes[0] or (), shapes[1] or ())
 
 
 def _same_span(ours: Layers, theirs: Layers, free: list[str], other: list[str]) -> Iterator[tuple[str, str]]:

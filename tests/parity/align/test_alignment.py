@@ -625,6 +625,23 @@ def test_an_identity_behind_the_addition_is_no_layer_that_a_block_ends_with() ->
     assert "one.list" not in found.values() and {found.get("a"), found.get("a.0")} >= {"one"}
 
 
+def test_a_stage_that_makes_an_image_of_tokens_is_no_list_of_blocks() -> None:
+    """timm's list of blocks gives tokens, mindcv's stage around its blocks an image: "expected [2, 197, 128]"."""
+    ours, theirs = (
+        told_as(side, block(f"{path}.", "x", "y"), {}) for side, path in (("torch", "a"), ("mindspore", "b"))
+    )
+
+    def around(found: Structure, path: str, kind: str, shape: tuple[int, ...]) -> Structure:
+        calls = tuple(replace(call, shape=shape) if call.path == path else call for call in found.calls)
+        modules = tuple(replace(module, kind=kind) if module.path == path else module for module in found.modules)
+        return replace(found, calls=calls, modules=modules)
+
+    one = around(ours, "a", "Sequential", (2, 37, 8))
+    assert "a" not in modules(align(one, around(theirs, "b", "Stage", (2, 8, 6, 6)), []))
+    assert modules(align(one, around(theirs, "b", "Stage", (2, 37, 8)), []))["a"] == "b"
+    assert modules(align(one, around(theirs, "b", "SequentialCell", (2, 8, 6, 6)), []))["a"] == "b"  # and is at fault
+
+
 def test_a_layer_of_another_shape_is_found_by_the_one_layer_beside_it() -> None:
     """In front of it one net has a layer more; behind it both have the same."""
     ours = [

@@ -73,6 +73,7 @@ from .torch_precision import FORMATS, as_far, format_of, overflowing, shorter
 MUTATIONS = {**LAYER_MUTATIONS, **FORMULA_MUTATIONS}
 ESTIMATE = "estimate"
 MOST = 12  # layers that are explained inside the net, in each mode
+SOME = 30.0  # seconds in which the operations of what is inside a container are looked at
 SHOWN = 4  # tensors whose differences are described
 FAINT = 2.0  # by what factor a fault at the edge of noise has to bring torch nearer
 BEAM = 3  # partial explanations that are followed
@@ -265,14 +266,16 @@ def candidates(subject: ModuleSubject, kind: str, values: bool = True) -> list[M
     for mutation in other_heads(subject.module):
         found.setdefault(mutation.what, mutation.hypothesis())
     inside = subject.unforced if isinstance(subject, ContainerSubject) and values else []
+    until = time.monotonic() + SOME
     for path in sorted(inside, key=lambda path: children(subject.module.get_submodule(path))):  # layers first
         inner = subject.module.get_submodule(path)
-        kind = type(inner).__name__
-        own = operation_mutations(seen_in(subject, path), gradients=False) if own_forward(inner) else ()
+        kind, seen = type(inner).__name__, own_forward(inner) and time.monotonic() < until
+        own = operation_mutations(seen_in(subject, path), gradients=False) if seen else ()
         for each in (*_of_tables(inner, kind), *own):
             advice = f"compute as torch's {kind} {path} does" + ("" if children(inner) else f": {inner}")
             fix = each.fix or ("" if each.fault else advice)
-            within = Mutation(f"{each.text} in {kind} {path}", partial(_inside, path, each.change), fix=fix)
+            change = partial(lambda path, change, module: change.apply(module.get_submodule(path)), path, each.change)
+            within = Mutation(f"{each.text} in {kind} {path}", change, fix=fix)
             found.setdefault(within.what, within.hypothesis(each.fault))
     if own_forward(subject.module):
         for each in operation_mutations(seen_in(subject), values, not isinstance(subject, ContainerSubject)):
@@ -286,10 +289,6 @@ def _of_tables(module: nn.Module, kind: str) -> Iterator[ModuleHypothesis]:
         if of & {*row.of} and applies(module, row.values.get("when")):
             for mutation in MUTATIONS[row.verb](module, row.values):
                 yield mutation.hypothesis(row.fault)
-
-
-def _inside(path: str, mutation: Mutation, module: nn.Module) -> None:
-    mutation.apply(module.get_submodule(path))
 
 
 def own_forward(module: nn.Module) -> bool:

@@ -437,7 +437,7 @@ def arranged(op: Operation) -> Iterator[ModuleHypothesis]:
                 return parts[shift:] + parts[:shift]
 
             yield otherwise(op, f"the parts of {op.text} rotated by {shift}", rotate)
-    if op.name == "pad" and given is not None and len(op.args) > 1:
+    if op.name == "pad" and given is not None and len(op.args) > 1 and isinstance(op.args[1], (tuple, list)):
         yield from _padded(op, tuple(op.args[1]))
     if op.name == "repeat" and given is not None:
         what = f"repeat_interleave for {op.text}"
@@ -483,6 +483,8 @@ def _indexed(op: Operation, given: torch.Tensor) -> Iterator[ModuleHypothesis]:
     the last of all, or a mean."""
     by_name = op.name != "__getitem__"
     index = op.args[2:] if by_name else (op.args[1] if isinstance(op.args[1], tuple) else (op.args[1],))
+    if not given.is_floating_point() or any(each is None or each is ... or each is True for each in index):
+        return  # what stands behind such an index is of another dimension
     for i, at in enumerate(index):
         dim = op.args[1] if by_name else i
         if not isinstance(at, torch.Tensor) or at.is_floating_point() or at.dtype == torch.bool or not at.numel():

@@ -92,8 +92,7 @@ class Whole(nn.Cell):
 
     def construct(self, x: Tensor, lengths: Tensor) -> Tensor:
         for n in range(2):
-            ways = self.beats[n * (1 + self.both) : (n + 1) * (1 + self.both)]
-            found = [self.read(beat, x, back=bool(i)) for i, beat in enumerate(ways)]
+            found = [self.read(self.beats[n * (1 + self.both) + i], x, back=bool(i)) for i in range(1 + self.both)]
             x = ops.cat(found[::-1] if n and self.fault == "directions" else found, -1)
         return self.verdict(x.mean(1))
 

@@ -211,6 +211,10 @@ def _groups(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
         rest = [*groups[:i], *groups[i + 1 :]]
         text = f"{named} is treated as all other parameters"
         yield Hypothesis("group-ignored", text, rule.with_optimizer(groups=rest))
+        for other in rest:
+            swapped = Group(params=group.params, args=other.args)
+            same = rule.with_optimizer(groups=[*groups[:i], swapped, *groups[i + 1 :]])
+            yield Hypothesis("group-ignored", f"{named} is treated as the group {few(other.params, 4)}", same)
         for name in group.args:
             kept = Group(params=group.params, args={k: v for k, v in group.args.items() if k != name})
             changed = rule.with_optimizer(groups=[*groups[:i], kept, *groups[i + 1 :]])

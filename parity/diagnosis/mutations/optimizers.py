@@ -319,7 +319,10 @@ def free_numbers(rule: UpdateRule) -> Iterator[FreeNumber]:
                     reach=100.0,
                 )
             else:
-                yield FreeNumber("optimizer-argument", name, value, partial(_with, rule, name), f"{name}={value}")
+                reach = 1e5 if name == "eps" else 3.0  # which people write by its exponent
+                yield FreeNumber(
+                    "optimizer-argument", name, value, partial(_with, rule, name), f"{name}={value}", reach
+                )
     if "betas" in args:
         first, second = args["betas"]
         fix = f"betas=({first}, {second})"

@@ -184,13 +184,13 @@ class Compared:
         return [replace(finding, order=i) for i, finding in enumerate(found)]
 
 
-def causes(findings: Iterable[Finding]) -> list[Cause]:
-    """A cause for every module that draws otherwise."""
+def causes(findings: Iterable[Finding], cells: Mapping[str, str]) -> list[Cause]:
+    """A cause for every module that draws otherwise; cells: torch's module -> its Cell in code, where that is known."""
     failed = (f for f in findings if f.verdict is Verdict.FAIL and f.name.endswith(LABEL))
     found: dict[str, Cause] = {}
     for finding in sorted(failed, key=lambda finding: (finding.part == "eval", finding.order)):
         name = finding.name.removesuffix(LABEL)
-        cell = "net" if name == ROOT else "loss and step" if name == OUTSIDE else f"net.{name}"
+        cell = "net" if name == ROOT else "loss and step" if name == OUTSIDE else cells.get(name, f"net.{name}")
         fix = f"{cell}: draw as many numbers of the same kind as torch"
         evidence = "the draws of both frameworks, counted in the same pass"
         path = "" if name == ROOT else name

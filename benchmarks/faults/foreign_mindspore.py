@@ -6,7 +6,7 @@ from typing import Any
 
 import mindspore
 import numpy as np
-from mindspore import Parameter, Tensor, nn, ops
+from mindspore import Parameter, Tensor, experimental, nn, ops
 from mindspore.common.initializer import Normal, XavierUniform, initializer
 
 
@@ -301,6 +301,183 @@ class Fused(nn.Cell):
         return y if self.added else y / 2.0
 
 
+class Unit(nn.Cell):
+    """Two convolutions, each in a list with its norm and activation."""
+
+    def __init__(self, inputs: int, outputs: int, own: dict[str, Any], dilation: int = 1) -> None:
+        super().__init__()
+        act, norm = nn.LeakyReLU(alpha=own["slope"]), nn.GroupNorm(own["gn"], outputs)
+        self.first = nn.SequentialCell(conv(inputs, outputs, 3, 1, 1), norm, act)
+        self.second = nn.SequentialCell(
+            conv(outputs, outputs, 3, 1, dilation, dilation=dilation, group=2, has_bias=True),
+            nn.BatchNorm2d(outputs, momentum=own["momentum"], use_batch_statistics=own["batch"]),
+            nn.ELU(),
+        )
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.second(self.first(x))
+
+
+class Decoder(nn.Cell):
+    def __init__(self, deep: int, skip: int, outputs: int, own: dict[str, Any], skip_last: bool) -> None:
+        super().__init__()
+        pads = tuple(own["pads"])
+        self.deconv = nn.Conv2dTranspose(deep, deep // 2, 3, 2, pad_mode="pad", padding=pads, has_bias=True)
+        self.fuse = Unit(deep // 2 + skip, outputs, own)
+        self.skip_last, self.corner = skip_last, own["corner"]
+
+    def construct(self, x: Tensor, skip: Tensor) -> Tensor:
+        x = self.deconv(x)
+        h, w = skip.shape[2], skip.shape[3]
+        top, left = (0, 0) if self.corner else ((x.shape[2] - h + 1) // 2, (x.shape[3] - w + 1) // 2)
+        x = x[:, :, top : top + h, left : left + w]
+        return self.fuse(ops.concat((x, skip) if self.skip_last else (skip, x), 1))
+
+
+class SegNet(nn.Cell):
+    def __init__(self, **wrong: Any) -> None:
+        super().__init__()
+        own = {"slope": 0.1, "gn": 4, "momentum": 0.9, "batch": None, "pads": (1, 0, 1, 0), "corner": False}
+        own |= {"dilation": 2, "skip_last": False, "count": True, "same": False, "axis": 1, "align": True}
+        own |= {"rescale": True, "aux": 0.4, "maxed": False, "detach": False, "mode": "bilinear", **wrong}
+        self.enc1, self.enc2 = Unit(3, 8, own), Unit(8, 16, own, own["dilation"])
+        self.reduce1 = nn.MaxPool2d(3, 2, pad_mode="pad", padding=1, ceil_mode=True)
+        self.reduce2 = nn.AvgPool2d(3, 2, pad_mode="pad", padding=1, count_include_pad=own["count"])
+        self.enc3 = conv(16, 24, 3, 2, has_bias=True, **({"pad_mode": "same"} if own["same"] else {"padding": 1}))
+        self.squeeze, self.act, self.excite = nn.Dense(24, 4), nn.SiLU(), nn.Dense(4, 24)
+        self.ctx = conv(16, 24, 1, has_bias=True)
+        self.dec1, self.dec2 = Decoder(24, 16, 16, own, own["skip_last"]), Decoder(16, 8, 8, own, False)
+        self.predict, self.side = conv(8, 5, 1, has_bias=True), conv(16, 5, 1, has_bias=True)
+        self.own = own
+
+    def construct(self, img: Tensor) -> Tensor:
+        own = self.own
+        e1 = self.enc1(img)
+        e2 = self.enc2(self.reduce1(e1))
+        e3 = self.enc3(e2)
+        squeezed = e3.max((2, 3)) if own["maxed"] else ops.mean(e3, (2, 3))
+        gate = ops.softmax(self.excite(self.act(self.squeeze(squeezed))), axis=own["axis"])
+        b, c = gate.shape
+        e3 = e3 * gate.reshape((b, c, 1, 1))
+        e3 = (e3 * c if own["rescale"] else e3) + self.ctx(self.reduce2(e2))
+        d = self.dec1(e3, e2)
+        out = self.predict(self.dec2(d, e1))
+        s = self.side(ops.stop_gradient(d) if own["detach"] else d)
+        corners = {} if own["mode"] == "nearest" else {"align_corners": own["align"]}
+        return out + own["aux"] * ops.interpolate(s, size=out.shape[2:], mode=own["mode"], **corners)
+
+
+class MyAdamW(nn.Optimizer):
+    def __init__(self, params: Any, fault: str, second: float = 0.99, eps: float = 1e-6) -> None:
+        super().__init__(1e-3, params)
+        self.m, self.v = (self.parameters.clone(prefix=prefix, init="zeros") for prefix in ("m", "v"))
+        self.t = Parameter(Tensor(0, mindspore.int32), name="t")
+        self.fault, self.second, self.eps = fault, second, eps
+
+    def construct(self, gradients: Any) -> bool:
+        rates, decays = self.get_lr(), self.get_weight_decay()
+        ops.assign_add(self.t, Tensor(1, mindspore.int32))
+        t = 1e9 if self.fault == "uncorrected" else self.t.astype(mindspore.float32)
+        for i, (p, g, m, v) in enumerate(zip(self.parameters, gradients, self.m, self.v, strict=True)):
+            rate, decay = rates[i] if self.is_group_lr else rates, decays[i] if self.is_group else decays
+            coupled = self.fault == "coupled"
+            g = g + decay * p if coupled else g
+            ops.assign(m, m * 0.9 + g * 0.1)
+            ops.assign(v, v * self.second + g * g * (1 - self.second))
+            one, two = m / (1 - 0.9**t), v / (1 - self.second**t)
+            root = ops.sqrt(two + self.eps) if self.fault == "inside" else ops.sqrt(two) + self.eps
+            ops.assign(p, (p if coupled else p * (1 - rate * decay)) - rate * one / root)
+        return True
+
+
+class Words(nn.Cell):
+    def __init__(self, padding: bool) -> None:
+        super().__init__()
+        self.weight, self.padding = Parameter(initializer(Normal(1.0), (29, 16)), name="weight"), padding
+
+    def construct(self, ids: Tensor) -> Tensor:
+        out = ops.gather(self.weight, ids, 0)
+        return ops.where((ids == 0).expand_dims(-1), ops.stop_gradient(out), out) if self.padding else out
+
+
+class MHA(nn.Cell):
+    def __init__(self, size: int, heads: int, own: dict[str, Any]) -> None:
+        super().__init__()
+        self.heads, self.size, self.own = heads, size // heads, own
+        self.query, self.key = nn.Dense(size, size), nn.Dense(size, size, has_bias=False)
+        self.value, self.dense = nn.Dense(size, size), nn.Dense(size, size)
+        self.factor = {"head": self.size**0.5, "none": 1.0, "d": float(self.size)}[own["scale"]]
+
+    def split(self, x: Tensor, b: int, t: int) -> Tensor:
+        if self.own["cut"] == "reshape":
+            return x.reshape(b, self.heads, t, self.size)
+        if self.own["cut"] == "inner":
+            return x.reshape(b, t, self.size, self.heads).transpose(0, 3, 1, 2)
+        return x.reshape(b, t, self.heads, self.size).transpose(0, 2, 1, 3)
+
+    def construct(self, h: Tensor, padding: Tensor) -> Tensor:
+        own, (b, t, d) = self.own, h.shape
+        q, k, v = (self.split(layer(h), b, t) for layer in (self.query, self.key, self.value))
+        scores = ops.BatchMatMul(transpose_b=True)(q, k) / self.factor
+        rows, cols = ops.arange(t).reshape(t, 1), ops.arange(t).reshape(1, t)
+        hidden = ops.zeros((1, 1, t, t), mindspore.bool_)
+        if own["masked"]:
+            hidden = ops.logical_or(hidden, cols > rows + own["offset"])
+        if own["padmask"]:
+            hidden = ops.logical_or(hidden, padding.reshape(b, 1, 1, t))
+        scores = ops.masked_fill(scores, ops.logical_not(hidden) if own["inverted"] else hidden, -1e4)
+        o = ops.matmul(ops.softmax(scores, own["axis"]), v)
+        return self.dense((o if own["cut"] == "back" else o.transpose(0, 2, 1, 3)).reshape(b, t, d))
+
+
+class Sub(nn.Cell):
+    def __init__(self, size: int, heads: int, own: dict[str, Any]) -> None:
+        super().__init__()
+        self.mha, self.own = MHA(size, heads, own), own
+        self.norm_a, self.norm_b = nn.LayerNorm([size], epsilon=1e-5), nn.LayerNorm([size], epsilon=1e-5)
+        self.wide, self.narrow = nn.Dense(size, size * 2), nn.Dense(size * 2, size)
+
+    def ffn(self, x: Tensor) -> Tensor:
+        return self.narrow(ops.gelu(self.wide(x), approximate="tanh" if self.own["tanh"] else "none"))
+
+    def construct(self, h: Tensor, padding: Tensor) -> Tensor:
+        if self.own["post"]:
+            h = self.norm_a(h + self.mha(h, padding))
+            return self.norm_b(h + self.ffn(h))
+        h = h + self.mha(self.norm_a(h), padding)
+        return h + self.ffn(self.norm_b(h))
+
+
+class Recognizer(nn.Cell):
+    def __init__(self, **wrong: Any) -> None:
+        super().__init__()
+        own = {"padding": True, "post": False, "tanh": False, "causal": False, "momentum": 0.8, "last": "real"}
+        own |= {"eps": 1e-6, "scaled": True, "positioned": True, "reverse": False, "scale": "head", "offset": 0}
+        own |= {"inverted": False, "axis": -1, "cut": "", "masked": True, "padmask": True, **wrong}
+        self.embedding, self.own = Words(own["padding"]), own
+        self.position = Parameter(initializer(Normal(0.1), (12, 16)), name="position")
+        pads = {"pad_mode": "valid"} if own["causal"] else {"pad_mode": "pad", "padding": 1}
+        self.front, self.front_bn = (
+            nn.Conv1d(16, 16, 3, has_bias=True, **pads),
+            nn.BatchNorm1d(16, momentum=own["momentum"]),
+        )
+        self.layer0, self.layer1 = Sub(16, 4, own), Sub(16, 4, own)
+        self.gru = nn.GRU(16, 10, bidirectional=True, batch_first=True)
+        self.final, self.out = nn.LayerNorm([20], epsilon=own["eps"]), nn.Dense(20, 6)
+
+    def construct(self, ids: Tensor) -> Tensor:
+        own, padding = self.own, ops.equal(ids, 0)
+        h = self.embedding(ids) * 4.0 if own["scaled"] else self.embedding(ids)
+        h = (h + self.position if own["positioned"] else h).swapaxes(1, 2)
+        h = ops.pad(h, (2, 0)) if own["causal"] else h
+        h = ops.relu(self.front_bn(self.front(h))).swapaxes(1, 2)
+        h = self.layer1(self.layer0(h, padding), padding)
+        seq, _ = self.gru(ops.flip(h, (1,)) if own["reverse"] else h)
+        n = ops.logical_not(padding).astype(mindspore.int32).sum(1) - 1
+        n = {"real": n, "before": ops.maximum(n - 1, 0), "end": ops.zeros_like(n) + 11}.get(own["last"], n)
+        return self.out(self.final(seq.mean(1) if own["last"] == "mean" else seq[ops.arange(seq.shape[0]), n]))
+
+
 def composite(act: str = "ReLU", **wrong: Any) -> nn.Cell:
     return Composite(act=getattr(nn, act), **wrong)
 
@@ -323,9 +500,47 @@ def tagger(mean: str = "by weight", ignore: bool = True, weighted: bool = True, 
 
     def loss(tags: Tensor, labels: Tensor) -> Tensor:
         logits, targets = tags.reshape(-1, 5), labels.reshape(-1).astype(mindspore.int32)
-        if mean == "by count":
+        if mean != "by weight":
             each = ops.cross_entropy(logits, targets, weight=weight, reduction="none", **index)
-            return each.mean()
+            return each.mean() if mean == "by count" else each.sum() / (targets != 4).astype(mindspore.float32).sum()
         return ops.cross_entropy(logits, targets, weight=weight, **index)
 
     return {"model": Tagger(**wrong), "loss": loss}
+
+
+def segment(loss: str = "weights", opt: str = "", **wrong: Any) -> dict[str, Any]:
+    weight = Tensor(np.array([0.5, 1.0, 2.0, 1.5, 0.25], np.float32))
+
+    def criterion(logits: Tensor, target: Tensor) -> Tensor:
+        target = target.astype(mindspore.int32)
+        own = {"weight": None if loss == "unweighted" else weight, "ignore_index": 255}
+        if loss not in ("count", "all"):
+            return ops.cross_entropy(logits, target, **own)
+        each = ops.cross_entropy(logits, target, reduction="none", **own)
+        return each.mean() if loss == "all" else each.sum() / (target != 255).astype(mindspore.float32).sum()
+
+    def optimizer(params: Any) -> nn.Optimizer:
+        params = list(params)
+        decay, rest = [p for p in params if p.ndim > 1], [p for p in params if p.ndim < 2]
+        if opt == "one group":
+            return MyAdamW([{"params": params, "weight_decay": 0.05}], opt)
+        own = {"beta": {"second": 0.999}, "eps": {"eps": 1e-3}}.get(opt, {})
+        rate = {} if opt == "no lr" else {"lr": 2e-3}
+        groups = [{"params": decay, "weight_decay": 0.05}, {"params": rest, "weight_decay": 0.0, **rate}]
+        return MyAdamW(groups, opt, **own)
+
+    return {"model": SegNet(**wrong), "loss": criterion, "optimizer": optimizer}
+
+
+def speech(opt: str = "", **wrong: Any) -> dict[str, Any]:
+    def optimizer(params: Any) -> Any:
+        params = list(params)
+        decay, rest = [p for p in params if p.ndim > 1], [p for p in params if p.ndim < 2]
+        groups = [{"params": decay, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0.0}]
+        if opt == "built-in":
+            return nn.AdamWeightDecay(groups, 1e-3, eps=1e-6)
+        if opt == "adam":
+            return nn.Adam(groups, 1e-3, eps=1e-6)
+        return experimental.optim.AdamW(groups, lr=1e-3, eps=1e-6)
+
+    return {"model": Recognizer(**wrong), "optimizer": optimizer}

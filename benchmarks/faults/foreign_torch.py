@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -171,6 +172,149 @@ class Fused(nn.Module):
         return (self.main(self.last(y).mean(1)) + self.side(x[:, 0])) / 2.0
 
 
+class DoubleConv(nn.Module):
+    def __init__(self, inputs: int, outputs: int, dilation: int = 1) -> None:
+        super().__init__()
+        self.double_conv = nn.Sequential(
+            nn.Conv2d(inputs, outputs, 3, padding=1, bias=False),
+            nn.GroupNorm(4, outputs),
+            nn.LeakyReLU(0.1, inplace=True),
+            nn.Conv2d(outputs, outputs, 3, padding=dilation, dilation=dilation, groups=2),
+            nn.BatchNorm2d(outputs),
+            nn.ELU(inplace=True),
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.double_conv(x)
+
+
+class Up(nn.Module):
+    def __init__(self, deep: int, skip: int, outputs: int) -> None:
+        super().__init__()
+        self.up = nn.ConvTranspose2d(deep, deep // 2, 3, 2, 1, output_padding=1)
+        self.conv = DoubleConv(deep // 2 + skip, outputs)
+
+    def forward(self, x: Tensor, skip: Tensor) -> Tensor:
+        x = self.up(x)
+        high, wide = skip.size(2) - x.size(2), skip.size(3) - x.size(3)
+        x = F.pad(x, [wide // 2, wide - wide // 2, high // 2, high - high // 2])
+        return self.conv(torch.cat([skip, x], dim=1))
+
+
+class SqueezeGate(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.fc = nn.Sequential(nn.Linear(width, 4), nn.SiLU(), nn.Linear(4, width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        w = torch.softmax(self.fc(x.mean((2, 3))), dim=1)
+        return x * w[:, :, None, None] * x.size(1)
+
+
+class UNet(nn.Module):
+    """A class for each point: transposed convolutions, crops, a gate, and a second output that is resized."""
+
+    def __init__(self, classes: int = 5) -> None:
+        super().__init__()
+        self.inc, self.pool1 = DoubleConv(3, 8), nn.MaxPool2d(3, 2, padding=1, ceil_mode=True)
+        self.down1, self.pool2 = DoubleConv(8, 16, dilation=2), nn.AvgPool2d(3, 2, padding=1)
+        self.down2, self.gate = nn.Conv2d(16, 24, 3, stride=2, padding=1), SqueezeGate(24)
+        self.context = nn.Conv2d(16, 24, 1)
+        self.up1, self.up2 = Up(24, 16, 16), Up(16, 8, 8)
+        self.outc, self.aux = nn.Conv2d(8, classes, 1), nn.Conv2d(16, classes, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x1 = self.inc(x)
+        x2 = self.down1(self.pool1(x1))
+        pooled = self.pool2(x2)
+        x3 = self.gate(self.down2(x2)) + self.context(pooled)
+        y = self.up1(x3, x2)
+        logits = self.outc(self.up2(y, x1))
+        aux = F.interpolate(self.aux(y), size=logits.shape[2:], mode="bilinear", align_corners=True)
+        return logits + 0.4 * aux
+
+
+class OwnAdam(torch.optim.Optimizer):
+    """AdamW as somebody wrote it."""
+
+    def __init__(self, params: Any, lr: float, betas: tuple[float, float] = (0.9, 0.99), eps: float = 1e-6) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": 0.0})
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:
+        for group in self.param_groups:
+            one, two = group["betas"]
+            for p in group["params"]:
+                state = self.state[p]
+                if not state:
+                    state["t"], state["m"], state["v"] = 0, torch.zeros_like(p), torch.zeros_like(p)
+                state["t"] += 1
+                state["m"].mul_(one).add_(p.grad, alpha=1 - one)
+                state["v"].mul_(two).addcmul_(p.grad, p.grad, value=1 - two)
+                p.mul_(1 - group["lr"] * group["weight_decay"])
+                m, v = state["m"] / (1 - one ** state["t"]), state["v"] / (1 - two ** state["t"])
+                p.addcdiv_(m, v.sqrt() + group["eps"], value=-group["lr"])
+
+
+class SelfAttention(nn.Module):
+    def __init__(self, dim: int, heads: int) -> None:
+        super().__init__()
+        self.h = heads
+        self.q_proj, self.v_proj, self.o_proj = (nn.Linear(dim, dim) for _ in range(3))
+        self.k_proj = nn.Linear(dim, dim, bias=False)
+        self.register_buffer("causal", torch.tril(torch.ones(12, 12, dtype=torch.bool)), persistent=False)
+
+    def forward(self, x: Tensor, pad: Tensor) -> Tensor:
+        b, t, d = x.shape
+        q = self.q_proj(x).view(b, t, self.h, d // self.h).transpose(1, 2)
+        k = self.k_proj(x).view(b, t, self.h, d // self.h).transpose(1, 2)
+        v = self.v_proj(x).view(b, t, self.h, d // self.h).transpose(1, 2)
+        att = q @ k.transpose(-2, -1) / math.sqrt(d // self.h)
+        seen = self.causal[:t, :t] & ~pad[:, None, None, :]
+        att = att.masked_fill(~seen, -1e4)
+        y = torch.softmax(att, dim=-1) @ v
+        return self.o_proj(y.transpose(1, 2).contiguous().view(b, t, d))
+
+
+class Block(nn.Module):
+    def __init__(self, dim: int, heads: int) -> None:
+        super().__init__()
+        self.ln1, self.ln2, self.attn = nn.LayerNorm(dim), nn.LayerNorm(dim), SelfAttention(dim, heads)
+        self.mlp = nn.Sequential(nn.Linear(dim, 2 * dim), nn.GELU(), nn.Linear(2 * dim, dim))
+
+    def forward(self, x: Tensor, pad: Tensor) -> Tensor:
+        x = x + self.attn(self.ln1(x), pad)
+        return x + self.mlp(self.ln2(x))
+
+
+class Speech(nn.Module):
+    """A convolution over time, masked attention, a GRU in both directions, and the last word that counts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tok, self.pos = nn.Embedding(29, 16, padding_idx=0), nn.Parameter(torch.randn(1, 12, 16) * 0.1)
+        self.conv, self.bn = nn.Conv1d(16, 16, 3, padding=1), nn.BatchNorm1d(16, momentum=0.2)
+        self.blocks = nn.ModuleList([Block(16, 4) for _ in range(2)])
+        self.rnn = nn.GRU(16, 10, batch_first=True, bidirectional=True)
+        self.norm, self.fc = nn.LayerNorm(20, eps=1e-6), nn.Linear(20, 6)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        pad = ids == 0
+        x = self.tok(ids) * 4.0 + self.pos
+        x = F.relu(self.bn(self.conv(x.transpose(1, 2)))).transpose(1, 2)
+        for block in self.blocks:
+            x = block(x, pad)
+        y, _ = self.rnn(x)
+        last = (~pad).sum(1) - 1
+        return self.fc(self.norm(y[torch.arange(y.shape[0]), last]))
+
+
+def decayed(params: Any) -> tuple[list[Any], list[Any]]:
+    """The parameters that decay, and the others."""
+    params = list(params)
+    return [p for p in params if p.ndim > 1], [p for p in params if p.ndim < 2]
+
+
 def composite() -> nn.Module:
     return Composite()
 
@@ -195,3 +339,26 @@ def tagger() -> dict[str, Any]:
         return F.cross_entropy(tags.flatten(0, 1), labels.flatten(), weight.to(tags.dtype), ignore_index=4)
 
     return {"model": Tagger(), "loss": loss}
+
+
+def segment() -> dict[str, Any]:
+    """With its loss, over the points that have a label, and its own optimizer."""
+    weight = torch.tensor([0.5, 1.0, 2.0, 1.5, 0.25])
+
+    def criterion(logits: Tensor, target: Tensor) -> Tensor:
+        return F.cross_entropy(logits, target, weight.to(logits.dtype), ignore_index=255)
+
+    def optimizer(params: Any) -> OwnAdam:
+        decay, rest = decayed(params)
+        return OwnAdam([{"params": decay, "weight_decay": 0.05}, {"params": rest, "lr": 2e-3}], lr=1e-3)
+
+    return {"model": UNet(), "loss": criterion, "optimizer": optimizer}
+
+
+def speech() -> dict[str, Any]:
+    def optimizer(params: Any) -> torch.optim.Optimizer:
+        decay, rest = decayed(params)
+        groups = [{"params": decay, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0.0}]
+        return torch.optim.AdamW(groups, lr=1e-3, eps=1e-6)
+
+    return {"model": Speech(), "optimizer": optimizer}

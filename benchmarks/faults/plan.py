@@ -16,8 +16,10 @@ from msmigrate.training.recipe.schema import Recipe
 HERE = Path(__file__).parent
 STEPS = 2  # of a compared run: all that a schedule needs to show that it moves
 NETS = ("resnet", "vit", "mobile", "text", "unet", "rare")
-# nets whose twin has other names (foreign_*.py), and what they are fed: the recipe's images, or words with such labels
-FOREIGN = {"composite": (), "fused": (), "functional": (), "recurrent": (4,), "tagger": (4, 9)}
+# nets whose twin has other names (foreign_*.py), which are fed the recipe's images or batches of their own
+FOREIGN = ("composite", "fused", "functional", "recurrent", "tagger", "segment", "speech")
+# texts, their length, classes, and whether each word has one
+WORDS = {"recurrent": (4, 9, 5, False), "tagger": (4, 9, 5, True), "speech": (4, 12, 6, False)}
 _PREFIX = "fault_"  # before a net's name among the recipe's models
 _FLAG = ("true or false", lambda value: type(value) is bool)
 _OPTIONS = {
@@ -97,13 +99,21 @@ def write(root: Path, bases: list[Base]) -> Path:
 def pair(root: Path, net: str) -> dict[str, Any]:
     """The foreign net's files for both workers: its function on each side, and its batches, which are left in root."""
     files = {side: f"{HERE / f'foreign_{side}.py'}:{net}" for side in ("torch", "mindspore")}
-    if not FOREIGN[net]:
-        return files
     draw, batches, batch = np.random.default_rng(0), {}, root / f"{net}.npz"
     for step in range(1, STEPS + 1):
-        words = draw.integers(1, 31, (4, 9))
-        words[:, 7:] = 0  # the padding
-        batches |= {f"input{step}": words, f"labels{step}": draw.integers(0, 5, FOREIGN[net])}
+        if net == "segment":  # a class for each point, and points that have none
+            labels = draw.integers(0, 5, (3, 23, 22))
+            labels[draw.random(labels.shape) < 0.2] = 255
+            given = {"images": draw.normal(size=(3, 3, 23, 22)).astype(np.float32), "labels": labels}
+        elif net in WORDS:
+            texts, length, classes, several = WORDS[net]
+            words = draw.integers(1, 29, (texts, length))
+            for text, end in enumerate((length - 2, length, length - 5, length)):
+                words[text, end:] = 0  # the padding
+            given = {"input": words, "labels": draw.integers(0, classes, (texts, length)[: 1 + several])}
+        else:
+            return files
+        batches |= {f"{name}{step}": array for name, array in given.items()}
     np.savez(batch, **batches)
     return {**files, "batch": str(batch)}
 

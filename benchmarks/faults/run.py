@@ -1,6 +1,6 @@
 """Plant every known migration fault that can be planted, one at a time and several at once, and score the reports.
 
-    python benchmarks/faults/run.py [--net composite fused functional recurrent tagger]
+    python benchmarks/faults/run.py [--net composite fused functional recurrent tagger segment speech]
     python benchmarks/faults/run.py [--only ID …] [--net NAME …] [--step NAME …] [--pairs N] [--once] [--quick]
         [--fixes] [--jobs N] [--json FILE] [--keep DIR] [--show FILE …]
 

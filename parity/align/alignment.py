@@ -7,6 +7,7 @@ layers they span. What these cannot decide is asked, not guessed.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -22,7 +23,7 @@ from ...training.models.model_names import is_file
 from ...training.recipe.schema import FINE_TUNING, Recipe
 from ...workers.worker import wait_for
 from ..job import ParityJob
-from .layers import Layers, torch_class
+from .layers import Calls, Layers, across_blocks, describe, torch_class
 from .model_structure import Shape, Structure, file, parent, read
 
 
@@ -346,3 +347,82 @@ def check_recipe(recipe: Recipe, found: Alignment) -> None:
             f"{named[0]} goes by torch's names, and training finds MindSpore's: {other.torch} is {other.mindspore} in "
             f"{model.source}; name its attributes as {model.name} does, as convert-model writes them"
         )
+
+
+Pairs = dict[str, tuple[str, str, str]]
+
+
+def doubts(ours: Layers, theirs: Layers, pairs: Pairs, calls: Calls) -> list[Question]:
+    """One question for each group of layers that could change places, with the lines of a map that would settle it.
+
+    Branches that start from one tensor and look alike run in an order that means nothing. Where the order of definition
+    agrees with it on both sides they are paired in it; where it does not, they are asked about. So are layers whose
+    inputs come from layers that are not each other's counterparts.
+    """
+    by_order = [call for call in calls if pairs.get(call[0], ("", "", ""))[1] in (ORDER, ONLY)]
+    by_order = [call for call in by_order if ours.by_path[call[0]].tensors]
+    groups = [*_forks(ours, theirs, by_order), *_crossed(ours, theirs, by_order, pairs)]
+    asked: set[str] = set()
+    found = []
+    for mine, its in groups:
+        if not set(mine) & asked:
+            asked |= set(mine)
+            found.append(_question(ours, theirs, mine, its))
+    return found
+
+
+def _forks(ours: Layers, theirs: Layers, calls: Calls) -> list[tuple[list[str], list[str]]]:
+    groups: dict[tuple[object, ...], list[tuple[str, str]]] = {}
+    for path, k, their_path, their_k in calls:
+        one, other = ours.by_call[path, k], theirs.by_call[their_path, their_k]
+        if one.inputs and other.inputs:
+            key = (one.inputs[0], other.inputs[0], ours.branch(one), theirs.branch(other))
+            groups.setdefault(key, []).append((path, their_path))
+    found = []
+    for members in groups.values():
+        torch_paths, mindspore_paths = [a for a, _ in members], [b for _, b in members]
+        if len(set(torch_paths)) < 2:
+            continue
+        defined = ours.structure.position, theirs.structure.position
+        if not all(
+            _rising([position[path] for path in paths])
+            for position, paths in zip(defined, (torch_paths, mindspore_paths), strict=True)
+        ):
+            found.append((torch_paths, mindspore_paths))
+    return found
+
+
+def _rising(numbers: list[int]) -> bool:
+    return all(a <= b for a, b in itertools.pairwise(numbers))
+
+
+def _crossed(ours: Layers, theirs: Layers, calls: Calls, pairs: Pairs) -> list[tuple[list[str], list[str]]]:
+    """The layers whose output goes straight to a pair of layers, and which were not paired with each other."""
+    partner = {path: target for path, (target, _, _) in pairs.items()}
+    found = []
+    for path, k, their_path, their_k in calls:
+        one, other = ours.by_call[path, k], theirs.by_call[their_path, their_k]
+        if not one.inputs or not other.inputs:
+            continue
+        before = ours.producers(one.inputs[0]), theirs.producers(other.inputs[0])
+        made = {partner[p] for p in before[0] if p in partner}
+        their_made = {p for p in before[1] if p in partner.values()}
+        elsewhere = any(across_blocks(ours, partner, p, its) for p in before[0] if p in partner for its in their_made)
+        if made and their_made and not made & their_made and not elsewhere:
+            doubtful = [c for c in calls if c[0] in before[0] or c[2] in before[1]]
+            if doubtful:
+                found.append(([c[0] for c in doubtful], [c[2] for c in doubtful]))
+    return found
+
+
+def _question(ours: Layers, theirs: Layers, mine: list[str], its: list[str]) -> Question:
+    def shown(layers: Layers, paths: list[str]) -> str:
+        return ", ".join(dict.fromkeys(describe(layers.by_path[path]) for path in paths))
+
+    return Question(
+        f"{shown(ours, mine)} and {shown(theirs, its)} look alike, and their order of execution does not say which is "
+        "which: write it into a map and give it with --map; in the order in which they run it would be",
+        tuple(dict.fromkeys(mine)),
+        tuple(dict.fromkeys(its)),
+        tuple(dict.fromkeys(zip(mine, its, strict=True))),
+    )

@@ -244,9 +244,9 @@ class Layers:
         return [path for path in paths if torch_class(self.structure.by_path[path].kind) not in CONTAINERS]
 
     def plain(self, path: str) -> bool:
-        """Whether a container gives what the last layer in it gave."""
+        """Whether a container gives what the last layer in it gave, of those that change what they get."""
         call = next(call for call in self.containers if call.path == path)
-        inside = self.inside(call)
+        inside = self._changing(self.inside(call))
         return bool(inside) and inside[-1].output == call.output
 
     def shapes(self, path: str) -> list[Shape]:
@@ -257,6 +257,11 @@ class Layers:
     def inside(self, call: Call) -> list[Call]:
         """The calls of other layers that this call makes."""
         return [c for c in self.calls if call.entered < c.entered < call.left]
+
+    @cached_property
+    def by_call(self) -> dict[tuple[str, int], Call]:
+        """The layer calls by path, and which of its calls."""
+        return {(call.path, call.call): call for call in self.calls}
 
     def made(self, number: int) -> bool:
         """Whether a tensor is what some module gave, and not a function."""
@@ -400,8 +405,8 @@ def crossing(ours: Mapping[str, Held], theirs: Mapping[str, Held], kind: str, th
         free.remove(target)
 
     for name in rest:
-        one_step = [target for target in free if _of_one_step(target) == _of_one_step(name)]
-        for target in (part_of_weight(name), USUAL.get(name, ""), *one_step[: len(one_step) == 1]):
+        of_step = [target for target in free if _of_one_step(target) == _of_one_step(name)]
+        for target in (part_of_weight(name), USUAL.get(name, ""), *of_step[: len(of_step) == 1]):
             if name not in pairs and target in free and fits(ours[name].shape, theirs[target].shape):
                 enter(name, target)
     for name in [n for n in rest if n not in pairs and ours[n].trains]:
@@ -436,6 +441,8 @@ def base_score(ours: Layer, theirs: Layer) -> float:
     its = {name for name, held in theirs.tensors.items() if held.trains}
     same_output = ours.shape is not None and ours.shape == theirs.shape
     both = alike(ours.kind, theirs.kind)
+    if is_step(ours.kind, theirs.kind) and sum("weight_ih" in n for n in (*ours.tensors, *theirs.tensors)) > 2:
+        return 0.0  # several layers, or both directions, against the cell of one
     if mine or its:
         crossed = crossing(ours.tensors, theirs.tensors, ours.kind, theirs.kind)
         # what trains on one side alone is that tensor still, and the difference will be told
@@ -512,12 +519,10 @@ class Regions:
 def regions(ours: Layers, theirs: Layers, calls: Calls) -> Regions:
     """What stands for what, given the calls of layers that order has paired."""
     found = Regions()
-    mine = {(call.path, call.call): call for call in ours.calls}
-    its = {(call.path, call.call): call for call in theirs.calls}
     partners = {(path, k): (their_path, their_k) for path, k, their_path, their_k in calls}
     back = {there: here for here, there in partners.items()}
     for path, k, their_path, their_k in calls:
-        one, other = mine[path, k], its[their_path, their_k]
+        one, other = ours.by_call[path, k], theirs.by_call[their_path, their_k]
         if path in ours.opened or their_path in theirs.opened:
             behind = _behind(ours, one, partners), _behind(theirs, other, back)
             cells = tuple(dict.fromkeys(p for p, _ in behind[0].paired))

@@ -29,10 +29,11 @@ from .alignment import (
     SPAN,
     Alignment,
     Match,
-    Question,
+    Pairs,
     _logits,
     check,
     check_recipe,
+    doubts,
     scope,
 )
 from .layers import (
@@ -40,14 +41,13 @@ from .layers import (
     Layer,
     Layers,
     Regions,
-    across_blocks,
     alike,
     base_score,
     closed,
-    describe,
     fed,
     fits,
     in_other_blocks,
+    known,
     opened,
     regions,
 )
@@ -88,6 +88,7 @@ class _Aligner:
         calls = self._whole_blocks(self._in_order())
         self._leftovers(calls)
         self._same_place(calls)
+        self._in_another_order(calls)
         found = regions(self.ours, self.theirs, calls)
         self._regroup(found)
         ask = doubts(self.ours, self.theirs, self.pairs, calls)
@@ -324,6 +325,33 @@ class _Aligner:
                     elif kinds.count(kind) == their_kinds.count(kind) == 1:
                         self._pair_calls(path, other[their_kinds.index(kind)], ORDER, calls)
 
+    def _in_another_order(self, calls: Calls) -> None:
+        """Layers without tensors in branches that the nets run in another order: of one class and shape, behind a
+        layer's counterpart or before one, where each is the only such one of the other."""
+        partner = {ours: theirs for ours, _, theirs, _ in calls}
+        free = [
+            [
+                path
+                for path in layers.by_path
+                if path not in paired and (layers.count[path], layers.by_path[path].held) == (1, ())
+            ]
+            for layers, paired in ((self.ours, self.pairs), (self.theirs, self.taken))
+        ]
+        fit = [(ours, theirs) for ours in free[0] for theirs in free[1] if self._one_place(ours, theirs, partner)]
+        for ours, theirs in fit:
+            if sum(ours in pair or theirs in pair for pair in fit) == 1:
+                self._pair_calls(ours, theirs, ORDER, calls)
+
+    def _one_place(self, path: str, other: str, partner: Mapping[str, str]) -> bool:
+        layer, its = self.ours.by_path[path], self.theirs.by_path[other]
+        one, two = self.ours.by_call[path, 0], self.theirs.by_call[other, 0]
+        if layer.passes or its.passes or layer.shape != its.shape or not (one.inputs and two.inputs):
+            return False
+        fed_by, there = self.ours.producers(one.inputs[0]), self.theirs.producers(two.inputs[0])
+        behind, next_there = self.ours.following(one), {call.path for call in self.theirs.following(two)}
+        alike_ends = {partner.get(p) for p in fed_by} & there or {partner.get(c.path) for c in behind} & next_there
+        return known(layer.kind) and alike(layer.kind, its.kind) and bool(alike_ends)
+
     @staticmethod
     def _left(layers: Layers, paired: Container[str]) -> dict[str, Layer]:
         return {path: layer for path, layer in layers.by_path.items() if path not in paired and layer.tensors}
@@ -346,37 +374,13 @@ class _Aligner:
         calls += [(ours, k, theirs, k) for k in range(count)]
 
 
-Pairs = dict[str, tuple[str, str, str]]
-
-
-def doubts(ours: Layers, theirs: Layers, pairs: Pairs, calls: Calls) -> list[Question]:
-    """One question for each group of layers that could change places, with the lines of a map that would settle it.
-
-    Branches that start from one tensor and look alike run in an order that means nothing. Where the order of definition
-    agrees with it on both sides they are paired in it; where it does not, they are asked about. So are layers whose
-    inputs come from layers that are not each other's counterparts.
-    """
-    by_order = [call for call in calls if pairs.get(call[0], ("", "", ""))[1] in (ORDER, ONLY)]
-    by_order = [call for call in by_order if ours.by_path[call[0]].tensors]
-    groups = [*_forks(ours, theirs, by_order), *_crossed(ours, theirs, by_order, pairs)]
-    asked: set[str] = set()
-    found = []
-    for mine, its in groups:
-        if not set(mine) & asked:
-            asked |= set(mine)
-            found.append(_question(ours, theirs, mine, its))
-    return found
-
-
 def confirmed(ours: Layers, theirs: Layers, pairs: Pairs, calls: Calls) -> set[str]:
     """Torch paths of layers whose input comes straight from a layer, and in the net from that layer's counterpart,
     where no other such layer gets the same."""
-    mine = {(c.path, c.call): c for c in ours.calls}
-    its = {(c.path, c.call): c for c in theirs.calls}
     partner = {path: target for path, (target, _, _) in pairs.items()}
     found = set()
     for path, k, their_path, their_k in calls:
-        one, other = mine[path, k], its[their_path, their_k]
+        one, other = ours.by_call[path, k], theirs.by_call[their_path, their_k]
         if not one.inputs or not other.inputs:
             continue
         made = {partner[p] for p in ours.producers(one.inputs[0]) if p in partner}
@@ -390,67 +394,6 @@ def confirmed(ours: Layers, theirs: Layers, pairs: Pairs, calls: Calls) -> set[s
         if made & theirs.producers(other.inputs[0]) and not rivals:
             found.add(path)
     return found
-
-
-def _forks(ours: Layers, theirs: Layers, calls: Calls) -> list[tuple[list[str], list[str]]]:
-    mine = {(c.path, c.call): c for c in ours.calls}
-    its = {(c.path, c.call): c for c in theirs.calls}
-    groups: dict[tuple[object, ...], list[tuple[str, str]]] = {}
-    for path, k, their_path, their_k in calls:
-        one, other = mine[path, k], its[their_path, their_k]
-        if one.inputs and other.inputs:
-            key = (one.inputs[0], other.inputs[0], ours.branch(one), theirs.branch(other))
-            groups.setdefault(key, []).append((path, their_path))
-    found = []
-    for members in groups.values():
-        torch_paths, mindspore_paths = [a for a, _ in members], [b for _, b in members]
-        if len(set(torch_paths)) < 2:
-            continue
-        defined = ours.structure.position, theirs.structure.position
-        if not all(
-            _rising([position[path] for path in paths])
-            for position, paths in zip(defined, (torch_paths, mindspore_paths), strict=True)
-        ):
-            found.append((torch_paths, mindspore_paths))
-    return found
-
-
-def _rising(numbers: list[int]) -> bool:
-    return all(a <= b for a, b in itertools.pairwise(numbers))
-
-
-def _crossed(ours: Layers, theirs: Layers, calls: Calls, pairs: Pairs) -> list[tuple[list[str], list[str]]]:
-    """The layers whose output goes straight to a pair of layers, and which were not paired with each other."""
-    mine = {(c.path, c.call): c for c in ours.calls}
-    its = {(c.path, c.call): c for c in theirs.calls}
-    partner = {path: target for path, (target, _, _) in pairs.items()}
-    found = []
-    for path, k, their_path, their_k in calls:
-        one, other = mine[path, k], its[their_path, their_k]
-        if not one.inputs or not other.inputs:
-            continue
-        before = ours.producers(one.inputs[0]), theirs.producers(other.inputs[0])
-        made = {partner[p] for p in before[0] if p in partner}
-        their_made = {p for p in before[1] if p in partner.values()}
-        elsewhere = any(across_blocks(ours, partner, p, its) for p in before[0] if p in partner for its in their_made)
-        if made and their_made and not made & their_made and not elsewhere:
-            doubtful = [c for c in calls if c[0] in before[0] or c[2] in before[1]]
-            if doubtful:
-                found.append(([c[0] for c in doubtful], [c[2] for c in doubtful]))
-    return found
-
-
-def _question(ours: Layers, theirs: Layers, mine: list[str], its: list[str]) -> Question:
-    def shown(layers: Layers, paths: list[str]) -> str:
-        return ", ".join(dict.fromkeys(describe(layers.by_path[path]) for path in paths))
-
-    return Question(
-        f"{shown(ours, mine)} and {shown(theirs, its)} look alike, and their order of execution does not say which is "
-        "which: write it into a map and give it with --map; in the order in which they run it would be",
-        tuple(dict.fromkeys(mine)),
-        tuple(dict.fromkeys(its)),
-        tuple(dict.fromkeys(zip(mine, its, strict=True))),
-    )
 
 
 def _split(path: str, depth: int) -> tuple[str, str]:
@@ -508,7 +451,20 @@ def match_containers(ours: Layers, theirs: Layers, calls: Calls, pairs: dict[str
                 [path for path in other if theirs.plain(path) is plain],
             )
         ]
-        yield from found or _same_span(ours, theirs, free, other)
+        found = found or [*_same_span(ours, theirs, free, other)]
+        yield from (pair for pair in found if not _of_another_shape(ours, theirs, *pair))
+
+
+def _of_another_shape(ours: Layers, theirs: Layers, path: str, its: str) -> bool:
+    """Whether one is a list, which computes nothing itself, and the other gives what has other elements: it is around
+    such a list, as a stage that makes an image of its tokens again."""
+    lists = ours.no_lists([path]), theirs.no_lists([its])
+    shapes = [
+        next(call.shape for call in side.containers if call.path == each)
+        for side, each in ((ours, path), (theirs, its))
+    ]
+    known = shapes[0] is not None and shapes[1] is not None
+    return bool(lists[0]) != bool(lists[1]) and known and not regrouped(shapes[0] or (), shapes[1] or ())
 
 
 def _same_span(ours: Layers, theirs: Layers, free: list[str], other: list[str]) -> Iterator[tuple[str, str]]:

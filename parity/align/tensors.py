@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from ...mappings.state_names import part_of_weight
-from .alignment import CERTAIN, LIKELY, MAP, NAME, Left, Question, Tensor
-from .layers import IDENTITY, USUAL, Calls, Layers, alike, crossing, fits, in_other_blocks, row_of, torch_class
-from .model_structure import Held, join, parent
+from .alignment import CERTAIN, LIKELY, MAP, NAME, ORDER, Left, Question, Tensor
+from .layers import (
+    IDENTITY,
+    USUAL,
+    Calls,
+    Layer,
+    Layers,
+    alike,
+    crossing,
+    fits,
+    in_other_blocks,
+    row_of,
+    torch_class,
+)
+from .model_structure import Held, Shape, join, parent
 
 STATISTICS = ("running_mean", "running_var", USUAL["running_mean"], USUAL["running_var"])
 
@@ -61,6 +74,8 @@ class Crossed:
         for name, there in ((name, part_of_weight(name)) for name in ours):
             if there in theirs and (ours[name].trains or theirs[there].trains) and self._fit(name, there):
                 enter(name, there, NAME, CERTAIN)
+        for name, target in self._in_steps():
+            enter(name, target, ORDER, LIKELY)
         for name, target in self._in_one_module(found, used):
             enter(name, target, "the only one of its shape in its module", LIKELY)
         # then the only one of its shape, first among those that train on both sides
@@ -80,6 +95,25 @@ class Crossed:
             for own, target in self._of_other_shapes(path, its, found, used).items():
                 enter(join(path, own), join(its, target), how, LIKELY)
         return {name: found[name] for name in ours if name in found}
+
+    def _in_steps(self) -> Iterator[tuple[str, str]]:
+        """Pairs of tensors of recurrent layers and of the cells that do their steps in the other net, one for each
+        layer and direction, which run and are defined in that order."""
+        taken = self.pairs.keys() | self.mapped.keys(), self.taken | {*self.mapped.values()}
+        both = (self.ours, self.theirs, taken), (self.theirs, self.ours, taken[::-1])
+        for kind, (layers, others, (known, there)) in itertools.product(("LSTM", "GRU", "RNN"), both):
+            wholes = [each for each in _of(layers, kind, known) if len(_one_step(each)) > 1]
+            cells = _of(others, f"{kind}Cell", there)
+            parts = [(each, names) for each in wholes for names in _one_step(each).values()]
+            defined = [others.structure.position[cell.path] for cell in cells]
+            if len(parts) != len(cells) or defined != sorted(defined):
+                continue
+            steps = [(*part, cell, _one_step(cell)["_l0"]) for part, cell in zip(parts, cells, strict=True)]
+            if any(_shapes(each, names) != _shapes(cell, its) for each, names, cell, its in steps):
+                continue
+            for each, names, cell, its in steps:
+                pairs = [(join(each.path, names[own]), join(cell.path, its[own])) for own in names]
+                yield from pairs if layers is self.ours else (pair[::-1] for pair in pairs)
 
     def _in_one_module(self, found: Container[str], used: Container[str]) -> Iterable[tuple[str, str]]:
         """Pairs of tensors that train, of which either is the only one of its shape in the innermost module that both
@@ -220,6 +254,27 @@ class Crossed:
         for name, held in self.its.items():
             if name not in used and not held.trains and name not in extra:
                 yield Left("mindspore", name, "a constant")
+
+
+def _of(layers: Layers, kind: str, known: Container[str]) -> list[Layer]:
+    """The layers of a torch class that have no counterpart, in the order in which they first run."""
+    return [each for path, each in layers.by_path.items() if torch_class(each.kind) == kind and path not in known]
+
+
+def _one_step(layer: Layer) -> dict[str, dict[str, str]]:
+    """Of a recurrent layer, for each layer in it and direction: what the cell that does its steps calls each tensor ->
+    its own name. In torch's order: the first layer forwards, then backwards."""
+    found: dict[tuple[int, str], dict[str, str]] = {}
+    for name in layer.tensors:
+        own = name.rpartition(".")[2]
+        layered = re.fullmatch(r"(\w+)_l(\d+)(_reverse)?", own)
+        which = (int(layered[2]), layered[3] or "") if layered else (0, "")
+        found.setdefault(which, {})[layered[1] if layered else own] = name
+    return {f"_l{which[0]}{which[1]}": found[which] for which in sorted(found)}
+
+
+def _shapes(layer: Layer, names: Mapping[str, str]) -> dict[str, Shape]:
+    return {own: layer.tensors[name].shape for own, name in names.items()}
 
 
 def statistic(name: str) -> bool:

@@ -27,7 +27,7 @@ from ..run_folder import MINDSPORE, START, WEIGHTS
 from ..trace import Trace
 from .causes import init, torch_data, torch_gradients, torch_loss, torch_modules, torch_optimizer, torch_precision
 from .causes.torch_precision import WHOLE
-from .context import Context
+from .context import Context, cell_of, in_code
 from .hypotheses import ranked, tested
 
 STATISTICS = ("running_mean", "running_var")
@@ -57,7 +57,7 @@ def main(options: ParityJob) -> None:
     if failed.sides != SIDES:  # neither is a port of the other: what computes otherwise is named, and no more
         write_causes(options.folder / CAUSES, torch_modules.of_another(context, failed.sides[1]))
         return
-    causes = compared_draws.causes(findings)
+    causes = compared_draws.causes(findings, {module.name: in_code(cell_of(module)) for module in modules})
     for stage, explainers in EXPLAINERS.items():
         if stage != "update" or options.continue_from is None:  # a continued run's optimizers start anew
             causes += [cause for explainer in explainers for cause in explain(explainer, context)]
@@ -87,6 +87,9 @@ def without_victims(causes: Sequence[Cause], modules: Iterable[ModuleVerdict]) -
 def distinct(causes: Iterable[Cause]) -> list[Cause]:
     """Each cause once; of one place in one stage those that were tested, and where none was, the first."""
     found = list(dict.fromkeys(causes))
+    # another rate of a Dropout says why it draws otherwise
+    explained = {cause.place for cause in found if cause.ratio is not None and cause.stage == "forward"}
+    found = [cause for cause in found if cause.fault != compared_draws.FAULT or cause.place not in explained]
     known = {(cause.stage, cause.place) for cause in found if tested(cause)}
     kept, placed = [], set(known)
     for cause in found:

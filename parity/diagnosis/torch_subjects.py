@@ -249,16 +249,23 @@ def _array(tensor: torch.Tensor) -> np.ndarray:
 
 @dataclass
 class LayerInNet(ModuleSubject):
-    """A layer on the input that it has inside the net, in the net's mode; its only subject is its output."""
+    """A layer on the input that it has inside the net, in the net's mode; its only subject is its output.
+
+    then: the layer that takes its output, whose own output is the subject where MindSpore's net computes this one as a
+    function, which nobody sees. before: that layer, as such a subject, where this one takes its output.
+    """
 
     how = "on the input that it has inside the net"
     inputs: tuple[Any, ...] = ()
+    then: nn.Module | None = None
+    before: LayerInNet | None = None
 
     def computed(self, mutations: Sequence[Mutation], dtype: torch.dtype, gradients: bool = True) -> Tensors:
         """Its output with these mutations one upon another. Raises CannotRun."""
         module = mutated(copied(self.module, dtype), mutations)
         with running(), torch.no_grad(), self.around(module):
             output = module(*(_as(x, dtype) for x in self.inputs))
+            output = output if self.then is None else copied(self.then, dtype)(output)
         return {"output": _array(tensors(output)[0])}
 
 
@@ -298,12 +305,15 @@ class NetPass:
         self._calls: dict[str, int] = {}
         self._lost = False  # an output of which a sample is all there is cannot be put in place of torch's
         self._usual = UsualNoise(context.traces.alone, context.traces.alone[1])
+        self._last: tuple[str, tuple[Any, ...], Any] = ("", (), None)  # of the uncompared: name, inputs, output
         side = TorchSide(context.recipe, context.model, torch.float64, 0, context.paired)
         self._shared = side.shared
         modules = dict(side.model.named_modules())
         for path, mutations in known.items():
             mutated(modules[path], mutations)
         names = {entry.name for entry in context.mindspore.select("forward", mode)}
+        self._uncompared = uncompared(context) - names
+        names |= self._uncompared
         handles = [h for name in names & set(modules) for h in self._watch(name, modules[name])]
         try:
             images, labels = context.inputs.images[0], context.inputs.labels[0]
@@ -329,6 +339,9 @@ class NetPass:
             inputs = given.pop()
             if self._lost or not isinstance(output, torch.Tensor):
                 return None
+            if name in self._uncompared:
+                self._last = name, inputs, output.detach().clone()
+                return None
             return self._judged(name, ("forward", self.mode, name, call), inputs, output)
 
         return [module.register_forward_pre_hook(before), module.register_forward_hook(after)]
@@ -347,7 +360,12 @@ class NetPass:
         alike = tuple(output.shape) == of_mindspore.shape
         if alike and judge(exact, [exact], elements, relative_floor=noise).verdict is not Verdict.FAIL:
             return None
-        self.found.append(self._in_net(name, inputs, expected))
+        subject = self._in_net(name, inputs, expected)
+        last, given, made = self._last
+        if isinstance(made, torch.Tensor) and len(inputs) == 1 and torch.equal(made, inputs[0]):
+            subject.before = self._in_net(last, given, expected)
+            subject.before.then = subject.module
+        self.found.append(subject)
         if of_mindspore.sampled or not alike:
             self._lost = True
             return None
@@ -362,6 +380,15 @@ class NetPass:
             return fixed(NamedCopy(name, copy), Draws(1 if training else 0), self._shared)
 
         return LayerInNet(name, module, None, {"output": expected}, around, inputs)
+
+
+def uncompared(context: Context) -> set[str]:
+    """The torch modules that MindSpore's net computes as functions, or with one behind a Cell."""
+    if context.paired is None:
+        return set()
+    alignment = context.paired.alignment
+    left = {each.name for each in alignment.left if each.framework == "torch"}
+    return left | {path for path, cells in alignment.chains.items() if not cells}
 
 
 def _as(value: Any, dtype: torch.dtype) -> Any:
@@ -513,6 +540,18 @@ class ContainerSubject(ModuleSubject):
         with running(), torch.no_grad(), self.around(module):
             output = module(*rebuilt(call.args, fresh, packed), **rebuilt(call.kwargs, fresh, packed))
         return found | _named("output", output)
+
+    @property
+    def unforced(self) -> list[str]:
+        """The modules inside that compute for themselves, by name relative to the container: MindSpore's net has no
+        Cells for them."""
+        assert self.given is not None
+        recording, own = self.given.recording, self.given.call
+        calls = inner_calls(recording.calls.values(), own) if self.inner is None else self.inner
+        forced = {call.path for call in calls}
+        inside = (call.path for call in recording.calls.values() if own.label in [*recording.around(call.caller)])
+        open_ = (path for path in inside if not any(relative(path, each) is not None for each in forced))
+        return [name for name in dict.fromkeys(relative(path, own.path) for path in open_) if name]
 
 
 def inner_calls(calls: Any, outer: Call) -> list[Call]:

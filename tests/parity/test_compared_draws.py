@@ -78,7 +78,7 @@ def test_other_draws_are_a_finding_at_the_module_that_draws(torch: Any, mindspor
     (own,) = [f for f in judged if f not in [*findings] and f.name.endswith(" draws")]
     assert own.place == "forward (train) encoder draws" and own.verdict is Verdict.FAIL and said in own.why
     assert own.order == 2  # before the first tensor that it puts wrong
-    (cause,) = causes(judged)
+    (cause,) = causes(judged, {})
     assert cause.fault == FAULT and cause.place == "encoder" and cause.text == own.why
 
 

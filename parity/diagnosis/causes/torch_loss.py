@@ -267,15 +267,21 @@ def _cross_entropy(plain: Loss, given: dict[str, Any], whose: str) -> Iterator[L
         text = "the weighted losses are divided by the number of samples, not by the sum of their weights"
         fix = "nn.CrossEntropyLoss(weight=weight), which divides by the weights' sum, as `/ weight[labels].sum()` does"
         yield Hypothesis("weight-mean-by-count", text, by_count, fix)
+        if given["ignore_index"] != -100:
+            text = text.replace("samples,", "samples that are not ignored,")
+            kept = partial(_with, plain, "cross_entropy", partial(_mean_by_count, ignored=False))
+            yield Hypothesis("weight-mean-by-count", text, kept, fix)
     if given["ignore_index"] != -100:
         index = given["ignore_index"]
         fix = f"nn.CrossEntropyLoss(…, ignore_index={index}), or `each.sum() / (labels != {index}).sum()`"
         yield Hypothesis("ignore-index-mean", "ignored samples count in the mean's denominator", by_count, fix)
 
 
-def _mean_by_count(*args: Any, **given: Any) -> torch.Tensor:
-    each = F.cross_entropy(**{**_bound(args, given), "reduction": "none"})
-    return each.sum() / each.numel()
+def _mean_by_count(*args: Any, ignored: bool = True, **given: Any) -> torch.Tensor:
+    """The sum of the losses divided by the number of samples, of all or of those that are not ignored."""
+    bound = _bound(args, given)
+    each = F.cross_entropy(**{**bound, "reduction": "none"})
+    return each.sum() / (each.numel() if ignored else (bound["target"] != bound["ignore_index"]).sum())
 
 
 def _smoothed_over_others(*args: Any, **given: Any) -> torch.Tensor:

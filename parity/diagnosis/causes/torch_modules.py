@@ -8,7 +8,7 @@ reproduces MindSpore's tensors, the place is named, with how they differ.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf, isfinite
@@ -24,7 +24,7 @@ from ...align.unlike import explains
 from ...options import STAGES
 from ...result import Cause, CellChange, ModuleVerdict
 from ...trace import Key, sample_positions
-from ...verdict import RATIO, Verdict, judge
+from ...verdict import RATIO, Verdict
 from .. import differences
 from ..context import Context, cell_of, counterpart, in_code, own_line, written
 from ..hypotheses import (
@@ -44,15 +44,17 @@ from ..mutations.torch_layers import MUTATIONS as LAYER_MUTATIONS
 from ..mutations.torch_layers import (
     ModuleHypothesis,
     Mutation,
+    Operation,
     Values,
     applies,
     arguments_of,
     as_made,
     class_of,
     other_heads,
+    watched,
     with_value,
 )
-from ..mutations.torch_operations import Operation, operation_mutations, watched
+from ..mutations.torch_operations import numbers, operation_mutations, with_number
 from ..torch_subjects import (
     MODES,
     CannotRun,
@@ -66,16 +68,17 @@ from ..torch_subjects import (
     mutated,
     shapes_with,
 )
-from .torch_precision import FORMATS, as_far, format_of, shorter
+from .torch_precision import FORMATS, as_far, format_of, overflowing, shorter
 
 MUTATIONS = {**LAYER_MUTATIONS, **FORMULA_MUTATIONS}
 ESTIMATE = "estimate"
 MOST = 12  # layers that are explained inside the net, in each mode
+SOME = 30.0  # seconds in which the operations of what is inside a container are looked at
 SHOWN = 4  # tensors whose differences are described
-VERB = "not_finite"
 FAINT = 2.0  # by what factor a fault at the edge of noise has to bring torch nearer
 BEAM = 3  # partial explanations that are followed
 DIGITS = (1, 2, 3, 4, 6)  # a value is named with as few significant digits as still explain the tensors
+WIDE = 16.0  # by what factor a number in a line may be off
 VALLEY = 0.43  # orders of magnitude by which a value that matters brings the tensors nearer than another does
 ModuleTrial = Trial[Mutation]
 
@@ -105,6 +108,7 @@ def in_place(context: Context, known: Mapping[str, list[Mutation]]) -> list[Caus
     """A cause for every layer that differs inside the net though what is known is taken into account; where a module
     is at fault for an unknown reason, only for those that a hypothesis explains: the others may be its victims."""
     causes: list[Cause] = []
+    cells = {module.name: module.mindspore for module in context.modules}
     for mode in MODES:
         if not context.failed("forward", mode):
             continue
@@ -112,17 +116,23 @@ def in_place(context: Context, known: Mapping[str, list[Mutation]]) -> list[Caus
         for subject in NetPass(context, mode, known).found[:MOST]:
             if subject.path in known and mode == "train":
                 continue
-            # the Cell's path, where the replay tells it
-            cell = next((m.mindspore for m in context.modules if m.name == subject.path), subject.path)
-            kind = type(subject.module).__name__
-            verdict = ModuleVerdict(subject.path, kind, cell, Verdict.FAIL, True, 0, 0)
+            verdict = _verdict_of(subject, cells)
             reasons, chain = explained(subject, verdict, [])
+            if not chain and (before := subject.before) is not None:
+                behind, found = explained(before, _verdict_of(before, cells), [])
+                reasons, chain = (behind, found) if found else (reasons, chain)
             if chain and [each.change.what for each in chain] == [each.what for each in known.get(subject.path, ())]:
                 continue  # what it computes alone, it computes in the net
             if chain or not (causes or known):
                 where = "in evaluation mode" if mode == "eval" else "in training mode, inside the net"
                 causes += [replace(cause, text=f"{cause.text} ({where})") for cause in reasons]
     return causes
+
+
+def _verdict_of(subject: ModuleSubject, cells: Mapping[str, str]) -> ModuleVerdict:
+    """That a layer is at fault; cells: the Cells' paths, where the replay tells them."""
+    kind, cell = type(subject.module).__name__, cells.get(subject.path, subject.path)
+    return ModuleVerdict(subject.path, kind, cell, Verdict.FAIL, True, 0, 0)
 
 
 def _explained(
@@ -245,22 +255,40 @@ def _otherwise(
 
 
 def candidates(subject: ModuleSubject, kind: str, values: bool = True) -> list[ModuleHypothesis]:
-    """Every mutation of the tables on a module of this class, those of known faults first, each once."""
+    """Every mutation of the tables on a module of this class, those of known faults first, each once; of a container
+    those on the layers inside, too, that MindSpore's net has as functions."""
     found: dict[str, ModuleHypothesis] = {}
-    of = {kind, class_of(subject.module)}
-    for row in module_hypotheses(MUTATIONS):
-        if of & {*row.of} and applies(subject.module, row.values.get("when")):
-            for mutation in MUTATIONS[row.verb](subject.module, row.values):
-                found.setdefault(mutation.what, mutation.hypothesis(row.fault))
+    for each in _of_tables(subject.module, kind):
+        found.setdefault(each.text, each)
     for mutation in as_made(subject.module, subject.made) if subject.made is not None else ():
         if mutation.what not in found:  # a known fault says more
             found = {mutation.what: mutation.hypothesis(), **found}
     for mutation in other_heads(subject.module):
         found.setdefault(mutation.what, mutation.hypothesis())
+    inside = subject.unforced if isinstance(subject, ContainerSubject) and values else []
+    until = time.monotonic() + SOME
+    for path in sorted(inside, key=lambda path: children(subject.module.get_submodule(path))):  # layers first
+        inner = subject.module.get_submodule(path)
+        kind, seen = type(inner).__name__, own_forward(inner) and time.monotonic() < until
+        own = operation_mutations(seen_in(subject, path), gradients=False) if seen else ()
+        for each in (*_of_tables(inner, kind), *own):
+            advice = f"compute as torch's {kind} {path} does" + ("" if children(inner) else f": {inner}")
+            fix = each.fix or ("" if each.fault else advice)
+            change = partial(lambda path, change, module: change.apply(module.get_submodule(path)), path, each.change)
+            within = Mutation(f"{each.text} in {kind} {path}", change, fix=fix)
+            found.setdefault(within.what, within.hypothesis(each.fault))
     if own_forward(subject.module):
         for each in operation_mutations(seen_in(subject), values, not isinstance(subject, ContainerSubject)):
             found.setdefault(each.text, each)
     return list(found.values())
+
+
+def _of_tables(module: nn.Module, kind: str) -> Iterator[ModuleHypothesis]:
+    of = {kind, class_of(module)}
+    for row in module_hypotheses(MUTATIONS):
+        if of & {*row.of} and applies(module, row.values.get("when")):
+            for mutation in MUTATIONS[row.verb](module, row.values):
+                yield mutation.hypothesis(row.fault)
 
 
 def own_forward(module: nn.Module) -> bool:
@@ -268,11 +296,12 @@ def own_forward(module: nn.Module) -> bool:
     return children(module) or not type(module).__module__.startswith("torch.nn.")
 
 
-def seen_in(subject: ModuleSubject) -> list[Operation]:
-    """The operations of the module's own forward, or none where it does not run."""
+def seen_in(subject: ModuleSubject, inside: str = "") -> list[Operation]:
+    """The operations of the module's own forward, or of one inside it; none where it does not run."""
     seen: list[Operation] = []
     try:
-        subject.computed([Mutation("", partial(watched, seen=seen))], torch.float64, gradients=False)
+        watch = Mutation("", lambda module: watched(module.get_submodule(inside), seen))
+        subject.computed([watch], torch.float64, gradients=False)
     except CannotRun:
         return []
     return seen
@@ -306,7 +335,29 @@ def _estimated(
                     steps = clearly_nearer(subject, trial, hypotheses, time.monotonic() + LONGEST)
                     if more := best_of([step for step in steps if step.reproduces]):
                         return more
+    until = time.monotonic() + LONGEST
+    for operation in seen_in(subject) if own_forward(subject.module) and not found.chain else ():
+        for each in _other_numbers(subject, operation) if time.monotonic() < until else ():
+            outcome = subject.outcome([each.change])
+            if outcome is not None and outcome.reproduces:
+                return Trial((each,), outcome, found.before)
     return None
+
+
+def _other_numbers(subject: ModuleSubject, operation: Operation) -> Iterator[ModuleHypothesis]:
+    """An operation with the number for one of its own that brings what is computed nearest."""
+    for i, number in numbers(operation):
+
+        def with_value_of(value: float, i: int = i, number: float = number) -> ModuleHypothesis:
+            return with_number(operation, i, value, f"{value:g} for {number:g} in {operation.text}")
+
+        def distance(value: float, make: Callable[[float], ModuleHypothesis] = with_value_of) -> float:
+            quick = subject.quick([make(value).change], gradients=False)
+            return inf if quick is None else quick.distance
+
+        nearest = fit(distance, number / WIDE, number * WIDE, logarithmic=True)
+        if nearest is not None and nearest[1] >= VALLEY:
+            yield from map(with_value_of, dict.fromkeys(float(f"{nearest[0]:.{digits}g}") for digits in DIGITS))
 
 
 def estimate(subject: ModuleSubject, values: Values, changes: Sequence[Mutation]) -> Iterator[Mutation]:
@@ -456,44 +507,6 @@ def _difference(expected: RecordedTensor | None, exact: np.ndarray | None) -> st
         return differences.shapes(exact.shape, expected.shape)
     positions = sample_positions(exact.size, expected.elements.size) if expected.sampled else None
     return differences.difference(expected.taken_from(exact), expected.elements, expected.shape, positions)
-
-
-def overflowing(subject: ModuleSubject, verdict: ModuleVerdict) -> Cause | None:
-    """The cause of a module whose output is not finite just where its input lies beyond some value, and is torch's
-    elsewhere; None where no fault of its row says so."""
-    known = [h for h in module_hypotheses([VERB]) if verdict.kind in h.of]
-    output = subject.expected.get("output")
-    if not known or output is None or subject.given is None or len(subject.given.call.inputs) != 1:
-        return None
-    try:
-        exact = subject.computed([], torch.float64, gradients=False)["output"]
-    except CannotRun:
-        return None
-    given = output.taken_from(subject.given.array(subject.given.call.inputs[0])).astype(np.float64)
-    bad = ~np.isfinite(output.elements)
-    if exact.shape != output.shape or given.shape != bad.shape or not bad.any() or bad.all():
-        return None
-    for row in known:
-        sign = 1.0 if row.values["beyond"] == "above" else -1.0
-        lost, kept = (sign * given[bad]).min(), (sign * given[~bad]).max()
-        if lost <= kept or not _agree(output, exact, ~bad):
-            continue
-        fault, side = row.fault or "", "above" if sign > 0 else "below"
-        text = f"{verdict.kind} {verdict.name} is not finite {side} an input of some {sign * (lost + kept) / 2:.3g}"
-        evidence = (
-            f"{int(bad.sum())} of {bad.size} elements are not finite, all those {side} {sign * lost:.4g} and no other; "
-            "the rest agree with torch's"
-        )
-        fix = f"{in_code(cell_of(verdict))}: {table.faults()[fault].fix}"
-        return Cause("forward", verdict.name, fault, text, fix, evidence, 0.0)
-    return None
-
-
-def _agree(output: RecordedTensor, exact: np.ndarray, kept: np.ndarray) -> bool:
-    """Whether the elements that are finite are torch's."""
-    reference = output.taken_from(exact).astype(np.float64)[kept]
-    size = float(np.linalg.norm(reference))
-    return not size or judge(reference, [reference], output.elements[kept], output.noise).verdict is not Verdict.FAIL
 
 
 def strided_elsewhere(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-import glob
 import warnings
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from math import inf
 from typing import Any
@@ -13,10 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ....errors import BadInput, UnknownRow
 from ....mappings import table
 from ....printable import few
-from ....training.recipe.schema import Ema, Group, Optimizer, Recipe, decay
+from ....training.recipe.schema import Ema, decay
 from ....training.step.parameter_groups import parameter_groups
 from ....training.step.torch_step import build_schedule
 from ...align.torch_user_model import PairStep
@@ -50,10 +48,12 @@ from ..mutations.optimizers import (
     UpdateHypothesis,
     UpdateRule,
     average_decays,
+    described,
     free_numbers,
     of_fault_tables,
     predictions,
     single_changes,
+    stand_ins,
 )
 from . import gradient_scaling
 
@@ -77,7 +77,7 @@ def explain(context: Context) -> list[Cause]:
         return []
     if given is not None and given.optimizer is not None:
         return _of_an_own_optimizer(context)
-    subject = OptimizerSubject(context, context.recipe)
+    subject = OptimizerSubject(context, UpdateRule.of(context.recipe))
     causes = subject.causes() or gradient_scaling.given_norms(context)
     causes += _average(context) + gradient_scaling.loss_scaling(context)
     causes += gradient_scaling.statistics_decayed(context)
@@ -98,41 +98,22 @@ def _of_an_own_optimizer(context: Context) -> list[Cause]:
     wrong = [f for f in context.failed("update") if f.part.startswith(PART) and f.name in held]
     if not wrong:
         return []
-    recipe = _described(step.optimizer, names, without_optimizer(context.recipe))
-    if recipe is not None:
-        return OptimizerSubject(context, recipe, held).causes()
-    kind = type(step.optimizer)
-    text = f"the two optimizers differ, and nothing was tried out: the table has no row of torch's {kind.__qualname__}"
+    kind, recipe = type(step.optimizer), without_optimizer(context.recipe)
+    groups = [([names[id(p)] for p in group["params"]], group) for group in step.optimizer.param_groups]
+    ways: Iterable[UpdateRule] = stand_ins(step.optimizer.defaults, groups, recipe)
+    if kind.__module__.startswith("torch.optim"):
+        rule = described(kind.__name__, step.optimizer.defaults, groups, recipe)
+        ways = [rule] if rule is not None else []
+    for rule in ways:
+        subject = OptimizerSubject(context, rule, held)
+        if kind.__module__.startswith("torch.optim") or subject.is_torchs:
+            return subject.causes()
+    text = "the two optimizers differ, and nothing was tried out: "
+    text += f"torch's {kind.__qualname__} computes as none whose rule is known"
     where = context.place([f.name for f in wrong], held)
     differ = len({f.name for f in wrong})
     evidence = f"{differ} of {len(held)} parameters differ after {GIVEN_STEPS} updates with given gradients"
     return [cause("update", where, None, text, evidence, None, wrong[0].ratio)]
-
-
-def _described(optimizer: torch.optim.Optimizer, names: Mapping[int, str], recipe: Recipe) -> Recipe | None:
-    """The recipe with this optimizer in place of its own; None where the table has not its class.
-
-    names: id of a parameter -> its name.
-    """
-    kind = type(optimizer)
-    try:
-        usual = table.arguments(kind.__name__, {"lr": 1.0})
-    except (UnknownRow, BadInput):
-        return None
-    if not kind.__module__.startswith("torch.optim"):
-        return None
-
-    def plain(options: Mapping[str, Any]) -> dict[str, Any]:
-        found = {key: options[key] for key in usual if key != "params" and options.get(key) is not None}
-        return {key: float(v) if isinstance(v, torch.Tensor) else v for key, v in found.items()}
-
-    base = {key: value for key, value in plain(optimizer.defaults).items() if key == "lr" or value != usual[key]}
-    groups = []
-    for group in optimizer.param_groups:
-        own = {key: value for key, value in plain(group).items() if value != base.get(key, usual[key])}
-        if own:
-            groups.append(Group(params=[glob.escape(names[id(p)]) for p in group["params"]], args=own))
-    return recipe.model_copy(update={"optimizer": Optimizer(name=kind.__name__, args=base, groups=groups)})
 
 
 def _skipped_rates(subject: OptimizerSubject) -> list[Cause]:
@@ -161,10 +142,10 @@ class OptimizerSubject:
 
     steps = GIVEN_STEPS
 
-    def __init__(self, context: Context, recipe: Recipe, held: Container[str] | None = None) -> None:
-        """recipe: which says the rule; held: the parameters that the optimizer has, where those are not all."""
-        self.context = context
-        self.rule = UpdateRule.of(recipe)
+    def __init__(self, context: Context, rule: UpdateRule, held: Container[str] | None = None) -> None:
+        """rule: torch's; held: the parameters that the optimizer has, where those are not all."""
+        self.context, recipe = context, context.recipe
+        self.rule = rule
         self.scale = recipe.dynamic_loss_scale.init_scale if recipe.dynamic_loss_scale else recipe.loss_scale
         self.entries = {
             e.name: e
@@ -180,6 +161,13 @@ class OptimizerSubject:
         self._whole: dict[str, list[np.ndarray]] = {}
         self._sample = self.names
         self._reached: list[UpdateRule] = [self.rule]
+
+    @property
+    def is_torchs(self) -> bool:
+        """Whether the rule is what torch's own optimizer, of the user's hand, computes."""
+        few = self.representatives(self.names, [])
+        measures = or_none(lambda: self._measures(self.rule, few, few=True, values=self.context.torch_values))
+        return bool(measures) and Outcome.of(measures or {}).reproduces
 
     def causes(self) -> list[Cause]:
         """The fewest changes of the rule under which every parameter comes out as MindSpore's; of a difference at the
@@ -351,14 +339,16 @@ class OptimizerSubject:
         found = predictions(rule.kind, weight, gradients, (lrs, decays, args), rule.switches)
         return {f"{PART} {key}".strip(): prediction for key, prediction in found.items()}
 
-    def _measures(self, rule: UpdateRule, names: Iterable[str], few: bool) -> dict[str, Measure]:
-        """MindSpore's change and state of some parameters judged against a rule's, by part and name."""
-        found = {}
+    def _measures(
+        self, rule: UpdateRule, names: Iterable[str], few: bool, values: Callable[[Key], np.ndarray] | None = None
+    ) -> dict[str, Measure]:
+        """MindSpore's change and state of some parameters, or torch's, judged against a rule's, by part and name."""
+        found, values = {}, values or self.context.mindspore_values
         for name in names:
             for part, prediction in self.prediction(rule, name, few).items():
                 key = ("update", part, name, 0)
                 if self.context.comparable(key):
-                    subject, size = self.context.mindspore_values(key), prediction.exact.size
+                    subject, size = values(key), prediction.exact.size
                     floor = self.context.storing(name) * np.sqrt(size / subject.size) if part == PART else 0.0
                     found[f"{part} {name}"] = judge_prediction(subject[:size], prediction, FLOOR, 2 * floor)
         return found

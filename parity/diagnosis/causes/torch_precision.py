@@ -1,4 +1,4 @@
-"""Why whole passes differ: a shorter format, or the batch in other pieces."""
+"""Why passes and modules differ in precision: a shorter format, the batch in other pieces, what is not finite."""
 
 from __future__ import annotations
 
@@ -17,12 +17,22 @@ from ...record.torch_precision import computing_in
 from ...record.torch_runner import TorchSide
 from ...result import Cause, Finding, ModuleVerdict
 from ...trace import Key, Trace
-from ...verdict import RATIO, Verdict
+from ...verdict import RATIO, Verdict, judge
 from ..context import Context, cell_of, in_code, recorded
-from ..hypotheses import Hypothesis, Outcome, Prediction, cause, first, judge_prediction, or_none
-from ..torch_subjects import CannotRun, ModuleSubject, Tensors
+from ..hypotheses import (
+    Hypothesis,
+    Outcome,
+    Prediction,
+    cause,
+    first,
+    judge_prediction,
+    module_hypotheses,
+    or_none,
+)
+from ..torch_subjects import CannotRun, ModuleSubject, RecordedTensor, Tensors
 
 PART = "train"
+NOT_FINITE = "not_finite"  # the verb of hypotheses on inputs too large or small
 WHOLE = "the whole net"
 FLOOR = 2e-6
 MANY = 0.5  # share of the layers that must fail before the precision of the whole is in doubt
@@ -206,3 +216,41 @@ def _unlike(subject: ModuleSubject, before: Outcome, exact: Tensors, short: Tens
         is_sum = name.endswith(".grad") and not name.startswith("input")
         worst = max(worst, factor / SUMMED if is_sum else factor)
     return worst
+
+
+def overflowing(subject: ModuleSubject, verdict: ModuleVerdict) -> Cause | None:
+    """The cause of a module whose output is not finite just where its input lies beyond some value, and is torch's
+    elsewhere; None where no fault of its row says so."""
+    known = [h for h in module_hypotheses([NOT_FINITE]) if verdict.kind in h.of]
+    output = subject.expected.get("output")
+    if not known or output is None or subject.given is None or len(subject.given.call.inputs) != 1:
+        return None
+    try:
+        exact = subject.computed([], torch.float64, gradients=False)["output"]
+    except CannotRun:
+        return None
+    given = output.taken_from(subject.given.array(subject.given.call.inputs[0])).astype(np.float64)
+    bad = ~np.isfinite(output.elements)
+    if exact.shape != output.shape or given.shape != bad.shape or not bad.any() or bad.all():
+        return None
+    for row in known:
+        sign = 1.0 if row.values["beyond"] == "above" else -1.0
+        lost, kept = (sign * given[bad]).min(), (sign * given[~bad]).max()
+        if lost <= kept or not _agree(output, exact, ~bad):
+            continue
+        fault, side = row.fault or "", "above" if sign > 0 else "below"
+        text = f"{verdict.kind} {verdict.name} is not finite {side} an input of some {sign * (lost + kept) / 2:.3g}"
+        evidence = (
+            f"{int(bad.sum())} of {bad.size} elements are not finite, all those {side} {sign * lost:.4g} and no other; "
+            "the rest agree with torch's"
+        )
+        fix = f"{in_code(cell_of(verdict))}: {table.faults()[fault].fix}"
+        return Cause("forward", verdict.name, fault, text, fix, evidence, 0.0)
+    return None
+
+
+def _agree(output: RecordedTensor, exact: np.ndarray, kept: np.ndarray) -> bool:
+    """Whether the elements that are finite are torch's."""
+    reference = output.taken_from(exact).astype(np.float64)[kept]
+    size = float(np.linalg.norm(reference))
+    return not size or judge(reference, [reference], output.elements[kept], output.noise).verdict is not Verdict.FAIL

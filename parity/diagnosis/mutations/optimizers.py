@@ -7,6 +7,7 @@ others. NumPy in the dtype that is asked for: float64 for what a hypothesis says
 
 from __future__ import annotations
 
+import glob
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,8 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....errors import BadInput, UnknownRow
 from ....mappings import table
 from ....mappings.rows import Fault
+from ....printable import few
 from ....training.recipe.schema import Ema, Group, Optimizer, Recipe, Schedule, decay
 from ..hypotheses import Hypothesis, Prediction, golden_section
 
@@ -73,6 +76,53 @@ class UpdateRule:
 
 
 UpdateHypothesis = Hypothesis[UpdateRule]
+Groups = Sequence[tuple[Sequence[str], Mapping[str, Any]]]  # names of parameters, and their options
+# what optimizers of one's own call torch's options
+OWN_NAMES = {"learning_rate": "lr", "epsilon": "eps", "wd": "weight_decay", "decay": "weight_decay", "rho": "alpha"}
+BETAS = (("beta1", "beta2"), ("beta_1", "beta_2"), ("b1", "b2"))
+
+
+def described(kind: str, defaults: Mapping[str, Any], groups: Groups, recipe: Recipe) -> UpdateRule | None:
+    """The rule of an optimizer of one of torch's classes, by its options; None where the table has not its class.
+
+    recipe: which says the rest.
+    """
+    try:
+        usual = table.arguments(kind, {"lr": 1.0})
+    except (UnknownRow, BadInput):
+        return None
+
+    def plain(options: Mapping[str, Any]) -> dict[str, Any]:
+        found = {key: options[key] for key in usual if key != "params" and options.get(key) is not None}
+        return {key: v.item() if hasattr(v, "item") else v for key, v in found.items()}
+
+    base = {key: value for key, value in plain(defaults).items() if key == "lr" or value != usual[key]}
+    own = []
+    for names, options in groups:
+        changed = {key: value for key, value in plain(options).items() if value != base.get(key, usual[key])}
+        if changed:
+            own.append(Group(params=[glob.escape(name) for name in names], args=changed))
+    optimizer = Optimizer(name=kind, args=base, groups=own)
+    return UpdateRule.of(recipe.model_copy(update={"optimizer": optimizer}))
+
+
+def stand_ins(defaults: Mapping[str, Any], groups: Groups, recipe: Recipe) -> Iterator[UpdateRule]:
+    """The rules of torch's that an optimizer of one's own may compute by, as they are and with one deviation."""
+
+    def in_torchs_words(options: Mapping[str, Any]) -> dict[str, Any]:
+        found = {OWN_NAMES.get(key, key): value for key, value in options.items()}
+        both = [(options[one], options[two]) for one, two in BETAS if one in options and two in options]
+        return {**found, "betas": both[0]} if both else found
+
+    own = [(names, in_torchs_words(options)) for names, options in groups]
+    for kind in _UPDATES if "lr" in in_torchs_words(defaults) else ():
+        rule = described(kind, in_torchs_words(defaults), own, recipe)
+        if rule is not None:
+            yield rule
+            for fault in table.faults().values():
+                say = fault.hypothesis
+                if say.get("verb") == "update" and "switches" in say and kind in say.get("of", [kind]):
+                    yield replace(rule, switches=frozenset(say["switches"]))
 
 
 def of_fault_tables(rule: UpdateRule, faults: Mapping[str, Fault], scale: float | None) -> Iterator[UpdateHypothesis]:
@@ -116,7 +166,16 @@ def single_changes(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
         yield Hypothesis("gradient-factor", text, replace(rule, gradient=1.0 / rule.micro))
         text = f"the gradients are {rule.micro} times too large: the micro-batches are summed"
         yield Hypothesis("accumulate-sum", text, replace(rule, gradient=float(rule.micro)))
+    for switch, text in OWN_SWITCHES.items() if rule.kind in ("Adam", "AdamW") else ():
+        yield Hypothesis(None, text, replace(rule, switches=rule.switches | {switch}), "compute as torch does")
     yield Hypothesis("gradient-flipped", "the update goes up the gradient", replace(rule, gradient=-1.0))
+
+
+# deviations that no optimizer of MindSpore's has, and one's own may have
+OWN_SWITCHES = {
+    "eps_inside_root": "eps stands inside the root",
+    "no_second_correction": "the second moment has no bias correction",
+}
 
 
 def _arguments(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
@@ -148,10 +207,14 @@ def _arguments(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
 def _groups(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
     groups, spared = rule.optimizer.groups, rule.optimizer.no_weight_decay
     for i, group in enumerate(groups):
-        named = f"the group {', '.join(group.params)}"
+        named = f"the group {few(group.params, 4)}"
         rest = [*groups[:i], *groups[i + 1 :]]
         text = f"{named} is treated as all other parameters"
         yield Hypothesis("group-ignored", text, rule.with_optimizer(groups=rest))
+        for other in rest:
+            swapped = Group(params=group.params, args=other.args)
+            same = rule.with_optimizer(groups=[*groups[:i], swapped, *groups[i + 1 :]])
+            yield Hypothesis("group-ignored", f"{named} is treated as the group {few(other.params, 4)}", same)
         for name in group.args:
             kept = Group(params=group.params, args={k: v for k, v in group.args.items() if k != name})
             changed = rule.with_optimizer(groups=[*groups[:i], kept, *groups[i + 1 :]])
@@ -256,7 +319,10 @@ def free_numbers(rule: UpdateRule) -> Iterator[FreeNumber]:
                     reach=100.0,
                 )
             else:
-                yield FreeNumber("optimizer-argument", name, value, partial(_with, rule, name), f"{name}={value}")
+                reach = 1e5 if name == "eps" else 3.0  # which people write by its exponent
+                yield FreeNumber(
+                    "optimizer-argument", name, value, partial(_with, rule, name), f"{name}={value}", reach
+                )
     if "betas" in args:
         first, second = args["betas"]
         fix = f"betas=({first}, {second})"
@@ -373,8 +439,9 @@ def _adam(
     ones = np.ones_like if "square_starts_at_one" in how else np.zeros_like
     m = state.get("exp_avg", np.zeros_like(w))
     v = state.get("exp_avg_sq", ones(w))
-    state["exp_avg"] = m = m + t(1.0 - first) * (g - m)
-    state["exp_avg_sq"] = v = t(second) * v + t(1.0 - second) * g * g
+    # in float32 1 - 0.999 is off by 5e-5 of itself, and MindSpore's kernels compute it so
+    state["exp_avg"] = m = m + (t(1.0) - t(first)) * (g - m)
+    state["exp_avg_sq"] = v = t(second) * v + (t(1.0) - t(second)) * g * g
     if args.get("amsgrad"):
         state["max_exp_avg_sq"] = v = np.maximum(state.get("max_exp_avg_sq", np.zeros_like(v)), v)
     uncorrected = "no_bias_correction" in how

@@ -280,6 +280,23 @@ def resize(module: nn.Module, values: Values) -> Iterator[Mutation]:
         yield Mutation(rule, computing(forward), ("mode", "align_corners"))
 
 
+def padded_by_zeros(f: Any, x: torch.Tensor, *args: Any, padding: Any = 0, **kwargs: Any) -> Any:
+    """A max-pool of an image that was padded before."""
+    if len(args) > 2:
+        (kernel, stride, padding), args = args[:3], args[3:]
+        args = (kernel, stride, 0, *args)
+    high, wide = padding if isinstance(padding, (tuple, list)) else (padding, padding)
+    return f(F.pad(x, (wide, wide, high, high)), *args, **kwargs)
+
+
+def interleaved(x: torch.Tensor, counts: tuple[Any, ...]) -> torch.Tensor:
+    """Each element so many times in a row, along the last dimensions."""
+    flat = counts[0] if len(counts) == 1 and not isinstance(counts[0], int) else counts
+    for dim, count in enumerate(flat[-x.dim() :]):
+        x = x.repeat_interleave(int(count), dim)
+    return x
+
+
 MUTATIONS: dict[str, Mutate] = {
     "activation": activation,
     "tie_gradients": tie_gradients,

@@ -1,21 +1,28 @@
-"""A layer with another attribute, padding, order of weights or normalisation.
+"""A layer with another attribute, padding, order of weights or normalisation; the operations of one's own forward.
 
 A mutation changes a copy of the module, whose parameters keep their names, so that every gradient has its counterpart.
 Mutations can be put one upon another.
+
+Every torch function that a module itself calls passes through its Operations, and every module inside that it calls;
+what happens within those is their own. So a forward that nobody can trace (branches on shapes, loops over children) can
+still be run with one operation done otherwise.
 """
 
 from __future__ import annotations
 
 import itertools
+import linecache
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.overrides import TorchFunctionMode
 
 from ....errors import BadInput, UnknownRow
 from ....mappings import table
@@ -424,3 +431,164 @@ MUTATIONS: dict[str, Mutate] = {
     "other_axes": other_axes,
     "eps_outside": eps_outside,
 }
+
+
+EDITS = "_operations_done_otherwise"
+# what queries a tensor and computes nothing
+QUESTIONS = {"__get__", "size", "dim", "numel", "stride", "is_floating_point", "__len__", "__bool__", "item", "__set__"}
+
+Do = Callable[..., Any]  # called with the operation's function first, then its arguments
+
+Place = tuple[int, str]  # index and name, so that what comes to stand elsewhere is left alone
+
+
+@dataclass
+class Operation:
+    """One operation: its place in the sequence; the function's name, or for a module its dotted name inside and class;
+    the line of source that asks for it; arguments and result of the run in which it was seen."""
+
+    index: int
+    name: str
+    line: str
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    result: Any = None
+    child: str | None = None
+
+    nth: int = 0  # how often the same was done before on the same line, or by the same module
+
+    @property
+    def place(self) -> Place:
+        """What tells it from the others."""
+        return (self.index, self.name)
+
+    @property
+    def text(self) -> str:
+        """How a text names it: a module by class and name, a function by its name and line of source."""
+        again = f", time {self.nth + 1}" if self.nth else ""
+        if self.child is not None:
+            return f"{self.name} {self.child}{again}"
+        return f"{self.name.strip('_')}{again} in `{self.line}`" if self.line else f"{self.name.strip('_')}{again}"
+
+    @property
+    def right(self) -> str:
+        """What to write: torch's own line, and what its function is called in MindSpore."""
+        if not self.line:
+            return f"compute {self.text} as torch does"
+        theirs = next((called for name in FUNCTIONS if (called := _counterpart(name + self.name))), "")
+        also = f" ({self.name} is {theirs})" if theirs and self.child is None else ""
+        return f"write what torch computes in `{self.line}`{also}"
+
+
+FUNCTIONS = ("torch.nn.functional.", "torch.", "torch.Tensor.")
+
+
+def _counterpart(name: str) -> str:
+    """MindSpore's function for one of torch, in short; empty where the table has none."""
+    try:
+        return (table.row(name).mindspore or "").replace("mindspore.", "", 1)
+    except UnknownRow:
+        return ""
+
+
+class Operations(TorchFunctionMode):
+    """Runs a module's forward; `otherwise` says by place what to do in place of an operation; `seen` keeps them."""
+
+    def __init__(self, module: nn.Module, otherwise: Mapping[Place, Do], seen: list[Operation] | None = None) -> None:
+        super().__init__()
+        self.module = module
+        self.otherwise = otherwise
+        self.seen = seen
+        self._count = 0
+        self._inside = 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if self._inside or name in QUESTIONS:
+            return func(*args, **(kwargs or {}))
+        return self._do(name, None, func, args, kwargs or {})
+
+    def _do(self, name: str, child: str | None, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        index, self._count = self._count, self._count + 1
+        self._inside += 1
+        try:
+            before = () if self.seen is None else _copied(args)
+            do = self.otherwise.get((index, name))
+            result = func(*args, **kwargs) if do is None else do(func, *args, **kwargs)
+            if self.seen is not None:
+                op = Operation(index, name, self._line(), before, kwargs, _copied(result), child)
+                op.nth = sum(
+                    (e.name, e.child) == (name, child) and (op.line == e.line or child is not None) for e in self.seen
+                )
+                self.seen.append(op)
+        finally:
+            self._inside -= 1
+        return result
+
+    def call_of(self, path: str, inner: nn.Module) -> Callable[..., Any]:
+        """What is done in place of calling an inner module, its hooks included."""
+        original = inner._call_impl
+
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            if self._inside:
+                return original(*args, **kwargs)
+            return self._do(type(inner).__name__, path, original, args, kwargs)
+
+        return forward
+
+    def _line(self) -> str:
+        """The source of the module's own forward that is at work."""
+        frame = sys._getframe(1)
+        while frame is not None:
+            if frame.f_locals.get("self") is self.module and frame.f_code.co_filename != __file__:
+                name = frame.f_code.co_filename
+                if "/torch/nn/modules/module.py" not in name:
+                    return linecache.getline(name, frame.f_lineno).strip()[:100]
+            frame = frame.f_back  # type: ignore[assignment]
+        return ""
+
+
+def edited(module: nn.Module, otherwise: Mapping[Place, Do]) -> None:
+    """Have a module do some of its own operations otherwise, each time it runs; once more, and it does both."""
+    edits = module.__dict__.get(EDITS)
+    if edits is None:
+        edits = module.__dict__[EDITS] = {}
+        _install(module, lambda: Operations(module, edits))
+    edits.update(otherwise)
+
+
+def watched(module: nn.Module, seen: list[Operation]) -> None:
+    """Have a module tell of its operations; the list fills when it runs, and holds its last run."""
+
+    def mode() -> Operations:
+        seen.clear()
+        return Operations(module, {}, seen)
+
+    _install(module, mode)
+
+
+def _install(module: nn.Module, mode: Callable[[], Operations]) -> None:
+    original = module.forward
+    inner = [(path, m) for path, m in module.named_modules() if m is not module]
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        operations = mode()
+        for path, m in inner:
+            m.__dict__["_call_impl"] = operations.call_of(path, m)
+        try:
+            with operations:
+                return original(*args, **kwargs)
+        finally:
+            for _, m in inner:
+                m.__dict__.pop("_call_impl", None)
+
+    instead(module, forward)
+
+
+def _copied(values: Any) -> Any:
+    """Tensors as they are now: a later operation may work in place."""
+    if isinstance(values, torch.Tensor):
+        return values.detach().clone()
+    if isinstance(values, (list, tuple)):
+        return tuple(_copied(item) for item in values)
+    return values

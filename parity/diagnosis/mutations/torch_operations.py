@@ -1,32 +1,23 @@
-"""The operations of one module's own forward, as they happen, and how to do one of them otherwise.
+"""How to do one operation of a module's own forward otherwise: left out, swapped, moved, with another number or mask.
 
-Every torch function that the module itself calls passes here, and every module inside that it calls; what happens
-within those is their own. So a forward that nobody can trace (branches on shapes, loops over children) can still be run
-with one operation left out, swapped or moved. They are tried on containers whose children all pass, and on classes of
-the user's own.
+They are tried on containers whose children all pass, and on classes of the user's own.
 """
 
 from __future__ import annotations
 
 import itertools
-import linecache
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.overrides import TorchFunctionMode
 
-from ....errors import UnknownRow
-from ....mappings import table
 from ....training.models.outputs import flat
 from ..hypotheses import module_hypotheses
-from .torch_formulas import ACTIVATIONS, LOOKALIKES, states_exchanged
-from .torch_layers import ModuleHypothesis, Mutation, instead
+from .torch_formulas import ACTIVATIONS, LOOKALIKES, interleaved, padded_by_zeros, states_exchanged
+from .torch_layers import Do, ModuleHypothesis, Mutation, Operation, Place, edited
 
 OPERATION = "operation"
 ADDS = {"add", "__add__", "__radd__", "add_", "__iadd__"}
@@ -39,169 +30,10 @@ IN_PLACE = {"__iadd__", "__isub__", "__imul__", "__itruediv__", "add_", "mul_", 
 MOST_PARTS = 6  # of a concatenation that are exchanged
 PRESENT = 12  # earlier tensors that an operand may be mistaken for
 SHAPED = {"flatten", "view", "reshape", "_unsafe_view"}
-Do = Callable[..., Any]  # called with the operation's function first, then its arguments
 NORMS = {"LayerNorm", "BatchNorm1d", "BatchNorm2d", "GroupNorm", "RMSNorm", "InstanceNorm2d"}
 RECURRENT = {"LSTM", "GRU", "RNN"}
 JOINS = {"cat", "concat", "concatenate"}
 SPLITS = {"chunk", "split", "unbind", "tensor_split", "split_with_sizes"}
-# what queries a tensor and computes nothing
-QUESTIONS = {"__get__", "size", "dim", "numel", "stride", "is_floating_point", "__len__", "__bool__", "item", "__set__"}
-
-EDITS = "_operations_done_otherwise"
-
-Place = tuple[int, str]  # index and name, so that what comes to stand elsewhere is left alone
-
-
-@dataclass
-class Operation:
-    """One operation: its place in the sequence; the function's name, or for a module its dotted name inside and class;
-    the line of source that asks for it; arguments and result of the run in which it was seen."""
-
-    index: int
-    name: str
-    line: str
-    args: tuple[Any, ...] = ()
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
-    result: Any = None
-    child: str | None = None
-
-    nth: int = 0  # how often the same was done before on the same line, or by the same module
-
-    @property
-    def place(self) -> Place:
-        """What tells it from the others."""
-        return (self.index, self.name)
-
-    @property
-    def text(self) -> str:
-        """How a text names it: a module by class and name, a function by its name and line of source."""
-        again = f", time {self.nth + 1}" if self.nth else ""
-        if self.child is not None:
-            return f"{self.name} {self.child}{again}"
-        return f"{self.name.strip('_')}{again} in `{self.line}`" if self.line else f"{self.name.strip('_')}{again}"
-
-    @property
-    def right(self) -> str:
-        """What to write: torch's own line, and what its function is called in MindSpore."""
-        if not self.line:
-            return f"compute {self.text} as torch does"
-        theirs = next((called for name in FUNCTIONS if (called := _counterpart(name + self.name))), "")
-        also = f" ({self.name} is {theirs})" if theirs and self.child is None else ""
-        return f"write what torch computes in `{self.line}`{also}"
-
-
-FUNCTIONS = ("torch.nn.functional.", "torch.", "torch.Tensor.")
-
-
-def _counterpart(name: str) -> str:
-    """MindSpore's function for one of torch, in short; empty where the table has none."""
-    try:
-        return (table.row(name).mindspore or "").replace("mindspore.", "", 1)
-    except UnknownRow:
-        return ""
-
-
-class Operations(TorchFunctionMode):
-    """Runs a module's forward; `otherwise` says by place what to do in place of an operation; `seen` keeps them."""
-
-    def __init__(self, module: nn.Module, otherwise: Mapping[Place, Do], seen: list[Operation] | None = None) -> None:
-        super().__init__()
-        self.module = module
-        self.otherwise = otherwise
-        self.seen = seen
-        self._count = 0
-        self._inside = 0
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = getattr(func, "__name__", "")
-        if self._inside or name in QUESTIONS:
-            return func(*args, **(kwargs or {}))
-        return self._do(name, None, func, args, kwargs or {})
-
-    def _do(self, name: str, child: str | None, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        index, self._count = self._count, self._count + 1
-        self._inside += 1
-        try:
-            before = () if self.seen is None else _copied(args)
-            do = self.otherwise.get((index, name))
-            result = func(*args, **kwargs) if do is None else do(func, *args, **kwargs)
-            if self.seen is not None:
-                op = Operation(index, name, self._line(), before, kwargs, _copied(result), child)
-                op.nth = sum(
-                    (e.name, e.child) == (name, child) and (op.line == e.line or child is not None) for e in self.seen
-                )
-                self.seen.append(op)
-        finally:
-            self._inside -= 1
-        return result
-
-    def call_of(self, path: str, inner: nn.Module) -> Callable[..., Any]:
-        """What is done in place of calling an inner module, its hooks included."""
-        original = inner._call_impl
-
-        def forward(*args: Any, **kwargs: Any) -> Any:
-            if self._inside:
-                return original(*args, **kwargs)
-            return self._do(type(inner).__name__, path, original, args, kwargs)
-
-        return forward
-
-    def _line(self) -> str:
-        """The source of the module's own forward that is at work."""
-        frame = sys._getframe(1)
-        while frame is not None:
-            if frame.f_locals.get("self") is self.module and frame.f_code.co_filename != __file__:
-                name = frame.f_code.co_filename
-                if "/torch/nn/modules/module.py" not in name:
-                    return linecache.getline(name, frame.f_lineno).strip()[:100]
-            frame = frame.f_back  # type: ignore[assignment]
-        return ""
-
-
-def edited(module: nn.Module, otherwise: Mapping[Place, Do]) -> None:
-    """Have a module do some of its own operations otherwise, each time it runs; once more, and it does both."""
-    edits = module.__dict__.get(EDITS)
-    if edits is None:
-        edits = module.__dict__[EDITS] = {}
-        _install(module, lambda: Operations(module, edits))
-    edits.update(otherwise)
-
-
-def watched(module: nn.Module, seen: list[Operation]) -> None:
-    """Have a module tell of its operations; the list fills when it runs, and holds its last run."""
-
-    def mode() -> Operations:
-        seen.clear()
-        return Operations(module, {}, seen)
-
-    _install(module, mode)
-
-
-def _install(module: nn.Module, mode: Callable[[], Operations]) -> None:
-    original = module.forward
-    inner = [(path, m) for path, m in module.named_modules() if m is not module]
-
-    def forward(*args: Any, **kwargs: Any) -> Any:
-        operations = mode()
-        for path, m in inner:
-            m.__dict__["_call_impl"] = operations.call_of(path, m)
-        try:
-            with operations:
-                return original(*args, **kwargs)
-        finally:
-            for _, m in inner:
-                m.__dict__.pop("_call_impl", None)
-
-    instead(module, forward)
-
-
-def _copied(values: Any) -> Any:
-    """Tensors as they are now: a later operation may work in place."""
-    if isinstance(values, torch.Tensor):
-        return values.detach().clone()
-    if isinstance(values, (list, tuple)):
-        return tuple(_copied(item) for item in values)
-    return values
 
 
 def same_shape(one: Any, other: Any) -> bool:
@@ -223,6 +55,7 @@ def operation_mutations(
     """
     if values:
         yield from _norms_moved(seen)
+        yield from _together(seen)
     for i, op in enumerate(seen):
         if values:
             yield from _left_out(op)
@@ -234,6 +67,7 @@ def operation_mutations(
             yield from _arguments(op)
             yield from _numbers(op)
             yield from _directions(op)
+            yield from _masks(op)
         if gradients:
             yield from _gradient(op)
 
@@ -337,6 +171,25 @@ def _activations(op: Operation) -> Iterator[ModuleHypothesis]:
         yield otherwise(op, f"a ReLU after {op.text}", lambda f, *a, **k: F.relu(f(*a, **k)))
 
 
+def _together(seen: Sequence[Operation]) -> Iterator[ModuleHypothesis]:
+    """The same rearrangement in all operations of a kind, as heads are cut in queries, keys and values alike."""
+    groups: dict[object, list[Operation]] = {}
+    for op in seen:
+        if op.name in SHAPED | TURNS and op.args and isinstance(op.result, torch.Tensor):
+            groups.setdefault((op.name, getattr(op.args[0], "shape", None), op.result.shape), []).append(op)
+    for ops in groups.values():
+        ways = [[*arranged(op), *(_left_out(op) if op.name in TURNS else ())] for op in ops]
+        for alike in zip(*ways, strict=False) if 1 < len(ops) <= MOST_PARTS else ():
+            more = f", and so in {len(ops) - 1} more like it"
+            each = Mutation(f"{alike[0].text}{more}", partial(_all_of, alike), fix=alike[0].fix)
+            yield each.hypothesis(alike[0].fault)
+
+
+def _all_of(hypotheses: Sequence[ModuleHypothesis], module: nn.Module) -> None:
+    for each in hypotheses:
+        each.change.apply(module)
+
+
 def _exchanged(op: Operation, later: Sequence[Operation]) -> Iterator[ModuleHypothesis]:
     """Two inner modules in the other order, or one used in place of another."""
     if op.child is None:
@@ -353,27 +206,12 @@ def _swap(one: Operation, other: Operation, module: nn.Module) -> None:
     edited(module, {one.place: lambda f, *x, **k: second(*x, **k), other.place: lambda f, *x, **k: first(*x, **k)})
 
 
-def _padded_by_zeros(f: Any, x: torch.Tensor, *args: Any, padding: Any = 0, **kwargs: Any) -> Any:
-    """A max-pool of an image that was padded before."""
-    if len(args) > 2:
-        (kernel, stride, padding), args = args[:3], args[3:]
-        args = (kernel, stride, 0, *args)
-    high, wide = padding if isinstance(padding, (tuple, list)) else (padding, padding)
-    return f(F.pad(x, (wide, wide, high, high)), *args, **kwargs)
-
-
 def _numbers(op: Operation) -> Iterator[ModuleHypothesis]:
     """Another number where one stands in the line: its square or its root, as a scale of d for one of sqrt(d); another
     diagonal of a mask; a mask that hides what it should show."""
-    if op.name in BINARY | DIVIDES and len(op.args) == 2:
-        for i, number in enumerate(op.args):
-            if isinstance(number, torch.Tensor) and number.dim() == 0:
-                number = number.item()
-            if isinstance(number, float) and number > 0.0 and number != 1.0:
-                for words, value in (("square", number**2), ("root", number**0.5)):
-                    what = f"the {words} of {number:.5g}, {value:.5g}, in {op.text}"
-                    do = lambda f, *a, i=i, v=value, **k: f(*(v if j == i else x for j, x in enumerate(a)), **k)  # noqa: E731
-                    yield otherwise(op, what, do)
+    for i, number in numbers(op):
+        for words, value in (("square", number**2), ("root", number**0.5)):
+            yield with_number(op, i, value, f"the {words} of {number:.5g}, {value:.5g}, in {op.text}")
     if op.name in ("triu", "tril"):
         now = op.kwargs.get("diagonal", op.args[1] if len(op.args) > 1 else 0)
         for value in (now + 1, now - 1):
@@ -384,6 +222,69 @@ def _numbers(op: Operation) -> Iterator[ModuleHypothesis]:
         if isinstance(op.args[at], torch.Tensor) and op.args[at].dtype == torch.bool:
             do = lambda f, *a, at=at, **k: f(*(~x if j == at else x for j, x in enumerate(a)), **k)  # noqa: E731
             yield otherwise(op, f"the mask of {op.text} inverted", do)
+
+
+def numbers(op: Operation) -> Iterator[tuple[int, float]]:
+    """The positive numbers other than 1 that an operation adds, multiplies or divides by: which operand, and what."""
+    for i, number in enumerate(op.args) if op.name in BINARY | DIVIDES and len(op.args) == 2 else ():
+        value = number.item() if isinstance(number, torch.Tensor) and number.dim() == 0 else number
+        if isinstance(value, float) and value > 0.0 and value != 1.0:
+            yield i, value
+
+
+def with_number(op: Operation, position: int, value: float, what: str) -> ModuleHypothesis:
+    """An operation has another number as one of its operands."""
+    do = lambda f, *a, **k: f(*(value if j == position else x for j, x in enumerate(a)), **k)  # noqa: E731
+    return otherwise(op, what, do)
+
+
+def _masks(op: Operation) -> Iterator[ModuleHypothesis]:
+    """What an operation takes as a mask is off by one: each query sees one key more, or one less; or is left out."""
+    if op.name not in MASKED:
+        return
+    if op.name in LOGICAL and isinstance(op.result, torch.Tensor):
+        for i, which in enumerate(("first", "second")[: len(op.args)]):
+            text, shape = f"the {which} mask alone for {op.text}", op.result.shape
+            yield otherwise(op, text, lambda f, *a, i=i, s=shape, **k: a[i].expand(s))
+    given: list[tuple[int | str, Any]] = [*enumerate(op.args), *op.kwargs.items()]
+    for at, mask in given:
+        if not _is_mask(mask):
+            continue
+        for further, what in ((1, "next"), (-1, "one before")):
+            text = f"a mask off by one (each row is that of the {what}) for {op.text}"
+            yield otherwise(op, text, partial(_with_mask, at, partial(_moved_mask, further)))
+
+
+LOGICAL = {"__and__", "__rand__", "__or__", "__ror__", "logical_and", "logical_or", "bitwise_and", "bitwise_or"}
+MASKED = {*LOGICAL, *ADDS, "masked_fill", "masked_fill_", "where", "scaled_dot_product_attention"}
+HIDDEN = -1e3  # what is added to a score to hide it is below
+
+
+def _is_mask(value: Any) -> bool:
+    """Whether a tensor says of queries and keys which of them meet: true or false, or zeros and what hides."""
+    if (
+        not isinstance(value, torch.Tensor)
+        or value.dim() < 2
+        or value.shape[-2] != value.shape[-1]
+        or value.numel() < 4
+    ):
+        return False
+    return value.dtype == torch.bool or bool(((value == 0) | (value < HIDDEN)).all() and (value < HIDDEN).any())
+
+
+def _with_mask(at: int | str, change: Callable[[Any], Any], f: Any, *args: Any, **kwargs: Any) -> Any:
+    if isinstance(at, str):
+        return f(*args, **{**kwargs, at: change(kwargs[at])})
+    return f(*(change(x) if i == at else x for i, x in enumerate(args)), **kwargs)
+
+
+def _moved_mask(further: int, mask: torch.Tensor) -> torch.Tensor:
+    """Each row is the next one, and the last stays; or the one before, and the first sees nothing."""
+    if further > 0:
+        return torch.cat([mask[..., 1:, :], mask[..., -1:, :]], -2)
+    first = mask[..., :1, :1]
+    hides = ~first if mask.dtype == torch.bool else torch.full_like(first, float(mask.min()))
+    return torch.cat([hides.expand(mask[..., :1, :].shape), mask[..., :-1, :]], -2)
 
 
 def _directions(op: Operation) -> Iterator[ModuleHypothesis]:
@@ -471,6 +372,10 @@ def _gradient(op: Operation) -> Iterator[ModuleHypothesis]:
     if op.name == "detach":
         yield otherwise(op, f"a gradient that passes {op.text}", lambda f, x, *a, **k: x, "detach")
     elif isinstance(op.result, torch.Tensor) and op.result.is_floating_point():
+        if op.child is not None and op.args and isinstance(op.args[0], torch.Tensor):
+            fix = f"take out the ops.stop_gradient in front of {op.text}: torch's gradient passes there"
+            do = lambda f, x, *a, **k: f(x.detach(), *a, **k)  # noqa: E731
+            yield edit(f"a stop_gradient before {op.text}", {op.place: do}, fix, "detach")
         # the fault's own fix is the other way round: what torch stops
         fix = f"take out the ops.stop_gradient behind {op.text}: torch's gradient passes there"
         what = f"a stop_gradient after {op.text}"
@@ -532,19 +437,16 @@ def arranged(op: Operation) -> Iterator[ModuleHypothesis]:
                 return parts[shift:] + parts[:shift]
 
             yield otherwise(op, f"the parts of {op.text} rotated by {shift}", rotate)
-    if op.name == "pad" and given is not None and len(op.args) > 1 and len(op.args[1]) >= 4:
-        what = f"the pairs of {op.text} in the other order"
-        pairs = [tuple(op.args[1][i : i + 2]) for i in range(0, len(op.args[1]), 2)]
-        swapped = tuple(number for pair in reversed(pairs) for number in pair)
-        yield otherwise(op, what, lambda f, x, p, *a, n=swapped, **k: f(x, n, *a, **k), "nn-pad-order")
+    if op.name == "pad" and given is not None and len(op.args) > 1 and isinstance(op.args[1], (tuple, list)):
+        yield from _padded(op, tuple(op.args[1]))
     if op.name == "repeat" and given is not None:
         what = f"repeat_interleave for {op.text}"
-        yield otherwise(op, what, lambda f, x, *n, **k: _interleaved(x, n), "repeat-vs-tile")
+        yield otherwise(op, what, lambda f, x, *n, **k: interleaved(x, n), "repeat-vs-tile")
     for name, other in LOOKALIKES.get(op.name, {}).items() if op.child is None else ():
         yield otherwise(op, f"{name} for {op.text}", lambda f, *a, g=other, **k: g(*a, **k))
     if op.name == "max_pool2d" and given is not None:
         what = f"zeros for padding, by a Pad before {op.text}"
-        yield otherwise(op, what, _padded_by_zeros, "maxpool-zero-pad")
+        yield otherwise(op, what, padded_by_zeros, "maxpool-zero-pad")
     if op.name in ("mean", "sum") and given is not None:
         dim = op.kwargs.get("dim", op.args[1] if len(op.args) > 1 else None)
         for at, which in ((0, "the first"), (-1, "the last")) if isinstance(dim, int) else ():
@@ -555,8 +457,58 @@ def arranged(op: Operation) -> Iterator[ModuleHypothesis]:
             yield otherwise(op, f"{which} along dimension {dim} for {op.text}", take)
     if op.name == "__getitem__" and given is not None and isinstance(op.args[1], (int, tuple)):
         yield from _picked(op, given, op.args[1] if isinstance(op.args[1], tuple) else (op.args[1],))
+    if op.name in ("__getitem__", "gather", "take_along_dim", "index_select") and given is not None:
+        yield from _indexed(op, given)
     if op.name == "select" and given is not None and len(op.args) == 3:
         yield from _picked(op, given, (*[slice(None)] * (op.args[1] % given.dim()), op.args[2]))
+
+
+def _padded(op: Operation, widths: tuple[int, ...]) -> Iterator[ModuleHypothesis]:
+    """A padding, or with negative widths a crop, of other axes or at other sides."""
+    pairs = [widths[i : i + 2] for i in range(0, len(widths), 2)]
+    ways: dict[str, list[tuple[int, ...]]] = {
+        f"the pairs of {op.text} in the other order": pairs[::-1],
+        f"the two sides of {op.text} exchanged": [(end, start) for start, end in pairs],
+        f"all of {op.text} at the end": [(0, start + end) for start, end in pairs],
+        f"all of {op.text} at the beginning": [(start + end, 0) for start, end in pairs],
+    }
+    for what, other in ways.items():
+        if other != pairs:
+            numbers, fault = tuple(n for pair in other for n in pair), "nn-pad-order" if other == pairs[::-1] else None
+            yield otherwise(op, what, lambda f, x, p, *a, n=numbers, **k: f(x, n, *a, **k), fault)
+
+
+def _indexed(op: Operation, given: torch.Tensor) -> Iterator[ModuleHypothesis]:
+    """Elements that a tensor of whole numbers names, as each sample's last step: those before or behind, the first or
+    the last of all, or a mean."""
+    by_name = op.name != "__getitem__"
+    index = op.args[2:] if by_name else (op.args[1] if isinstance(op.args[1], tuple) else (op.args[1],))
+    if not given.is_floating_point() or any(each is None or each is ... or each is True for each in index):
+        return  # what stands behind such an index is of another dimension
+    for i, at in enumerate(index):
+        dim = op.args[1] if by_name else i
+        if not isinstance(at, torch.Tensor) or at.is_floating_point() or at.dtype == torch.bool or not at.numel():
+            continue
+        if torch.equal(at.flatten(), torch.arange(at.numel())):
+            continue  # the samples themselves
+        last = given.shape[dim] - 1
+        others = {
+            "the element before": (at - 1).clamp(0, last),
+            "the element behind": (at + 1).clamp(0, last),
+            "the first element": torch.zeros_like(at),
+            "the last element": torch.full_like(at, last),
+        }
+        for what, other in others.items():
+            if torch.equal(other, at):
+                continue
+            fault = "lstm-seq-length" if what == "the last element" and dim == 1 and given.dim() == 3 else None
+            if by_name:
+                do = lambda f, x, d, _, o=other, **k: f(x, d, o, **k)  # noqa: E731
+            else:
+                do = lambda f, x, _, o=other, i=i, **k: f(x, (*index[:i], o, *index[i + 1 :]), **k)  # noqa: E731
+            yield otherwise(op, f"{what} of dimension {dim} for {op.text}", do, fault)
+        if isinstance(op.result, torch.Tensor) and given.mean(dim).shape == op.result.shape:
+            yield otherwise(op, f"a mean over dimension {dim} for {op.text}", lambda f, x, *a, d=dim, **k: x.mean(d))
 
 
 def _exchange(parts: Sequence[Any], i: int, j: int) -> list[Any]:
@@ -573,7 +525,8 @@ def _packed(op: Operation, shape: tuple[int, ...]) -> Iterator[ModuleHypothesis]
                 continue
             read = list(shape)
             read[i], read[j] = read[j], read[i]
-            fault = "mha-packed-order" if 3 in (shape[i], shape[j]) else None
+            packed = 3 in (shape[i], shape[j]) and len(shape) - op.args[0].dim() > 1  # queries, keys and values
+            fault = "mha-packed-order" if packed else None
             what = f"{op.text} into {tuple(read)}, dimensions {i} and {j} in the other order"
             do = lambda f, x, *a, r=read, i=i, j=j, **k: x.reshape(r).transpose(i, j)  # noqa: E731
             yield otherwise(op, what, do, fault)
@@ -591,10 +544,3 @@ def _picked(op: Operation, given: torch.Tensor, index: tuple[Any, ...]) -> Itera
                 what = f"element {other} for {op.text}"
                 do = lambda f, x, *i, c=changed, **k: x[c]  # noqa: E731
                 yield otherwise(op, what, do, "lstm-seq-length" if padded else None)
-
-
-def _interleaved(x: torch.Tensor, counts: tuple[Any, ...]) -> torch.Tensor:
-    flat = counts[0] if len(counts) == 1 and not isinstance(counts[0], int) else counts
-    for dim, count in enumerate(flat[-x.dim() :]):
-        x = x.repeat_interleave(int(count), dim)
-    return x

@@ -78,3 +78,28 @@ class Cells(nn.Cell):
         for t in range(4):
             state = self.beat(x[:, t], state)
         return self.verdict(state[0] if self.many else state)
+
+
+class Whole(nn.Cell):
+    """torch's layer as loops of cells, one for each layer and direction."""
+
+    def __init__(self, kind: str = "LSTM", both: bool = True, fault: str = "") -> None:
+        super().__init__()
+        cell = getattr(nn, f"{kind}Cell")
+        self.beats = nn.CellList([cell(6 if n == 0 else 8 * (1 + both), 8) for n in range(2) for _ in range(1 + both)])
+        self.verdict = nn.Dense(8 * (1 + both), 4)
+        self.both, self.many, self.fault = both, kind == "LSTM", fault
+
+    def construct(self, x: Tensor, lengths: Tensor) -> Tensor:
+        for n in range(2):
+            found = [self.read(self.beats[n * (1 + self.both) + i], x, back=bool(i)) for i in range(1 + self.both)]
+            x = ops.cat(found[::-1] if n and self.fault == "directions" else found, -1)
+        return self.verdict(x.mean(1))
+
+    def read(self, beat: nn.Cell, x: Tensor, back: bool) -> Tensor:
+        h = ops.zeros((len(x), 8), x.dtype)
+        state, found = (h, h) if self.many else h, []
+        for t in range(x.shape[1])[:: -1 if back else 1]:
+            state = beat(x[:, t], state)
+            found.append(state[0] if self.many else state)
+        return ops.stack(found[:: -1 if back else 1], 1)

@@ -50,3 +50,15 @@ class Cells(nn.Module):
         for t in range(1, 4):
             state = self.step(x[:, t], state)
         return self.last(state[0] if isinstance(state, tuple) else state)
+
+
+class Whole(nn.Module):
+    """A layer whose steps the other net makes in loops of cells."""
+
+    def __init__(self, kind: str = "LSTM", both: bool = True) -> None:
+        super().__init__()
+        self.reader = getattr(nn, kind)(6, 8, 2, batch_first=True, bidirectional=both)
+        self.last = nn.Linear(8 * (1 + both), 4)
+
+    def forward(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+        return self.last(self.reader(x)[0].mean(1))

@@ -15,7 +15,7 @@ SHAPE = (2, 8, 6, 6)
 @dataclass(frozen=True)
 class Layer:
     """One call of a layer: its path, its torch class, what tensors go in and which comes out, by any names; which of
-    torch's tensors it lacks, and which do not train."""
+    torch's tensors it lacks, and which do not train; whether a recurrent layer goes both ways."""
 
     path: str
     kind: str
@@ -25,9 +25,10 @@ class Layer:
     shape: tuple[int, ...] = SHAPE
     lacks: tuple[str, ...] = ()
     frozen: tuple[str, ...] = ()
+    both: bool = False
 
 
-def tensors(kind: str, width: int) -> dict[str, Held]:
+def tensors(kind: str, width: int, both: bool = False) -> dict[str, Held]:
     """Torch's tensors of such a layer."""
     shapes: dict[str, dict[str, tuple[int, ...]]] = {
         "Conv2d": {"weight": (width, 8, 3, 3)},
@@ -44,7 +45,8 @@ def tensors(kind: str, width: int) -> dict[str, Held]:
     }
     for kinds, suffix in ((("LSTM", "GRU"), "_l0"), (("LSTMCell", "GRUCell"), "")):
         weights = {"weight_ih": (4 * width, 8), "weight_hh": (4 * width, 8), "bias_ih": (4 * width,)}
-        shapes |= {key: {f"{name}{suffix}": shape for name, shape in weights.items()} for key in kinds}
+        ends = (suffix, f"{suffix}_reverse") if both else (suffix,)
+        shapes |= {key: {f"{name}{end}": shape for end in ends for name, shape in weights.items()} for key in kinds}
     return {n: Held(s, not n.startswith("running")) for n, s in shapes.get(kind, {}).items()}
 
 
@@ -73,7 +75,9 @@ def structure(framework: str, layers: Sequence[Layer], defined: Sequence[str] = 
 
 
 def _told(framework: str, layer: Layer) -> tuple[str, dict[str, Held]]:
-    whole = {name: held for name, held in tensors(layer.kind, layer.width).items() if name not in layer.lacks}
+    whole = {
+        name: held for name, held in tensors(layer.kind, layer.width, layer.both).items() if name not in layer.lacks
+    }
     held = {name: replace(each, trains=each.trains and name not in layer.frozen) for name, each in whole.items()}
     row = ROWS.get(layer.kind)
     if framework == "torch" or row is None or row.mindspore is None:

@@ -100,6 +100,22 @@ def test_a_layer_that_one_side_writes_as_a_function_is_left() -> None:
     assert any("relu (ReLU)" in note for note in pair_notes(found))
 
 
+def test_a_pool_whose_branch_runs_later_there() -> None:
+    def net(early: bool) -> list[Layer]:
+        pool, deep = Layer("pool", "AvgPool2d", "a", "b"), Layer("deep", "Conv2d", "a", "c", 16)
+        first, then = (pool, deep) if early else (deep, pool)
+        side, act = Layer("side", "Conv2d", "b", "d", 24), Layer("act", "SiLU", "d", "e")
+        return [Layer("stem", "Conv2d", "x", "a"), first, then, side, act, Layer("fc", "Linear", "e", "f", 10)]
+
+    foreign = {"stem": "begin", "pool": "average", "deep": "low", "side": "high", "act": "swish", "fc": "out"}
+    found = aligned(net(True), renamed(net(False), foreign))
+    check(found)
+    assert modules(found) == {"": "", **foreign} and not found.left
+    elsewhere = [Layer("other", "AvgPool2d", "d", "z"), *(layer for layer in net(False) if layer.path != "pool")]
+    found = aligned(net(True), renamed(elsewhere[1:4] + elsewhere[:1] + elsewhere[4:], {**foreign, "other": "z"}))
+    assert "pool" not in modules(found)  # a pool, but of another branch
+
+
 def test_one_shared_layer_is_several_there() -> None:
     theirs = [replace(each, path=f"act{i}") if each.kind == "ReLU" else each for i, each in enumerate(renamed(CHAIN))]
     found = aligned(CHAIN, theirs)
@@ -510,6 +526,24 @@ def test_a_recurrent_layer_has_the_tensors_of_the_cell_that_the_other_net_calls_
     assert found.chains == {path: ()} and not found.unlike and len(found.calls) == 2
 
 
+@pytest.mark.parametrize("loop_there", [False, True])
+def test_a_recurrent_layer_of_both_directions_has_the_tensors_of_two_cells(loop_there: bool) -> None:
+    ends = [Layer("embed", "Embedding", "i", "a"), Layer("out", "Linear", "c", "y", 5)]
+    layer = [ends[0], Layer("read", "GRU", "a", "b", both=True), ends[1]]
+    steps = [Layer(f"{way}.step", "GRUCell", f"s{i}", f"{way}{i}") for way in ("go", "come") for i in range(3)]
+    loop = [replace(ends[0], path="words"), *steps, replace(ends[1], path="end")]
+    found = aligned(layer, loop) if loop_there else aligned(loop, layer)
+    check(found)
+    assert not found.unlike and not found.chains and len(found.calls) == 2
+    for way, end in (("go", ""), ("come", "_reverse")):
+        pair = f"read.bias_ih_l0{end}", f"{way}.step.bias_ih"
+        name, target = pair if loop_there else pair[::-1]
+        assert found.parameters[name].mindspore == target
+    both = structure("mindspore", loop, ["words", "come.step", "go.step", "end"])
+    with pytest.raises(Ambiguous):  # which of them goes forward is not said where they are defined in another order
+        check(align(structure("torch", layer), both, []))
+
+
 def bottlenecks(own_relu: bool) -> list[Layer]:
     """Three blocks, of which the first is plain; the others' second convolution stands in a list with its own ReLU."""
     found, at = [], 0
@@ -575,6 +609,37 @@ def test_what_adds_a_residual_goes_with_what_adds_one() -> None:
     found = modules(align(ours, theirs, []))
     assert "one.list" not in found.values() and "two.list" not in found.values()
     assert {found.get("a"), found.get("a.0")} >= {"one"} and {found.get("b"), found.get("b.0")} >= {"two"}
+
+
+def test_an_identity_behind_the_addition_is_no_layer_that_a_block_ends_with() -> None:
+    """timm's blocks end with an activation that may be none; mindcv's list in a block was taken for such a block."""
+    ours = told_as(
+        "torch",
+        [*block("a.0.", "x", "y"), Layer("a.0.act", "Identity", "+a.0", "+a.0"), *block("b.0.", "z", "u")],
+        {"a.0": "a.0.act"},
+    )
+    theirs = told_as(
+        "mindspore", [*block("one.list.", "x", "y"), *block("two.list.", "z", "u")], {"one.list": "one.list.bn"}
+    )
+    found = modules(align(ours, theirs, []))
+    assert "one.list" not in found.values() and {found.get("a"), found.get("a.0")} >= {"one"}
+
+
+def test_a_stage_that_makes_an_image_of_tokens_is_no_list_of_blocks() -> None:
+    """timm's list of blocks gives tokens, mindcv's stage around its blocks an image: "expected [2, 197, 128]"."""
+    ours, theirs = (
+        told_as(side, block(f"{path}.", "x", "y"), {}) for side, path in (("torch", "a"), ("mindspore", "b"))
+    )
+
+    def around(found: Structure, path: str, kind: str, shape: tuple[int, ...]) -> Structure:
+        calls = tuple(replace(call, shape=shape) if call.path == path else call for call in found.calls)
+        modules = tuple(replace(module, kind=kind) if module.path == path else module for module in found.modules)
+        return replace(found, calls=calls, modules=modules)
+
+    one = around(ours, "a", "Sequential", (2, 37, 8))
+    assert "a" not in modules(align(one, around(theirs, "b", "Stage", (2, 8, 6, 6)), []))
+    assert modules(align(one, around(theirs, "b", "Stage", (2, 37, 8)), []))["a"] == "b"
+    assert modules(align(one, around(theirs, "b", "SequentialCell", (2, 8, 6, 6)), []))["a"] == "b"  # and is at fault
 
 
 def test_a_layer_of_another_shape_is_found_by_the_one_layer_beside_it() -> None:

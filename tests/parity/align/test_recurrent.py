@@ -56,11 +56,22 @@ def test_a_recurrent_layer_is_aligned_and_runs_alone(net: str, arguments: str, t
     assert net == "Packed" or "input.grad" in names or net == "Cells"
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("arguments", ["'LSTM'", "'GRU', False"])
+def test_a_layer_of_several_layers_is_compared_with_loops_of_cells(arguments: str, tmp_path: Path) -> None:
+    found = report("Whole", arguments, "", tmp_path)
+    assert found.parity, [(f.place, f.why) for f in found.findings if f.verdict is Verdict.FAIL]
+    weights = {f.name for f in found.findings if f.stage == "gradients" and f.verdict is Verdict.PASS}
+    ends = ("_l0", "_l1", "_l0_reverse", "_l1_reverse")[: 2 + 2 * ("False" not in arguments)]
+    assert {f"reader.weight_hh{end}" for end in ends} <= weights
+
+
 FAULTS = [  # what is wrong, the module at fault, what its cause says
     ("Packed", "", "no lengths", "", "the model itself differs"),
     ("Packed", "'LSTM', 1, False", "gates", "reader", "blocks in the order input, cell, forget, output"),
     ("Packed", "'GRU', 1", "bias", "reader", "taken 2 times"),
     ("Packed", "", "directions", "", "in the other order"),
+    ("Whole", "", "directions", "", "the two directions of LSTM reader in the other order"),
     ("Given", "", "forgets", "", "input.1: MindSpore has none"),
 ]
 

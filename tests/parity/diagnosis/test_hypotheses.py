@@ -9,9 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from msmigrate.parity.diagnosis.hypotheses import Outcome, Prediction, judge_prediction, ranked
+from msmigrate.parity.diagnosis.mutations.optimizers import UpdateRule, single_changes
 from msmigrate.parity.result import Cause, Finding
 from msmigrate.parity.trace import ALONE
 from msmigrate.parity.verdict import Verdict
+from msmigrate.training.recipe.schema import Group, Optimizer
 
 VALUES = np.array([1.0, -2.0, 3.0])
 
@@ -60,3 +62,11 @@ def test_what_explains_most_comes_first() -> None:
     assert ranked([one, *norms], findings) == [*norms, one]
     assert ranked([one, *norms], findings[:4])[0] == one, "as many: in the order of execution"
     assert ranked([one, *norms], failing("train", "norm1", "norm2", "norm3"))[0] == one, "alone, not what follows"
+
+
+def test_a_group_may_be_treated_as_another_one() -> None:
+    """All parameters in one list: they have the options of the first group, and not those that stand for all."""
+    groups = [Group(params=["a"], args={"weight_decay": 0.05}), Group(params=["b"], args={"lr": 2e-3})]
+    rule = UpdateRule(Optimizer(name="AdamW", args={"lr": 1e-3}, groups=groups))
+    (found,) = [each for each in single_changes(rule) if each.text == "the group b is treated as the group a"]
+    assert [group.args for group in found.change.optimizer.groups] == [{"weight_decay": 0.05}] * 2

@@ -22,6 +22,7 @@ from msmigrate.parity.diagnosis.torch_subjects import (
     RecordedCall,
     RecordedTensor,
     copied,
+    forced_calls,
     noise_of,
 )
 from msmigrate.parity.replay.module_calls import Recording
@@ -78,6 +79,31 @@ class Kept(Attention):
 def three_heads(m: Any, x: torch.Tensor) -> torch.Tensor:
     q, k, v = (y.unflatten(-1, (3, 4)).transpose(1, 2) for y in m.qkv(x).chunk(3, -1))
     return m.proj(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2))
+
+
+class Apart(nn.Module):
+    """Queries, keys and values in three layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.k, self.v, self.out = (nn.Linear(12, 12) for _ in range(4))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        n, length, width = x.shape
+        q, k, v = (layer(x).view(n, length, 4, 3).transpose(1, 2) for layer in (self.q, self.k, self.v))
+        return self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(n, length, width))
+
+
+def apart(fault: str) -> Any:
+    def forward(m: Any, x: torch.Tensor) -> torch.Tensor:
+        given = (m.q(x), m.k(x), m.v(x))
+        if fault == "reshaped":
+            q, k, v = (y.reshape(4, 4, 5, 3) for y in given)
+        else:
+            q, k, v = (y.reshape(4, 5, 3, 4).permute(0, 3, 1, 2) for y in given)
+        return m.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(x.shape))
+
+    return computing(forward)
 
 
 class Reader(nn.Module):
@@ -146,6 +172,18 @@ class Stopped(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         gate = torch.sigmoid(self.a(x).detach())
         return self.b(x) * gate
+
+
+class Two(nn.Module):
+    """Two layers work on one tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(12, 12), nn.Linear(12, 12)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x * 2.0
+        return self.a(x) + self.b(x)
 
 
 class Pooled(nn.Module):
@@ -229,6 +267,65 @@ def pools(m: Any, x: torch.Tensor, fault: str) -> torch.Tensor:
     return m.fc(y.flatten(1))
 
 
+class Inlined(nn.Module):
+    """Parts that the other net has no Cells for: a list with an activation, and a gate."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.mlp = nn.LayerNorm(12), nn.Sequential(nn.Linear(12, 8), nn.GELU(), nn.Linear(8, 12))
+        self.gate = Gate()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = F.pad(x, (0, 0, -1, 0))
+        return self.gate(x + 0.4 * self.mlp(self.norm(x)))
+
+
+class Gate(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(12, 12)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * torch.softmax(self.fc(x.mean(1)), dim=1)[:, None]
+
+
+def inlined(fault: str) -> Any:
+    def forward(m: Any, x: torch.Tensor) -> torch.Tensor:
+        x = x[:, :-1] if fault == "crop" else x[:, 1:]
+        act = F.gelu(m.mlp[0](m.norm(x)), approximate="tanh" if fault == "gelu" else "none")
+        x = x + (0.55 if fault == "number" else 0.4) * m.mlp[2](act)
+        return x * torch.softmax(m.gate.fc(x.mean(1)), dim=0 if fault == "axis" else 1)[:, None]
+
+    return computing(forward)
+
+
+WITHOUT_CELLS = ("module.mlp", "module.mlp.1", "module.gate")
+
+
+class Masked(nn.Module):
+    """What sees what in a batch of sequences of several lengths, and the last step of each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.q, self.fc = nn.Linear(12, 12), nn.Linear(12, 3)
+        self.register_buffer("causal", torch.ones(5, 5, dtype=torch.bool).tril())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return masked(self, x, "")
+
+
+def masked(m: Any, x: torch.Tensor, fault: str) -> torch.Tensor:
+    lengths = torch.tensor([5, 3, 2, 4])
+    there = torch.arange(5) < lengths[:, None]
+    off = {"next": 1, "strict": -1}.get(fault, 0)
+    seen = (torch.ones(5, 5, dtype=torch.bool).tril(off) if fault else m.causal) & there[:, None]
+    seen = there[:, None].expand(4, 5, 5) if fault == "no causal" else seen
+    scores = (m.q(x) @ x.mT).masked_fill(~seen, -1e4)
+    y = torch.softmax(scores, -1) @ x
+    last = {"before": lengths - 2, "of all": torch.full((4,), 4)}.get(fault, lengths - 1)
+    return m.fc(y[torch.arange(4), last] + y.mean(1))
+
+
 def block(order: str) -> Any:
     def forward(m: Any, x: torch.Tensor) -> torch.Tensor:
         first = m.conv1(x)
@@ -309,15 +406,16 @@ def container(module: nn.Module, inputs: list[torch.Tensor], plant: Any, folder:
     faulty = copied(module, torch.float32)
     plant(faulty)
     empty: dict[str, RecordedTensor] = {}
-    theirs = ContainerSubject("module", faulty, given, empty, lambda _: nullcontext())
+    inner = forced_calls([*recording.calls.values()], given.call, WITHOUT_CELLS)
+    theirs = ContainerSubject("module", faulty, given, empty, lambda _: nullcontext(), inner)
     planted = theirs.computed([Planted(plant)], torch.float32)
-    clean = ContainerSubject("module", module, given, empty, lambda _: nullcontext())
+    clean = ContainerSubject("module", module, given, empty, lambda _: nullcontext(), inner)
     exact, single = (clean.computed([], dtype) for dtype in (torch.float64, torch.float32))
     expected = {}
     for name, array in planted.items():
         noise = noise_of(exact[name], [single[name]]) if name in exact and exact[name].shape == array.shape else 0.0
         expected[name] = RecordedTensor("forward", array.reshape(-1), array.shape, False, noise)
-    return ContainerSubject("module", module, given, expected, lambda _: nullcontext())
+    return ContainerSubject("module", module, given, expected, lambda _: nullcontext(), inner)
 
 
 class Planted:
@@ -343,6 +441,8 @@ def cases() -> dict[str, tuple[nn.Module, list[torch.Tensor], Any, bool]]:
         found[f"block: {order}"] = (Block(), [images], block(order), True)
     for fault in ("key and query", "packed", "unscaled", "softmax", "not transposed"):
         found[f"attention: {fault}"] = (Attention(), [tokens], attention(fault), True)
+    for fault in ("reshaped", "inner"):
+        found[f"apart: {fault}"] = (Apart(), [tokens], apart(fault), True)
     found["attention: heads"] = (Attention(), [tokens], computing(three_heads), True)
     found["attention: heads and what follows"] = (Kept(), [tokens], computing(three_heads), False)
     for first in (True, False):
@@ -356,12 +456,18 @@ def cases() -> dict[str, tuple[nn.Module, list[torch.Tensor], Any, bool]]:
         found[f"text: {fault}"] = (Text(), [tokens], text(fault), True)
     for fault in ("zeros", "maximum", "parts"):
         found[f"pools: {fault}"] = (Pools(), [images - 1.0], computing(lambda m, x, f=fault: pools(m, x, f)), True)
+    for fault in ("gelu", "axis", "crop", "number"):
+        found[f"inlined: {fault}"] = (Inlined(), [tokens], inlined(fault), True)
+    for fault in ("next", "strict", "no causal", "before", "of all"):
+        found[f"masked: {fault}"] = (Masked(), [tokens], computing(lambda m, x, f=fault: masked(m, x, f)), True)
     found["another shape"] = (Diagonal(), [x(2, 3, 8, 8)], computing(of_another_shape), False)
     found["head: mean"] = (Head(), [tokens], computing(lambda m, x: m.fc(m.norm(x).mean(1))), True)
     found["head: last step"] = (MeanHead(), [tokens], computing(lambda m, x: m.fc(m.norm(x)[:, -1])), True)
     found["head: mean of steps"] = (SelectHead(), [tokens], computing(lambda m, x: m.fc(m.norm(x).mean(1))), True)
     found["head: first layer's state"] = (StateHead(), [tokens], computing(lambda m, x: m.fc(m.norm(x)[0])), True)
     found["gradient not stopped"] = (Stopped(), [tokens], computing(stopped), False)
+    stops = computing(lambda m, x: m.a(2.0 * x) + m.b(2.0 * x.detach()))
+    found["gradient stopped"] = (Two(), [tokens], stops, False)
     found["flatten"] = (Pooled(), [images], computing(pooled), True)
     found["residual missing, alone"] = (Block(), [images], block("residual missing"), False)
     found["unknown"] = (Block(), [images], computing(unknown), True)

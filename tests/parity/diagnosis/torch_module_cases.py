@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from msmigrate.parity.diagnosis.causes import torch_modules
 from msmigrate.parity.diagnosis.causes.torch_modules import ESTIMATE, MUTATIONS, explained, named_by_mode
-from msmigrate.parity.diagnosis.causes.torch_modules import VERB as NOT_FINITE
+from msmigrate.parity.diagnosis.causes.torch_precision import NOT_FINITE
 from msmigrate.parity.diagnosis.hypotheses import HypothesisRow, everything, module_hypotheses
 from msmigrate.parity.diagnosis.mutations.torch_operations import OPERATION
 from msmigrate.parity.diagnosis.torch_subjects import (

@@ -137,6 +137,10 @@ class Own:
     gone: bool = False  # it is in none of those in which rows ran, but in what people wrote for older ones
 
 
+# what torch's own functions are given by other names too (numpy_compatibility_arg_names in its python_arg_parser.cpp)
+NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
+
+
 @dataclass(frozen=True)
 class Row:
     """One torch thing, its MindSpore counterpart, and how everything crosses."""
@@ -171,6 +175,12 @@ class Row:
     def short(self) -> str:
         """The last part of the torch name, such as `Conv2d`."""
         return self.torch.rpartition(".")[2]
+
+    def own_name(self, argument: str) -> str:
+        """An argument's name in torch's documentation, where a function is given it by NumPy's."""
+        known = {each.torch for each in self.arguments}
+        own = NUMPY_NAMES.get(argument, argument)
+        return own if self.kind == "function" and argument not in known and own in known else argument
 
     @property
     def composed(self) -> bool:

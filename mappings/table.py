@@ -252,7 +252,7 @@ def bind(found: Row, args: Mapping[str, Any], positional: tuple[Any, ...]) -> di
         waiting = [] if argument.rest else waiting[1:]
     if waiting:
         raise BadInput(f"{found.torch} takes {len(known)} arguments, got {len(positional)} by position")
-    for key, value in args.items():
+    for key, value in ((found.own_name(key), value) for key, value in args.items()):
         if key not in known:
             near = difflib.get_close_matches(key, known, n=1)
             hint = f"; did you mean '{near[0]}'?" if near else f"; it has {', '.join(known)}"

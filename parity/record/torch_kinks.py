@@ -581,7 +581,7 @@ class _Functions(TorchFunctionMode):
 
     def _reduction(self, path: str, func: Any, args: Any, named: Any, output: Any) -> Any:
         x, *rest = args or (named["input"],)
-        axis = named.get("dim", rest[0] if rest else ())
+        axis = named.get("dim", named.get("axis", rest[0] if rest else ()))
         axes = tuple(a % x.ndim for a in ((axis,) if isinstance(axis, int) else axis)) or tuple(range(x.ndim))
         first = isinstance(output, tuple)  # values and indices: the first of equal ones, and not all of them
         values = output[0] if first else output

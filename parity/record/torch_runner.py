@@ -446,7 +446,8 @@ def dropped_state(model: nn.Module) -> set[str]:
         for state in row.state if row else ():
             if state.mindspore is None and state.torch is not None:
                 dropped.add(f"{path}.{state.torch}" if path else state.torch)
-    return dropped
+    # MindSpore has no sparse buffers, and NumPy no sparse arrays: what is computed with one shows in what it gives
+    return dropped | {name for name, buffer in model.named_buffers() if buffer.layout is not torch.strided}
 
 
 def _numpy(tensor: torch.Tensor) -> np.ndarray:

@@ -139,6 +139,15 @@ def test_wrong_calls(name: str, args: dict[str, int], positional: tuple[int, ...
         table.translate(name, args, positional)
 
 
+def test_functions_take_numpys_names_of_arguments_and_layers_do_not() -> None:
+    call = table.translate("torch.sum", {"x": 1, "axis": 1, "keepdims": True})
+    assert call == table.translate("torch.sum", {"input": 1, "dim": 1, "keepdim": True})
+    with pytest.raises(errors.BadInput, match="has no argument 'axis'"):
+        table.translate("torch.nn.Softmax", {"axis": 1})
+    with pytest.raises(errors.BadInput, match="got 'dim' twice"):
+        table.translate("torch.sum", {"input": 1, "axis": 1, "dim": 1})
+
+
 def test_a_value_without_counterpart_says_row_argument_value_and_remedy() -> None:
     with pytest.raises(errors.Unsupported) as raised:
         table.translate("Conv2d", {"padding_mode": "reflect"}, (1, 2, 3))

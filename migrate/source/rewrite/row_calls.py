@@ -76,7 +76,7 @@ def bind_arguments(row: Row, positional: list[ObservedArgument], named: Mapping[
             given[argument.torch] = waiting.pop(0)
     if waiting:
         raise Unwritable(f"{row.torch} takes {len(row.arguments)} arguments, {len(positional)} are given")
-    for name, item in named.items():
+    for name, item in ((row.own_name(name), item) for name, item in named.items()):
         if all(name != argument.torch for argument in row.arguments):
             if name == "inplace":
                 continue

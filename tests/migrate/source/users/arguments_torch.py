@@ -102,6 +102,8 @@ class Norms(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         for pool in self.pools:
             x = x + pool(x).mean((2, 3), keepdim=True)
+        x = x - torch.amax(x, axis=1, keepdims=True)  # as NumPy calls them
+        x = torch.stack([x, x], axis=-1).sum(axis=-1) + torch.max(x, axis=1, keepdims=True)[0]
         return self.whole(self.scaled(self.plain(x)))
 
 

@@ -26,9 +26,10 @@ def test_fans_gains_factors_and_dtypes(users: Users) -> None:
     found.holds("def _calculate_fan_in_and_fan_out(", "nn.Upsample(scale_factor=float(2 ** i)", "found = []")
 
 
-def test_norms_without_weights_and_pools_in_a_variable(users: Users) -> None:
+def test_norms_without_weights_pools_in_a_variable_and_axes_by_numpys_name(users: Users) -> None:
     found = users["norms"]
     found.agrees()
+    found.holds("ops.amax(x, axis=1, keepdims=True)", "ops.stack([x, x], axis=-1)")
     found.holds("PartialLayerNorm", "elementwise_affine=False", "nn.LayerNorm((6,), epsilon=1e-05)", "stride=2")
 
 

@@ -54,6 +54,7 @@ from .entries import (
     source_of,
     sources,
     surely,
+    to_floats,
     trained,
 )
 from .flow import Flow
@@ -109,6 +110,10 @@ def _take_out(lines: list[str], at: int, reason: str, name: str) -> tuple[Place,
     if lines[at].lstrip().startswith("name:"):  # what is left of a part without its name is none
         keys = (above for above in range(at - 1, -1, -1) if not lines[above].lstrip().startswith("#"))
         at = next((above for above in keys if lines[above].endswith(":")), at)
+    args = next((above for above in range(at - 1, -1, -1) if not lines[above].lstrip().startswith("#")), at)
+    below = [line for line in lines[args + 1 :] if not line.lstrip().startswith("#")][:2]  # of args, and what follows
+    alone = len(below) < 2 or len(below[1]) - len(below[1].lstrip()) < len(lines[at]) - len(lines[at].lstrip())
+    at = args if lines[args].strip() == "args:" and alone else at  # without its last argument it would be no table
     needed = next((text for key, text in NEEDED.items() if lines[at].startswith(f"{key}:")), None)
     if needed == lines[at]:
         return None
@@ -569,7 +574,7 @@ def _entries(steps: list[Value], flow: Flow) -> Iterator[Entry]:
         row = row_of(seen.name)
         if last in BYTES:
             bytes_at = seen
-        elif last in FLOATS and bytes_at is not None and _to_floats(seen):
+        elif last in FLOATS and bytes_at is not None and to_floats(seen):
             yield Entry("-", {"name": "ToTensor"}, [f"{place(bytes_at)}, then {last} to floats"])
             bytes_at = None
         elif last in NOTHING:
@@ -582,12 +587,6 @@ def _entries(steps: list[Value], flow: Flow) -> Iterator[Entry]:
     if bytes_at is not None:
         said = f"{place(bytes_at)}: bytes that nothing turns into floats; ToTensor gives floats from 0 to 1"
         yield Entry("-", {"name": "ToTensor"}, [said])
-
-
-def _to_floats(seen: LibraryUse) -> bool:
-    dtype = seen.get("dtype", 0)
-    floats = dtype is None or (isinstance(dtype, LibraryName) and dtype.name in ("torch.float", "torch.float32"))
-    return floats and (not seen.name.endswith("ToDtype") or known(seen.get("scale", 1)) is True)
 
 
 def _step(seen: LibraryUse, row: Any) -> Entry:

@@ -28,6 +28,7 @@ from ..source.infer.abstract_values import (
     ScriptClass,
     ScriptObject,
     Value,
+    known,
     origins,
     plain,
 )
@@ -506,3 +507,10 @@ def either(one: LibraryUse, other: LibraryUse) -> bool:
     """Whether two calls stand on the two sides of a condition that nobody knows."""
     mine, others = set((one.condition or "").split(" and ")), set((other.condition or "").split(" and "))
     return any(f"not ({text})" in b for a, b in ((mine, others), (others, mine)) for text in a)
+
+
+def to_floats(seen: LibraryUse) -> bool:
+    """Whether a transform gives floats from 0 to 1."""
+    dtype = seen.get("dtype", 0)
+    floats = dtype is None or (isinstance(dtype, LibraryName) and dtype.name in ("torch.float", "torch.float32"))
+    return floats and (not seen.name.endswith("ToDtype") or known(seen.get("scale", 1)) is True)

@@ -341,9 +341,9 @@ class Flow:
     def _hands_options(self, call: ast.Call) -> bool:
         """Whether a call is given all arguments of the command line at once, so that it may read any of them."""
         given = [*call.args, *(k.value for k in call.keywords)]
-        given += [
-            one for inner in given if getattr(getattr(inner, "func", None), "id", "") == "vars" for one in inner.args
-        ]
+        for inner in list(given):
+            if isinstance(inner, ast.Call) and getattr(inner.func, "id", "") == "vars":
+                given += inner.args
         return any(isinstance(self.value(one), ParsedArguments) for one in given)
 
     @cached_property

@@ -286,9 +286,23 @@ def loss(interpreter: Interpreter, flow: Flow) -> tuple[Entry, float]:
     if known(chosen.get("reduction"), None) == "none":
         said = [place(chosen), "it gives a number for each sample; what becomes of them is listed"]
         return Entry("loss", ASK, said), 0.0
+    within = next(
+        (made for made in interpreter.made if LOSSES.search(made.of.node.name) and _holds(made, chosen)), None
+    )
+    if within is not None and within.node is not None and within.source is not None:
+        at = Comment((within.source.shown, within.node.lineno), within.source.text(within.node))
+        return Entry("loss", ASK, [place(chosen), at, "a loss of the script's own that is made of it"]), 0.0
     section, smoothing = _loss_section(interpreter, chosen)
     section.roots[id(chosen.node)] = FUNCTIONAL if "functional." in chosen.name else CRITERION
     return section, smoothing
+
+
+LOSSES = re.compile("loss|criterion", re.IGNORECASE)
+
+
+def _holds(made: ScriptObject, chosen: LibraryUse) -> bool:
+    values = (argument.value for argument in made.arguments)
+    return any(isinstance(value, LibraryObject) and value.seen is chosen for value in map(unwrapped, values))
 
 
 def _as_loss(flow: Flow, seen: LibraryUse) -> Roles:
@@ -415,6 +429,9 @@ def amp(interpreter: Interpreter) -> list[Entry]:
     scalers = calls(interpreter, SCALE)
     for seen in [s for s in surely(scalers) if known(s.get("enabled"), True) is not False][:1]:
         roots = {id(seen.node): "scaler"}
+        if seen.get("enabled") is not None and not is_known(seen.get("enabled")):
+            said = [place(seen), "whether it is enabled could not be read"]
+            return [*entries, Entry("dynamic_loss_scale", ASK, said, roots=roots)]
         fields = {name: number(seen.get(name)) for name in SCALER_FIELDS}
         drafted = {
             name: float(v) if name != "growth_interval" else int(v) for name, v in fields.items() if v is not None

@@ -412,3 +412,32 @@ def test_the_classes_of_a_new_head_are_the_models(write: Write, head: str, wante
     text = REST.replace("\ndata =", f"\n{head}\ndata =", 1)
     found = drafted(write(HEAD + text))
     assert found["model"]["args"]["num_classes"] == wanted and has(listed(write(HEAD + text)), "net.fc =")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "loss = (criterion(net(x), y) + net.fc.weight.norm()).mean()",  # its first term was the loss
+        "loss = MixedLoss(criterion)(net(x), y)",  # what it is made of was
+    ],
+)
+def test_a_loss_that_is_made_of_another_is_asked_for(write: Write, lines: str) -> None:
+    own = "class MixedLoss(nn.Module):\n    def __init__(self, of):\n        super().__init__()\n        self.of = of\n"
+    own += "    def forward(self, given, wanted):\n        return self.of(given, wanted) * given.abs().mean()\n"
+    text = HEAD + own + REST.replace("loss = criterion(net(x), y)", lines)
+    assert drafted(write(text))["loss"] == "???"
+
+
+def test_a_loss_scale_of_which_nobody_knows_whether_it_is_on_is_asked_for(write: Write) -> None:
+    text = REST.replace("\nfor epoch", "\nscaler = torch.amp.GradScaler(enabled=half())\nfor epoch")
+    text = text.replace("loss.backward()", "scaler.scale(loss).backward()").replace("opt.step()", "scaler.step(opt)")
+    assert drafted(write(HEAD + text))["dynamic_loss_scale"] == "???"
+
+
+@pytest.mark.parametrize("made", ["nn.CrossEntropyLoss(weight=3)", "nn.BCEWithLogitsLoss(pos_weight=3)"])
+def test_what_is_left_of_a_part_without_its_only_argument_is_no_riddle(write: Write, made: str) -> None:
+    """An empty `args:` was refused in its place: "loss.args: Input should be a valid dictionary, got None"."""
+    text = recipe_text(analyze_script(write(HEAD + REST.replace("nn.CrossEntropyLoss()", made))))
+    left = [line for line in yaml.safe_load(text)["not_in_this_recipe"] if "left out" in line]
+    assert "valid dictionary" not in text and len(left) == 1 and "weight" in left[0]
+    assert left[0].startswith("train.py:") and yaml.safe_load(text)["loss"]["name"] in made

@@ -379,12 +379,9 @@ BY_ATTRIBUTE = {"grad": GRADIENTS, "param_groups": RATE, "requires_grad": MODEL}
 
 def terms(node: ast.expr) -> list[ast.expr]:
     """The terms of a sum or difference, and of its mean; of all else the expression itself."""
-    if (
-        isinstance(node, ast.Call)
-        and getattr(node.func, "attr", "") in ("mean", "sum")
-        and len(terms(node.func.value)) > 1
-    ):
-        return terms(node.func.value)
+    inside = node.func if isinstance(node, ast.Call) else None
+    if isinstance(inside, ast.Attribute) and inside.attr in ("mean", "sum") and len(terms(inside.value)) > 1:
+        return terms(inside.value)
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
         return [*terms(node.left), *terms(node.right)]
     return [node]

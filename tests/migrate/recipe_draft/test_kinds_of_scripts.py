@@ -441,3 +441,11 @@ def test_what_is_left_of_a_part_without_its_only_argument_is_no_riddle(write: Wr
     left = [line for line in yaml.safe_load(text)["not_in_this_recipe"] if "left out" in line]
     assert "valid dictionary" not in text and len(left) == 1 and "weight" in left[0]
     assert left[0].startswith("train.py:") and yaml.safe_load(text)["loss"]["name"] in made
+
+
+def test_a_name_that_is_set_under_an_undecided_condition_is_perhaps_not(write: Write) -> None:
+    """It counted as set, and an `else` of `if mask is not None` as what never runs."""
+    own = "        mask = None\n        if torch.cuda.is_available():\n            mask = [x]\n"
+    own += "        if mask is not None:\n            x = mask[0]\n        else:\n            x = x * 2\n"
+    found = listed(write(HEAD + REST.replace("        loss = crit", f"{own}        loss = crit")))
+    assert "x = x * 2 [only where not (mask is not None)]" in found

@@ -30,9 +30,9 @@ from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, UN
 from . import roles as role_names
 from . import silence
 from .data_files import DataFiles
-from .flow import FUNCTIONS, GIVEN, LOOPS, Definition, Flow, Statement
+from .flow import FUNCTIONS, LOOPS, Flow, Statement
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds, name_of
-from .step_order import misplaced
+from .step_order import counting, misplaced
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # to write to one of these is to train otherwise
@@ -86,10 +86,7 @@ class Account:
         parts = [part for s in flow.statements for part in s.nodes]
         self.named = {part.id for part in parts if isinstance(part, ast.Name)}
         self.named |= {part.attr for part in parts if isinstance(part, ast.Attribute)}
-        self._of_class: dict[int, list[Statement]] = {}
         for statement in flow.statements:
-            if statement.owner is not None:
-                self._of_class.setdefault(id(statement.owner), []).append(statement)
             if isinstance(statement.function, FUNCTIONS) and statement.stands_at(said | asked):
                 self.named.add(statement.function.name)  # what the draft speaks of counts as called
                 self.named |= {statement.owner.name} if statement.owner is not None else set()
@@ -130,6 +127,7 @@ class Account:
             keeps = keeps or getattr(getattr(statement.alone, "func", None), "attr", "") in silence.CHANGERS
             if keeps and any(call is one.alone for one, call, _ in callers) and not self._within(statement):
                 self.open.add(id(statement.function))
+        self._counting = counting(flow)
         self.misplaced = misplaced(flow, self.roles, self._runs, self._undecided)
         lines = [line for statement in flow.statements if (line := self._judged(statement)) is not None]
         ends = {id(line.statement): line for line in self._ends(lines)}
@@ -292,13 +290,19 @@ class Account:
     def _mark_ends(self) -> None:
         """What leaves a loop that trains, under a condition, decides how long or on what is trained."""
         for statement in self.flow.statements:
-            if not isinstance(statement.node, (ast.Break, ast.Continue, ast.Return)) or not self._runs(statement):
+            if not self._leaves(statement) or not self._runs(statement):
                 continue
             heads = [head for head in statement.around if isinstance(head.node, LOOPS)]
             if isinstance(statement.node, (ast.Break, ast.Continue)):
                 heads = heads[-1:]
             if any(id(head) in self._steps for head in heads) and self._undecided(statement):
                 self.acting[id(statement)] = statement
+
+    def _leaves(self, statement: Statement) -> bool:
+        """Whether it leaves a loop, a function, or the script."""
+        call = statement.alone
+        exits = isinstance(call, ast.Call) and name_of(self.flow, call) in silence.EXITS
+        return exits or isinstance(statement.node, (ast.Break, ast.Continue, ast.Return))
 
     def _reach(self, ends: Iterable[Statement]) -> set[int]:
         """The statements from which something flows into those that act."""
@@ -310,26 +314,10 @@ class Account:
                 continue
             live.add(id(statement))
             waiting += statement.around
-            waiting += self._sources(statement)
+            waiting += self.flow.sources(statement)
             if statement.function is not None and isinstance(statement.node, ast.stmt):
                 waiting += [caller for caller, _, _ in self.flow.calls.get(id(statement.function), [])]
         return live
-
-    def _sources(self, statement: Statement) -> Iterator[Statement]:
-        """The statements that wrote what a statement reads."""
-        for node in statement.nodes:
-            found: Iterable[Definition] = ()
-            if isinstance(node, ast.Name):
-                found = self.flow.reads.get(id(node), ())
-            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                found = self.flow.attributes.get(node.attr, ())
-            elif isinstance(node, ast.Call):
-                called = self.flow.function_of(node)
-                yield from (s for s, _ in self.flow.returns.get(id(called), []))
-                yield from self._of_class.get(id(called), [])  # what an object is made of
-            for definition in found:
-                if definition.way != GIVEN:
-                    yield definition.statement
 
     # how surely it runs
 
@@ -430,7 +418,7 @@ class Account:
             if id(statement) in self._steps and not self._plain_loop(statement):
                 return LISTED, "a step runs in this loop"
             return (SILENT, "a loop, of whose statements each is accounted for") if not acts else (LISTED, "")
-        leaves = acts and isinstance(statement.node, (ast.Break, ast.Continue, ast.Return))
+        leaves = acts and self._leaves(statement)
         clears = any(getattr(call.func, "attr", "") == "zero_grad" for call in statement.calls)
         if where and (leaves or clears):
             return LISTED, where
@@ -557,6 +545,9 @@ class Account:
         text = isinstance(of, Constant) and isinstance(of.value, str)
         return text or self.passed(call) is not None or name_of(self.flow, call) in PLAIN_FUNCTIONS
 
+    def _counts(self, node: ast.expr) -> bool:
+        return any(isinstance(part, ast.Attribute) and part.attr in self._counting for part in ast.walk(node))
+
     def _plain_value(self, statement: Statement, kinds: Kinds) -> str | None:
         """A value that reading knows: what uses it is drafted with it, or listed."""
         node = statement.node
@@ -589,7 +580,11 @@ class Account:
             return None  # what reading knows of a list that is filled in a loop is its first round's
         if called and not kinds:
             why = next((why for one in called if (why := self.passed(one))), None)
-            return why or (None if self._files.read_for(node.value) else "a value that reading knows")
+            known = is_known(found) and not self._files.read_for(node.value) and not self._counts(node.value)
+            scaled = isinstance(node.value, ast.BinOp) and not isinstance(node.value.op, ast.Add)  # by a device's count
+            return (None if scaled else why) or ("a value that reading knows" if known else None)
+        if self._counts(node.value):
+            return None  # what reading knows of it is the first time's
         if found is not None and is_known(found):
             return "a value that reading knows, which is accounted for where it is used"
         empty = isinstance(found, (ListValue, DictValue)) and not (

@@ -44,7 +44,9 @@ from .entries import (
     argument_text,
     calls,
     computed,
+    either,
     given_to,
+    new_head,
     number,
     part,
     partly_unread,
@@ -52,6 +54,8 @@ from .entries import (
     source_of,
     sources,
     surely,
+    to_floats,
+    trained,
 )
 from .flow import Flow
 from .silence import reason
@@ -106,6 +110,10 @@ def _take_out(lines: list[str], at: int, reason: str, name: str) -> tuple[Place,
     if lines[at].lstrip().startswith("name:"):  # what is left of a part without its name is none
         keys = (above for above in range(at - 1, -1, -1) if not lines[above].lstrip().startswith("#"))
         at = next((above for above in keys if lines[above].endswith(":")), at)
+    args = next((above for above in range(at - 1, -1, -1) if not lines[above].lstrip().startswith("#")), at)
+    below = [line for line in lines[args + 1 :] if not line.lstrip().startswith("#")][:2]  # of args, and what follows
+    alone = len(below) < 2 or len(below[1]) - len(below[1].lstrip()) < len(lines[at]) - len(lines[at].lstrip())
+    at = args if lines[args].strip() == "args:" and alone else at  # without its last argument it would be no table
     needed = next((text for key, text in NEEDED.items() if lines[at].startswith(f"{key}:")), None)
     if needed == lines[at]:
         return None
@@ -207,7 +215,7 @@ def _unsmoothed(loss: Entry) -> None:
 
 def model(interpreter: Interpreter) -> Entry:
     """The section `model`: that which the optimizer trains; every recipe has one."""
-    made = training_sections.trained(interpreter)
+    made = trained(interpreter)
     if isinstance(made, ScriptObject) and made.source is not None and made.node is not None:
         at = (made.source.shown, made.node.lineno)
         where = Comment(at, made.source.text(made.node))
@@ -236,6 +244,9 @@ def model(interpreter: Interpreter) -> Entry:
             args.append(Entry(str(argument.name), value, sources(argument.value)))
         elif name not in MODELS or argument.name in _ARGUMENTS[name]:
             args.append(Entry(str(argument.name), ASK, [f"{seen.source.text(argument.node)} could not be read"]))
+    head = new_head(interpreter, made)
+    if head is not None:
+        args = [head, *(entry for entry in args if entry.key != "num_classes")]
     taken = [entry.key for entry in args]
     by_name = () if _is_class_call(seen) else ("0",)  # create_model("resnet18")
     section.leave(seen, *taken, *by_name, "model_name", "name", "weights", "pretrained", "progress")
@@ -301,7 +312,7 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
     found = stepped or [seen for seen in alone if seen.certainty != PERHAPS]  # which may be an evaluation's
     training = found[0] if len(found) == 1 else None
     evaluation = next((seen for seen in loaders if seen is not training and _evaluates(seen)), None)
-    if training is not None and evaluation is not None and _either(training, evaluation):
+    if training is not None and evaluation is not None and either(training, evaluation):
         loaders, training = [training, evaluation], None  # of which one is made, for both purposes
     assert section.below is not None
     if training is None:
@@ -335,12 +346,6 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
     section.below += transforms(evaluation, "eval_transforms", flow) if evaluation is not None else []
     section.below += _agreed([_fetching(seen) for seen in runs])
     return section
-
-
-def _either(one: LibraryUse, other: LibraryUse) -> bool:
-    """Whether two calls stand on the two sides of a condition that nobody knows."""
-    mine, others = set((one.condition or "").split(" and ")), set((other.condition or "").split(" and "))
-    return any(f"not ({text})" in b for a, b in ((mine, others), (others, mine)) for text in a)
 
 
 def _agreed(several: list[list[Entry]]) -> list[Entry]:
@@ -569,7 +574,7 @@ def _entries(steps: list[Value], flow: Flow) -> Iterator[Entry]:
         row = row_of(seen.name)
         if last in BYTES:
             bytes_at = seen
-        elif last in FLOATS and bytes_at is not None and _to_floats(seen):
+        elif last in FLOATS and bytes_at is not None and to_floats(seen):
             yield Entry("-", {"name": "ToTensor"}, [f"{place(bytes_at)}, then {last} to floats"])
             bytes_at = None
         elif last in NOTHING:
@@ -582,12 +587,6 @@ def _entries(steps: list[Value], flow: Flow) -> Iterator[Entry]:
     if bytes_at is not None:
         said = f"{place(bytes_at)}: bytes that nothing turns into floats; ToTensor gives floats from 0 to 1"
         yield Entry("-", {"name": "ToTensor"}, [said])
-
-
-def _to_floats(seen: LibraryUse) -> bool:
-    dtype = seen.get("dtype", 0)
-    floats = dtype is None or (isinstance(dtype, LibraryName) and dtype.name in ("torch.float", "torch.float32"))
-    return floats and (not seen.name.endswith("ToDtype") or known(seen.get("scale", 1)) is True)
 
 
 def _step(seen: LibraryUse, row: Any) -> Entry:

@@ -26,12 +26,14 @@ from ..source.infer.abstract_values import (
     Origin,
     ParsedArguments,
     ScriptClass,
+    ScriptObject,
     Value,
+    known,
     origins,
     plain,
 )
-from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter
-from ..source.library_names import OPTIMIZER, SCHEDULE, family_of, is_class
+from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS, UNCALLED, Interpreter
+from ..source.library_names import MODULE, OPTIMIZER, SCHEDULE, family_of, is_class
 from .flow import ADDS, Flow, parts_of
 
 WORD = re.compile(r"[A-Za-z_][\w.-]*")  # a text that YAML takes for one without quotes
@@ -417,3 +419,98 @@ def options(found: list[LibraryUse]) -> list[LibraryUse]:
     sure = {id(seen.node) for seen in surely(found)}
     several = [seen for seen in found if seen.certainty == OPTION and id(seen.node) not in sure]
     return list({(seen.source.shown, seen.node.lineno): seen for seen in several}.values())
+
+
+HEADS = ("fc", "classifier", "head")  # what torchvision and timm call a model's last layer
+
+
+def makes_model(seen: LibraryUse) -> bool:
+    """Whether a call makes one of torchvision's or timm's models."""
+    made_by = ("torchvision.models.", "timm.create_model", "timm.models.", "torch.hub.load")
+    named = seen.name.rpartition(".")[2]
+    called = any(n.startswith(made_by) and ".utils." not in n for n in restated(seen.name)) and not seen.receiver
+    return called and not is_class(named) and not named.startswith(("load_", "list_"))
+
+
+def distinct(found: list[LibraryUse]) -> list[LibraryUse]:
+    """Each place once."""
+    return list({id(seen.node): seen for seen in found}.values())
+
+
+def unwrapped(value: Value | None) -> Value | None:
+    """The model inside of what wraps it."""
+    while isinstance(value, LibraryObject) and isinstance(value.of, (LibraryObject, ScriptObject)):
+        value = value.of
+    return value
+
+
+def trained(interpreter: Interpreter) -> Value | None:
+    """The model whose parameters the optimizer is given; without an optimizer, the only one that is made."""
+    found = distinct(surely(calls(interpreter, "optimizer")))
+    if len(found) > 1:
+        return None
+    for seen in found:
+        nodes = [argument.node for argument in seen.arguments or [] if argument.name in (None, "params")]
+        for inner in (inner for node in nodes or [seen.node] for inner in ast.walk(node)):
+            of = inner.value if isinstance(inner, ast.Attribute) and "parameters" in inner.attr else inner
+            candidates = [of, *(name for name in ast.walk(of) if isinstance(name, ast.Name))]
+            for candidate in candidates:
+                value = unwrapped(interpreter.values.get(id(candidate), (0, None))[1])
+                if isinstance(value, ScriptObject) and value.of.family() == MODULE:
+                    return value
+                if isinstance(value, LibraryObject) and value.family == MODULE and value.seen is not None:
+                    return value
+    zoo = distinct(surely(by_sureness(s for s in interpreter.seen if s.arguments is not None and makes_model(s))))
+    if len(zoo) == 1:
+        made = interpreter.values.get(id(zoo[0].node), (0, None))[1]
+        return made if isinstance(made, LibraryObject) and made.seen is not None else None
+    parts = _put_into_others(interpreter)
+    own = [made for made in interpreter.made if made.of.family() == MODULE and made.node is not None]
+    own = [made for made in own if id(made.node) not in parts]
+    sure = list({id(made.node): made for made in own if made.certainty not in (OPTION, UNCALLED)}.values())
+    return sure[0] if len(sure) == 1 else None
+
+
+def _put_into_others(interpreter: Interpreter) -> set[int]:
+    """The calls of the script's statements that make a part of another object: model.head = Head(…)."""
+    found: set[int] = set()
+    for module in interpreter.files.values():
+        for node in ast.walk(module.scope.source.tree):
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            parts = (one for one in targets if isinstance(one, ast.Attribute))
+            if any(not (isinstance(one.value, ast.Name) and one.value.id in ("self", "cls")) for one in parts):
+                found |= {id(part) for part in ast.walk(node) if isinstance(part, ast.Call)}
+    return found
+
+
+def new_head(interpreter: Interpreter, made: Value | None) -> Entry | None:
+    """The number of classes that a script says in a new last layer of the model: model.fc = Linear(…, 12)."""
+    found: list[Entry] = []
+    for seen in interpreter.seen:
+        linear = "torch.nn.Linear" in restated(seen.name) and seen.arguments is not None
+        assigned = (node for node in ast.walk(seen.source.tree) if isinstance(node, ast.Assign)) if linear else ()
+        for target in (node.targets[0] for node in assigned if node.value is seen.node):
+            of = target.value if isinstance(target, (ast.Attribute, ast.Subscript)) else None
+            named = isinstance(of, ast.Attribute) if isinstance(target, ast.Subscript) else True
+            holder = of.value if isinstance(target, ast.Subscript) and isinstance(of, ast.Attribute) else of
+            last = target.attr if isinstance(target, ast.Attribute) else getattr(of, "attr", "")
+            if holder is None or not named or last not in HEADS:
+                continue
+            if interpreter.values.get(id(holder), (0, None))[1] is made and seen.certainty == DEFAULT:
+                value = seen.get("out_features", 1)
+                if number(value) is not None:
+                    found.append(Entry("num_classes", number(value), [str(place(seen)), *sources(value)]))
+    return found[0] if len(found) == 1 else None
+
+
+def either(one: LibraryUse, other: LibraryUse) -> bool:
+    """Whether two calls stand on the two sides of a condition that nobody knows."""
+    mine, others = set((one.condition or "").split(" and ")), set((other.condition or "").split(" and "))
+    return any(f"not ({text})" in b for a, b in ((mine, others), (others, mine)) for text in a)
+
+
+def to_floats(seen: LibraryUse) -> bool:
+    """Whether a transform gives floats from 0 to 1."""
+    dtype = seen.get("dtype", 0)
+    floats = dtype is None or (isinstance(dtype, LibraryName) and dtype.name in ("torch.float", "torch.float32"))
+    return floats and (not seen.name.endswith("ToDtype") or known(seen.get("scale", 1)) is True)

@@ -208,8 +208,11 @@ class Flow:
             if self.spent > BUDGET:
                 break
             self.reads[id(node)] = self.reads.get(id(node), frozenset()) | frozenset(scope.find(node.id))
+        self._inside_of: dict[int, list[Statement]] = {}  # a function, or a class
         for statement in self.statements:
             self._note_calls(statement)
+            for holder in (statement.owner, statement.function):
+                self._inside_of.setdefault(id(holder), []).append(statement)
 
     def function_of(self, call: ast.Call) -> ast.AST | None:
         """The script's own function or class that a call calls, where the interpreter knew it."""
@@ -314,6 +317,44 @@ class Flow:
             new = [one for one in found if one is not None and id(one) not in seen]
             seen |= {id(one) for one in new}
             waiting += sorted({id(one): one for one in new}.values(), key=lambda one: one.lineno)
+
+    def sources(self, statement: Statement) -> Iterator[Statement]:
+        """The statements that wrote what a statement reads, and those of the functions that it hands on."""
+        called = {id(call.func) for call in statement.calls}
+        for node in statement.nodes:
+            found: Iterable[Definition] = ()
+            if isinstance(node, ast.Name):
+                found = self.reads.get(id(node), ())
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                found = self.attributes.get(node.attr, ())
+            elif isinstance(node, ast.Call):
+                function = self.function_of(node)
+                yield from (s for s, _ in self.returns.get(id(function), []))
+                yield from self._inside_of.get(id(function), []) if isinstance(function, ast.ClassDef) else ()
+                yield from self._options if function is None and self._hands_options(node) else ()
+            value = self.value(node) if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called else None
+            yield from self._inside_of.get(id(value.node), []) if isinstance(value, ScriptFunction) else ()
+            for definition in found:
+                if definition.way != GIVEN:
+                    yield definition.statement
+
+    def _hands_options(self, call: ast.Call) -> bool:
+        """Whether a call is given all arguments of the command line at once, so that it may read any of them."""
+        given = [*call.args, *(k.value for k in call.keywords)]
+        for inner in list(given):
+            if isinstance(inner, ast.Call) and getattr(inner.func, "id", "") == "vars":
+                given += inner.args
+        return any(isinstance(self.value(one), ParsedArguments) for one in given)
+
+    @cached_property
+    def _options(self) -> list[Statement]:
+        """The statements that write an argument of the command line."""
+        return [
+            statement
+            for statement in self.statements
+            for target in getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
+            if isinstance(target, ast.Attribute) and isinstance(self.value(target.value), ParsedArguments)
+        ]
 
     def _note_calls(self, statement: Statement) -> None:
         for node in statement.nodes:

@@ -378,7 +378,10 @@ BY_ATTRIBUTE = {"grad": GRADIENTS, "param_groups": RATE, "requires_grad": MODEL}
 
 
 def terms(node: ast.expr) -> list[ast.expr]:
-    """The terms of a sum or difference; of all else the expression itself."""
+    """The terms of a sum or difference, and of its mean; of all else the expression itself."""
+    inside = node.func if isinstance(node, ast.Call) else None
+    if isinstance(inside, ast.Attribute) and inside.attr in ("mean", "sum") and len(terms(inside.value)) > 1:
+        return terms(inside.value)
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
         return [*terms(node.left), *terms(node.right)]
     return [node]
@@ -391,6 +394,7 @@ class ValueKinds:
         self.flow = flow
         self.roles = roles
         self.bound: dict[Definition, Kinds] = {}
+        self._inside: set[int] = set()  # the functions whose results are being looked at, one of which may call itself
         self._propagate()
 
     def of(self, node: ast.AST) -> Kinds:
@@ -440,15 +444,19 @@ class ValueKinds:
         own = self._of_value(node)
         called = self.flow.value(node.func)
         if isinstance(called, (ScriptFunction, ScriptClass)):
-            returned = self.flow.returns.get(id(called.node), [])
-            return own.union(*(self.of(value) for _, value in returned))
-        given = frozenset().union(*(self.of(a) for a in [*node.args, *(k.value for k in node.keywords)]))
+            if id(called.node) in self._inside:
+                return own
+            self._inside.add(id(called.node))
+            given = [self.of(value) for _, value in self.flow.returns.get(id(called.node), [])]
+            self._inside.discard(id(called.node))
+            return own.union(*given)
+        handed = frozenset().union(*(self.of(a) for a in [*node.args, *(k.value for k in node.keywords)]))
         if isinstance(called, LibraryName):
-            return own | (NONE if silence.reason(called.name) and not own else given)
+            return own | (NONE if silence.reason(called.name) and not own else handed)
         callee = self.of(node.func)
         if isinstance(node.func, ast.Attribute):  # a method gives something of what it is of
-            return own | callee | given
-        return own | given | (frozenset({LOSS}) if callee & {MODEL, LOSS} else callee)
+            return own | callee | handed
+        return own | handed | (frozenset({LOSS}) if callee & {MODEL, LOSS} else callee)
 
     def switches_otherwise(self, call: ast.Call) -> bool:
         """Whether train() or eval() is called on a part of the model, or puts all of it in evaluation mode for the

@@ -127,6 +127,8 @@ DRIVEN = (
     *("*.Trainer*", "*.Learner", "*Runner", "*.Hook", "*lightning*.callbacks.*", "keras.callbacks.*", "*.Engine"),
 )
 
+EXITS = ("exit", "quit", "sys.exit", "os._exit")  # what ends a run
+
 
 @lru_cache(maxsize=4096)
 def matches(name: str, patterns: tuple[str, ...]) -> bool:

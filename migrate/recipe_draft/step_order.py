@@ -49,7 +49,7 @@ def accumulate(interpreter: Interpreter) -> tuple[int, list[str], set[str]]:
                 if isinstance(modulo, ast.BinOp) and isinstance(modulo.op, ast.Mod):
                     value = interpreter.value(modulo.right, scope)
                     count = known(value)
-                    if type(count) is int and 1 < count <= 4096 and truth(value):
+                    if type(count) is int and 1 <= count <= 4096 and truth(value):
                         text = scope.source.text(test)
                         return count, [place(seen), *sources(value)], {shortened(text, LONGEST)}
     return 1, [], set()
@@ -371,3 +371,20 @@ def _part(head: Statement, statement: Statement) -> str:
         if inner and inner[0].lineno <= line <= (inner[-1].end_lineno or line):
             return part
     return ""
+
+
+def counting(flow: Flow) -> set[str]:
+    """The attributes that a method or a loop computes from what they were before: what reading knows of one is what it
+    is the first time."""
+    found = set()
+    for statement in flow.statements:
+        node, value = statement.node, getattr(statement.node, "value", None)
+        method = statement.owner is not None and getattr(statement.function, "name", "__init__") != "__init__"
+        if value is None or not (method or any(isinstance(head.node, LOOPS) for head in statement.around)):
+            continue
+        read = {ast.unparse(part) for part in ast.walk(value) if isinstance(part, ast.Attribute)}
+        written = [
+            one for one in getattr(node, "targets", [getattr(node, "target", None)]) if isinstance(one, ast.Attribute)
+        ]
+        found |= {one.attr for one in written if isinstance(node, ast.AugAssign) or ast.unparse(one) in read}
+    return found

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...mappings import table
-from ...mappings.aliases import restated, row_of
+from ...mappings.aliases import row_of
 from ...mappings.rows import Row
 from ..analyze.rewritten_call import SCHEDULES
 from ..source import library_names as names
@@ -26,7 +26,6 @@ from ..source.infer.abstract_values import (
 )
 from ..source.infer.expressions import BATCHES, EPOCHS
 from ..source.infer.interpreter import CERTAINTIES, OPTION, UNCALLED, Interpreter
-from ..source.library_names import is_class
 from .entries import (
     AMP,
     ASK,
@@ -41,6 +40,7 @@ from .entries import (
     Entry,
     by_sureness,
     calls,
+    distinct,
     key_of,
     number,
     options,
@@ -49,6 +49,8 @@ from .entries import (
     short_name,
     sources,
     surely,
+    trained,
+    unwrapped,
 )
 from .flow import Flow
 from .roles import CRITERION, FUNCTIONAL, Roles
@@ -59,7 +61,7 @@ OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names
 def optimizer(interpreter: Interpreter) -> Entry:
     """The section `optimizer`; every recipe has one."""
     found = calls(interpreter, "optimizer")
-    several = _distinct(surely(found))
+    several = distinct(surely(found))
     if len(several) != 1:
         said = [f"{place(seen)}: one of {len(several)} optimizers; a recipe has one" for seen in several]
         said = said or ["no optimizer was found", *(f"with other arguments: {place(seen)}" for seen in options(found))]
@@ -84,78 +86,26 @@ def optimizer(interpreter: Interpreter) -> Entry:
     return section
 
 
-def makes_model(seen: LibraryUse) -> bool:
-    """Whether a call makes one of torchvision's or timm's models."""
-    made_by = ("torchvision.models.", "timm.create_model", "timm.models.", "torch.hub.load")
-    named = seen.name.rpartition(".")[2]
-    called = any(n.startswith(made_by) and ".utils." not in n for n in restated(seen.name)) and not seen.receiver
-    return called and not is_class(named) and not named.startswith(("load_", "list_"))
-
-
-def _distinct(found: list[LibraryUse]) -> list[LibraryUse]:
-    """Each place once."""
-    return list({id(seen.node): seen for seen in found}.values())
-
-
-def _unwrapped(value: Value | None) -> Value | None:
-    while isinstance(value, LibraryObject) and isinstance(value.of, (LibraryObject, ScriptObject)):
-        value = value.of
-    return value
-
-
 def _whole_model(interpreter: Interpreter, node: ast.expr) -> bool:
     """Whether an optimizer is given all the parameters of the model that it trains."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "parameters":
         return False
-    found = _unwrapped(interpreter.values.get(id(node.func.value), (0, None))[1])
+    found = unwrapped(interpreter.values.get(id(node.func.value), (0, None))[1])
     return found is not None and found is trained(interpreter)
 
 
-def trained(interpreter: Interpreter) -> Value | None:
-    """The model whose parameters the optimizer is given; without an optimizer, the only one that is made."""
-    found = _distinct(surely(calls(interpreter, "optimizer")))
-    if len(found) > 1:
-        return None
-    for seen in found:
-        nodes = [argument.node for argument in seen.arguments or [] if argument.name in (None, "params")]
-        for inner in (inner for node in nodes or [seen.node] for inner in ast.walk(node)):
-            of = inner.value if isinstance(inner, ast.Attribute) and "parameters" in inner.attr else inner
-            candidates = [of, *(name for name in ast.walk(of) if isinstance(name, ast.Name))]
-            for candidate in candidates:
-                value = _unwrapped(interpreter.values.get(id(candidate), (0, None))[1])
-                if isinstance(value, ScriptObject) and value.of.family() == names.MODULE:
-                    return value
-                if isinstance(value, LibraryObject) and value.family == names.MODULE and value.seen is not None:
-                    return value
-    zoo = _distinct(surely(by_sureness(s for s in interpreter.seen if s.arguments is not None and makes_model(s))))
-    if len(zoo) == 1:
-        made = interpreter.values.get(id(zoo[0].node), (0, None))[1]
-        return made if isinstance(made, LibraryObject) and made.seen is not None else None
-    parts = _put_into_others(interpreter)
-    own = [made for made in interpreter.made if made.of.family() == names.MODULE and made.node is not None]
-    own = [made for made in own if id(made.node) not in parts]
-    sure = list({id(made.node): made for made in own if made.certainty not in (OPTION, UNCALLED)}.values())
-    return sure[0] if len(sure) == 1 else None
-
-
-def _put_into_others(interpreter: Interpreter) -> set[int]:
-    """The calls of the script's statements that make a part of another object: model.head = Head(…)."""
-    found: set[int] = set()
-    for module in interpreter.files.values():
-        for node in ast.walk(module.scope.source.tree):
-            targets = node.targets if isinstance(node, ast.Assign) else []
-            parts = (one for one in targets if isinstance(one, ast.Attribute))
-            if any(not (isinstance(one.value, ast.Name) and one.value.id in ("self", "cls")) for one in parts):
-                found |= {id(part) for part in ast.walk(node) if isinstance(part, ast.Call)}
-    return found
-
-
 def _decays(section: Entry, groups: Value) -> None:
-    """What the groups' own weight decays say: the one that is not zero, and that some are left out of it."""
+    """What the groups say: the rate of all of them, the weight decay that is not zero, and that some are without."""
     listed = [group for group in groups.items if isinstance(group, DictValue)] if isinstance(groups, ListValue) else []
-    args = next((entry for entry in section.below or [] if entry.key == "args"), None)
-    if not listed or args is None or args.below is None or section.below is None:
+    args = next((entry for entry in section.below or [] if entry.key == "args"), Entry("args", below=[]))
+    if not listed or args.below is None or section.below is None:
         return
+    section.below += [args] if args not in section.below else []
+    rates = [group.pairs.get("lr") for group in listed]
+    if any(rate is not None for rate in rates) and all(entry.key != "lr" for entry in args.below):
+        same = number(rates[0]) is not None and len({number(rate) for rate in rates}) == 1
+        said = sources(rates[0]) if same else ["its groups have rates of their own, which groups says"]
+        args.below.insert(0, Entry("lr", number(rates[0]) if same else ASK, said))
     common = next((entry.value for entry in args.below if entry.key == "weight_decay"), 0.0)
     values = [group.pairs.get("weight_decay") for group in listed]
     sizes = [common if value is None else number(value) for value in values]
@@ -215,8 +165,8 @@ def schedule(interpreter: Interpreter) -> Entry | None:
     live = [seen for seen in surely(found) if _is_schedule(seen)]
     inside = {id(inner.seen) for seen in live for argument in seen.arguments or [] for inner in _things(argument.value)}
     outer = [seen for seen in live if id(seen) not in inside]
-    if len(_distinct(outer)) > 1 and len({id(s.node) for s in surely(calls(interpreter, "optimizer"))}) != 1:
-        return Entry("schedule", ASK, [f"{place(seen)}: one of several" for seen in _distinct(outer)])
+    if len(distinct(outer)) > 1 and len({id(s.node) for s in surely(calls(interpreter, "optimizer"))}) != 1:
+        return Entry("schedule", ASK, [f"{place(seen)}: one of several" for seen in distinct(outer)])
     if not outer:
         said = [f"{place(seen)}: write it as one of torch's schedules" for seen in surely(found)]
         said += [f"with other arguments: {place(seen)}" for seen in options(found)]
@@ -321,9 +271,9 @@ AS_CROSS_ENTROPY = ("timm.loss.LabelSmoothingCrossEntropy", "timm.loss.SoftTarge
 
 def loss(interpreter: Interpreter, flow: Flow) -> tuple[Entry, float]:
     """The section `loss`, and the label smoothing that it has: the one loss from which the backward pass starts."""
-    found = _distinct([*surely(calls(interpreter, "loss")), *_loss_functions(interpreter)])
+    found = distinct([*surely(calls(interpreter, "loss")), *_loss_functions(interpreter)])
     reaching = [seen for seen in found if _as_loss(flow, seen).starts_backward()]
-    if len(_distinct(surely(calls(interpreter, "optimizer")))) > 1:
+    if len(distinct(surely(calls(interpreter, "optimizer")))) > 1:
         return Entry("loss", ASK, ["each optimizer has its own loss; a recipe has one"]), 0.0
     added = _as_loss(flow, reaching[0]).added_to_the_loss() if len(reaching) == 1 else []
     if len(reaching) != 1 or added:
@@ -336,9 +286,23 @@ def loss(interpreter: Interpreter, flow: Flow) -> tuple[Entry, float]:
     if known(chosen.get("reduction"), None) == "none":
         said = [place(chosen), "it gives a number for each sample; what becomes of them is listed"]
         return Entry("loss", ASK, said), 0.0
+    within = next(
+        (made for made in interpreter.made if LOSSES.search(made.of.node.name) and _holds(made, chosen)), None
+    )
+    if within is not None and within.node is not None and within.source is not None:
+        at = Comment((within.source.shown, within.node.lineno), within.source.text(within.node))
+        return Entry("loss", ASK, [place(chosen), at, "a loss of the script's own that is made of it"]), 0.0
     section, smoothing = _loss_section(interpreter, chosen)
     section.roots[id(chosen.node)] = FUNCTIONAL if "functional." in chosen.name else CRITERION
     return section, smoothing
+
+
+LOSSES = re.compile("loss|criterion", re.IGNORECASE)
+
+
+def _holds(made: ScriptObject, chosen: LibraryUse) -> bool:
+    values = (argument.value for argument in made.arguments)
+    return any(isinstance(value, LibraryObject) and value.seen is chosen for value in map(unwrapped, values))
 
 
 def _as_loss(flow: Flow, seen: LibraryUse) -> Roles:
@@ -465,6 +429,9 @@ def amp(interpreter: Interpreter) -> list[Entry]:
     scalers = calls(interpreter, SCALE)
     for seen in [s for s in surely(scalers) if known(s.get("enabled"), True) is not False][:1]:
         roots = {id(seen.node): "scaler"}
+        if seen.get("enabled") is not None and not is_known(seen.get("enabled")):
+            said = [place(seen), "whether it is enabled could not be read"]
+            return [*entries, Entry("dynamic_loss_scale", ASK, said, roots=roots)]
         fields = {name: number(seen.get(name)) for name in SCALER_FIELDS}
         drafted = {
             name: float(v) if name != "growth_interval" else int(v) for name, v in fields.items() if v is not None

@@ -126,6 +126,14 @@ class Scope:
     names: dict[str, Value] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)  # libraries of `from … import *`
     shared: dict[str, Scope] = field(default_factory=dict)  # names that belong to a scope around it
+    unset: set[str] = field(default_factory=set)  # names that are None where an undecided condition does not hold
+
+    def perhaps_none(self, name: str) -> bool:
+        """Whether a name may be None, though a value of it is known."""
+        scope: Scope | None = self
+        while scope is not None and name not in scope.names:
+            scope = scope.parent
+        return scope is not None and name in scope.unset
 
     def find(self, name: str) -> Value | None:
         """The value of a name, from the inside out."""

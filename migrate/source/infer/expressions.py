@@ -190,6 +190,8 @@ def _compare(interpreter: Interpreter, node: ast.Compare, scope: Scope) -> Value
     values = [interpreter.value(part, scope) for part in (node.left, *node.comparators)]
     for value, part in zip(values, (node.left, *node.comparators), strict=True):
         interpreter.note_named(value, part, scope)
+    if isinstance(node.left, ast.Name) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+        values = [Value(), *values[1:]] if scope.perhaps_none(node.left.id) else values
     if len(values) == 2:
         return compare(node.ops[0], *values)
     results = [compare(op, a, b) for op, a, b in zip(node.ops, values, values[1:], strict=False)]

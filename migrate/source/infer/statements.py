@@ -82,6 +82,7 @@ def _to_name(interpreter: Interpreter, target: ast.Name, value: Value, scope: Sc
     of = scope.shared.get(target.id, scope)
     if of is scope or interpreter.certainty != OPTION:
         of.names[target.id] = value
+        of.unset.discard(target.id)
 
 
 @assigns(ast.Starred)
@@ -151,23 +152,32 @@ def _part(value: Value, index: int) -> Value:
 @executes(ast.If)
 def _if(interpreter: Interpreter, node: ast.If, scope: Scope) -> End:
     holds = truth(interpreter.value(node.test, scope))
+    if isinstance(node.test, ast.Name) and scope.perhaps_none(node.test.id):
+        holds = None
     refuses = not node.orelse and any(isinstance(one, ast.Raise) for one in node.body)
     if holds and refuses and interpreter.certainty != OPTION:
         holds = False  # a script that refuses its own defaults is run with others
-    before = interpreter.names_of(scope)
+    before, unset = interpreter.names_of(scope), set(scope.unset)
     after: list[dict[str, Value]] = []
     ends: list[End] = []
+    still: list[set[str]] = []  # unset behind each side
     for block, of in ((node.body, True), (node.orelse, False)):
-        scope.names = dict(before)
+        scope.names, scope.unset = dict(before), set(unset)
         taken = None if holds is None else holds is of
         ends.append(interpreter.under(taken, node.test, of, scope, partial(interpreter.block, block, scope)))
         after.append(scope.names)
+        still.append(scope.unset)
     if holds is not None:
+        scope.unset = still[0 if holds else 1]
         taken_names, other = (after[0], after[1]) if holds else (after[1], after[0])
         scope.names = {**{key: value for key, value in other.items() if key not in before}, **taken_names}
         scope.names = {key: with_other(value, other.get(key)) for key, value in scope.names.items()}
         return ends[0 if holds else 1]
     live = [names_ for names_, ended in zip(after, ends, strict=True) if not ended] or after
+    nothing = {key for names_ in live for key, value in names_.items() if _is_none(value)}
+    scope.unset = set().union(*still) | {
+        key for key in nothing if not all(_is_none(names_.get(key)) for names_ in live)
+    }
     scope.names = {
         key: first([found[key] for found in live if key in found] or [found[key] for found in after if key in found])
         for key in dict.fromkeys(key for found in after for key in found)
@@ -175,6 +185,10 @@ def _if(interpreter: Interpreter, node: ast.If, scope: Scope) -> End:
     if all(ends):
         return ends[0]
     return PARTLY if RETURNED in ends else None
+
+
+def _is_none(value: Value | None) -> bool:
+    return isinstance(value, Constant) and value.value is None
 
 
 @executes(ast.For, ast.AsyncFor)

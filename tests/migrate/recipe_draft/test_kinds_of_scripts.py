@@ -337,3 +337,115 @@ for turn in range(9):
     assert has(found, "reward = action.sum() - 1e-3", "return self.state, reward") and not has(
         found, "return action * 3"
     )
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        # what a function that calls itself gives was followed without an end
+        (
+            "def depth(tree):\n    return max(depth(tree[0]), depth(tree[1])) + 1\nnet.depth = depth(net)\n",
+            "net.depth =",
+        ),
+        # a number of what is not known was taken for a known one
+        ("warm = int(0.1 * len(loader))\nplan = warmup(opt, warm)\n", "warm = int"),
+        # what a function reads that another calls
+        ("longest = 3 * size()\ndef short(row):\n    return row < longest\nrows = filtered(opt, short)\n", "longest ="),
+        # the end of a run
+        ("for x, y in loader:\n    criterion(net(x), y).backward()\n    if x.sum() > 9:\n        exit(0)\n", "exit(0)"),
+    ],
+)
+def test_what_a_step_reads_in_another_way_is_listed(write: Write, lines: str, wanted: str) -> None:
+    assert has(listed(write(HEAD + REST + lines)), wanted)
+
+
+def test_an_option_that_the_script_computes_is_listed_where_all_options_are_handed_on(write: Write) -> None:
+    """It was said to reach only prints: no line reads options.rate by its name."""
+    own = """
+import argparse, library
+parser = argparse.ArgumentParser()
+parser.add_argument("--rate", default=0.1)
+options = parser.parse_args()
+options.rate = options.rate * torch.cuda.device_count()
+"""
+    text = REST.replace("torch.optim.SGD(net.parameters(), lr=0.2)", "library.made(net, options)")
+    assert has(listed(write(HEAD + own + text)), "options.rate =")
+
+
+def test_what_counts_on_in_an_object_is_listed(write: Write) -> None:
+    """Reading knows only what it is the first time."""
+    own = """
+class Ring:
+    def __init__(self):
+        self.rows = [None, None]
+        self.at = 0
+    def put(self, row):
+        self.rows[self.at] = row
+        self.at = (self.at + 1) % 2
+ring = Ring()
+"""
+    text = REST.replace(
+        "    for x, y in loader:\n", "    for x, y in loader:\n        ring.put(x)\n        x = ring.rows[0]\n"
+    )
+    assert has(listed(write(HEAD + own + text)), "self.at = (self.at + 1) % 2")
+
+
+@pytest.mark.parametrize(("second", "wanted"), [("0.2", 0.2), ("0.4", "???")])
+def test_the_rate_of_an_optimizers_groups_is_its_rate(write: Write, second: str, wanted: object) -> None:
+    """torch's default stood in its place."""
+    groups = f'[{{"params": net.fc.parameters(), "lr": 0.2}}, {{"params": net.layer1.parameters(), "lr": {second}}}]'
+    script = write(HEAD + REST.replace("SGD(net.parameters(), lr=0.2)", f"AdamW({groups}, weight_decay=0.1)"))
+    assert drafted(script)["optimizer"]["args"]["lr"] == wanted
+
+
+def test_a_condition_that_every_batch_meets_is_none(write: Write) -> None:
+    text = REST.replace("for x, y in loader:", "for i, (x, y) in enumerate(loader):")
+    text = text.replace("        opt.zero_grad()\n", "")
+    text = text.replace("opt.step()", "if (i + 1) % every == 0:\n            opt.step()\n            opt.zero_grad()")
+    assert not listed(write(HEAD + "every = 1\n" + text))
+
+
+@pytest.mark.parametrize(
+    ("head", "wanted"), [("net.fc = nn.Linear(512, 12)", 12), ("net.fc = nn.Linear(512, count())", 7)]
+)
+def test_the_classes_of_a_new_head_are_the_models(write: Write, head: str, wanted: int) -> None:
+    text = REST.replace("\ndata =", f"\n{head}\ndata =", 1)
+    found = drafted(write(HEAD + text))
+    assert found["model"]["args"]["num_classes"] == wanted and has(listed(write(HEAD + text)), "net.fc =")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "loss = (criterion(net(x), y) + net.fc.weight.norm()).mean()",  # its first term was the loss
+        "loss = MixedLoss(criterion)(net(x), y)",  # what it is made of was
+    ],
+)
+def test_a_loss_that_is_made_of_another_is_asked_for(write: Write, lines: str) -> None:
+    own = "class MixedLoss(nn.Module):\n    def __init__(self, of):\n        super().__init__()\n        self.of = of\n"
+    own += "    def forward(self, given, wanted):\n        return self.of(given, wanted) * given.abs().mean()\n"
+    text = HEAD + own + REST.replace("loss = criterion(net(x), y)", lines)
+    assert drafted(write(text))["loss"] == "???"
+
+
+def test_a_loss_scale_of_which_nobody_knows_whether_it_is_on_is_asked_for(write: Write) -> None:
+    text = REST.replace("\nfor epoch", "\nscaler = torch.amp.GradScaler(enabled=half())\nfor epoch")
+    text = text.replace("loss.backward()", "scaler.scale(loss).backward()").replace("opt.step()", "scaler.step(opt)")
+    assert drafted(write(HEAD + text))["dynamic_loss_scale"] == "???"
+
+
+@pytest.mark.parametrize("made", ["nn.CrossEntropyLoss(weight=3)", "nn.BCEWithLogitsLoss(pos_weight=3)"])
+def test_what_is_left_of_a_part_without_its_only_argument_is_no_riddle(write: Write, made: str) -> None:
+    """An empty `args:` was refused in its place: "loss.args: Input should be a valid dictionary, got None"."""
+    text = recipe_text(analyze_script(write(HEAD + REST.replace("nn.CrossEntropyLoss()", made))))
+    left = [line for line in yaml.safe_load(text)["not_in_this_recipe"] if "left out" in line]
+    assert "valid dictionary" not in text and len(left) == 1 and "weight" in left[0]
+    assert left[0].startswith("train.py:") and yaml.safe_load(text)["loss"]["name"] in made
+
+
+def test_a_name_that_is_set_under_an_undecided_condition_is_perhaps_not(write: Write) -> None:
+    """It counted as set, and an `else` of `if mask is not None` as what never runs."""
+    own = "        mask = None\n        if torch.cuda.is_available():\n            mask = [x]\n"
+    own += "        if mask is not None:\n            x = mask[0]\n        else:\n            x = x * 2\n"
+    found = listed(write(HEAD + REST.replace("        loss = crit", f"{own}        loss = crit")))
+    assert "x = x * 2 [only where not (mask is not None)]" in found

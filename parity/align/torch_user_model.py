@@ -269,7 +269,8 @@ def write_start(model: nn.Module, options: ParityJob) -> None:
     """Leave the starting weights for MindSpore, under torch's names; they go in through the alignment."""
     # a weight that two modules share under both names: the net may have two
     held = {**dict(model.named_parameters(remove_duplicate=False)), **dict(model.named_buffers())}
-    arrays = {name: _numpy(tensor).copy() for name, tensor in held.items()}
+    dense = {name: tensor for name, tensor in held.items() if tensor.layout is torch.strided}  # MindSpore has no other
+    arrays = {name: _numpy(tensor).copy() for name, tensor in dense.items()}
     partial = options.folder / f"{START}.partial"
     save_file(arrays, partial)
     partial.replace(options.folder / START)

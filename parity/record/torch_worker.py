@@ -498,7 +498,8 @@ def exercise(model: nn.Module, *inputs: torch.Tensor) -> None:
         momenta = [getattr(norm, "momentum", None) for norm in tracking]
         for norm in tracking:
             norm.momentum = 1.0
-        before = {name: buffer.clone() for name, buffer in model.named_buffers() if buffer.is_floating_point()}
+        dense = {n: b for n, b in model.named_buffers() if b.is_floating_point() and b.layout is torch.strided}
+        before = {name: buffer.clone() for name, buffer in dense.items()}
         model.train()
         model(*inputs)
         for norm, momentum in zip(tracking, momenta, strict=True):

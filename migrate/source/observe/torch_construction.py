@@ -59,7 +59,8 @@ INITIALIZERS = "torch.nn.init."
 IN_PLACE = {
     f"torch.Tensor.{name}_" for name in ("normal", "uniform", "zero", "fill", "copy", "mul", "div", "trunc_normal")
 }
-NAMESPACES, NAMESPACE = (argparse.Namespace, types.SimpleNamespace), "types.SimpleNamespace"
+NAMESPACE = "types.SimpleNamespace"
+NAMESPACES = {argparse.Namespace: "argparse.Namespace", types.SimpleNamespace: NAMESPACE}
 FEW = 4  # distinct constants that are reported of one expression
 OFTEN = 1000  # times that an expression is looked at, and from then on every so many
 
@@ -226,7 +227,7 @@ class ConstructionLog:
         self.describing.add(id(value))
         try:
             if type(value) in NAMESPACES:
-                return replace(self.call_of(NAMESPACE, (), self._settings(value)), id=id(value))
+                return replace(self.call_of(NAMESPACES[type(value)], (), self._settings(value)), id=id(value))
             return self._made_by_call(value, root=root)
         finally:
             self.describing = before

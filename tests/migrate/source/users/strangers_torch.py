@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import enum
 import types
 from collections.abc import Iterator, Mapping
@@ -53,7 +54,7 @@ class SettingsNet(nn.Module):
         self.first = nn.Linear(6, settings.hidden)
         self.second = nn.Linear(settings.hidden, width.hidden)
         self.third = nn.Linear(width.hidden, tree.head.classes * getattr(tree, "factor", 1))
-        self.scale = plain.inner.scale if hasattr(tree, "head") else 1.0
+        self.scale = plain.inner.scale if hasattr(tree, "head") and "inner" in plain else 1.0
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return self.third(torch.tanh(self.second(torch.relu(self.first(x))))) * self.scale
@@ -65,7 +66,7 @@ def handed_on():
     width = Width()
     width.hidden = 7
     tree = AttributeDict(head=AttributeDict(classes=3), items_seen=2)
-    plain = types.SimpleNamespace(inner=types.SimpleNamespace(scale=0.5))
+    plain = argparse.Namespace(inner=types.SimpleNamespace(scale=0.5))
     torch.manual_seed(0)
     return SettingsNet(one, width, tree, plain), (torch.randn(4, 6),)
 

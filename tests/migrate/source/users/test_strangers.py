@@ -11,6 +11,7 @@ def test_settings_are_those_that_were_handed_on(users: Users) -> None:
     found = users["handed_on"]
     found.agrees()
     found.holds("settings.kind = 'small'", "width.hidden = 7", "tree['head']['classes'] * tree.get('factor', 1)")
+    found.holds("Namespace(inner=SimpleNamespace(scale=0.5))")
     found.lacks("settings.hidden = ")  # which the class sets itself
 
 

@@ -196,9 +196,8 @@ def report(
 ) -> Report:
     """Compare the traces that lie in options.folder.
 
-    digests: of the recipe and its checkpoint, as they were noted; None: they are taken of the files. sides: what the
-    reference and the other are called; where they are not torch and MindSpore, the report proves no port. stepped,
-    replayed: what is known already of the steps, and of all that ran alone.
+    digests: of the recipe and its checkpoint, as noted; None: of the files. sides: what the reference and the other are
+    called; others than torch and MindSpore prove no port. stepped, replayed: what is known of the steps, and alone.
     """
     traces = Traces.load(options.folder, sides)
     on = [Device.of(trace.about, trace.folder) for trace in (traces.alone[1], traces.mindspore)]

@@ -464,8 +464,8 @@ def trained(interpreter: Interpreter) -> Value | None:
     if len(zoo) == 1:
         made = interpreter.values.get(id(zoo[0].node), (0, None))[1]
         return made if isinstance(made, LibraryObject) and made.seen is not None else None
-    parts = _put_into_others(interpreter)
     own = [made for made in interpreter.made if made.of.family() == MODULE and made.node is not None]
+    parts = _put_into_others(interpreter) if own else set()  # which looks at every statement
     own = [made for made in own if id(made.node) not in parts]
     sure = list({id(made.node): made for made in own if made.certainty not in (OPTION, UNCALLED)}.values())
     return sure[0] if len(sure) == 1 else None

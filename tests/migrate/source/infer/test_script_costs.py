@@ -42,7 +42,7 @@ COSTLY = {
     + "".join(f" a{i} = 1\n" for i in range(4000))
     + "A()\n" * 20_000,
     "one long line": "torch.ones(1);" * 20_000,
-    "a long condition": f"if f({'b, ' * 60_000}):\n if c:\n" + "  torch.ones(1)\n" * 9000,
+    "a long condition": f"if f({'b, ' * 60_000}):\n if c:\n" + "  torch.ones(1)\n" * 6000,
     "many files that are not there": "".join(f"import a{i}\n" for i in range(40_000)),
     "large defaults": "a = [1] * 9999\ndef f(" + "".join(f"x{i}=a, " for i in range(9000)) + "): pass\nf(1)\n",
     "calls in calls around much": "torch.ones(\n" * 50 + "b," * 40_000 + ")" * 50 + "\n",

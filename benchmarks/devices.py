@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -60,6 +61,10 @@ def main() -> None:
     parser.add_argument("--at-once", type=int, default=1, help="how many are recorded side by side (1)")
     parser.add_argument("--json", type=Path, help="write every figure there, too")
     given = parser.parse_args()
+    if given.other is not None and not given.other.is_dir():
+        parser.error(f"--with {given.other}: there is no such folder; --record makes it where MindSpore is")
+    if given.record is None and not re.fullmatch(r"(cuda|npu)(:\d+)?", given.device):
+        parser.error(f"--device {given.device}: expected cuda, cuda:1, npu or npu:1; the CPU's half is recorded anyway")
     if given.record is not None:
         for net in given.net:
             of_mindspore(net, given.record)
@@ -69,8 +74,8 @@ def main() -> None:
         if given.other is None:
             for net in given.net:
                 of_mindspore(net, halves)
-        asked = [(net, tf32) for net in given.net for tf32 in ((None, "0") if "cuda" in given.device else (None,))]
-        rows = list(pool.map(lambda each: measured(each[0], each[1], given.device, halves, Path(temporary)), asked))
+        wanted = [(net, tf32) for net in given.net for tf32 in ((None, "0") if "cuda" in given.device else (None,))]
+        rows = list(pool.map(lambda each: measured(each[0], each[1], given.device, halves, Path(temporary)), wanted))
     if given.json:
         given.json.write_text(json.dumps(rows, indent=1) + "\n")
     print("\n".join(dict.fromkeys(row.get("device", "") for row in rows)))

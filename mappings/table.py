@@ -258,7 +258,7 @@ def bind(found: Row, args: Mapping[str, Any], positional: tuple[Any, ...]) -> di
             hint = f"; did you mean '{near[0]}'?" if near else f"; it has {', '.join(known)}"
             raise BadInput(f"{found.torch} has no argument '{key}'{hint}")
         if key in given:
-            raise BadInput(f"{found.torch} got '{key}' twice, by position and by name")
+            raise BadInput(f"{found.torch} got '{key}' twice")
         given[key] = value
     return given
 

@@ -305,14 +305,9 @@ class Flow:
             yield expression
             found: list[ast.expr | None] = []
             for part in parts_of(expression, follows):
-                definitions: Iterable[Definition] = ()
-                if isinstance(part, ast.Name):
-                    definitions = self.reads.get(id(part), ())
-                elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
-                    definitions = self.attributes.get(part.attr, ())
-                elif isinstance(part, ast.Call):
+                if isinstance(part, ast.Call):
                     found += [returned for _, returned in self.returns.get(id(self.function_of(part)), [])]
-                for definition in definitions:
+                for definition in self.written(part):
                     found += self.arguments_of(definition) if definition.way == GIVEN else [definition.value]
             new = [one for one in found if one is not None and id(one) not in seen]
             seen |= {id(one) for one in new}
@@ -322,21 +317,22 @@ class Flow:
         """The statements that wrote what a statement reads, and those of the functions that it hands on."""
         called = {id(call.func) for call in statement.calls}
         for node in statement.nodes:
-            found: Iterable[Definition] = ()
-            if isinstance(node, ast.Name):
-                found = self.reads.get(id(node), ())
-            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                found = self.attributes.get(node.attr, ())
-            elif isinstance(node, ast.Call):
+            if isinstance(node, ast.Call):
                 function = self.function_of(node)
                 yield from (s for s, _ in self.returns.get(id(function), []))
                 yield from self._inside_of.get(id(function), []) if isinstance(function, ast.ClassDef) else ()
                 yield from self._options if function is None and self._hands_options(node) else ()
             value = self.value(node) if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called else None
             yield from self._inside_of.get(id(value.node), []) if isinstance(value, ScriptFunction) else ()
-            for definition in found:
-                if definition.way != GIVEN:
-                    yield definition.statement
+            yield from (definition.statement for definition in self.written(node) if definition.way != GIVEN)
+
+    def written(self, node: ast.AST) -> Iterable[Definition]:
+        """What wrote the value that is read here: by a name, or an attribute of any object."""
+        if isinstance(node, ast.Name):
+            return self.reads.get(id(node), ())
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            return self.attributes.get(node.attr, ())
+        return ()
 
     def _hands_options(self, call: ast.Call) -> bool:
         """Whether a call is given all arguments of the command line at once, so that it may read any of them."""

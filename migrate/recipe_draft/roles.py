@@ -563,12 +563,7 @@ class ValueKinds:
                 return
 
     def _note_by_method(self, node: ast.expr, kind: str) -> None:
-        found: Iterable[Definition] = ()
-        if isinstance(node, ast.Name):
-            found = self.flow.reads.get(id(node), ())
-        elif isinstance(node, ast.Attribute):
-            found = self.flow.attributes.get(node.attr, ())
-        for definition in found:
+        for definition in self.flow.written(node):
             if definition.way != "named":
                 self.bound[definition] = self.bound.get(definition, NONE) | {kind}
 

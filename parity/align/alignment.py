@@ -356,17 +356,17 @@ def doubts(ours: Layers, theirs: Layers, pairs: Pairs, calls: Calls) -> list[Que
     """One question for each group of layers that could change places, with the lines of a map that would settle it.
 
     Branches that start from one tensor and look alike run in an order that means nothing. Where the order of definition
-    agrees with it on both sides they are paired in it; where it does not, they are asked about. So are layers whose
+    agrees with it on both sides they are paired in it; where it does not, the user has to say. So are layers whose
     inputs come from layers that are not each other's counterparts.
     """
     by_order = [call for call in calls if pairs.get(call[0], ("", "", ""))[1] in (ORDER, ONLY)]
     by_order = [call for call in by_order if ours.by_path[call[0]].tensors]
     groups = [*_forks(ours, theirs, by_order), *_crossed(ours, theirs, by_order, pairs)]
-    asked: set[str] = set()
+    questioned: set[str] = set()
     found = []
     for mine, its in groups:
-        if not set(mine) & asked:
-            asked |= set(mine)
+        if not set(mine) & questioned:
+            questioned |= set(mine)
             found.append(_question(ours, theirs, mine, its))
     return found
 

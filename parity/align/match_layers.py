@@ -328,7 +328,7 @@ class _Aligner:
     def _in_another_order(self, calls: Calls) -> None:
         """Layers without tensors in branches that the nets run in another order: of one class and shape, behind a
         layer's counterpart or before one, where each is the only such one of the other."""
-        partner = {ours: theirs for ours, _, theirs, _ in calls}
+        partner = {call[0]: call[2] for call in calls}
         free = [
             [
                 path
@@ -337,10 +337,10 @@ class _Aligner:
             ]
             for layers, paired in ((self.ours, self.pairs), (self.theirs, self.taken))
         ]
-        fit = [(ours, theirs) for ours in free[0] for theirs in free[1] if self._one_place(ours, theirs, partner)]
-        for ours, theirs in fit:
-            if sum(ours in pair or theirs in pair for pair in fit) == 1:
-                self._pair_calls(ours, theirs, ORDER, calls)
+        fit = [(path, cell) for path in free[0] for cell in free[1] if self._one_place(path, cell, partner)]
+        for path, cell in fit:
+            if sum(path in pair or cell in pair for pair in fit) == 1:
+                self._pair_calls(path, cell, ORDER, calls)
 
     def _one_place(self, path: str, other: str, partner: Mapping[str, str]) -> bool:
         layer, its = self.ours.by_path[path], self.theirs.by_path[other]

@@ -260,18 +260,18 @@ class KinkSides:
         return torch.where(undecided, share, values if moved is None else moved)
 
     def _moved(
-        self, theirs: torch.Tensor, values: torch.Tensor, kink: float, moved: torch.Tensor | None
+        self, above: torch.Tensor, values: torch.Tensor, kink: float, moved: torch.Tensor | None
     ) -> torch.Tensor | None:
-        """`moved`, None for `values`, with the undecided elements next to a kink on the side that is true of
-        `theirs`."""
+        """`moved`, None for `values`, with the undecided elements next to a kink on the side where the other run had
+        them. above: whether it was the upper one."""
         x = values.detach()
-        places = (theirs != _above(x, kink)).nonzero(as_tuple=True)
+        places = (above != _above(x, kink)).nonzero(as_tuple=True)
         undecided = self._explained((x[places] - kink).abs(), x)
         if undecided is None:
             return moved
         places = tuple(axis[undecided] for axis in places)
-        above, below = (near.to(x.device) for near in _next_to(kink, x.dtype))
-        return _Placed.apply(values if moved is None else moved, places, torch.where(theirs[places], above, below))
+        sides = (near.to(x.device) for near in _next_to(kink, x.dtype))
+        return _Placed.apply(values if moved is None else moved, places, torch.where(above[places], *sides))
 
     def _pooled(
         self,

@@ -475,8 +475,8 @@ class Operation:
         """What to write: torch's own line, and what its function is called in MindSpore."""
         if not self.line:
             return f"compute {self.text} as torch does"
-        theirs = next((called for name in FUNCTIONS if (called := _counterpart(name + self.name))), "")
-        also = f" ({self.name} is {theirs})" if theirs and self.child is None else ""
+        cell = next((called for name in FUNCTIONS if (called := _counterpart(name + self.name))), "")
+        also = f" ({self.name} is {cell})" if cell and self.child is None else ""
         return f"write what torch computes in `{self.line}`{also}"
 
 

@@ -17,7 +17,7 @@ import gc
 import os
 import sys
 import sysconfig
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import cache
 from operator import attrgetter
@@ -86,7 +86,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack) -> dict[str, 
     functions = []
     log = ConstructionLog(changes)
     left: dict[str, str] = {}  # functions that stay as they were -> why
-    known = _functions()
+    known = _functions({code.co_filename for code in codes})
     for code in codes:
         if not _of_torch(code.co_filename):
             continue
@@ -281,11 +281,12 @@ def _named(function: FunctionType, code: CodeType, tree: ast.Module) -> dict[str
     return {"module": function.__globals__["__name__"], "name": qualified(tree, node)}
 
 
-def _functions() -> dict[tuple[str, CodeType], list[FunctionType]]:
-    """Every function that there is, by its file and its code."""
+def _functions(files: Container[str]) -> dict[tuple[str, CodeType], list[FunctionType]]:
+    """Every function of these files that there is, by its file and its code, whose hash takes its time."""
     found: dict[tuple[str, CodeType], list[FunctionType]] = {}
     for thing in gc.get_objects():
-        if type(thing) is FunctionType:  # isinstance asks a dead weak proxy, of which a library may leave some
+        # isinstance asks a dead weak proxy, of which a library may leave some
+        if type(thing) is FunctionType and thing.__code__.co_filename in files:
             found.setdefault((thing.__code__.co_filename, thing.__code__), []).append(thing)
     return found
 

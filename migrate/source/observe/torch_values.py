@@ -214,6 +214,7 @@ def defining(cls: type, method: Any) -> tuple[type, str]:
     return next((base for base in cls.__mro__ if name in vars(base)), cls), name
 
 
+@functools.cache  # of the whole table: a fifth of a second
 def documented_names() -> dict[int, tuple[Any, str]]:
     """The objects that the mapping table names, with the name of their row, or an alias."""
     found: dict[int, tuple[Any, str]] = {}

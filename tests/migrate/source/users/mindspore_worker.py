@@ -24,7 +24,7 @@ import numpy as np
 from flat_values import flat, weights_for
 from mindspore import Tensor, nn, ops
 
-STOPPED = 3  # the exit code where a net failed, and those after it did not run
+STOPPED = 3  # the exit code where a net failed while it ran, and those after it did not run
 
 
 def built(folder: Path, name: str) -> nn.Cell:
@@ -48,12 +48,10 @@ def fill(net: nn.Cell, weights: dict[str, Any]) -> None:
     assert not parameters, f"nothing for {list(parameters)}"
 
 
-def ran(folder: Path, name: str, mode: str) -> dict[str, Any]:
+def ran(folder: Path, name: str, mode: str, net: nn.Cell) -> dict[str, Any]:
     """Outputs and gradients, by the keys of torch_worker.py."""
-    mindspore.set_seed(0)
     theirs = dict(np.load(folder / f"{name}.npz"))
     names = json.loads((folder / f"{name}.names.json").read_text())
-    net = built(folder, name)
     found = {f"fresh/{path}": parameter.asnumpy().copy() for path, parameter in net.parameters_and_names()}
     state = dict(np.load(folder / f"{name}.state.npz"))
     fill(net, {names[key]: value for key, value in state.items() if key in names})
@@ -138,11 +136,15 @@ def main(folder: Path, mode: str, names: list[str]) -> None:
     """Every net, one after the other."""
     mindspore.set_context(mode=mindspore.GRAPH_MODE if mode == "graph" else mindspore.PYNATIVE_MODE)
     for name in names:
+        net = None
         try:
-            np.savez(folder / f"{name}.{mode}.npz", **ran(folder, name, mode))
+            mindspore.set_seed(0)
+            net = built(folder, name)
+            np.savez(folder / f"{name}.{mode}.npz", **ran(folder, name, mode, net))
         except Exception:  # a test says so of its model
             (folder / f"{name}.{mode}.failed").write_text(traceback.format_exc())
-            sys.exit(STOPPED)  # an error within value_and_grad was seen to make nets fail that come after it
+            if net is not None:  # an error within value_and_grad was seen to make nets fail that come after it
+                sys.exit(STOPPED)
 
 
 if __name__ == "__main__":

@@ -106,10 +106,9 @@ def write(specs: Sequence[str], folder: Path, mode: str = "pynative") -> dict[st
         maps[name] = _names(folder / f"{name}.pth", told["classes"])
         (folder / f"{name}.names.json").write_text(json.dumps(maps[name]))
     waiting = [name for name in sources if name not in failed]
-    while waiting:
-        _run("mindspore_worker.py", folder, mode, *waiting)
+    while waiting and _run("mindspore_worker.py", folder, mode, *waiting) == STOPPED:
         ended = [n for n, name in enumerate(waiting) if (folder / f"{name}.{mode}.failed").exists()]
-        waiting = waiting[ended[0] + 1 :] if ended else []  # it ends where one fails
+        waiting = waiting[ended[-1] + 1 :]  # it ended at the last one that failed
     found = {}
     for name, source in sources.items():
         why = folder / f"{name}.{mode}.failed"
@@ -132,7 +131,9 @@ def _arrays(path: Path) -> dict[str, Any]:
     return dict(np.load(path)) if path.exists() else {}
 
 
-def _run(script: str, folder: Path, *arguments: object) -> None:
+def _run(script: str, folder: Path, *arguments: object) -> int:
+    """Run a worker to its end; returns its exit code, 0 or STOPPED."""
     command = [sys.executable, str(HERE / script), str(folder), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     assert done.returncode in (0, STOPPED), (done.stdout + done.stderr)[-3000:]
+    return done.returncode

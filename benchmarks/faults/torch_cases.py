@@ -25,6 +25,7 @@ import torch
 from losses_torch import LOSSES
 from msmigrate.parity import containers
 from msmigrate.parity.align import model_structure as structures
+from msmigrate.parity.align import torch_user_model
 from msmigrate.parity.align.match_layers import settle
 from msmigrate.parity.build_result import module_verdicts, report
 from msmigrate.parity.diagnosis import torch_diagnosis_worker as diagnosis
@@ -36,6 +37,8 @@ from msmigrate.training.models import torch_models
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.training.step import torch_step
 from nets_torch import NETS
+
+PATIENCE = 300  # seconds that MindSpore's side may still take once a verdict stands
 
 
 def main(root: Path) -> None:
@@ -58,7 +61,7 @@ def main(root: Path) -> None:
         options.folder.mkdir()
         with own_loss(base["loss"]):
             recorded = torch_worker.record_start_of(options)
-            torch_worker.record_calls(options, *recorded)
+            written = torch_worker.record_calls(options, *recorded)
             store_start(options.folder)
             for case in base["cases"]:
                 own = replace(options, folder=root / f"{base['name']}--{case['name']}")
@@ -69,7 +72,7 @@ def main(root: Path) -> None:
                 draft.rename(own.folder)
             for case in base["cases"]:
                 own = replace(options, folder=root / f"{base['name']}--{case['name']}")
-                verdict(recipe_file, own, recorded, root / "reports" / f"{own.folder.name}.json")
+                verdict(recipe_file, own, recorded, written, root / "reports" / f"{own.folder.name}.json")
                 if not os.environ.get("KEEP_CASES"):
                     shutil.rmtree(own.folder)
         if not os.environ.get("KEEP_CASES"):
@@ -78,7 +81,7 @@ def main(root: Path) -> None:
 
 def foreign(recipe_file: Path, options: ParityJob, destination: Path) -> None:
     """Record, compare and explain a pair of one's own, which shares nothing with another case: it is aligned anew."""
-    real = torch_worker.write_start
+    real = torch_user_model.write_start
 
     def aligned(model: torch.nn.Module, job: ParityJob) -> None:
         real(model, job)
@@ -90,10 +93,11 @@ def foreign(recipe_file: Path, options: ParityJob, destination: Path) -> None:
         settle(job)
 
     recorded: Any = None
+    written: set[str] = set()
     with contextlib.suppress(FileNotFoundError), patch.object(torch_worker, "write_start", aligned):
         recorded = torch_worker.record_start_of(options)
-        torch_worker.record_calls(options, *recorded)
-    verdict(recipe_file, options, recorded, destination)
+        written = torch_worker.record_calls(options, *recorded)
+    verdict(recipe_file, options, recorded, written, destination)
 
 
 def store_start(folder: Path) -> None:
@@ -113,7 +117,7 @@ def own_loss(name: str) -> Any:
         yield
 
 
-def verdict(recipe_file: Path, options: ParityJob, recorded: Any, destination: Path) -> None:
+def verdict(recipe_file: Path, options: ParityJob, recorded: Any, written: set[str], destination: Path) -> None:
     """Record, compare, explain, and write the report; what stopped either side is the report of a case that crashed."""
     began = time.monotonic()
     crashed = options.folder / "crashed"
@@ -126,7 +130,7 @@ def verdict(recipe_file: Path, options: ParityJob, recorded: Any, destination: P
         try:
             torch_worker.record_matched(options, *recorded)
             with patch.object(torch_worker, "ready", lambda _: containers.choose(options.folder, options.narrowing)):
-                torch_worker.record_replayed(options, recorded[0])
+                torch_worker.record_replayed(options, recorded[0], written)
             found = report(recipe_file, options)
             if not found.modules:
                 found = replace(found, modules=module_verdicts(options.folder, found.findings))
@@ -138,10 +142,12 @@ def verdict(recipe_file: Path, options: ParityJob, recorded: Any, destination: P
         except Exception:
             traceback.print_exc()
             document = {"crashed": traceback.format_exc()}
-    injected = options.folder / "injected.json"
+    injected, until = options.folder / "injected.json", time.monotonic() + PATIENCE
     while not injected.exists():  # MindSpore's side needs the folder until then
+        if time.monotonic() > until:  # it waits for what this side has not done: the benchmark ends, and says why
+            raise TimeoutError(f"{options.folder.name}: MindSpore's side said nothing for {PATIENCE} s")
         time.sleep(0.01)
-    document["injected"] = json.loads(injected.read_text()) if injected.exists() else []
+    document["injected"] = json.loads(injected.read_text())
     document["took"] = {"torch": time.monotonic() - began - waited, "waited": waited}
     destination.write_text(json.dumps(document))
 

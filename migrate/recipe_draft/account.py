@@ -26,7 +26,7 @@ from ..source.infer.abstract_values import (
     ScriptObject,
     is_known,
 )
-from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, UNCALLED
+from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED
 from . import roles as role_names
 from . import silence
 from .data_files import DataFiles
@@ -339,11 +339,8 @@ class Account:
         what nothing that was read runs."""
         rank, conditions = self.interpreter.reached.get(id(statement.node), (len(CERTAINTIES) - 2, ()))
         found = list(conditions) if CERTAINTIES[rank] == PERHAPS else []
-        for head in statement.around:
-            if isinstance(head.node, ast.If) and ((all_ and CERTAINTIES[rank] == UNCALLED) or self.flow.varies(head)):
-                text = shortened(head.source.text(head.node.test), LONGEST)
-                other = any(node is statement.node for part in head.node.orelse for node in ast.walk(part))
-                found += [] if text in found or f"not ({text})" in found else [f"not ({text})" if other else text]
+        for text, other in self.flow.conditions(statement, all_ and CERTAINTIES[rank] == UNCALLED):
+            found += [] if text in found or other in found else [text]
         return [one for one in found if one not in self.conditions]
 
     def _where(self, statement: Statement, all_: bool = False) -> str:

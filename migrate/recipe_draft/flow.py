@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from ...printable import shortened
 from ..source.infer.abstract_values import (
     LibraryName,
     LibraryObject,
@@ -22,7 +23,7 @@ from ..source.infer.abstract_values import (
     ScriptObject,
     Value,
 )
-from ..source.infer.interpreter import CERTAINTIES, OPTION, Interpreter
+from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter
 from ..source.source_files import ScriptFile
 
 IS, EACH, ADDS, GIVEN, NAMED = "is", "each", "adds", "given", "named"  # how a definition binds its value
@@ -227,6 +228,18 @@ class Flow:
             return False
         callers = self.calls.get(id(statement.function), [])
         return any(self.doubtful(caller, seen | {id(statement.function)}) for caller, _, _ in callers)
+
+    def conditions(self, of: Statement, all_: bool = False, seen: tuple[int, ...] = ()) -> Iterator[tuple[str, str]]:
+        """The conditions around a statement, and around the only call of its function, that a script answers in more
+        ways than one while it runs, each with its contrary; all_: every condition around the statement."""
+        callers = self.calls.get(id(of.function), []) if id(of.function) not in seen else []
+        if len(callers) == 1:
+            yield from self.conditions(callers[0][0], seen=(*seen, id(of.function)))
+        for head in of.around:
+            if isinstance(head.node, ast.If) and (all_ or self.varies(head)):
+                text = shortened(head.source.text(head.node.test), LONGEST)
+                other = any(node is of.node for part in head.node.orelse for node in ast.walk(part))
+                yield (f"not ({text})", text) if other else (text, f"not ({text})")
 
     def varies(self, head: Statement) -> bool:
         """Whether a condition reads what is counted on, is assigned at several places, or is asked for anew in every

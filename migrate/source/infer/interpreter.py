@@ -235,9 +235,10 @@ class Interpreter:
             self.spent += 1
             if self.spent > BUDGET:
                 return None
-            rank = CERTAINTIES.index(self.certainty)
-            if rank < self.reached.get(id(statement), (len(CERTAINTIES), ()))[0]:
-                self.reached[id(statement)] = (rank, tuple(self.conditions))
+            rank, here = CERTAINTIES.index(self.certainty), tuple(self.conditions)
+            before, known = self.reached.get(id(statement), (len(CERTAINTIES), here))
+            if rank <= before:
+                self.reached[id(statement)] = (rank, here if rank < before else _either(known, here))
             execute = STATEMENTS.get(type(statement))
             ended: End = None
             if execute is None:
@@ -247,10 +248,10 @@ class Interpreter:
             if ended is None:
                 continue
             # what stands behind runs with other arguments, or never; or perhaps, where only one side ends
-            before, names_before = self.certainty, self.names_of(scope)
-            self.certainty = max(before, PERHAPS if ended == PARTLY else OPTION, key=CERTAINTIES.index)
+            certainty, names_before = self.certainty, self.names_of(scope)
+            self.certainty = max(certainty, PERHAPS if ended == PARTLY else OPTION, key=CERTAINTIES.index)
             rest = self.block(statements, scope, index + 1)
-            self.certainty = before
+            self.certainty = certainty
             if ended == PARTLY:
                 return rest or PARTLY
             scope.names = names_before
@@ -414,3 +415,11 @@ class Interpreter:
 
 def _is_static(node: Any) -> bool:
     return any(getattr(decorator, "id", "") == "staticmethod" for decorator in getattr(node, "decorator_list", ()))
+
+
+def _either(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    """The conditions of what runs under these or those: without what holds on one side and not on the other."""
+    rest = [text for text in one if text not in other], [text for text in other if text not in one]
+    if len(rest[0]) == len(rest[1]) == 1 and any(f"not ({text})" in rest[0] + rest[1] for (text,) in rest):
+        return tuple(text for text in one if text in other)
+    return one

@@ -449,3 +449,24 @@ def test_a_name_that_is_set_under_an_undecided_condition_is_perhaps_not(write: W
     own += "        if mask is not None:\n            x = mask[0]\n        else:\n            x = x * 2\n"
     found = listed(write(HEAD + REST.replace("        loss = crit", f"{own}        loss = crit")))
     assert "x = x * 2 [only where not (mask is not None)]" in found
+
+
+LEARN = "def learn(x, y):\n    opt.zero_grad()\n    criterion(net(x), y).backward()\n    opt.step()\n\n"
+COUNTED = "for epoch in range(3):\n    for x, y in loader:\n        seen = seen + len(x)\n        batches += 1\n"
+
+
+def counted(line: str) -> str:
+    """A script that counts its batches, and trains in a function of its own."""
+    return f"seen = batches = 0\n{HEAD}{REST[: REST.index('for epoch')]}{LEARN}{COUNTED}        {line}\n"
+
+
+@pytest.mark.parametrize("condition", ["seen > 64", "batches % 2 == 0"])
+def test_a_functions_statements_say_the_condition_around_its_call(write: Write, condition: str) -> None:
+    """That nothing was updated in the first steps was not said: the update stands in a function of its own."""
+    found = listed(write(counted(f"if {condition}: learn(x, y)")))
+    assert has(found, f"opt.step() [only where {condition}]", f"opt.zero_grad() [only where {condition}: "), found
+
+
+def test_a_function_that_is_called_twice_says_the_condition_of_neither_call(write: Write) -> None:
+    found = listed(write(counted("if seen > 64: learn(x, y)\n        else: learn(y, x)")))
+    assert not any("opt.step()" in line or "only where seen" in line for line in found), found

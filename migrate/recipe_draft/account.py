@@ -32,7 +32,7 @@ from . import silence
 from .data_files import DataFiles
 from .flow import FUNCTIONS, LOOPS, Flow, Statement
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds, name_of
-from .step_order import counting, misplaced
+from .step_order import Counting, misplaced
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # to write to one of these is to train otherwise
@@ -67,7 +67,8 @@ class Account:
     """Every statement of a script that touches training, with what becomes of it.
 
     roots: the calls that the draft chose -> their role. said: the lines that values of the draft come from; asked:
-    those that it asks about. accumulate, and conditions: what the draft says of the batches that make a step.
+    those that it asks about. accumulate, and conditions: what the draft says of the batches that make a step; seed: the
+    recipe's.
     """
 
     def __init__(
@@ -78,14 +79,17 @@ class Account:
         asked: set[tuple[str, int]],
         accumulate: int,
         conditions: set[str],
+        seed: int | None,
     ) -> None:
         self.interpreter = flow.interpreter
         self.flow = flow
         self.roles = Roles(flow, roots, accumulate)
-        self.roots, self.said, self.asked, self.conditions = roots, said, asked, conditions
+        self.roots, self.said, self.asked, self.conditions, self.seed = roots, said, asked, conditions, seed
         parts = [part for s in flow.statements for part in s.nodes]
         self.named = {part.id for part in parts if isinstance(part, ast.Name)}
         self.named |= {part.attr for part in parts if isinstance(part, ast.Attribute)}
+        imports = (name for s in flow.statements if isinstance(s.node, ast.ImportFrom) for name in s.node.names)
+        self.named |= {name.name for name in imports if name.asname in self.named}
         for statement in flow.statements:
             if isinstance(statement.function, FUNCTIONS) and statement.stands_at(said | asked):
                 self.named.add(statement.function.name)  # what the draft speaks of counts as called
@@ -119,15 +123,9 @@ class Account:
         self.roles.open = self.open
         self._mark_ends()
         self.live = self._reach(self.acting.values())
-        for statement in self.flow.statements:  # what a call for its effect alone leaves for a step
-            callers = self.flow.calls.get(id(statement.function), []) if id(statement) in self.live else []
-            keeps = any(
-                isinstance(one, (ast.Attribute, ast.Subscript)) for one in getattr(statement.node, "targets", [])
-            )
-            keeps = keeps or getattr(getattr(statement.alone, "func", None), "attr", "") in silence.CHANGERS
-            if keeps and any(call is one.alone for one, call, _ in callers) and not self._within(statement):
-                self.open.add(id(statement.function))
-        self._counting = counting(flow)
+        self._counting = Counting.read(flow)
+        while self._opens_more():
+            pass
         self.misplaced = misplaced(flow, self.roles, self._runs, self._undecided)
         lines = [line for statement in flow.statements if (line := self._judged(statement)) is not None]
         ends = {id(line.statement): line for line in self._ends(lines)}
@@ -135,6 +133,16 @@ class Account:
         lines = [replace(line, verdict=LISTED, why="") if self._overwrites(line, listed) else line for line in lines]
         self.lines = [*(line for line in lines if id(line.statement) not in ends), *ends.values()]
         self.listed = [line for line in self.lines if line.verdict == LISTED]  # what the draft does not say
+
+    def _opens_more(self) -> bool:
+        """Read line by line what is called for what it leaves for a step; whether that is more than before."""
+        known = len(self.open)
+        for statement in self.flow.statements:
+            callers = self.flow.calls.get(id(statement.function)) if id(statement) in self.live else []
+            called = callers is None or any(call is one.alone for one, call, _ in callers)
+            if called and not self._within(statement) and self._values.keeps(statement, self.open):
+                self.open.add(id(statement.function))
+        return len(self.open) > known
 
     # what a statement does
 
@@ -203,7 +211,11 @@ class Account:
         """Whether a call changes a model, an optimizer, a rate or gradients, or makes what trains."""
         if self.passed(call) is not None or self.roles.leaves(call):
             return False
-        if self._values.switches_otherwise(call) or self._values.changes_data(call):
+        if (
+            self._values.switches_otherwise(call)
+            or self._values.changes_data(call)
+            or self._values.seeds_otherwise(call, self.seed)
+        ):
             return True
         if id(call) in self.roots and self.roots[id(call)] != role_names.CRITERION:
             return True
@@ -238,13 +250,10 @@ class Account:
                 return False
             if owner & {MODEL, OPTIMIZER, RATE, GRADIENTS}:
                 tensor = isinstance(value, LibraryObject) and value.family == families.TENSOR
-                return not (tensor and not method.endswith("_"))
+                return not tensor or method.endswith("_")
             return bool(given & HEAVY)
-        if (
-            isinstance(call.func, ast.Name)
-            and not self.flow.reads.get(id(call.func))
-            and hasattr(builtins, call.func.id)
-        ):
+        named = isinstance(call.func, ast.Name) and not self.flow.reads.get(id(call.func))
+        if isinstance(call.func, ast.Name) and named and hasattr(builtins, call.func.id):
             return call.func.id in ("setattr", "delattr", "exec", "eval")
         callee = self.kinds(call.func)
         return (
@@ -258,7 +267,7 @@ class Account:
             return None
         name = name_of(self.flow, call)
         if name and (found := silence.reason(name)):
-            return found
+            return None if self._values.seeds_otherwise(call, self.seed) else found
         if not isinstance(call.func, ast.Attribute) or (call.func.attr == "train" and self._drives(call.func.value)):
             return None
         if isinstance(self.flow.value(call.func.value), ArgumentParser):
@@ -542,9 +551,6 @@ class Account:
         text = isinstance(of, Constant) and isinstance(of.value, str)
         return text or self.passed(call) is not None or name_of(self.flow, call) in PLAIN_FUNCTIONS
 
-    def _counts(self, node: ast.expr) -> bool:
-        return any(isinstance(part, ast.Attribute) and part.attr in self._counting for part in ast.walk(node))
-
     def _plain_value(self, statement: Statement, kinds: Kinds) -> str | None:
         """A value that reading knows: what uses it is drafted with it, or listed."""
         node = statement.node
@@ -559,7 +565,8 @@ class Account:
         if any(self._values.is_data(one.value) for one in kept) or any(changed):
             return None  # it changes what is there
         if all(isinstance(part, LITERAL) for part in ast.walk(node.value)):
-            return "a value, which is accounted for where it is used"
+            anew = self._counting.starts_anew(statement)  # which what uses it does not say
+            return None if anew else "a value, which is accounted for where it is used"
         parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
         if (
             isinstance(node, ast.Return)
@@ -577,10 +584,10 @@ class Account:
             return None  # what reading knows of a list that is filled in a loop is its first round's
         if called and not kinds:
             why = next((why for one in called if (why := self.passed(one))), None)
-            known = is_known(found) and not self._files.read_for(node.value) and not self._counts(node.value)
+            known = is_known(found) and not self._files.read_for(node.value) and not self._counting.of(node.value)
             scaled = isinstance(node.value, ast.BinOp) and not isinstance(node.value.op, ast.Add)  # by a device's count
             return (None if scaled else why) or ("a value that reading knows" if known else None)
-        if self._counts(node.value):
+        if self._counting.of(node.value):
             return None  # what reading knows of it is the first time's
         if found is not None and is_known(found):
             return "a value that reading knows, which is accounted for where it is used"
@@ -589,4 +596,5 @@ class Account:
         )
         if empty or (isinstance(found, Constant)):
             return "a value that reading knows, which is accounted for where it is used"
-        return "a copy" if isinstance(node.value, (ast.Name,)) else None
+        begins = getattr(statement.function, "name", "") == "__init__"  # then what is handed over is an object's own
+        return "a copy" if isinstance(node.value, ast.Name) and (begins or not kept) else None

@@ -172,7 +172,8 @@ class Draft:
             roots[id(seen.node)] = "scaler"
             said.add((seen.source.shown, seen.node.lineno))
         asked = set().union(*(section.places(asked=True) for section in live))
-        self.account = Account(flow, roots, said, asked, micro_batches, conditions)
+        seed = next((section.value for section in live if section.key == "seed"), None)
+        self.account = Account(flow, roots, said, asked, micro_batches, conditions, seed)
 
     def lines(self, name: str) -> list[str]:
         """The recipe, without what it does not say."""
@@ -190,11 +191,11 @@ class Draft:
         for section in self.sections:
             if not section.out:
                 yield from section.all_left()
-        if self.account.flow.ended is not None:
-            yield (
-                self.account.flow.ended,
-                "too much to follow from here on: the rest of the script is not accounted for",
-            )
+        flow, unread = self.account.flow, self.account.interpreter.unreadable.get("too long", "")
+        if unread:
+            yield flow.statements[0].place, unread.partition(": ")[2]
+        if flow.ended is not None:
+            yield flow.ended, "too much to follow from here on: the rest of the script is not accounted for"
         for line in self.account.listed:
             yield line.statement.place, line.text
 

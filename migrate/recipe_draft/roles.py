@@ -472,6 +472,23 @@ class ValueKinds:
             return True
         return evaluates and self.roles.exact(owner) == MODEL and self._backward_follows(call)
 
+    def seeds_otherwise(self, call: ast.Call, seed: int | None) -> bool:
+        """Whether a call sets a seed that is another number than the recipe's: what is drawn comes out otherwise."""
+        value = self.flow.value(call.args[0]) if call.args else None
+        given = known(value) if value is not None else None
+        other = isinstance(given, int) and given != seed
+        return other and silence.matches(name_of(self.flow, call), silence.SEEDS)
+
+    def keeps(self, statement: Statement, open_: set[int]) -> bool:
+        """Whether a statement changes what an object holds, by itself or by a function that it calls for that alone;
+        open_: those that are known to."""
+        alone = statement.alone if isinstance(statement.alone, ast.Call) else None
+        targets = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
+        if any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in targets):
+            return True
+        changes = alone is not None and getattr(alone.func, "attr", "") in silence.CHANGERS
+        return changes or (alone is not None and id(self.flow.function_of(alone)) in open_)
+
     def _another_model(self, node: ast.expr) -> bool:
         """Whether this is another model of the script's than the one that is trained, as a teacher."""
         found = self.flow.value(node)

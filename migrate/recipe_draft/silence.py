@@ -13,6 +13,10 @@ from functools import lru_cache
 from ..source.infer.abstract_values import LibraryName, ScriptClass
 
 PRINTS = "it prints, logs or draws"
+SEEDS = (
+    *("random.seed", "numpy.random.seed", "torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed"),
+    "torch.cuda.manual_seed_all",
+)
 # by a qualified name's pattern -> why
 CALLS: dict[str, tuple[str, ...]] = {
     PRINTS: (
@@ -27,16 +31,7 @@ CALLS: dict[str, tuple[str, ...]] = {
         *("torch.save", "json.dump", "json.dumps", "pickle.dump", "yaml.dump", "csv.*", "numpy.save*", "joblib.dump"),
     ),
     "it opens a file, and what is read of it is accounted for": ("open", "io.*", "gzip.open", "codecs.open"),
-    "it sets a seed, which the recipe has": (
-        *(
-            "random.seed",
-            "numpy.random.seed",
-            "torch.manual_seed",
-            "torch.random.manual_seed",
-            "torch.cuda.manual_seed",
-        ),
-        "torch.cuda.manual_seed_all",
-    ),
+    "it sets a seed, which the recipe has": SEEDS,
     "it chooses or cleans a device": (
         *("torch.device", "torch.accelerator.*", "torch.backends.*", "gc.*", "torch.set_num_threads"),
         *("torch.cuda.is_available", "torch.cuda.device_count", "torch.cuda.set_device", "torch.cuda.empty_cache"),

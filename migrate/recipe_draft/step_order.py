@@ -373,18 +373,55 @@ def _part(head: Statement, statement: Statement) -> str:
     return ""
 
 
-def counting(flow: Flow) -> set[str]:
-    """The attributes that a method or a loop computes from what they were before: what reading knows of one is what it
-    is the first time."""
-    found = set()
-    for statement in flow.statements:
-        node, value = statement.node, getattr(statement.node, "value", None)
-        method = statement.owner is not None and getattr(statement.function, "name", "__init__") != "__init__"
-        if value is None or not (method or any(isinstance(head.node, LOOPS) for head in statement.around)):
-            continue
-        read = {ast.unparse(part) for part in ast.walk(value) if isinstance(part, ast.Attribute)}
-        written = [
-            one for one in getattr(node, "targets", [getattr(node, "target", None)]) if isinstance(one, ast.Attribute)
-        ]
-        found |= {one.attr for one in written if isinstance(node, ast.AugAssign) or ast.unparse(one) in read}
-    return found
+@dataclass(frozen=True)
+class Counting:
+    """What a script counts on: what reading knows of such a value is what it is the first time.
+
+    attributes: those that a method or a loop computes from what they were before; names: those that are added to, with
+    their function.
+    """
+
+    attributes: frozenset[str]
+    names: frozenset[tuple[int, str]]
+
+    @classmethod
+    def read(cls, flow: Flow) -> Counting:
+        """Of all statements of a script."""
+        attributes: set[str] = set()
+        names: set[tuple[int, str]] = set()
+        for statement in flow.statements:
+            node, value = statement.node, getattr(statement.node, "value", None)
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                names.add((id(statement.function), node.target.id))
+            if value is None or not (_is_method(statement) or _in_a_loop(statement)):
+                continue
+            read = {ast.unparse(part) for part in ast.walk(value) if isinstance(part, ast.Attribute)}
+            written = [one for one in _targets(statement) if isinstance(one, ast.Attribute)]
+            attributes |= {one.attr for one in written if isinstance(node, ast.AugAssign) or ast.unparse(one) in read}
+        return cls(frozenset(attributes), frozenset(names))
+
+    def of(self, node: ast.expr) -> bool:
+        """Whether an expression reads such an attribute."""
+        return any(isinstance(part, ast.Attribute) and part.attr in self.attributes for part in ast.walk(node))
+
+    def starts_anew(self, statement: Statement) -> bool:
+        """Whether it sets such a value again, in a method or in a round of a loop."""
+        targets = _targets(statement)
+        if _is_method(statement) and any(isinstance(one, ast.Attribute) and self.of(one) for one in targets):
+            return True
+        names = {(id(statement.function), one.id) for one in targets if isinstance(one, ast.Name)}
+        return _in_a_loop(statement) and bool(names & self.names)
+
+
+def _targets(statement: Statement) -> list[ast.expr]:
+    found = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
+    return [one for one in found if one is not None]
+
+
+def _is_method(statement: Statement) -> bool:
+    """Whether it stands in a method that may run more than once."""
+    return statement.owner is not None and getattr(statement.function, "name", "__init__") != "__init__"
+
+
+def _in_a_loop(statement: Statement) -> bool:
+    return any(isinstance(head.node, LOOPS) for head in statement.around)

@@ -223,14 +223,19 @@ def _sequence(seen: LibraryUse, row: Row) -> Entry:
     return section
 
 
+def _steps(interpreter: Interpreter, family: str) -> list[LibraryUse]:
+    """The calls of step() of what is of this family."""
+    return [s for s in interpreter.seen if s.name.endswith(".step") and getattr(s.receiver, "family", "") == family]
+
+
 def _moves(interpreter: Interpreter) -> Entry:
     """Whether the schedule moves after every step or after every epoch."""
-    steps = [
-        s for s in interpreter.seen if s.name.endswith(".step") and getattr(s.receiver, "family", "") == names.SCHEDULE
-    ]
-    chosen = next(iter(surely(by_sureness(steps))), None)
+    chosen = next(iter(surely(by_sureness(_steps(interpreter, names.SCHEDULE)))), None)
     if chosen is None:
         return Entry("per", ASK, ["where the script calls its step() was not found: step or epoch"])
+    if chosen.arguments and not getattr(chosen.receiver, "name", "").endswith(MEASURED):
+        text = "step() is given a number here, and takes the rate of that number: per step or epoch, and from which?"
+        return Entry("per", ASK, [place(chosen), text])
     by_epoch = chosen.loops[-1:] == (EPOCHS,)
     if not by_epoch and BATCHES not in chosen.loops:
         return Entry("per", ASK, [place(chosen), "whether that is after every step or every epoch could not be read"])
@@ -253,9 +258,16 @@ def clip(interpreter: Interpreter) -> Entry | None:
             entry = Entry("clip", {"max_norm": float(size)}, [place(seen), *sources(value)])
             arguments = seen.arguments or [] if seen in found else []
             clipped = next((a for a in arguments if a.name in (None, "parameters")), None)
-            if trained(interpreter) is not None and clipped is not None and not _whole_model(interpreter, clipped.node):
+            several = len(distinct(surely(calls(interpreter, "optimizer")))) > 1  # so that no model is the one
+            judged = several or trained(interpreter) is not None
+            if judged and clipped is not None and not _whole_model(interpreter, clipped.node):
                 text = " ".join(seen.source.text(clipped.node).split())
-                entry.left.append(((seen.source.shown, clipped.node.lineno), f"{text} is what it clips, not the model"))
+                text += (
+                    " is one of several things that train, and what it clips"
+                    if several
+                    else " is what it clips, not the model"
+                )
+                entry.left.append(((seen.source.shown, clipped.node.lineno), text))
             return entry
         return Entry("clip", ASK, [place(seen), "its max_norm could not be read"], out=True)
     for seen in options(found):
@@ -266,6 +278,7 @@ def clip(interpreter: Interpreter) -> Entry | None:
 TIMM_MIXUP_PLACES = {"mixup_alpha": 0, "cutmix_alpha": 1, "prob": 3, "switch_prob": 4, "label_smoothing": 7}
 # timm's own defaults
 TIMM_MIXUP = {"mixup_alpha": 1.0, "cutmix_alpha": 0.0, "prob": 1.0, "switch_prob": 0.5, "label_smoothing": 0.1}
+MEASURED = "ReduceLROnPlateau"  # the schedule that moves by what its step() is given
 AS_CROSS_ENTROPY = ("timm.loss.LabelSmoothingCrossEntropy", "timm.loss.SoftTargetCrossEntropy")
 
 
@@ -558,8 +571,10 @@ def train(interpreter: Interpreter) -> Entry | None:
     for value, origin, _ in bounds[:1]:
         count = number(value)
         where = Comment((origin.file, origin.line), f"for … in {origin.text}")
-        drafted = isinstance(count, int) and count > 0
-        below.append(Entry("epochs", count if drafted else ASK, [where, *sources(value)]))
+        one_step = any(seen.loops[-1:] == (EPOCHS,) for seen in _steps(interpreter, names.OPTIMIZER))
+        said = ["each round of it makes one step, which is an epoch only if its batch is all the data"] * one_step
+        drafted = isinstance(count, int) and count > 0 and not one_step
+        below.append(Entry("epochs", count if drafted else ASK, [where, *sources(value), *said]))
     if not below:
         below.append(Entry("epochs", ASK, ["no loop over epochs was found"]))
     for seen in surely(calls(interpreter, TENSORBOARD))[:1]:

@@ -470,3 +470,89 @@ def test_a_functions_statements_say_the_condition_around_its_call(write: Write, 
 def test_a_function_that_is_called_twice_says_the_condition_of_neither_call(write: Write) -> None:
     found = listed(write(counted("if seen > 64: learn(x, y)\n        else: learn(y, x)")))
     assert not any("opt.step()" in line or "only where seen" in line for line in found), found
+
+
+STATE = """
+class Scale:
+    def __init__(self):
+        self.mean, self.at = 0.0, 0
+
+    def restart(self):
+        self.at = 0
+
+    def update(self, values):
+        now = values.mean()
+        self._move(now)
+
+    def _move(self, now):
+        self.mean = now
+        self.at += 1
+
+scale = Scale()
+"""
+
+
+def test_what_a_method_leaves_in_its_object_for_a_step_is_listed_through_all_calls(write: Write) -> None:
+    """A store was "a copy", a restart "a value", and call and body each pointed at the other."""
+    use = "        scale.update(y)\n        loss = criterion(net(x), y) * scale.mean / scale.at\n"
+    text = REST.replace("        loss = criterion(net(x), y)\n", use)
+    text = text.replace("    for x, y in loader:", "    scale.restart()\n    for x, y in loader:")
+    found = listed(write(HEAD + STATE + text))
+    assert has(found, "now = values.mean()", "self.mean = now", "self.at += 1", "self.at = 0"), found
+
+
+def test_what_is_stored_in_an_object_of_a_library_is_listed_though_it_is_only_named(write: Write) -> None:
+    text = "import graphs\nedges = graphs.read('edges')\ngraph = graphs.Graph()\ngraph['is', 'near'].index = edges\n"
+    text += REST.replace("net(x)", "net(x, graph.all())")
+    assert has(listed(write(HEAD + text)), "graph['is', 'near'].index = edges")
+
+
+def test_a_function_that_is_imported_under_another_name_runs(write: Write) -> None:
+    """It was said to run with other arguments only, or never."""
+    own = "def train(net, opt, loss):\n    loss.backward()\n    opt.add_param_group({})\n"
+    text = "from steps import train as one_step\n" + REST.replace(
+        "        loss.backward()\n", "        one_step(net, opt, loss)\n"
+    )
+    script = write(HEAD + text)
+    (script.parent / "steps.py").write_text(own)
+    assert has(listed(script), "opt.add_param_group({})")
+
+
+@pytest.mark.parametrize(
+    ("seeds", "wanted"),
+    [
+        ("torch.manual_seed(3)\nrandom.seed(4)", ["random.seed(4)"]),
+        ("random.seed(4)", ["random.seed(4)"]),
+        ("torch.manual_seed(3)\nrandom.seed(3)\nnumpy.random.seed(3)", []),
+        ("torch.manual_seed(3)\nrandom.seed(time.time())", []),  # which says nothing
+    ],
+)
+def test_a_seed_that_is_not_the_recipes_is_listed(write: Write, seeds: str, wanted: list[str]) -> None:
+    found = listed(write(f"import random, time, numpy\n{HEAD}{seeds}\n{REST}"))
+    assert [line for line in found if "seed" in line] == wanted
+
+
+@pytest.mark.parametrize(
+    ("moved", "per"), [("schedule.step()", "epoch"), ("schedule.step(epoch)", "???"), ("schedule.step(loss)", "???")]
+)
+def test_a_schedule_that_is_given_a_number_is_asked_about(write: Write, moved: str, per: str) -> None:
+    """`step(epoch)` inside the loop over batches was drafted as one that moves with every batch."""
+    made = "schedule = torch.optim.lr_scheduler.CosineAnnealingLR(opt, 9)\n"
+    text = REST.replace("for epoch", f"{made}for epoch") + f"    {moved}\n"
+    assert drafted(write(HEAD + text))["schedule"]["per"] == per
+
+
+def test_rounds_of_one_step_are_not_epochs(write: Write) -> None:
+    start = REST.index("for epoch")
+    text = REST[:start] + "x, y = next(iter(loader))\nfor epoch in range(4):\n    loss = criterion(net(x), y)\n"
+    text += "    opt.zero_grad()\n    loss.backward()\n    opt.step()\n"
+    assert drafted(write(HEAD + text))["train"]["epochs"] == "???"
+
+
+def test_what_is_clipped_where_several_things_train_is_listed(write: Write) -> None:
+    text = REST.replace(
+        "for epoch", "head = nn.Linear(7, 7)\nother = torch.optim.SGD(head.parameters(), lr=0.2)\nfor epoch", 1
+    )
+    clip = "nn.utils.clip_grad_norm_(head.parameters(), 0.5)"
+    text = text.replace("        opt.step()", f"        {clip}\n        opt.step()\n        other.step()")
+    assert any("head.parameters() is one of several" in line for line in listed(write(HEAD + text)))

@@ -537,10 +537,12 @@ def speech(opt: str = "", **wrong: Any) -> dict[str, Any]:
         params = list(params)
         decay, rest = [p for p in params if p.ndim > 1], [p for p in params if p.ndim < 2]
         groups = [{"params": decay, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0.0}]
-        if opt == "built-in":
-            return nn.AdamWeightDecay(groups, 1e-3, eps=1e-6)
-        if opt == "adam":
-            return nn.Adam(groups, 1e-3, eps=1e-6)
-        return experimental.optim.AdamW(groups, lr=1e-3, eps=1e-6)
+        made = {
+            "": lambda: experimental.optim.AdamW(groups, lr=1e-3, eps=1e-6),
+            "one group": lambda: experimental.optim.AdamW(params, lr=1e-3, eps=1e-6, weight_decay=0.1),
+            "built-in": lambda: nn.AdamWeightDecay(groups, 1e-3, eps=1e-6),
+            "adam": lambda: nn.Adam(groups, 1e-3, eps=1e-6),
+        }
+        return made[opt]()  # another word plants nothing, and stops
 
     return {"model": Recognizer(**wrong), "optimizer": optimizer}

@@ -26,7 +26,7 @@ from ..source.infer.abstract_values import (
     ScriptObject,
     is_known,
 )
-from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED
+from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, joined
 from . import roles as role_names
 from . import silence
 from .data_files import DataFiles
@@ -252,13 +252,11 @@ class Account:
                 tensor = isinstance(value, LibraryObject) and value.family == families.TENSOR
                 return not tensor or method.endswith("_")
             return bool(given & HEAVY)
-        named = isinstance(call.func, ast.Name) and not self.flow.reads.get(id(call.func))
-        if isinstance(call.func, ast.Name) and named and hasattr(builtins, call.func.id):
-            return call.func.id in ("setattr", "delattr", "exec", "eval")
-        callee = self.kinds(call.func)
-        return (
-            bool(given & HEAVY) and not callee & {MODEL, LOSS} and not silence.looked_through(name_of(self.flow, call))
-        )
+        name = call.func.id if isinstance(call.func, ast.Name) and not self.flow.reads.get(id(call.func)) else ""
+        if hasattr(builtins, name):
+            return name in ("setattr", "delattr", "exec", "eval")
+        known = self.kinds(call.func) & {MODEL, LOSS} or silence.looked_through(name_of(self.flow, call))
+        return bool(given & HEAVY) and not known
 
     def passed(self, call: ast.Call) -> str | None:
         """Why a call may be passed over in silence, by what it calls; None where nothing says so."""
@@ -354,8 +352,7 @@ class Account:
 
     def _where(self, statement: Statement, all_: bool = False) -> str:
         """The conditions of a statement in words, or ""."""
-        conditions = " and ".join(self._undecided(statement, all_))
-        return f"only where {conditions}" if conditions else ""
+        return f"only where {joined(found)}" if (found := self._undecided(statement, all_)) else ""
 
     def _loops(self, statement: Statement) -> list[Statement]:
         """The loops around a statement that hold no step: the innermost says how often it runs."""
@@ -414,6 +411,8 @@ class Account:
             isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "backward") for call in statement.calls
         )
         said = said and not moves and not further  # which a recipe does in one way only
+        if step and LOSS in kinds and role_names.CRITERION not in self.roots.values() and not moves:
+            return LISTED, where  # of which loss the draft does not say
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
             return (LISTED, where) if where else (DRAFTED, step or "a value of the draft comes from here")
         if not acts and not live:

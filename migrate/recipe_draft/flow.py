@@ -251,10 +251,11 @@ class Flow:
                 found = self.reads.get(id(node), ())
             elif isinstance(node, ast.Attribute):
                 found = self.attributes.get(node.attr, ())
+            each = any(one.way == EACH and id(one.statement) in loops for one in found)  # the loop's own variable
             ways = [one for one in found if one.way in (IS, ADDS) and one.value is not None and self._sure(one)]
             anew = (one.value for one in ways if loops & {id(outer) for outer in one.statement.around})
             called = any(isinstance(part, ast.Call) for value in anew if value for part in ast.walk(value))
-            if called or len({id(definition.statement) for definition in ways}) > 1:
+            if each or called or len({id(definition.statement) for definition in ways}) > 1:
                 return True
         return False
 

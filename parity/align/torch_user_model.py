@@ -281,9 +281,12 @@ def load_start(model: nn.Module, folder: Path) -> None:
     try:
         start = {name: torch.from_numpy(array) for name, array in load_file(folder / START).items()}
         with torch.no_grad():  # load_state_dict would want the counters too, and of some models a version
-            for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+            for name, parameter in model.named_parameters():
                 if name in start:
-                    tensor.copy_(start[name])
+                    parameter.copy_(start[name])
+            for name, buffer in model.named_buffers():
+                if name in start:  # which a forward pass may have made for the size of its input
+                    buffer.data = start[name].to(buffer)
     except (OSError, RuntimeError, SafetensorError) as error:
         raise BadTrace(f"{folder}: its starting weights do not load: {' '.join(str(error).split())[:300]}") from error
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -298,7 +298,7 @@ class Interpreter:
             node=node,
             arguments=arguments,
             certainty=self.certainty,
-            condition=" and ".join(self.conditions) or None,
+            condition=joined(self.conditions) or None,
             loops=tuple(self.loops),
             order=len(self.seen),
             receiver=receiver,
@@ -415,6 +415,12 @@ class Interpreter:
 
 def _is_static(node: Any) -> bool:
     return any(getattr(decorator, "id", "") == "staticmethod" for decorator in getattr(node, "decorator_list", ()))
+
+
+def joined(conditions: Sequence[str]) -> str:
+    """All of these conditions in words."""
+    several = len(conditions) > 1
+    return " and ".join(f"({one})" if several and " or " in one else one for one in conditions)
 
 
 def _either(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:

@@ -556,3 +556,24 @@ def test_what_is_clipped_where_several_things_train_is_listed(write: Write) -> N
     clip = "nn.utils.clip_grad_norm_(head.parameters(), 0.5)"
     text = text.replace("        opt.step()", f"        {clip}\n        opt.step()\n        other.step()")
     assert any("head.parameters() is one of several" in line for line in listed(write(HEAD + text)))
+
+
+def test_what_a_condition_on_the_loops_own_variable_leaves_out_is_listed(write: Write) -> None:
+    """Reading knew each of the rounds, and took the last for all."""
+    text = REST.replace("for epoch in range(4):\n", "for share in (0, 5, 10):\n    if share == 0:\n        continue\n")
+    assert has(listed(write(HEAD + text)), "continue [only where share == 0")
+
+
+def test_conditions_of_which_one_is_an_or_keep_their_brackets(write: Write) -> None:
+    text = REST.replace(
+        "        opt.step()", "        if one() or two():\n            if three():\n                opt.step()"
+    )
+    assert any("[only where (one() or two()) and three()" in line for line in listed(write(HEAD + text)))
+
+
+def test_a_term_of_a_loss_that_is_asked_for_is_listed(write: Write) -> None:
+    """It was "the step of a recipe", whose loss the draft does not say."""
+    text = REST.replace(
+        "loss = criterion(net(x), y)", "near = nn.functional.mse_loss(net(x), y)\n        loss = near + own(x)"
+    )
+    assert has(listed(write(HEAD + text)), "near = nn.functional.mse_loss(net(x), y)")

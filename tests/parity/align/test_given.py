@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msmigrate.errors import BadInput, WorkerFailed
 from msmigrate.parity.align.user_model import checked, given, run_users, single, takes_optimizer
+from safetensors.numpy import save_file
 
 
 class Net:
@@ -90,3 +91,17 @@ def test_a_loss_of_the_recipe_takes_one_tensor() -> None:
         single((Net(), Net()), Net, "torch")
     with pytest.raises(BadInput, match="returns SimpleNamespace of 0"):
         single(SimpleNamespace(), Net, "torch")
+
+
+def test_a_buffer_that_a_forward_pass_made_larger_is_loaded(tmp_path: Path) -> None:
+    """timm's ConViT makes its positions for the size of its input: the search for causes stopped at their shape."""
+    import torch
+    from msmigrate.parity.align.torch_user_model import START, load_start
+
+    net = torch.nn.BatchNorm1d(3)
+    net.register_buffer("positions", torch.zeros(1, 1), persistent=False)
+    wanted = {"positions": torch.arange(12.0).reshape(3, 4), "running_mean": torch.ones(3), "weight": torch.ones(3) * 2}
+    save_file({name: tensor.numpy() for name, tensor in wanted.items()}, tmp_path / START)
+    load_start(net, tmp_path)
+    found = {**dict(net.named_parameters()), **dict(net.named_buffers())}
+    assert all(torch.equal(found[name], tensor) for name, tensor in wanted.items())

@@ -16,7 +16,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -483,6 +483,7 @@ class Operation:
 FUNCTIONS = ("torch.nn.functional.", "torch.", "torch.Tensor.")
 
 
+@cache  # asked anew at every trial, and the table looks long for what it has not
 def _counterpart(name: str) -> str:
     """MindSpore's function for one of torch, in short; empty where the table has none."""
     try:

@@ -108,26 +108,37 @@ def _operands(op: Operation, earlier: Sequence[Operation]) -> Iterator[ModuleHyp
     if op.child is None and op.name not in BINARY:
         return
     known = [e for e in earlier[-PRESENT:] if isinstance(e.result, torch.Tensor)]
+    handed = [(e, given) for e in known if (given := first_tensor(e.args)) is not None and not _made(given, known)]
     for i, operand in enumerate(op.args):
         for other in known:
             if same_shape(operand, other.result) and not torch.equal(operand, other.result):
                 yield _other_operand(op, i, other)
+        fit = next(((other, given) for other, given in handed if same_shape(operand, given)), None)
+        if fit is not None and not torch.equal(operand, fit[1]):
+            yield _other_operand(op, i, fit[0], its_input=True)
 
 
-def _other_operand(op: Operation, position: int, other: Operation) -> ModuleHypothesis:
-    """An operand is the result of an earlier operation instead of the right one."""
+def _made(value: torch.Tensor, earlier: Sequence[Operation]) -> bool:
+    """Whether a tensor is what one of these operations gave, and not what the module was handed."""
+    return any(same_shape(value, e.result) and torch.equal(value, e.result) for e in earlier)
+
+
+def _other_operand(op: Operation, position: int, other: Operation, its_input: bool = False) -> ModuleHypothesis:
+    """An operand is the result of an earlier operation, or its input, instead of the right one."""
     kept: dict[str, Any] = {}
 
     def remember(f: Any, *args: Any, **kwargs: Any) -> Any:
+        given = first_tensor(args) if its_input else None
+        before = None if given is None else given.clone()
         kept["value"] = f(*args, **kwargs)
-        kept["copy"] = kept["value"].clone()  # as it was then
+        kept["copy"] = kept["value"].clone() if before is None else before  # as it was then
         return kept["value"]
 
     def use(f: Any, *args: Any, **kwargs: Any) -> Any:
         return f(*(kept["copy"] if i == position else a for i, a in enumerate(args)), **kwargs)
 
     operand = f"operand {position + 1}" if len(op.args) > 1 else "input"
-    what = f"the result of {other.text} for {operand} of {op.text}"
+    what = f"the {'input' if its_input else 'result'} of {other.text} for {operand} of {op.text}"
     return edit(what, {other.place: remember, op.place: use}, op.right)
 
 

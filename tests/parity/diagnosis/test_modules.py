@@ -72,6 +72,7 @@ CONTAINERS = {
     "block: no last activation": ("forward", None, "ReLU relu, time 2 left out"),
     "block: activation before addition": ("forward", None, "the activation before the addition"),
     "block: wrong residual": ("forward", None, "the result of Conv2d conv1 for operand 2"),
+    "coded: residual of the input": ("forward", None, "the input of Linear code for operand 1 of add in `return x"),
     "attention: key and query": ("forward", None, "rotated by 2"),
     "attention: packed": ("forward", "mha-packed-order", "in the other order"),
     "attention: unscaled": ("forward", None, "mul in `scores"),

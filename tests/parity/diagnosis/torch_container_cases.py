@@ -225,6 +225,22 @@ def before(m: Any, x: torch.Tensor) -> torch.Tensor:
     return x + m.grow(m.b(x)).relu()
 
 
+class Coded(nn.Module):
+    """A branch behind a position code, added to what the code gave."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.code, self.norm, self.mix = nn.Linear(12, 12), nn.LayerNorm(12), nn.Linear(12, 12)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.code(x)
+        return x + self.mix(self.norm(x))
+
+
+def added_to_its_input(m: Any, x: torch.Tensor) -> torch.Tensor:
+    return x + m.mix(m.norm(m.code(x)))
+
+
 class Text(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -452,6 +468,7 @@ def cases() -> dict[str, tuple[nn.Module, list[torch.Tensor], Any, bool]]:
     found["layers: post-norm"] = (Layers(post=False), [tokens], computing(after), True)
     found["layers: post-norm, exchanged"] = (Layers(post=False), [tokens], computing(after_exchanged), True)
     found["layers: pre-norm"] = (Layers(post=True), [tokens], computing(before), True)
+    found["coded: residual of the input"] = (Coded(), [tokens], computing(added_to_its_input), True)
     for fault in ("directions", "mask"):
         found[f"text: {fault}"] = (Text(), [tokens], text(fault), True)
     for fault in ("zeros", "maximum", "parts"):

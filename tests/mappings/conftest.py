@@ -18,7 +18,7 @@ settings.load_profile("msmigrate")
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # for mapping_cases and mapping_judge, which tests and workers import
 
-from mapping_cases import Results  # noqa: E402
+from mapping_cases import Results, quick  # noqa: E402
 
 
 class Worker:
@@ -44,11 +44,14 @@ class Worker:
 @pytest.fixture(scope="session")
 def workers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Worker]]:
     """The processes, started at once: torch ends early, and leaves its core to the one with wrong arguments."""
-    started = {"torch": Worker("torch", tmp_path_factory.mktemp("torch"))}
+    wanted = {name for item in request.session.items for name in getattr(item, "fixturenames", ())}
+    wrong = json.loads((HERE / "wrong_arguments.json").read_text())
+    every = "found_all" in wanted or "found_all_wrong" in wanted
+    names = () if every else (json.dumps(list(quick(tuple(wrong)))),)
+    started = {"torch": Worker("torch", tmp_path_factory.mktemp("torch"), *names)}
     started["mindspore"] = Worker("mindspore", tmp_path_factory.mktemp("mindspore"), "quick")
-    if any("found_wrong" in getattr(item, "fixturenames", ()) for item in request.session.items):
-        wrong = json.dumps(json.loads((HERE / "wrong_arguments.json").read_text()))
-        started["wrong"] = Worker("mindspore", tmp_path_factory.mktemp("wrong"), wrong)
+    if "found_wrong" in wanted:
+        started["wrong"] = Worker("mindspore", tmp_path_factory.mktemp("wrong"), json.dumps(wrong), "quick")
     yield started
     for worker in started.values():  # a file of tests alone may not have waited for all
         worker.process.kill()
@@ -72,3 +75,10 @@ def found(workers: dict[str, Worker]) -> dict[str, Results]:
 def found_wrong(workers: dict[str, Worker]) -> dict[str, Results]:
     """The same where MindSpore's arguments were set wrongly."""
     return {"torch": workers["torch"].results(), "mindspore": workers["wrong"].results()}
+
+
+@pytest.fixture(scope="session")
+def found_all_wrong(workers: dict[str, Worker], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Results]:
+    """The same in both of MindSpore's modes."""
+    wrong = Worker("mindspore", tmp_path_factory.mktemp("all_wrong"), (HERE / "wrong_arguments.json").read_text())
+    return {"torch": workers["torch"].results(), "mindspore": wrong.results()}

@@ -1,4 +1,4 @@
-"""Run cases of the mapping table in MindSpore, PyNative and compiled: `python mindspore_rows.py FOLDER [quick|WRONG]`.
+"""Run cases of the mapping table in MindSpore, PyNative and compiled: `mindspore_rows.py FOLDER [WRONG] [quick]`.
 
 Errors in MindSpore arrive late: every result is read as an array before its case ends, so that an error falls into
 the case that caused it. By hand, set ONEDNN_MAX_CPU_ISA=AVX2 first, as conftest.py does.
@@ -74,16 +74,14 @@ def exists(name: str) -> bool:
 
 
 def main(folder: Path, wrong: dict[str, dict[str, Any]], every: bool) -> None:
-    """Run all cases or the quick ones, or, where arguments are to be wrong, the cases named with them."""
+    """Run all cases, or the quick ones in their modes; where arguments are to be wrong, those named with them."""
     for name, args in wrong.items():
         WRONG[name.partition("[")[0]] = {key: table.plain(value) for key, value in args.items()}
     results = Results()
-    chosen = quick()
     for name, row, case in runnable():
-        if every or name in wrong:
-            run(results, name, row, case)
-        elif not wrong and name in chosen:
-            run(results, name, row, case, modes=chosen[name])
+        modes = MODES if every else quick(tuple(wrong)).get(name, ())
+        if modes and (not wrong or name in wrong):
+            run(results, name, row, case, modes=modes)
     there = [row for row in table.rows() if row.mindspore]
     results.notes["signatures"] = {row.torch: signature(row) for row in there if is_called(row)}
     results.notes["missing"] = [row.mindspore for row in there if not (is_called(row) or exists(row.mindspore))]
@@ -91,7 +89,7 @@ def main(folder: Path, wrong: dict[str, dict[str, Any]], every: bool) -> None:
 
 
 if __name__ == "__main__":
-    extent = sys.argv[2] if len(sys.argv) > 2 else "{}"
-    main(Path(sys.argv[1]), {} if extent == "quick" else json.loads(extent), extent == "{}")
+    given = [text for text in sys.argv[2:] if text != "quick"]
+    main(Path(sys.argv[1]), json.loads(given[0]) if given else {}, "quick" not in sys.argv[2:])
     sys.stdout.flush()
     os._exit(0)  # MindSpore prints noise at interpreter exit

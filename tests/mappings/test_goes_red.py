@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mapping_cases import Results, runnable
+from mapping_cases import MODES, Results, quick, runnable
 from mapping_judge import apart, judge
 from msmigrate.mappings import table
 from msmigrate.mappings.rows import NOT_APPLICABLE, Case
@@ -20,8 +20,19 @@ WRONG = json.loads((Path(__file__).parent / "wrong_arguments.json").read_text())
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_argument_is_seen(name: str, found_wrong: dict[str, Results]) -> None:
+    goes_red(name, quick(tuple(WRONG))[name], found_wrong)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_argument_is_seen_in_both_modes(name: str, found_all_wrong: dict[str, Results]) -> None:
+    goes_red(name, MODES, found_all_wrong)
+
+
+def goes_red(name: str, modes: tuple[str, ...], found_wrong: dict[str, Results]) -> None:
+    """The judge complains of the case in these modes, and not of an error."""
     case = next(item for item in runnable() if item[0] == name)
-    for mode in ("pynative", "graph"):
+    for mode in modes:
         if case[1].status[mode] != NOT_APPLICABLE:
             complaints = judge(*case, mode, found_wrong)[1]
             assert [text for text in complaints if "Traceback" not in text], complaints

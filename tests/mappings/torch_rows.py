@@ -1,7 +1,11 @@
-"""Run every case of the mapping table in PyTorch, float32 and float64: `python torch_rows.py FOLDER`."""
+"""Run cases of the mapping table in PyTorch, float32 and float64: `python torch_rows.py FOLDER [NAMES]`.
+
+NAMES: a JSON list; every case without it.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import warnings
@@ -61,11 +65,12 @@ def exists(name: str) -> bool:
     return True
 
 
-def main(folder: Path) -> None:
-    """Run all cases."""
+def main(folder: Path, names: list[str] | None) -> None:
+    """Run these cases, or all."""
     results = Results()
     for name, row, case in runnable():
-        run(results, name, row, case)
+        if names is None or name in names:
+            run(results, name, row, case)
     results.arrays = {key: np.asarray(value) for key, value in results.arrays.items()}
     results.notes["signatures"] = {row.torch: signature(row) for row in table.rows() if is_called(row)}
     results.notes["missing"] = [name for row in table.rows() for name in row.aliases if not callable(find(name))]
@@ -74,6 +79,6 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), json.loads(sys.argv[2]) if len(sys.argv) > 2 else None)
     sys.stdout.flush()
     os._exit(0)

@@ -51,8 +51,9 @@ class Hang(BaseException):
 
 
 @contextlib.contextmanager
-def limits(memory: int = MEMORY) -> Iterator[None]:
+def limits(memory: int = MEMORY, seconds: float | None = None) -> Iterator[None]:
     """Stop what takes too long by the processor's time, or by the clock should it wait for something, or too much."""
+    seconds = SECONDS if seconds is None else seconds
 
     def stop(*_: object) -> None:
         raise Hang
@@ -60,8 +61,8 @@ def limits(memory: int = MEMORY) -> Iterator[None]:
     before = [signal.signal(number, stop) for number in (signal.SIGPROF, signal.SIGALRM)]
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
-    signal.setitimer(signal.ITIMER_REAL, 12 * SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, 12 * seconds)
     try:
         resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + memory, hard))
         yield

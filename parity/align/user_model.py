@@ -284,6 +284,11 @@ def own_step(paired: Paired | None) -> Any:
     return None if paired is None else paired.given.step
 
 
+def hides_its_optimizer(paired: Paired | None) -> bool:
+    """Whether the user's own step computes with an optimizer that is not known; the recipe's is another one."""
+    return paired is not None and own_step(paired) is not None and paired.given.optimizer is None
+
+
 def shows_its_optimizer(paired: Paired | None) -> bool:
     """Whether the user's step is an object whose optimizer is known, so that a call without an update is seen."""
     step = own_step(paired)

@@ -29,7 +29,15 @@ from ...training.step.mindspore_step_state import completed, load_state, optimiz
 from ..align.alignment import IDENTITY, Alignment
 from ..align.mindspore_user_model import PairStep, tensors
 from ..align.mindspore_user_model import held as held_of
-from ..align.user_model import Paired, held_by, is_users, one_number, own_step, shows_its_optimizer
+from ..align.user_model import (
+    Paired,
+    held_by,
+    hides_its_optimizer,
+    is_users,
+    one_number,
+    own_step,
+    shows_its_optimizer,
+)
 from .batches import Images
 from .kinks import BY_INPUT
 from .mindspore_kinks import function_choices
@@ -373,7 +381,9 @@ class MindSporeSide(Side):
         return {key: self._as_torch(held) for key, held in state.items()}
 
     def updates_alone(self) -> bool:
-        """Not where the user's own optimizer has a list of rates that ends before that."""
+        """Not where the user's own optimizer has a list of rates that ends before that, nor where it is not known."""
+        if hides_its_optimizer(self.paired):
+            return False
         found = getattr(self.train_step.optimizer, "learning_rate", None)
         lists = [
             getattr(one, "learning_rate", None) for one in (found if isinstance(found, (list, tuple)) else [found])

@@ -24,7 +24,7 @@ from ...training.recipe.schema import DynamicLossScale, Recipe
 from ...training.step.torch_step import TrainStep
 from ..align.alignment import IDENTITY, Alignment
 from ..align.torch_user_model import PairStep, chunks, forward, make_step
-from ..align.user_model import Paired, StepOutput, one_number, own_step, shows_its_optimizer
+from ..align.user_model import Paired, StepOutput, hides_its_optimizer, one_number, own_step, shows_its_optimizer
 from ..job import ParityJob
 from . import resume
 from .batches import Images
@@ -305,7 +305,10 @@ class TorchSide(Side):
         return {key: {n: _numpy(t) for n, t in state[key].items()} for key in state if key in crossing}
 
     def updates_alone(self) -> bool:
-        """Not where the user's own step moves the rate, as its scheduler has left word of in the optimizer."""
+        """Not where the user's own step moves the rate, as its scheduler has left word of in the optimizer, nor where
+        its optimizer is not known."""
+        if hides_its_optimizer(self.paired):
+            return False
         own = own_step(self.paired) is not None and self.train_step.schedule is None
         return not (own and any("initial_lr" in group for group in self.train_step.optimizer.param_groups))
 

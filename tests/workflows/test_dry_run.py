@@ -25,16 +25,21 @@ train: {epochs: 2}
 """
 
 
+def held(folder: Path) -> list[str]:
+    """What a folder holds, but for what Python itself leaves beside a file that it imports."""
+    return sorted(path.name for path in folder.iterdir() if path.name != "__pycache__")
+
+
 def plan(
     folder: Path, *options: str, source: str = "digits:train", text: str = RECIPE
 ) -> subprocess.CompletedProcess[str]:
     """The command, in a folder that it must leave as it is."""
     (folder / "r.yaml").write_text(text % source if "%s" in text else text)
-    before = sorted(path.name for path in folder.iterdir())
+    before = held(folder)
     command = [sys.executable, "-m", "msmigrate", "train", "r.yaml", "--dry-run", *options]
     environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1"}
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
-    assert sorted(path.name for path in folder.iterdir()) == before
+    assert held(folder) == before
     assert "Traceback" not in done.stderr, done.stderr
     return done
 

@@ -27,6 +27,7 @@ Arrays = Mapping[Key, np.ndarray]
 PART = "given norms"
 NEAR = 4e-7  # how near the factors of a hypothesis have to be: norms are recorded from float32 values
 NORM_FLOOR = 2e-6  # a norm is recorded from a float32 sum over the whole tensor
+MOVED = 1e-3  # share of a step's change that no multiple of torch's may leave: weights are stored in float32
 CLEAR = 0.2  # what one factor may leave of a difference that it explains
 
 
@@ -427,6 +428,36 @@ def loss_scaling(context: Context) -> list[Cause]:
         return [cause("update", "loss scale", found.chain[0].fault, found.chain[0].text, evidence, 0.0)]
     evidence = f"MindSpore {_list(scales)}, by the recipe {_list(expected)}"
     return [cause("update", "loss scale", None, "no known rule gives MindSpore's loss scale", evidence)]
+
+
+def own_step(context: Context) -> list[Cause]:
+    """A user's own step that moves parameters by a multiple of what torch's moves them, whose gradients it has: nothing
+    else is known of its optimizer. One cause for each multiple, as parameter groups with rates of their own make."""
+    step = first_step(context.mindspore)
+    part = f"step{step}"
+    names = [e.name for e in context.mindspore.select("update", part) if context.comparable(e.key)]
+    wrong = [finding for finding in context.failed("update", part) if finding.name in names]
+    if not wrong or context.failed("gradients"):
+        return []
+    multiples: dict[str, float] = {}
+    for finding in wrong:
+        torch = context.torch_values(key_of(finding)).astype(np.float64)
+        now = context.mindspore_values(key_of(finding)).astype(np.float64)
+        multiple = float(now @ torch / (torch @ torch)) if torch.any() else 0.0
+        if multiple <= 0 or np.linalg.norm(now - multiple * torch) > MOVED * np.linalg.norm(now):
+            return []
+        multiples[finding.name] = multiple
+    found: list[Cause] = []
+    for near in sorted({float(f"{multiple:.4g}") for multiple in multiples.values()}):
+        moved = [name for name, multiple in multiples.items() if float(f"{multiple:.4g}") == near]
+        text = f"MindSpore's step moves them {near:g} times as far as torch's does, as another learning rate does"
+        evidence = (
+            f"their gradients agree, and what step {step} adds to them is {near:g} times torch's to {MOVED:g} of it"
+        )
+        fix = f"make their learning rate {1 / near:.4g} times what it is"
+        place = context.place(moved, names)
+        found.append(cause("update", place, "optimizer-argument", text, evidence, 0.0, fix=fix))
+    return found
 
 
 def statistics_decayed(context: Context) -> list[Cause]:

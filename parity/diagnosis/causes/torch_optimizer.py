@@ -72,7 +72,8 @@ def explain(context: Context) -> list[Cause]:
     given = context.paired.given if context.paired is not None else None
     if context.paired is not None and context.paired.alignment.scope.own_step:
         held = given is not None and given.step is not None and given.optimizer is not None
-        return _average_between_steps(context) + (_of_an_own_optimizer(context) if held else [])
+        causes = _average_between_steps(context) + (_of_an_own_optimizer(context) if held else [])
+        return causes or gradient_scaling.own_step(context)
     if not context.failed("update") or (given is not None and given.step is not None):
         return []
     if given is not None and given.optimizer is not None:

@@ -84,8 +84,8 @@ def flagged(by: str = "", before: bool = False, calls: bool = True) -> Any:
 class Listed:
     """An engine that is no Cell and keeps its sums in a list."""
 
-    def __init__(self, model: nn.Cell, every: int, forgets: bool, decay: float) -> None:
-        self.optimizer, self.every, self.forgets = optimizer(model, decay), every, forgets
+    def __init__(self, model: nn.Cell, every: int, forgets: bool, made: Any) -> None:
+        self.optimizer, self.every, self.forgets = made, every, forgets
         self.grads: list[Tensor] | None = None
         self.batches = 0
 
@@ -105,9 +105,18 @@ class Listed:
         return loss * self.every
 
 
+def sgd(lr: float = 0.01, of_biases: float = 0.01) -> Any:
+    """MindSpore's SGD, with a rate of the biases' own."""
+    model = net()
+    params = model.trainable_params()
+    biases = {"params": [p for p in params if p.ndim == 1], "lr": of_biases}
+    made = nn.SGD([{"params": [p for p in params if p.ndim > 1]}, biases], lr)
+    return {"model": model, "step": Listed(model, 1, False, made)}
+
+
 def listed(every: int = 1, forgets: bool = False, decay: float = 0.1) -> Any:
     model = net()
-    return {"model": model, "step": Listed(model, every, forgets, decay)}
+    return {"model": model, "step": Listed(model, every, forgets, optimizer(model, decay))}
 
 
 class Accumulator:

@@ -251,6 +251,26 @@ def test_where_a_step_clips_and_what_it_keeps_are_named(
 
 
 @pytest.mark.parametrize(
+    ("mindspore", "said"),
+    [
+        ("sgd(lr=0.005, of_biases=0.02)", ["0.5 times as far", "2 times as far"]),
+        pytest.param("sgd()", [], marks=pytest.mark.full),
+        pytest.param("sgd(lr=0.01002, of_biases=0.01002)", ["1.002 times as far"], marks=pytest.mark.full),
+        pytest.param("listed()", [], marks=pytest.mark.full),  # no multiple: AdamW's steps
+    ],
+)
+def test_another_rate_where_no_optimizer_is_known_on_torchs_side(
+    mindspore: str, said: list[str], tmp_path: Path
+) -> None:
+    """Such steps were red without a cause."""
+    found = stepped(tmp_path, "by_hand()", mindspore, 2)
+    failed = [finding.name for finding in found.findings if finding.verdict is Verdict.FAIL]
+    assert bool(failed) == (mindspore != "sgd()") and len(found.causes) == len(said), (failed, found.causes)
+    for cause, text in zip(sorted(found.causes, key=lambda cause: cause.text), said, strict=True):
+        assert text in cause.text and "learning rate" in cause.fix, cause
+
+
+@pytest.mark.parametrize(
     ("torch", "mindspore", "steps", "mode"),
     [
         pytest.param(*case, marks=pytest.mark.full)

@@ -25,8 +25,8 @@ train: {epochs: 2}
 """
 
 
-def held(folder: Path) -> list[str]:
-    """What a folder holds, but for what Python itself leaves beside a file that it imports."""
+def contents(folder: Path) -> list[str]:
+    """What a folder holds, but for what Python itself leaves next to a file that it imports."""
     return sorted(path.name for path in folder.iterdir() if path.name != "__pycache__")
 
 
@@ -35,11 +35,11 @@ def plan(
 ) -> subprocess.CompletedProcess[str]:
     """The command, in a folder that it must leave as it is."""
     (folder / "r.yaml").write_text(text % source if "%s" in text else text)
-    before = held(folder)
+    before = contents(folder)
     command = [sys.executable, "-m", "msmigrate", "train", "r.yaml", "--dry-run", *options]
     environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1"}
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
-    assert held(folder) == before
+    assert contents(folder) == before
     assert "Traceback" not in done.stderr, done.stderr
     return done
 

@@ -1,4 +1,5 @@
-"""Why what gradients are multiplied by on their way to the optimizer differs: the loss scale, and clipping.
+"""Why what gradients are multiplied by on their way to the optimizer differs: the loss scale, clipping, and the
+rate in a step of which nothing else is known.
 
 Each is computed from what MindSpore itself recorded before it, so that a fault upstream explains nothing here twice.
 """
@@ -430,7 +431,7 @@ def loss_scaling(context: Context) -> list[Cause]:
     return [cause("update", "loss scale", None, "no known rule gives MindSpore's loss scale", evidence)]
 
 
-def own_step(context: Context) -> list[Cause]:
+def another_rate(context: Context) -> list[Cause]:
     """A user's own step that moves parameters by a multiple of what torch's moves them, whose gradients it has: nothing
     else is known of its optimizer. One cause for each multiple, as parameter groups with rates of their own make."""
     step = first_step(context.mindspore)

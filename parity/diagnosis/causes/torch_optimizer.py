@@ -73,7 +73,7 @@ def explain(context: Context) -> list[Cause]:
     if context.paired is not None and context.paired.alignment.scope.own_step:
         held = given is not None and given.step is not None and given.optimizer is not None
         causes = _average_between_steps(context) + (_of_an_own_optimizer(context) if held else [])
-        return causes or gradient_scaling.own_step(context)
+        return causes or gradient_scaling.another_rate(context)
     if not context.failed("update") or (given is not None and given.step is not None):
         return []
     if given is not None and given.optimizer is not None:

@@ -483,7 +483,7 @@ class Operation:
 FUNCTIONS = ("torch.nn.functional.", "torch.", "torch.Tensor.")
 
 
-@cache  # asked anew at every trial, and the table looks long for what it has not
+@cache  # every trial looks it up, and a name that the table has not takes it long
 def _counterpart(name: str) -> str:
     """MindSpore's function for one of torch, in short; empty where the table has none."""
     try:

@@ -535,7 +535,7 @@ def test_a_seed_that_is_not_the_recipes_is_listed(write: Write, seeds: str, want
 @pytest.mark.parametrize(
     ("moved", "per"), [("schedule.step()", "epoch"), ("schedule.step(epoch)", "???"), ("schedule.step(loss)", "???")]
 )
-def test_a_schedule_that_is_given_a_number_is_asked_about(write: Write, moved: str, per: str) -> None:
+def test_a_schedule_that_is_given_a_number_is_left_open(write: Write, moved: str, per: str) -> None:
     """`step(epoch)` inside the loop over batches was drafted as one that moves with every batch."""
     made = "schedule = torch.optim.lr_scheduler.CosineAnnealingLR(opt, 9)\n"
     text = REST.replace("for epoch", f"{made}for epoch") + f"    {moved}\n"
@@ -571,7 +571,7 @@ def test_conditions_of_which_one_is_an_or_keep_their_brackets(write: Write) -> N
     assert any("[only where (one() or two()) and three()" in line for line in listed(write(HEAD + text)))
 
 
-def test_a_term_of_a_loss_that_is_asked_for_is_listed(write: Write) -> None:
+def test_a_term_of_a_loss_that_is_left_open_is_listed(write: Write) -> None:
     """It was "the step of a recipe", whose loss the draft does not say."""
     text = REST.replace(
         "loss = criterion(net(x), y)", "near = nn.functional.mse_loss(net(x), y)\n        loss = near + own(x)"

@@ -285,8 +285,10 @@ def own_step(paired: Paired | None) -> Any:
 
 
 def hides_its_optimizer(paired: Paired | None) -> bool:
-    """Whether the user's own step computes with an optimizer that is not known; the recipe's is another one."""
-    return paired is not None and own_step(paired) is not None and paired.given.optimizer is None
+    """Whether the user's own step computes with an optimizer that is not known: none came along with it, none is found
+    in it, and the recipe's is not given to it either."""
+    step = own_step(paired)
+    return paired is not None and step is not None and paired.given.optimizer is None and not takes_optimizer(step)
 
 
 def shows_its_optimizer(paired: Paired | None) -> bool:

@@ -12,7 +12,6 @@ wrong tensor (its wiring), has a fault of its own.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -26,7 +25,7 @@ from ..printable import few, shortened
 from ..training.code_digest import code_digest, file_digest
 from ..training.recipe.schema import Recipe
 from .align import unlike
-from .align.alignment import LIKELY, Alignment, read_alignment
+from .align.alignment import Alignment, pair_notes, read_alignment
 from .compare import SIDES, Sides, Traces, compare, declared
 from .compared_draws import Compared
 from .graph_mode import GRAPH, Compiled, judge_compiled
@@ -460,7 +459,8 @@ def _about_modules(modules: list[ModuleVerdict], half: bool, of_a_port: bool) ->
     noted = [module for module in modules if module.note]
     found = [f"{module.name or '(model)'}: {module.note}" for module in noted[:NOTED]]
     if len(noted) > NOTED:
-        found.append(f"{len(noted) - NOTED} more modules have a note of this kind; --json FILE has all")
+        more = len(noted) - NOTED
+        found.append(f"{more} more {'note' if more == 1 else 'notes'} of this kind; --json FILE has all")
     parts = sum(module.by_parts for module in modules)
     if parts:
         more = "; --thorough runs them alone too" if of_a_port else ""
@@ -475,39 +475,6 @@ def _elements(counts: list[int]) -> str:
     if len(counts) == 1:
         return "1 element" if counts == [1] else f"{counts[0]} elements"
     return f"{', '.join(map(str, counts))} elements (steps 1 to {len(counts)})"
-
-
-MOST_NAMES = 5
-
-
-def pair_notes(alignment: Alignment) -> list[str]:
-    """How the pair was aligned, what has no counterpart, and what is not compared because of it."""
-    if alignment.identity:
-        return []
-    how = Counter(match.how for match in alignment.modules)
-    likely = [match for match in alignment.modules if match.sure == LIKELY]
-    found = [
-        f"{len(alignment.modules)} modules and {len(alignment.parameters)} tensors were aligned: "
-        + ", ".join(f"{count} by {name}" for name, count in how.most_common())
-        + (f"; {len(likely)} of them likely rather than certain" if likely else "")
-    ]
-    for framework, name in (("torch", "torch's"), ("mindspore", "MindSpore's")):
-        left = [left for left in alignment.left if left.framework == framework]
-        if left:
-            shown = ", ".join(f"{one.name} ({one.why})" for one in left[:MOST_NAMES])
-            more = f" and {len(left) - MOST_NAMES} more" if len(left) > MOST_NAMES else ""
-            found.append(f"without a counterpart, and so not compared alone, of {name}: {shown}{more}")
-    scope = alignment.scope
-    without = {
-        "the gradient of the input": scope.image_gradient,
-        "optimizer state": scope.optimizer_state,
-        "learning rates and weight decays": scope.rates,
-        "the loss on given logits": scope.given_logits,
-    }
-    lacks = [name for name, there in without.items() if not there]
-    if lacks:
-        found.append(f"not recorded for this pair: {', '.join(lacks)}")
-    return found
 
 
 def module_verdicts(folder: Path, findings: Iterable[Finding]) -> list[ModuleVerdict]:

@@ -6,10 +6,12 @@ have changed places, so a map is written, and never used unseen.
 
     - {torch: 'layer(\\d)\\.(\\d+)\\.downsample\\.0', mindspore: 'stages.\1.\2.down_sample_layer.0'}
     - {torch: 'fc', mindspore: 'end_point'}
+    - {torch: 'attn\\.qkv\\.weight', mindspore: 'q.weight + k.weight + v.weight'}
+    - {torch: 'mlp\\.up\\.weight', mindspore: 'both.weight [2 of 2]'}
 
 torch: a regular expression that has to match a whole module path or a whole parameter name. What lies below a mapped
 module goes along under its own name where the net has it. The first pair that matches counts, and it wins over
-everything alignment finds by itself.
+everything alignment finds by itself. A parameter may be several of the net's one behind the other, or a part of one.
 """
 
 from __future__ import annotations
@@ -274,6 +276,11 @@ class Names:
         if found is None:
             return None
         rule, target = found
+        if parts_of(target) != [target]:
+            raise BadInput(
+                f"{rule.where}: {quoted(target, 300)}: a tensor of a checkpoint is converted whole, into one; such pairs "
+                "are for parity-step"
+            )
         self.used.add(rule.line)
         return target
 
@@ -296,11 +303,14 @@ def apply(rules: list[Rule], ours: dict[str, bool], theirs: set[str]) -> dict[st
     matched = targets(rules, ours)
     for name in [name for name in ours if name in matched]:
         rule, target = matched[name]
-        if target not in theirs:
-            hint = near(target, theirs)
-            raise BadInput(
-                f"{rule.where}: {name} would be {quoted(target, 300)}, which the MindSpore net does not have{hint}"
-            )
+        for part in parts_of(target):
+            if part not in theirs:
+                hint = near(part, theirs)
+                raise BadInput(
+                    f"{rule.where}: {name} would be {quoted(part, 300)}, which the MindSpore net does not have{hint}"
+                )
+        if parts_of(target) != [target] and ours[name]:
+            raise BadInput(f"{rule.where}: {name} is a module: only a parameter is in parts; write one pair for each")
         found[name] = target
     used = {rule.line for rule, _ in matched.values()}
     for rule in rules:
@@ -319,6 +329,16 @@ def apply(rules: list[Rule], ours: dict[str, bool], theirs: set[str]) -> dict[st
             raise BadInput(f"{rules[0].file}: {taken[target]} and {name} would both be {target}")
         taken[target] = name
     return found
+
+
+TOGETHER = " + "
+PART = re.compile(r"(.+) \[(\d{1,2}) of (\d{1,2})\]")  # of one tensor
+
+
+def parts_of(target: str) -> list[str]:
+    """The MindSpore tensors that a torch parameter is made of, or is a part of; else the name itself."""
+    part = PART.fullmatch(target)
+    return [part[1]] if part else target.split(TOGETHER)
 
 
 def near(name: str, among: Iterable[str]) -> str:

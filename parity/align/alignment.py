@@ -8,17 +8,19 @@ layers they span. What these cannot decide is asked, not guessed.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 from pydantic import NonNegativeInt, PositiveInt
 
 from ...errors import Ambiguous, BadInput, BadRecipe
 from ...input_files import read_json, typed
-from ...migrate.checkpoint.user_map import line, write_rules
+from ...migrate.checkpoint.user_map import TOGETHER, line, write_rules
 from ...training.models.model_names import is_file
 from ...training.recipe.schema import FINE_TUNING, Recipe
 from ...workers.worker import wait_for
@@ -65,6 +67,59 @@ class Tensor:
     shape: Shape
     how: str
     sure: str
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A tensor that one net has whole and the other in parts, one behind the other along an axis: the projection of
+    query, key and value. It is compared as torch has it.
+
+    torch, mindspore: the names of either side, of which one is the whole. owner: the torch class of the layer, or the
+    first of the layers, that torch has it in. shape: of the whole, with torch's axes; axis: which of these is cut;
+    sizes: of the parts, along it.
+    """
+
+    torch: tuple[str, ...]
+    mindspore: tuple[str, ...]
+    owner: str
+    shape: Shape
+    axis: NonNegativeInt
+    sizes: tuple[NonNegativeInt, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What MindSpore's parameters are called among those that go by torch's names."""
+        if len(self.torch) > 1:
+            return (" + ".join(self.torch),)
+        return tuple(f"{self.torch[0]} (part {i} of {len(self.sizes)})" for i in range(1, len(self.sizes) + 1))
+
+    @property
+    def part_shapes(self) -> tuple[Shape, ...]:
+        """The shape of each part, with torch's axes."""
+        return tuple((*self.shape[: self.axis], size, *self.shape[self.axis + 1 :]) for size in self.sizes)
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The shape of each of MindSpore's parameters, with torch's axes."""
+        return self.part_shapes if len(self.torch) == 1 else (self.shape,)
+
+    def as_torch(self, arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        """What belongs to MindSpore's parameters, by torch's names."""
+        return self._between(self.torch, arrays)
+
+    def as_mindspore(self, arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        """What belongs to torch's, by the names that MindSpore's parameters have."""
+        return self._between(self.names, arrays)
+
+    def _between(self, names: tuple[str, ...], arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        if len(names) > 1:
+            (whole,) = arrays
+            if whole.shape != self.shape:  # one number for all of it, as a count of steps
+                return dict.fromkeys(names, whole)
+            return dict(zip(names, np.split(whole, np.cumsum(self.sizes)[:-1], self.axis), strict=True))
+        if tuple(array.shape for array in arrays) == self.part_shapes:
+            return {names[0]: np.concatenate(arrays, self.axis)}
+        return {names[0]: arrays[0]} if all(np.array_equal(arrays[0], array) for array in arrays) else {}
 
 
 @dataclass(frozen=True)
@@ -157,7 +212,9 @@ class Alignment:
     has to be settled by a map first; unlike: the tensors that the two nets do not both have alike; counts: framework ->
     path -> how often a layer runs in one pass, where that is not once; chains: torch path -> the Cells that compute
     one after the other what it does, none where no Cells do; shapes: torch path -> its output's shape without the
-    first axis, where MindSpore's has them grouped otherwise; identity: a recipe's own models, whose names are equal.
+    first axis, where MindSpore's has them grouped otherwise; cuts: the tensors that one side has in parts, which stand
+    in `parameters` on neither; order: torch's names as its model has them, where there are such; identity: a recipe's
+    own models, whose names are equal.
     """
 
     modules: tuple[Match, ...] = ()
@@ -172,6 +229,8 @@ class Alignment:
     counts: Mapping[str, Mapping[str, PositiveInt]] = field(default_factory=dict)
     chains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shapes: Mapping[str, Shape] = field(default_factory=dict)
+    cuts: tuple[Cut, ...] = ()
+    order: tuple[str, ...] = ()
     identity: bool = False
 
     def mindspore_path(self, torch_path: str) -> str | None:
@@ -217,7 +276,8 @@ class Alignment:
     @cached_property
     def torch_names(self) -> frozenset[str]:
         """The tensors that torch records: what has a counterpart, or should have one."""
-        return frozenset([*self.parameters, *(each.name for each in self.unlike if each.lack in IN_TORCH_ALONE)])
+        alone = (each.name for each in self.unlike if each.lack in IN_TORCH_ALONE)
+        return frozenset([*self.parameters, *alone, *(name for cut in self.cuts for name in cut.torch)])
 
     def alike(self, name: str) -> bool:
         """Whether both nets train this parameter, in one shape: what is given to both is given to such ones alone."""
@@ -227,8 +287,35 @@ class Alignment:
         """Whether a tensor's counterpart has another shape, which holds none of its values."""
         return name in self.lacks and self.lacks[name].lack is Lack.SHAPE
 
+    def as_torch(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """What belongs to MindSpore's parameters, with parts joined and wholes cut as torch has them; a tensor of which
+        a part is not there is left out."""
+        found = _regrouped(arrays, [(cut.names, cut.as_torch) for cut in self.cuts])
+        return {name: found[name] for name in (*(name for name in self.order if name in found), *found)}
+
+    def as_mindspore(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """What belongs to torch's tensors, as MindSpore's net has these."""
+        return _regrouped(arrays, [(cut.torch, cut.as_mindspore) for cut in self.cuts])
+
     def _count(self, framework: str, path: str) -> int:
         return self.counts.get(framework, {}).get(path, 1)
+
+
+def _regrouped(
+    arrays: Mapping[str, np.ndarray],
+    groups: Sequence[tuple[tuple[str, ...], Callable[[Sequence[np.ndarray]], Mapping[str, np.ndarray]]]],
+) -> dict[str, np.ndarray]:
+    """The arrays, in their order, with each group of names replaced, where its first stands, by what is made of it."""
+    begins = {names[0]: (names, make) for names, make in groups}
+    grouped = {name for names, _ in groups for name in names}
+    found: dict[str, np.ndarray] = {}
+    for name, array in arrays.items():
+        if name not in grouped:
+            found[name] = array
+        elif name in begins:
+            names, make = begins[name]
+            found |= make([arrays[each] for each in names]) if all(each in arrays for each in names) else {}
+    return found
 
 
 IDENTITY = Alignment(identity=True)
@@ -237,6 +324,7 @@ ALIGNMENT = "alignment.json"
 OPEN = f"{ALIGNMENT}.partial"  # what was found where something is left to be settled
 FORMAT = 3
 MOST = 3  # of what is not alike, in one message
+MOST_NAMES = 5  # in one note
 
 
 def _logits(torch: Structure) -> tuple[int, ...]:
@@ -280,6 +368,18 @@ def _read(path: Path) -> Alignment:
         raise BadInput(f"{path}: is no alignment: {' '.join(str(error).split())[:300]}") from None
 
 
+def _pairs_of(cut: Cut) -> list[tuple[str, str]]:
+    """(torch name, what a map has for it) of what is cut otherwise."""
+    numbers = range(1, len(cut.sizes) + 1)
+    parts = [f"{cut.mindspore[0]} [{number} of {len(cut.sizes)}]" for number in numbers]
+    return [*zip(cut.torch, parts if len(cut.torch) > 1 else [TOGETHER.join(cut.mindspore)], strict=True)]
+
+
+def map_lines(cut: Cut) -> list[str]:
+    """The lines of a map that say so."""
+    return [line(*pair) for pair in _pairs_of(cut)]
+
+
 def write_map(folder: Path, path: Path) -> None:
     """Write the alignment of a run, a refused one too, as a map to edit: what was found, and as comments what is open.
 
@@ -299,6 +399,8 @@ def write_map(folder: Path, path: Path) -> None:
         for name, t in found.parameters.items()
         if name.rpartition(".")[0] not in below
     ]
+    for cut in found.cuts:
+        pairs += [(*pair, f"cut otherwise, {LIKELY}") for pair in _pairs_of(cut)]
     holding = {name[:end] for name in found.parameters for end, c in enumerate(name) if c == "."}
     write_rules(path, pairs, {m.torch for m in found.modules} - holding, _open(found))
 
@@ -319,6 +421,41 @@ def _open(found: Alignment) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]:
         yield text, [(name, other) for other in theirs]
     for each in alone if not any(each.lack is Lack.MISSING for each in alone) else ():
         yield each.text, []
+
+
+def pair_notes(alignment: Alignment) -> list[str]:
+    """How the pair was aligned, what has no counterpart, and what is not compared because of it."""
+    if alignment.identity:
+        return []
+    how = Counter(match.how for match in alignment.modules)
+    likely = [match for match in alignment.modules if match.sure == LIKELY]
+    tensors = len(alignment.parameters) + sum(len(cut.torch) for cut in alignment.cuts)
+    found = [
+        f"{len(alignment.modules)} modules and {tensors} tensors were aligned: "
+        + ", ".join(f"{count} by {name}" for name, count in how.most_common())
+        + (f"; {len(likely)} of them likely rather than certain" if likely else "")
+    ]
+    if alignment.cuts:
+        shown = f"torch's {', '.join(alignment.cuts[0].torch)} and MindSpore's {', '.join(alignment.cuts[0].mindspore)}"
+        more = f" (and {len(alignment.cuts) - 1} more such)" if len(alignment.cuts) > 1 else ""
+        found.append(f"the same values, cut otherwise, in this order, and compared as torch has them: {shown}{more}")
+    for framework, name in (("torch", "torch's"), ("mindspore", "MindSpore's")):
+        left = [left for left in alignment.left if left.framework == framework]
+        if left:
+            shown = ", ".join(f"{one.name} ({one.why})" for one in left[:MOST_NAMES])
+            more = f" and {len(left) - MOST_NAMES} more" if len(left) > MOST_NAMES else ""
+            found.append(f"without a counterpart, and so not compared alone, of {name}: {shown}{more}")
+    scope = alignment.scope
+    without = {
+        "the gradient of the input": scope.image_gradient,
+        "optimizer state": scope.optimizer_state,
+        "learning rates and weight decays": scope.rates,
+        "the loss on given logits": scope.given_logits,
+    }
+    lacks = [name for name, there in without.items() if not there]
+    if lacks:
+        found.append(f"not recorded for this pair: {', '.join(lacks)}")
+    return found
 
 
 def check(found: Alignment) -> None:

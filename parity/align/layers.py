@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import bisect
 import itertools
-import math
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from ...mappings import table
 from ...mappings.rows import Row
 from ...mappings.state_names import part_of_weight
 from ...mappings.verb_registry import SHAPES
-from .model_structure import Call, Held, Module, Shape, Structure, parent, regrouped
+from .model_structure import Call, Held, Module, Shape, Structure, parent, regrouped, same_but_cut, same_elements
 
 # MindSpore's names of layers that have no row, and names of torch's own variants of a layer
 ELSEWHERE = {
@@ -144,10 +143,15 @@ class Layer:
 
     @property
     def sort(self) -> str:
-        """Its torch class; a convolution of one point is a Linear."""
+        """Its torch class; a convolution of one point is a Linear, and recurrent layers of a number are of a sort."""
         kind, weights = torch_class(self.kind), [held.shape for held in self.tensors.values() if len(held.shape) > 2]
         point = kind.startswith("Conv") and len(weights) == 1 and set(weights[0][2:]) == {1}
-        return "Linear" if point else kind
+        return "Linear" if point else f"{kind} of {self.steps}" if kind in RECURRENT else kind
+
+    @property
+    def steps(self) -> int:
+        """How many layers and directions a recurrent layer has."""
+        return sum("weight_ih" in name for name in self.tensors)
 
     @cached_property
     def signature(self) -> tuple[object, ...]:
@@ -351,8 +355,8 @@ def closed(torch: Layers, mindspore: Layers) -> tuple[set[str], set[str]]:
 
     Those of one name, with parts and tensors of the same shapes, that call their parts on one side only: on the other
     they hand the parts' weights to functions, as torchvision's Swin does, and nothing inside compares. And those whose
-    parts hold just the tensors that the other side has in one layer, as attention with a packed projection does of a
-    MultiheadAttention.
+    parts hold just the tensors that the other side has in one layer, as attention does of a MultiheadAttention, with a
+    packed projection or three.
     """
     found: set[str] = set()
     sides: tuple[set[str], set[str]] = (found, set())
@@ -368,7 +372,7 @@ def closed(torch: Layers, mindspore: Layers) -> tuple[set[str], set[str]]:
         alone = [layer for layer in one.by_path.values() if torch_class(layer.kind) not in kinds | RECURRENT]
         manifold = Counter(tuple(one.shapes(layer.path)) for layer in alone if known(layer.kind))
         for held, count in manifold.items():
-            fit = [path for path in containers if shapes[path] == [*held]]
+            fit = [path for path in containers if same_but_cut([*held], shapes[path])]
             fit = [path for path in fit if not any(each.startswith(f"{path}.") for each in fit)]
             if len(held) > FEW and len(fit) == count:
                 mine.update(fit)
@@ -427,12 +431,7 @@ def fits(ours: Shape, theirs: Shape, verb: str | None = None) -> bool:
     has axes of 1 that the other lacks."""
     if verb is not None and SHAPES[verb].forward(ours) == theirs:
         return True
-    alike = len(ours) != len(theirs) and _squeezed(ours) == _squeezed(theirs)  # a (1, 7) filter is no (7, 1) filter
-    return ours == theirs or (alike and math.prod(ours) > 0)
-
-
-def _squeezed(shape: Shape) -> Shape:
-    return tuple(n for n in shape if n != 1)
+    return same_elements(ours, theirs)
 
 
 def base_score(ours: Layer, theirs: Layer) -> float:
@@ -441,8 +440,14 @@ def base_score(ours: Layer, theirs: Layer) -> float:
     its = {name for name, held in theirs.tensors.items() if held.trains}
     same_output = ours.shape is not None and ours.shape == theirs.shape
     both = alike(ours.kind, theirs.kind)
-    if is_step(ours.kind, theirs.kind) and sum("weight_ih" in n for n in (*ours.tensors, *theirs.tensors)) > 2:
-        return 0.0  # several layers, or both directions, against the cell of one
+    if (is_step(ours.kind, theirs.kind) and ours.steps + theirs.steps > 2) or (both and ours.steps != theirs.steps):
+        return 0.0  # several layers, or both directions, against the cell or the layer of one
+    if not both and max(len(mine), len(its)) > FEW:
+        if known(ours.kind) and known(theirs.kind):
+            return 0.0  # attention is none of the projections that are in it
+        shapes = [[held.shape for held in each.tensors.values() if held.trains] for each in (ours, theirs)]
+        if len(mine) != len(its) and same_but_cut(*shapes):
+            return 2.0 + 2.0 * same_output
     if mine or its:
         crossed = crossing(ours.tensors, theirs.tensors, ours.kind, theirs.kind)
         # what trains on one side alone is that tensor still, and the difference will be told

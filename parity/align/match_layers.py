@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -115,6 +115,8 @@ class _Aligner:
             counts={side.structure.framework: side.several() for side in (self.ours, self.theirs)},
             chains=found.chains,
             shapes=self._shapes(calls),
+            cuts=tuple(crossed.cuts),
+            order=tuple(crossed.mine) if crossed.cuts else (),
         )
 
     def _regroup(self, found: Regions) -> None:
@@ -301,8 +303,20 @@ class _Aligner:
             partner = {path: its for path, (its, _, _) in self.pairs.items()}
             if len(fit) != 1 or len(back) != 1:
                 continue
-            if not in_other_blocks(self.ours, self.theirs, partner, layer.path, fit[0].path):
+            elsewhere = in_other_blocks(self.ours, self.theirs, partner, layer.path, fit[0].path)
+            if not elsewhere and not self._another_stands_there(layer.path, fit[0].path, partner, theirs):
                 self._pair_calls(layer.path, fit[0].path, ONLY, calls)
+
+    def _another_stands_there(self, path: str, its: str, partner: Mapping[str, str], free: Sequence[Layer]) -> bool:
+        """Whether two layers get what layers gave that are not each other's, and others in the net get what the first
+        should: several may stand for it."""
+        given = self.ours.by_call[path, 0].inputs[:1]
+        fed_by = {partner[each] for number in given for each in self.ours.producers(number) if each in partner}
+
+        def fed(layer: str) -> bool:
+            return any(self.theirs.producers(number) & fed_by for number in self.theirs.by_call[layer, 0].inputs[:1])
+
+        return bool(fed_by) and not fed(its) and any(fed(other.path) for other in free if other.path != its)
 
     def _same_place(self, calls: Calls) -> None:
         """Layers with tensors of other shapes than their counterparts: they have one name, or stand between the same

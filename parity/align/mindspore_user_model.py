@@ -205,7 +205,12 @@ def held(net: nn.Cell, alignment: Alignment) -> list[Canonical]:
     paths = dict(paths_and_parameters(net))
     wanted = {name: (t.mindspore, t.owner) for name, t in alignment.parameters.items()}
     wanted |= {each.name: (each.mindspore, each.owner) for each in alignment.unlike if each.lack in IN_MINDSPORE_ALONE}
-    gone = [path for path, _ in wanted.values() if path not in paths]
+    cut = [
+        (path, name, shape, each)
+        for each in alignment.cuts
+        for path, name, shape in zip(each.mindspore, each.names, each.shapes, strict=True)
+    ]
+    gone = [path for path, *_ in (*wanted.values(), *cut) if path not in paths]
     if gone:
         raise BadInput(f"the MindSpore net has no {gone[0]} now: its function makes another net each time")
     found = []
@@ -213,7 +218,7 @@ def held(net: nn.Cell, alignment: Alignment) -> list[Canonical]:
         tensor = None if alignment.other_shape(name) else alignment.parameters.get(name)
         shape = tuple(paths[path].shape) if tensor is None else tensor.shape
         found.append(Canonical(name, owner, paths[path], shape))
-    return found
+    return found + [Canonical(name, each.owner, paths[path], shape, each.torch[0]) for path, name, shape, each in cut]
 
 
 @contextmanager
@@ -266,9 +271,10 @@ def load_start(net: nn.Cell, options: ParityJob, alignment: Alignment) -> None:
         arrays = load_file(path)
     except (OSError, SafetensorError, ValueError) as error:
         raise BadTrace(f"{path}: {' '.join(str(error).split())[:300]}") from None
+    arrays, cut = alignment.as_mindspore(arrays), {name for each in alignment.cuts for name in each.names}
     for one in held(net, alignment):
         array = arrays.get(one.name)
-        alone = array is None and one.name not in alignment.parameters
+        alone = array is None and one.name not in (*alignment.parameters, *cut)
         if alone or alignment.other_shape(one.name):
             continue  # it keeps its own values, and is a finding
         if array is None or array.size != one.parameter.size:
@@ -283,10 +289,10 @@ def initial_values(options: ParityJob, alignment: Alignment, seed: int) -> dict[
     mindspore.set_seed(seed)
     net = build(options, tuned=False).model
     frozen = {each.name for each in alignment.unlike if each.lack is Lack.FROZEN}
-    trained = [c for c in held(net, alignment) if c.parameter.requires_grad or c.name in frozen]
-    names = options.drawn(c.name for c in trained)
-    drawn = (c for c in trained if c.name in names)
-    return {c.name: c.parameter.asnumpy() for c in drawn}
+    trained = [c for c in held(net, alignment) if c.parameter.requires_grad or (c.patterns or c.name) in frozen]
+    names = options.drawn(c.patterns or c.name for c in trained)
+    drawn = (c for c in trained if (c.patterns or c.name) in names)
+    return alignment.as_torch({c.name: c.parameter.asnumpy() for c in drawn})
 
 
 TORCH_TRAINS = (*IN_TORCH_ALONE, Lack.FROZEN)
@@ -310,6 +316,7 @@ class PairStep(TrainStep):
         self.again = self.runs_twice = False  # whether the net runs again on the same images; whether it ever has
         self._in_graph_mode = options.get("mode") == "graph"
         self._torch_alone = {each.name: each.owner for each in alignment.unlike if each.lack in TORCH_TRAINS}
+        self._torch_alone |= {name: cut.owner for cut in alignment.cuts for name in cut.torch[1:]}
         self._paths = paths_and_parameters(net)
         # as net.trainable_params() has them, which is what people give an optimizer, and their own step counts on
         place = {id(parameter): i for i, (_, parameter) in reversed([*enumerate(self._paths)])}

@@ -14,7 +14,9 @@ import itertools
 import json
 import math
 import operator
-from collections.abc import Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -288,3 +290,83 @@ def _assigned(function: ast.FunctionDef) -> Iterator[tuple[str, ast.stmt]]:
             for each in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
                 if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == "self":
                     yield each.attr, node
+
+
+def squeezed(shape: Shape) -> Shape:
+    """A shape without its axes of 1."""
+    return tuple(n for n in shape if n != 1)
+
+
+def same_elements(ours: Shape, theirs: Shape) -> bool:
+    """Whether two shapes are equal, or one has axes of 1 that the other lacks; a (1, 7) filter is no (7, 1) filter."""
+    return ours == theirs or (len(ours) != len(theirs) and squeezed(ours) == squeezed(theirs) and math.prod(ours) > 0)
+
+
+MOST_PARTS = 16
+ORDER = ("q wq query queries", "k wk key keys", "v wv value values")  # in a whole, by what people call them
+PARTS = {word: rank for rank, words in enumerate(ORDER) for word in words.split()}
+Named = list[tuple[str, Shape]]
+Filled = tuple[Shape, int, tuple[int, ...]]
+
+
+def cut_otherwise(ours: Named, theirs: Named) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], Filled]]:
+    """(torch names, MindSpore names, shape of the whole with torch's axes, axis and sizes of the parts) of tensors of
+    which one side has a whole, and the other parts that stand one after the other; of equal shapes only what is left
+    over once those of both sides have gone together."""
+    ours, theirs = [*ours], [*theirs]
+    counts = [Counter(squeezed(shape) for _, shape in names) for names in (ours, theirs)]
+    alone = counts[0] - counts[1], counts[1] - counts[0]
+    for wholes, parts, single, several in ((ours, theirs, *alone), (theirs, ours, *alone[::-1])):
+        for whole in [one for one in wholes if single[squeezed(one[1])]]:
+            for run in _runs(parts, several):
+                torch, mindspore = ([whole], run) if wholes is ours else (run, [whole])
+                filled = filled_by([shape for _, shape in torch], [shape for _, shape in mindspore])
+                if filled is not None:
+                    yield tuple(name for name, _ in torch), tuple(name for name, _ in mindspore), filled
+                    wholes.remove(whole)
+                    parts[:] = [part for part in parts if part not in run]
+                    several -= Counter(squeezed(shape) for _, shape in run)
+                    break
+
+
+def same_but_cut(one: Sequence[Shape], other: Sequence[Shape]) -> bool:
+    """Whether two sets of tensors have the same shapes, but for wholes and their parts."""
+    if sum(map(math.prod, one)) != sum(map(math.prod, other)):
+        return False
+    left = [[(str(i), shape) for i, shape in enumerate(sorted(shapes))] for shapes in (one, other)]
+    for ours, theirs, _ in [*cut_otherwise(*left)]:
+        left = [[each for each in side if each[0] not in gone] for side, gone in zip(left, (ours, theirs), strict=True)]
+    return Counter(shape for _, shape in left[0]) == Counter(shape for _, shape in left[1])
+
+
+def _runs(parts: Named, several: Counter[Shape]) -> Iterator[Named]:
+    """The tensors that could be one's parts, those first that are called query, key and value, which wholes have in
+    this order; several: how many of each shape there are to be parts."""
+    found: list[tuple[bool, Named]] = []
+    for begin, length in itertools.product(range(len(parts)), range(2, MOST_PARTS + 1)):
+        run = parts[begin : begin + length]
+        if len(run) == length and Counter(squeezed(shape) for _, shape in run) <= several:
+            ranks = [{PARTS[word] for word in re.split(r"[^a-z]+", name.lower()) if word in PARTS} for name, _ in run]
+            told = all(len(rank) == 1 for rank in ranks) and len({*map(frozenset, ranks)}) == length
+            order = sorted(range(length), key=lambda i: min(ranks[i])) if told else range(length)
+            found.append((not told, [run[i] for i in order]))
+    return (run for _, run in sorted(found, key=lambda each: each[0]))
+
+
+def filled_by(ours: Sequence[Shape], theirs: Sequence[Shape]) -> Filled | None:
+    """The shape of the whole, the axis and the sizes, where the parts of one side fill the whole of the other."""
+    for axis in range(len(ours[0])):
+        before, behind = ours[0][:axis], ours[0][axis + 1 :]
+        if len(ours) > 1:
+            sizes = tuple(shape[axis] for shape in ours if len(shape) > axis)
+            others = {(len(shape), shape[:axis], shape[axis + 1 :]) for shape in ours}
+            whole = (*before, sum(sizes), *behind)
+            if len(others) == 1 and same_elements(whole, theirs[0]):
+                return whole, axis, sizes
+            continue
+        each = max(math.prod((*before, *behind)), 1)
+        sizes = tuple(math.prod(shape) // each for shape in theirs)
+        fill = all(same_elements((*before, size, *behind), its) for size, its in zip(sizes, theirs, strict=True))
+        if fill and sum(sizes) == ours[0][axis]:
+            return ours[0], axis, sizes
+    return None

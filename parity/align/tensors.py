@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
+from ...errors import BadInput
 from ...mappings.state_names import part_of_weight
-from .alignment import CERTAIN, LIKELY, MAP, NAME, ORDER, Left, Question, Tensor
+from ...migrate.checkpoint.user_map import PART, parts_of
+from ...training.step.parameter_groups import is_norm
+from .alignment import CERTAIN, LIKELY, MAP, NAME, ORDER, Cut, Left, Question, Tensor
 from .layers import (
     IDENTITY,
+    RECURRENT,
     USUAL,
     Calls,
     Layer,
@@ -21,7 +26,7 @@ from .layers import (
     row_of,
     torch_class,
 )
-from .model_structure import Held, Shape, join, parent
+from .model_structure import Filled, Held, Shape, Structure, cut_otherwise, filled_by, join, parent
 
 STATISTICS = ("running_mean", "running_var", USUAL["running_mean"], USUAL["running_var"])
 
@@ -30,7 +35,8 @@ class Crossed:
     """The tensors that cross, and those that do not.
 
     pairs: torch path -> MindSpore path, how and how sure, for the modules; mapped: what the user's map says of names.
-    parameters: torch name -> its counterpart; unfit: those whose counterpart has another shape.
+    parameters: torch name -> its counterpart; unfit: those whose counterpart has another shape; cuts: what one side has
+    in parts.
     """
 
     def __init__(
@@ -45,15 +51,17 @@ class Crossed:
         self.mine, self.its = self.torch.tensors(), self.mindspore.tensors()
         self.taken = {target for target, _, _ in pairs.values()}
         self.unfit: set[str] = set()
+        self.cuts: list[Cut] = []
         self.parameters = self._parameters()
 
     def _parameters(self) -> dict[str, Tensor]:
         ours, theirs = self.mine, self.its
         found: dict[str, Tensor] = {}
         used: set[str] = set()
+        cut: set[str] = set()
 
         def enter(name: str, target: str, how: str, sure: str) -> None:
-            if name not in found and target not in used:
+            if name not in found and name not in cut and target not in used:
                 owner = torch_class(self.torch.by_path[parent(name)].kind)
                 found[name] = Tensor(target, owner, ours[name].shape, how, sure)
                 used.add(target)
@@ -67,6 +75,11 @@ class Crossed:
             mine, other, kind, their_kind = self._both(path, its)
             for own, target in crossing(mine, other, kind, their_kind).items():
                 enter(join(path, own), join(its, target), how, sure)
+        self.cuts = [*self._mapped_cuts()]
+        taken = {name for each in self.cuts for name in each.torch}, {n for each in self.cuts for n in each.mindspore}
+        self.cuts += self._cuts(found.keys() | taken[0], used | taken[1])
+        cut |= {name for each in self.cuts for name in each.torch}
+        used |= {name for each in self.cuts for name in each.mindspore}
         for path in self.torch.by_path:  # a layer that never runs, under one path on both sides
             if path not in self.pairs and path not in self.taken and path in self.mindspore.by_path:
                 for own, target in crossing(*self._both(path, path)).items():
@@ -76,11 +89,12 @@ class Crossed:
                 enter(name, there, NAME, CERTAIN)
         for name, target in self._in_steps():
             enter(name, target, ORDER, LIKELY)
-        for name, target in self._in_one_module(found, used):
+        for name, target in self._in_one_module(found.keys() | cut, used):
             enter(name, target, "the only one of its shape in its module", LIKELY)
         # then the only one of its shape, first among those that train on both sides
         for some in (all, any):
-            rest = [n for n, h in ours.items() if n not in found and (h.trains or some is any) and not self.state(n)]
+            rest = [n for n, h in ours.items() if n not in found and n not in cut]
+            rest = [n for n in rest if (ours[n].trains or some is any) and not self.state(n)]
             free = [n for n, h in theirs.items() if n not in used and (h.trains or some is any) and not statistic(n)]
             for name in rest:
                 fit = [
@@ -92,27 +106,25 @@ class Crossed:
                 if len(fit) == 1 and len(same) == 1 and not self._paired(name, fit[0]):
                     enter(name, fit[0], "the only one of its shape", LIKELY)
         for path, (its, how, _) in self.pairs.items():
-            for own, target in self._of_other_shapes(path, its, found, used).items():
+            for own, target in self._of_other_shapes(path, its, found.keys() | cut, used).items():
                 enter(join(path, own), join(its, target), how, LIKELY)
         return {name: found[name] for name in ours if name in found}
 
     def _in_steps(self) -> Iterator[tuple[str, str]]:
-        """Pairs of tensors of recurrent layers and of the cells that do their steps in the other net, one for each
-        layer and direction, which run and are defined in that order."""
+        """Pairs of tensors of recurrent layers and of what the other net has for them, cells that do their steps or
+        layers of fewer: a step for each layer and direction, which run and are defined in that order."""
         taken = self.pairs.keys() | self.mapped.keys(), self.taken | {*self.mapped.values()}
         both = (self.ours, self.theirs, taken), (self.theirs, self.ours, taken[::-1])
         for kind, (layers, others, (known, there)) in itertools.product(("LSTM", "GRU", "RNN"), both):
-            wholes = [each for each in _of(layers, kind, known) if len(_one_step(each)) > 1]
-            cells = _of(others, f"{kind}Cell", there)
-            parts = [(each, names) for each in wholes for names in _one_step(each).values()]
+            wholes = [each for each in _of(layers, (kind,), known) if len(_one_step(each)) > 1]
+            cells = _of(others, (kind, f"{kind}Cell"), there)
             defined = [others.structure.position[cell.path] for cell in cells]
-            if len(parts) != len(cells) or defined != sorted(defined):
+            mine, its = ([(one, n) for one in each for n in _one_step(one).values()] for each in (wholes, cells))
+            shapes = [[_shapes(*step) for step in steps] for steps in (mine, its)]
+            if shapes[0] != shapes[1] or defined != sorted(defined):
                 continue
-            steps = [(*part, cell, _one_step(cell)["_l0"]) for part, cell in zip(parts, cells, strict=True)]
-            if any(_shapes(each, names) != _shapes(cell, its) for each, names, cell, its in steps):
-                continue
-            for each, names, cell, its in steps:
-                pairs = [(join(each.path, names[own]), join(cell.path, its[own])) for own in names]
+            for (each, names), (cell, own) in zip(mine, its, strict=True):
+                pairs = [(join(each.path, names[part]), join(cell.path, own[part])) for part in names]
                 yield from pairs if layers is self.ours else (pair[::-1] for pair in pairs)
 
     def _in_one_module(self, found: Container[str], used: Container[str]) -> Iterable[tuple[str, str]]:
@@ -138,6 +150,59 @@ class Crossed:
             path = parent(path)
         return path
 
+    def _mapped_cuts(self) -> Iterator[Cut]:
+        """What the user's map says is in parts. Raises BadInput for parts that do not fill the whole."""
+        groups: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
+        parts: dict[str, dict[tuple[int, int], str]] = {}
+        for name, target in self.mapped.items():
+            if part := PART.fullmatch(target):
+                parts.setdefault(part[1], {})[int(part[2]), int(part[3])] = name
+            elif len(names := tuple(parts_of(target))) > 1:
+                groups.append(((name,), names))
+        for whole, own in parts.items():
+            if sorted(own) != [(i, len(own)) for i in range(1, len(own) + 1)]:
+                known = ", ".join(f"{i} of {count}" for i, count in sorted(own))
+                raise BadInput(f"of {whole} the map has {known} alone: expected each part, from 1 on")
+            groups.append((tuple(own[number] for number in sorted(own)), (whole,)))
+        for torch, mindspore in groups:
+            ours = [self.mine[name].shape for name in torch if name in self.mine]
+            theirs = [self.its[name].shape for name in mindspore if name in self.its]
+            there = (len(ours), len(theirs)) == (len(torch), len(mindspore))
+            filled = filled_by(ours, theirs) if there else None
+            if filled is None:
+                raise BadInput(
+                    f"the map's {_listed(torch, self.mine)} and {_listed(mindspore, self.its)} do not fill each other: "
+                    "the parts have to be all of the whole, with its shape but for one axis"
+                )
+            yield self._as_cut(torch, mindspore, filled)
+
+    def _as_cut(self, torch: tuple[str, ...], mindspore: tuple[str, ...], filled: Filled) -> Cut:
+        return Cut(torch, mindspore, torch_class(self.torch.by_path[parent(torch[0])].kind), *filled)
+
+    def _cuts(self, found: Container[str], used: Container[str]) -> Iterator[Cut]:
+        """What is left over of a module that both sides have, whole on one side and in parts on the other; biases as
+        their weights are."""
+        within = {its: path for path, (its, _, _) in self.pairs.items()}
+        rest = {n: self._owner(n, self.pairs) for n in _projections(self.torch) if n not in found}
+        free = {n: within.get(self._owner(n, within)) for n in _projections(self.mindspore) if n not in used}
+        for place in dict.fromkeys(rest.values()):
+            ours, theirs = (
+                [
+                    (n, held[n].shape)
+                    for n, at in names.items()
+                    if at == place and _leaf(n, "bias", "weight") not in held
+                ]
+                for names, held in ((rest, self.mine), (free, self.its))
+            )
+            for torch, mindspore, filled in cut_otherwise(ours, theirs):
+                yield self._as_cut(torch, mindspore, filled)
+                torch, mindspore = (tuple(_leaf(n, "weight", "bias") for n in names) for names in (torch, mindspore))
+                if rest.keys() >= {*torch} and free.keys() >= {*mindspore}:
+                    shapes = [self.mine[n].shape for n in torch], [self.its[n].shape for n in mindspore]
+                    of_biases = filled_by(*shapes)
+                    if of_biases is not None:
+                        yield self._as_cut(torch, mindspore, of_biases)
+
     def _fit(self, name: str, target: str) -> bool:
         """Whether a torch tensor's elements fill a MindSpore one, by its layer's row or as they are."""
         ours, theirs = self.mine[name].shape, self.its[target].shape
@@ -145,9 +210,7 @@ class Crossed:
         verbs = [state.verb for state in (row.state if row else ()) if state.torch == name.rpartition(".")[2]]
         return any(fits(ours, theirs, verb) for verb in (None, *verbs))
 
-    def _of_other_shapes(
-        self, path: str, its: str, found: Mapping[str, Tensor], used: Container[str]
-    ) -> dict[str, str]:
+    def _of_other_shapes(self, path: str, its: str, found: Container[str], used: Container[str]) -> dict[str, str]:
         """Own torch name -> own MindSpore name of what is the same in a pair of modules but for its shape: by its name,
         or the only one that is left over."""
         mine, other, kind, their_kind = self._both(path, its)
@@ -204,12 +267,14 @@ class Crossed:
 
     def missing(self) -> list[str]:
         """The tensors of torch's that need a counterpart and have none: what trains, and running statistics."""
-        return [n for n, h in self.mine.items() if n not in self.parameters and (h.trains or self.state(n))]
+        known = {*self.parameters, *(name for cut in self.cuts for name in cut.torch)}
+        return [n for n, h in self.mine.items() if n not in known and (h.trains or self.state(n))]
 
     def extra(self) -> list[str]:
         """The tensors of MindSpore's that are nobody's counterpart and should not be there: what trains, and running
         statistics by which a norm goes whose counterpart has none."""
         used = {tensor.mindspore for tensor in self.parameters.values()}
+        used |= {name for cut in self.cuts for name in cut.mindspore}
         norms = {its for path, (its, _, _) in self.pairs.items() if self._by_batch_alone(path, its)}
         return [
             name
@@ -233,9 +298,11 @@ class Crossed:
     def left(self, calls: Calls) -> Iterable[Left]:
         """Modules and constants without a counterpart; that is no fault, but no comparison either."""
         done = {(path, k) for path, k, _, _ in calls}
+        cut = {parent(name) for each in self.cuts for name in each.torch}
+        its_cut = {parent(name) for each in self.cuts for name in each.mindspore}
         for layers, framework, mine, known in (
-            (self.ours, "torch", done, self.pairs.keys()),
-            (self.theirs, "mindspore", {(path, k) for _, _, path, k in calls}, self.taken),
+            (self.ours, "torch", done, self.pairs.keys() | cut),
+            (self.theirs, "mindspore", {(path, k) for _, _, path, k in calls}, self.taken | its_cut),
         ):
             around = tuple(f"{path}." for path, _ in mine if path not in layers.by_path)
             for path in layers.by_path:
@@ -256,9 +323,9 @@ class Crossed:
                 yield Left("mindspore", name, "a constant")
 
 
-def _of(layers: Layers, kind: str, known: Container[str]) -> list[Layer]:
-    """The layers of a torch class that have no counterpart, in the order in which they first run."""
-    return [each for path, each in layers.by_path.items() if torch_class(each.kind) == kind and path not in known]
+def _of(layers: Layers, kinds: Container[str], known: Container[str]) -> list[Layer]:
+    """The layers of torch classes that have no counterpart, in the order in which they first run."""
+    return [each for path, each in layers.by_path.items() if torch_class(each.kind) in kinds and path not in known]
 
 
 def _one_step(layer: Layer) -> dict[str, dict[str, str]]:
@@ -277,6 +344,25 @@ def _shapes(layer: Layer, names: Mapping[str, str]) -> dict[str, Shape]:
     return {own: layer.tensors[name].shape for own, name in names.items()}
 
 
+UNCUT = RECURRENT | {"Embedding", "EmbeddingBag"}  # what is cut of such is another net's: gates, tables
+
+
+def _leaf(name: str, old: str, new: str) -> str:
+    """What stands next to a tensor: the weight of a bias, `in_proj_bias` of `in_proj_weight`; empty for another."""
+    around, dot, own = name.rpartition(".")
+    return f"{around}{dot}{own.replace(old, new)}" if old in own else ""
+
+
+def _projections(structure: Structure) -> list[str]:
+    """What trains of projections and convolutions, and of the user's own modules, in the order in which these first
+    run; behind them what runs under no name."""
+    begins = {call.path: call.entered for call in reversed(structure.calls)}
+    kinds = {path: torch_class(module.kind) for path, module in structure.by_path.items()}
+    fit = {path for path, kind in kinds.items() if not is_norm(kind) and kind not in UNCUT}
+    found = [name for name, held in structure.tensors().items() if held.trains and parent(name) in fit]
+    return sorted(found, key=lambda name: begins.get(parent(name), math.inf))
+
+
 def statistic(name: str) -> bool:
     """Whether a tensor is called as running statistics are, in either framework: it is nobody's weight."""
     return name.rpartition(".")[2] in STATISTICS
@@ -289,4 +375,4 @@ def _called_alike(one: str, other: str) -> bool:
 
 
 def _listed(names: Sequence[str], tensors: Mapping[str, Held]) -> str:
-    return ", ".join(f"{name} {list(tensors[name].shape)}" for name in names)
+    return ", ".join(f"{name} {list(tensors[name].shape) if name in tensors else '(no parameter)'}" for name in names)

@@ -19,7 +19,7 @@ from ..trace import ALONE
 from ..verdict import Verdict
 from .alignment import Alignment, Lack, Unlike
 from .layers import row_of, torch_class
-from .model_structure import Structure, join, parent
+from .model_structure import Structure, join, parent, squeezed
 from .tensors import Crossed, statistic
 
 OPTIONS = ("bias", "affine", "elementwise_affine")  # torch's, by which layers have their tensors
@@ -78,7 +78,6 @@ class _Writer:
             what = self.torch.by_path[module].kind
             text = f"MindSpore's net has no counterpart of torch's {module} ({what})"
             fix = f"{place(its)}: add what torch's {module} ({what}) is"
-            text, fix = self._cut_otherwise(text, fix, module, owner, its)
             return Unlike(Lack.MISSING, name, "", kind, module, owner, self._at(text, its), fix)
         plain = self._attribute(own, its, shape)
         if plain:
@@ -113,7 +112,6 @@ class _Writer:
             what = self.mindspore.by_path[module].kind
             text = f"MindSpore's {module} ({what}) has no counterpart in torch's model"
             name, fix = path, f"leave out {place(module)}, or give torch's model one"
-            text, fix = self._cut_otherwise(text, fix, module, owner, its)
         elif shared is not None:
             text = f"MindSpore's {path} is a parameter of its own; torch's {name} is {shared}"
             fix = f"{place(path)}: the Parameter that stands for torch's {shared}"
@@ -130,36 +128,6 @@ class _Writer:
         if statistic(path) and not module:
             fix = f"{place(its)}: {_short(kind)}(…, use_batch_statistics=True)"
         return Unlike(lack, name, path, kind, module, owner, self._at(text, its, own), fix)
-
-    def _cut(self, owner: str, its: str) -> tuple[list[str], list[str]]:
-        """The layers without a counterpart of a pair of modules, torch's and MindSpore's, of which one side has one and
-        the other several whose weights, one below the other, have its shape: a packed projection and three."""
-        pairs = ((self.torch, self.crossed.missing(), owner), (self.mindspore, self.crossed.extra(), its))
-        torch, mindspore = (
-            [*dict.fromkeys(parent(n) for n in names if not within or n.startswith(f"{within}."))]
-            for _, names, within in pairs
-        )
-        for wholes, parts, side, other in (
-            (torch, mindspore, self.torch, self.mindspore),
-            (mindspore, torch, self.mindspore, self.torch),
-        ):
-            for path in wholes:
-                whole, kind = _weight(side, path), torch_class(side.by_path[path].kind)
-                alike = [each for each in parts if torch_class(other.by_path[each].kind) == kind]
-                shapes = [_weight(other, each) for each in alike]
-                joined = (sum(shape[0] for shape in shapes if shape), *whole[1:])
-                if whole == joined and len(alike) > 1 and all(shape[1:] == whole[1:] for shape in shapes):
-                    return ([path], alike) if side is self.torch else (alike, [path])
-        return [], []
-
-    def _cut_otherwise(self, text: str, fix: str, module: str, owner: str, its: str) -> tuple[str, str]:
-        """What is said of a module, and what to write, where it may be one of such layers; else as it is."""
-        torch, mindspore = self._cut(owner, its)
-        if module not in (*torch, *mindspore):
-            return text, fix
-        text = f"torch's {_few(torch)} seems to be MindSpore's {_few(mindspore)}, {len(torch)} for {len(mindspore)}: "
-        text += "their weights are cut otherwise and cannot be compared, nor what is computed with them"
-        return text, f"{place(its)}: {len(torch)} layer{'s' if len(torch) > 1 else ''}, as torch's {_few(torch)}"
 
     def frozen(self, name: str) -> Unlike:
         """A tensor that trains in torch alone."""
@@ -226,7 +194,7 @@ class _Writer:
         """The plain tensor of a Cell that stands where torch has a parameter: of its name, else the only one of its
         shape."""
         held = {n: h.shape for n, h in self.mindspore.by_path[its].attributes.items()}
-        alike = [n for n, its_shape in held.items() if _squeezed(its_shape) == _squeezed(shape)]
+        alike = [n for n, its_shape in held.items() if squeezed(its_shape) == squeezed(shape)]
         return own if own in alike else alike[0] if len(alike) == 1 else ""
 
     def _at(self, text: str, its: str, own: str = "") -> str:
@@ -265,16 +233,6 @@ def _other(ours: str, theirs: str) -> str:
     return f" {ours or 'model'}" if ours != theirs or not ours else ""
 
 
-def _weight(structure: Structure, path: str) -> tuple[int, ...]:
-    """The shape of a layer's weight; empty where it has none."""
-    held = structure.by_path[path].tensors.get("weight")
-    return () if held is None else held.shape
-
-
-def _squeezed(shape: Sequence[int]) -> tuple[int, ...]:
-    return tuple(n for n in shape if n != 1)
-
-
 def _written(path: str, kind: str, own: str, there: bool) -> str:
     """The call of MindSpore's layer with the option by which it has, or has not, such a tensor; empty for none."""
     for option in OPTIONS if "bias" in own or own == "beta" else OPTIONS[1:]:
@@ -304,8 +262,7 @@ def causes(alignment: Alignment) -> list[Cause]:
     for (lack, path), tensors in modules.items():
         own = tuple(each.name[len(path) :] for each in tensors)
         sorts.setdefault((lack, bool(tensors[0].module), tensors[0].owner, own), []).append(tensors)
-    # what both sides have, cut otherwise, is reported once
-    return [_cause(alike) for alike in {alike[0][0].text: alike for alike in reversed(sorts.values())}.values()][::-1]
+    return [_cause(alike) for alike in sorts.values()]
 
 
 def without_consequences(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 from typing import Any
@@ -21,6 +21,7 @@ import torch
 from torch import nn
 
 from ...errors import MsmigrateError, WorkerFailed
+from ..align.alignment import Cut
 from ..noise import UsualNoise
 from ..record.randomness import Draws
 from ..record.torch_kinks import KinkSides, taking
@@ -81,7 +82,7 @@ class ModuleSubject:
     module: torch's, float32, never changed. given: the recorded call; None where the subject has its inputs elsewhere.
     expected: MindSpore's tensors by name. around: the context that a run needs: shared random draws, sides of kinks.
     unlike: the tensors that MindSpore has otherwise or not at all, as is known: they fail nothing by their absence.
-    made: how MindSpore's Cell was made, where that is known.
+    made: how MindSpore's Cell was made, where that is known. cuts: what MindSpore has in parts of what is in it.
     """
 
     path: str
@@ -91,6 +92,7 @@ class ModuleSubject:
     around: Around
     unlike: frozenset[str] = field(default=frozenset(), kw_only=True)
     made: Made | None = field(default=None, kw_only=True)
+    cuts: Sequence[Cut] = field(default=(), kw_only=True)
     how = "alone, on the same input and upstream gradients"
 
     def computed(self, mutations: Sequence[Mutation], dtype: torch.dtype, gradients: bool = True) -> Tensors:
@@ -439,7 +441,7 @@ class ReplayTraces:
             if inner and expected:
                 subject = self.subject(call)
                 given = (path, subject.module, subject.given, expected, subject.around, inner)
-                return ContainerSubject(*given, made=subject.made)
+                return ContainerSubject(*given, made=subject.made, cuts=subject.cuts)
         return None
 
     def _failed(self, part: str) -> set[str]:
@@ -459,8 +461,10 @@ class ReplayTraces:
         paired = self.context.paired
         names = [] if paired is None else [relative(name, call.path) for name in paired.alignment.lacks]
         unlike = frozenset(f"{name}.grad" for name in names if name)
+        cuts = () if paired is None else [c for c in paired.alignment.cuts if relative(c.torch[0], call.path)]
         given = RecordedCall(self.recording, call)
-        return ModuleSubject(call.path, module, given, expected, around, unlike=unlike, made=self.made.get(call.path))
+        subject = ModuleSubject(call.path, module, given, expected, around, unlike=unlike, cuts=cuts)
+        return replace(subject, made=self.made.get(call.path))
 
     def _expected(self, part: str, label: str, prefix: str, kind: str = "") -> dict[str, RecordedTensor]:
         """MindSpore's tensors of one call, by name."""

@@ -42,7 +42,7 @@ from .batches import Images
 from .kinks import BY_INPUT
 from .mindspore_kinks import function_choices
 from .mindspore_randomness import BRANCHES, CompiledDraws, fixed
-from .randomness import GIVEN_STEPS, Draws
+from .randomness import GIVEN_STEPS, Draws, factors, moved
 from .recorder import REDUCED, Arrays, LeafOutput, Seen, Side, StepArrays, StepStart
 from .resume import position
 
@@ -54,8 +54,6 @@ def go_on(step: TrainStep, given: Mapping[str, np.ndarray]) -> list[str]:
     return notes
 
 
-# Monte Carlo arithmetic moves a number by up to so many epsilons of it; one is one or two units in its last place
-MOVED = 1.0
 FLAG, REDUCER = "reducer_flag", "grad_reducer"  # what MindSpore's own training cells call them
 BARE = frozenset(vars(nn.Cell()))
 
@@ -104,6 +102,9 @@ class MindSporeSide(Side):
         self.notes: list[str] = []
         self.alignment = paired.alignment if paired is not None else IDENTITY
         self._shapes = {n: t.shape for n, t in self.alignment.parameters.items() if not self.alignment.other_shape(n)}
+        self._shapes |= {
+            n: shape for cut in self.alignment.cuts for n, shape in zip(cut.names, cut.shapes, strict=True)
+        }
         self.names = {m.mindspore: m.torch for m in self.alignment.modules} if paired else None
         self.draws: list[Draws] = []  # what each pass drew, but for compiled ones
         self.compiled: CompiledDraws | None = None  # while the step is compiled
@@ -236,7 +237,11 @@ class MindSporeSide(Side):
 
     def begin(self, start: StepStart | None) -> None:
         """Hold the weights and buffers of `start`: as what is compiled, with an optimizer state of its own."""
-        values = {} if start is None else start.values
+        self._hold({} if start is None else start.values)
+
+    def _hold(self, values: Arrays) -> None:
+        """Let weights and buffers have these values, by torch's names."""
+        values = self.alignment.as_mindspore(values)
         for held in self.held:
             if held.name in values:
                 held.parameter.copy_(Tensor(values[held.name].reshape(held.parameter.shape)))
@@ -367,11 +372,17 @@ class MindSporeSide(Side):
         """Take one update of the moving average alone, with these parameters."""
         average = self.train_step.average
         assert average is not None
-        for held in self.held:
-            if held.name in values:
-                held.parameter.copy_(Tensor(values[held.name].reshape(held.parameter.shape)))
+        self._hold(values)
         average.prepare(update)
         average()
+
+    def hyperparameters(self) -> Arrays:
+        """Name -> [learning rate, weight decay] of its next update."""
+        if not self.alignment.scope.rates:
+            return {}
+        found = self.train_step.learning_rates(), self.train_step.weight_decays()
+        rates, decays = (self.alignment.as_torch({n: np.array(x) for n, x in each.items()}) for each in found)
+        return {name: np.stack([rates[name], decays[name]]) for name in rates if name in decays}
 
     def optimizer_state(self) -> Mapping[str, Arrays]:
         """State key -> name -> tensor, under torch's names."""
@@ -399,13 +410,13 @@ class MindSporeSide(Side):
 
     def clipped(self, grads: Arrays) -> Arrays:
         """What the optimizer would be given of these unscaled gradients; empty where the step is skipped."""
-        found = given_to_optimizer(self.train_step, self._given(grads))
-        return self._as_torch({name: grad for name, grad in found.items() if name in grads})
+        found = self._as_torch(given_to_optimizer(self.train_step, self._given(grads)))
+        return {name: grad for name, grad in found.items() if name in grads}
 
     def accumulated(self, parts: Sequence[Arrays]) -> Arrays:
         """The unscaled gradients of a step whose micro-batches' losses have these gradients."""
-        found = accumulated(self.train_step, parts)
-        return self._as_torch({name: grad for name, grad in found.items() if name in parts[0]})
+        found = self._as_torch(accumulated(self.train_step, [self.alignment.as_mindspore(part) for part in parts]))
+        return {name: grad for name, grad in found.items() if name in parts[0]}
 
     def loss(self, logits: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The loss of given logits, and its gradient by them."""
@@ -435,6 +446,7 @@ class MindSporeSide(Side):
 
     def _given(self, grads: Arrays) -> dict[str, Tensor]:
         """These gradients for every weight of the step; zeros for those of which none is given."""
+        grads = self.alignment.as_mindspore(grads) if self.alignment.cuts else grads  # which made up one at a time
         weights = zip(self.train_step.names, self.train_step.weights, strict=True)
         return {
             name: Tensor(grads[name].reshape(weight.shape)) if name in grads else ops.zeros_like(weight)
@@ -442,30 +454,11 @@ class MindSporeSide(Side):
         }
 
     def _as_torch(self, tensors: Mapping[str, Tensor]) -> Arrays:
-        """The values in torch's shapes, which alignment says where the net's are others (axes of 1)."""
+        """The values by torch's names and in its shapes, which alignment says where the net's are others."""
         arrays = {name: tensor.asnumpy() for name, tensor in tensors.items()}
         shapes = {name: self._shapes.get(name, array.shape) for name, array in arrays.items()}
-        return {n: a.reshape(shapes[n]) if a.size == math.prod(shapes[n]) else a for n, a in arrays.items()}
-
-
-def moved(array: np.ndarray, run: int) -> np.ndarray:
-    """Numbers each moved by up to MOVED of themselves, in their own dtype; what is no real number stays as it is."""
-    return array * _factors(array, run) if array.dtype.kind == "f" else array
-
-
-@np.errstate(over="ignore")  # of a single number NumPy would tell
-def _factors(array: np.ndarray, run: int) -> np.ndarray:
-    """By what numbers are multiplied that are to be moved, near 1.
-
-    A number's bits and the run decide: like numbers are moved alike, as kernels round them, and what is equal stays
-    equal, as the even background of an image does, where a max-pool would else choose anew.
-    """
-    bits = array.astype(np.float64).view(np.uint64) + np.uint64((run * 0x9E3779B97F4A7C15) % 2**64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # SplitMix64, which stirs all bits
-        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
-    shares = (bits >> np.uint64(11)) * 2.0**-52 - 1.0
-    found: np.ndarray = (1.0 + shares * MOVED * np.finfo(array.dtype).eps).astype(array.dtype)
-    return found
+        arrays = {n: a.reshape(shapes[n]) if a.size == math.prod(shapes[n]) else a for n, a in arrays.items()}
+        return self.alignment.as_torch(arrays)
 
 
 def _moving_output(run: int) -> Callable[..., Any]:
@@ -476,7 +469,7 @@ def _moving_output(run: int) -> Callable[..., Any]:
             parts = [each(part) for part in value]
             return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
         real = isinstance(value, Tensor) and value.is_floating_point()
-        return value * Tensor(_factors(value.asnumpy(), run)) if real else value
+        return value * Tensor(factors(value.asnumpy(), run)) if real else value
 
     return lambda _, __, output: each(output)
 

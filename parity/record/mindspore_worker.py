@@ -58,7 +58,8 @@ from ..trace import TraceWriter  # noqa: E402
 from . import batches, resume  # noqa: E402
 from .batches import Batch, Images, Inputs, read_inputs  # noqa: E402
 from .mindspore_randomness import CompiledDraws, NotFixed  # noqa: E402
-from .mindspore_runner import MindSporeSide, moved  # noqa: E402
+from .mindspore_runner import MindSporeSide  # noqa: E402
+from .randomness import moved  # noqa: E402
 from .recorder import (  # noqa: E402
     StepStarts,
     add_initial_values,

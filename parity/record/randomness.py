@@ -37,6 +37,8 @@ NORMAL: Kind = "normal"
 # Beyond so many numbers two of them may be equal; below, none are: two that tie are sorted as each framework likes
 DISTINCT = 1 << 15
 FEW = 500.0  # the rate up to which a Poisson distribution is counted out
+# Monte Carlo arithmetic moves a number by up to so many epsilons of it; one is one or two units in its last place
+MOVED = 1.0
 LEVELS = 1 << 23  # uniform numbers lie between these, so that none is 0, whose logarithm is infinite
 # Classes and functions that keep `x` where `floor(keep + rand)` is 1, or where `rand > rate`, as many a repository does
 DROPS = re.compile(r"_*(drop_?path|stochastic_?depth|drop_?connect|drop_?out)_*", re.IGNORECASE)
@@ -329,3 +331,23 @@ def given_logits(batch: int, *classes: int) -> np.ndarray:
 
 def _given(key: str) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(zlib.crc32(key.encode())))
+
+
+def moved(array: np.ndarray, run: int) -> np.ndarray:
+    """Numbers each moved by up to MOVED of themselves, in their own dtype; what is no real number stays as it is."""
+    return array * factors(array, run) if array.dtype.kind == "f" else array
+
+
+@np.errstate(over="ignore")  # of a single number NumPy would tell
+def factors(array: np.ndarray, run: int) -> np.ndarray:
+    """By what numbers are multiplied that are to be moved, near 1.
+
+    A number's bits and the run decide: like numbers are moved alike, as kernels round them, and what is equal stays
+    equal, as the even background of an image does, where a max-pool would else choose anew.
+    """
+    bits = array.astype(np.float64).view(np.uint64) + np.uint64((run * 0x9E3779B97F4A7C15) % 2**64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # SplitMix64, which stirs all bits
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    shares = (bits >> np.uint64(11)) * 2.0**-52 - 1.0
+    found: np.ndarray = (1.0 + shares * MOVED * np.finfo(array.dtype).eps).astype(array.dtype)
+    return found

@@ -22,11 +22,11 @@ from ...mappings import table
 from ...mappings.verb_registry import SHAPES
 from ...training.models.mindspore_models import Canonical
 from ...training.models.outputs import flat
+from ..align.alignment import IDENTITY, Alignment
 from ..align.model_structure import Shape, regrouped
 from ..record.kinks import BY_INPUT, KINKED, POOLED, choice
 from ..record.mindspore_kinks import function_choices
-from ..record.mindspore_runner import moved
-from ..record.randomness import given_upstream
+from ..record.randomness import given_upstream, moved
 from .mindspore_packed import gives_packed, in_torchs_form, packed, packed_arguments, torchs_inputs, torchs_steps
 from .module_calls import Call, CannotRun, Computed, Recording, Stored, Wired, label, rebuilt, relative, tensor_name
 
@@ -60,8 +60,10 @@ class Alone:
         held: Sequence[Canonical],
         layers: Mapping[str, Layer],
         moves: int = 0,
+        alignment: Alignment = IDENTITY,
     ) -> None:
         self.recording = recording
+        self.alignment = alignment
         self.moves = moves
         self.cells = cells
         self.layers = layers
@@ -178,14 +180,11 @@ class Alone:
         if raised:
             self.trouble, grads = str(raised[0]), ((), ())
         found: list[Computed] = [("forward", tensor_name("output", i), as_array(out)) for i, out in enumerate(outputs)]
-        places = {stored.file: i for i, stored in enumerate(call.inputs)}
-        names = [*parameters, *(tensor_name("input", places[stored.file]) for stored in by)]
-        whole = shaped(grads[0], by)
-        found += [
-            ("gradients", f"{name}.grad", self._torch_form(call.path, name, as_array(grad)))
-            for name, grad in zip(names, (*grads[1], *whole), strict=False)
-        ]
-        return found
+        arrays = {n: self._torch_form(call.path, n, as_array(x)) for n, x in zip(parameters, grads[1], strict=False)}
+        inputs = zip(by, shaped(grads[0], by), strict=False)
+        found += [("gradients", f"{name}.grad", array) for name, array in self._as_torch(call.path, arrays).items()]
+        places = {stored.file: tensor_name("input", i) for i, stored in enumerate(call.inputs)}
+        return found + [("gradients", f"{places[one.file]}.grad", as_array(grad)) for one, grad in inputs]
 
     def upstream(self, name: str, stored: Stored) -> Tensor:
         """The made-up gradient that comes back to a tensor."""
@@ -225,8 +224,11 @@ class Alone:
                 each.parameter.copy_(Tensor(self._start[name]))
 
     def _trainable(self, path: str, names: Sequence[str]) -> dict[str, Any]:
-        full = {name: f"{path}.{name}" if path else name for name in names}
-        return {name: self.held[long].parameter for name, long in full.items() if self._trains.get(long)}
+        """Name in the module -> each parameter that trains; of a tensor that is cut otherwise its names here."""
+        full = {f"{path}.{name}" if path else name: name for name in names}
+        cuts = [cut for cut in self.alignment.cuts if full.keys() & {*cut.torch}]
+        full |= {name: name.removeprefix(f"{path}.") for cut in cuts for name in cut.names}
+        return {name: self.held[long].parameter for long, name in full.items() if self._trains.get(long)}
 
     def _changes(self, path: str, buffers: Sequence[str]) -> list[Computed]:
         found: list[Computed] = []
@@ -236,6 +238,14 @@ class Alone:
                 now = self.held[full].parameter.asnumpy()
                 found.append(("update", name, np.subtract(now, self._start[full], dtype=np.float64)))
         return found
+
+    def _as_torch(self, path: str, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+        """The gradients by parameters in a module, as torch has these."""
+        if not self.alignment.cuts:
+            return arrays
+        inside = path and f"{path}."
+        full = self.alignment.as_torch({f"{inside}{name}": array for name, array in arrays.items()})
+        return {name.removeprefix(inside): array for name, array in full.items()}
 
     def _torch_form(self, path: str, name: str, array: np.ndarray) -> np.ndarray:
         """A gradient in the shape that torch holds the parameter in."""

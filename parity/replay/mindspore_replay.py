@@ -19,8 +19,8 @@ from mindspore import Tensor, nn
 from ...training.models.mindspore_models import Canonical
 from ...training.models.outputs import flat
 from ...workers.worker import progress
-from ..align.alignment import IDENTITY, Alignment
-from ..align.model_structure import made_at, runs_at, statement
+from ..align.alignment import IDENTITY, Alignment, Cut
+from ..align.model_structure import made_at, parent, runs_at, statement
 from ..options import WHOLE, Narrowing
 from ..record.mindspore_randomness import fixed
 from ..record.randomness import Draws
@@ -232,7 +232,7 @@ def replay(
     cells, said = _cells(net, names, recording, alignment)
     outcome = Outcome(cells=said)
     outcome.made = made_of(net, {path: cell for path, cell in cells.items() if path in names}, names)
-    runner = Alone(recording, cells, held, _layers(net, cells, recording, alignment), moves)
+    runner = Alone(recording, cells, held, _layers(net, cells, recording, alignment), moves, alignment)
     with fixed(net, Draws(1), torch_paths):
         outcome.unwired = _called_otherwise(runner)
     runner.restore()
@@ -240,11 +240,12 @@ def replay(
     name = replayed(MOVED[moves - 1]) if moves else MINDSPORE_REPLAY
     writer = TraceWriter(folder / name, about, sample)
     calls = list(recording.calls.values())
+    cut = {parent(name): each for each in alignment.cuts for name in each.torch}
     for call in calls:
         if not narrowing.module(call.path):
             outcome.left_out[call.label] = NOT_ASKED
         elif call.path not in cells:
-            outcome.left_out[call.label] = "MindSpore's net has no Cell of this name"
+            outcome.left_out[call.label] = _no_cell(cut.get(call.path))
     waits = [call.label for call in calls if call.label in recording.made_by and needed is not None]
     outcome.by_parts = [each for each in waits if each not in outcome.left_out]
 
@@ -274,6 +275,14 @@ def replay(
         outcome.by_parts = [each for each in outcome.by_parts if each not in labels]
         run(chosen)
         close()
+
+
+def _no_cell(cut: Cut | None) -> str:
+    """Why no Cell does what a module does; cut: how MindSpore's net has its weight, where that is otherwise."""
+    if cut is None:
+        return "MindSpore's net has no Cell of this name"
+    cells = ", ".join(dict.fromkeys(map(parent, cut.mindspore)))
+    return f"MindSpore's net has it in {cells}, cut otherwise: it is compared in the module around it"
 
 
 def _run_alone(runner: Alone, call: Call, outcome: Outcome, writer: TraceWriter) -> None:

@@ -301,12 +301,14 @@ def build(name: str, **arguments: Any) -> nn.Cell:
 @dataclass(frozen=True)
 class Canonical:
     """One parameter of a net under its torch name; `owner` is the torch class name of the layer that holds it, `shape`
-    what torch's has, where the net's has other axes of 1."""
+    what torch's has, where the net's has other axes of 1; `patterns`: the torch name that a recipe's patterns pick it
+    by, where `name` is none, for torch has it whole or in parts."""
 
     name: str
     owner: str
     parameter: Parameter
     shape: tuple[int, ...] | None = None
+    patterns: str = ""
 
 
 def canonical_parameters(net: nn.Cell, every_name: bool = False) -> list[Canonical]:

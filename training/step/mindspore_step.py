@@ -194,11 +194,14 @@ class TrainStep:
         others: name -> class of the layer, of parameters that the recipe may name and this net does not train.
         """
         parameters = {each.name: each.parameter for each in trainable}
-        owners = {each.name: each.owner for each in trainable}
+        named: dict[str, list[str]] = {}
+        for each in trainable:
+            named.setdefault(each.patterns or each.name, []).append(each.name)
+        owners = {each.patterns or each.name: each.owner for each in trainable}
         if not owners:
             raise BadRecipe("the MindSpore net has no parameter that trains: requires_grad is off in all of them")
         groups = parameter_groups({**owners, **others}, self.recipe.optimizer)
-        members = [(group.args, [name for name in group.names if name in parameters]) for group in groups]
+        members = [(group.args, [one for name in group.names for one in named.get(name, ())]) for group in groups]
         members = [(args, names) for args, names in members if names]
         self.group_args = [args for args, _ in members]
         self._group_of = {name: i for i, (_, names) in enumerate(members) for name in names}

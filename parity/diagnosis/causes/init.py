@@ -294,6 +294,8 @@ class FittedInitializer:
 def distributions(context: Context) -> list[Cause]:
     """Causes of what failed in the initial distributions."""
     traces, frozen = context.traces, []
+    cuts = () if context.paired is None else context.paired.alignment.cuts
+    cut = {name for each in cuts for name in each.torch}
     everything = [e.name for e in traces.alone[1].select("init", DISTRIBUTION)]
     kinds, cells = context.kinds(everything), {module.name: cell_of(module) for module in context.modules}
     drawn: dict[str, np.ndarray] = {}
@@ -330,11 +332,13 @@ def distributions(context: Context) -> list[Cause]:
         distances = [fitted[name].distance for name in names if name in fitted]
         evidence = f"{len(names)} parameters"
         evidence += f"; Kolmogorov-Smirnov distance from that at most {max(distances):.3f}" if distances else ""
-        argument = _argument(names, kinds) if torch else ""
+        otherwise = bool(torch) and not torch.startswith("Constant") and any(name in cut for name in names)
+        argument = _argument(names, kinds) if torch and not otherwise else ""
         code = _as_argument(argument, torch)
         found = [cells[_owner(name)] for name in names if _owner(name) in cells]
         change = CellChange(tuple(found), "", {argument: code}) if argument and len(found) == len(names) else None
         fix = f"{argument}={code}" if argument else torch
+        fix += " of a tensor of torch's shape, cut as MindSpore's net has it" if otherwise else ""
         causes.append(cause("init", context.place(names, everything), fault, text, evidence, fix=fix, change=change))
     return causes
 

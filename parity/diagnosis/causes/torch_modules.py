@@ -40,6 +40,7 @@ from ..hypotheses import (
     slightly_nearer,
 )
 from ..mutations.torch_formulas import MUTATIONS as FORMULA_MUTATIONS
+from ..mutations.torch_formulas import in_another_order
 from ..mutations.torch_layers import MUTATIONS as LAYER_MUTATIONS
 from ..mutations.torch_layers import (
     ModuleHypothesis,
@@ -263,8 +264,8 @@ def candidates(subject: ModuleSubject, kind: str, values: bool = True) -> list[M
     for mutation in as_made(subject.module, subject.made) if subject.made is not None else ():
         if mutation.what not in found:  # a known fault says more
             found = {mutation.what: mutation.hypothesis(), **found}
-    for mutation in other_heads(subject.module):
-        found.setdefault(mutation.what, mutation.hypothesis())
+    for each in (*map(Mutation.hypothesis, other_heads(subject.module)), *in_another_order(subject.path, subject.cuts)):
+        found.setdefault(each.text, each)
     inside = subject.unforced if isinstance(subject, ContainerSubject) and values else []
     until = time.monotonic() + SOME
     for path in sorted(inside, key=lambda path: children(subject.module.get_submodule(path))):  # layers first

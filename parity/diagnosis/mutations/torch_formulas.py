@@ -1,10 +1,11 @@
-"""A layer with another formula: activation, pool, resize, attention."""
+"""A layer with another formula: activation, pool, resize, attention, the parts of a projection in another order."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +13,19 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .torch_layers import Forward, Mutate, Mutation, Values, arguments_of, computing, instead
+from ...align.alignment import Cut, map_lines
+from ...align.model_structure import parent
+from .torch_layers import (
+    Forward,
+    ModuleHypothesis,
+    Mutate,
+    Mutation,
+    Values,
+    arguments_of,
+    as_given,
+    computing,
+    instead,
+)
 
 # functions that are easily taken for each other
 LOOKALIKES: dict[str, dict[str, Callable[..., Any]]] = {
@@ -390,3 +403,52 @@ RULES: dict[str, Callable[[int, int], Any]] = {
     "nearest-exact": lambda n, out: _nearest(_half_pixel(n, out), n, out, up=True),
     "nearest, align_corners=True": lambda n, out: _nearest(_corners(n, out), n, out, up=True),
 }
+
+
+MOST_ORDERS = 4  # parts of which every order is tried
+
+
+def in_another_order(path: str, cuts: Sequence[Cut]) -> Iterator[ModuleHypothesis]:
+    """The net uses the parts of what is cut otherwise in another order than that in which they fill the whole; cuts:
+    what is cut of the module at this path, biases like weights."""
+    groups: dict[tuple[str, ...], list[Cut]] = {}
+    for cut in cuts:
+        if len(cut.sizes) <= MOST_ORDERS and len({*cut.sizes}) == 1:
+            groups.setdefault(tuple(map(parent, cut.torch)), []).append(cut)
+    for owners, own in groups.items():
+        whole, inside = own[0], [owner[len(path) :].lstrip(".") for owner in owners]
+        of, parts = (whole.torch, whole.mindspore) if len(owners) == 1 else (whole.mindspore, whole.torch)
+        first = tuple(range(len(parts)))
+        for order in (each for each in itertools.permutations(first) if each != first):
+            # by whose weights each of torch's parts computes, or which part stands where in the whole
+            turned = tuple(parts[i] for i in (order if len(owners) == 1 else map(order.index, first)))
+            other = replace(whole, mindspore=turned) if len(owners) == 1 else replace(whole, torch=turned)
+            fix = f"have {_short(parts)} as the parts of {of[0]}, in this order; if they are others, write a map: "
+            change = partial(_with_parts, inside, own, order)
+            what = f"{of[0]} made of {_short(turned)}, in this order"
+            yield Mutation(what, change, fix=fix + "; ".join(map_lines(other))).hypothesis()
+
+
+def _short(names: Sequence[str]) -> str:
+    """Names without the modules around all of them."""
+    around = zip(*(name.split(".")[:-1] for name in names), strict=False)
+    count = len([*itertools.takewhile(lambda parts: len({*parts}) == 1, around)])
+    return ", ".join(".".join(name.split(".")[count:]) for name in names)
+
+
+def _with_parts(inside: Sequence[str], cuts: Sequence[Cut], order: Sequence[int], module: nn.Module) -> None:
+    leaves = {cut.torch[0].rpartition(".")[2]: cut for cut in cuts}
+    owners = [module.get_submodule(path) for path in inside]
+
+    def rows(own: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        parts = {name: own[name].split(cut.sizes, cut.axis) for name, cut in leaves.items()}
+        return {name: torch.cat([own[i] for i in order], leaves[name].axis) for name, own in parts.items()}
+
+    if len(owners) == 1:
+        as_given(owners[0], rows)
+    for owner, i in zip(owners, order, strict=True) if len(owners) > 1 else ():
+        as_given(owner, partial(_weights_of, owners[i], [*leaves]))
+
+
+def _weights_of(module: nn.Module, names: Sequence[str], own: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {**own, **{name: module.get_parameter(name) for name in names}}

@@ -13,12 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import Ambiguous, BadInput
 from msmigrate.migrate.checkpoint.user_map import read_rules, write_rules
-from msmigrate.parity.align.alignment import CERTAIN, LIKELY, MAP, NAME, ORDER, Alignment, Lack, check
+from msmigrate.parity.align.alignment import CERTAIN, LIKELY, MAP, NAME, ORDER, Alignment, Lack, check, pair_notes
 from msmigrate.parity.align.layers import torch_class
 from msmigrate.parity.align.match_layers import align
 from msmigrate.parity.align.model_structure import Held, Module, Structure
-from msmigrate.parity.align.unlike import causes
-from msmigrate.parity.build_result import pair_notes
 from structures import SHAPE, Layer, structure
 
 CHAIN = (
@@ -488,26 +486,6 @@ def test_norms_that_stand_behind_the_branches_there_stay_in_their_blocks() -> No
     check(found)
     partners = modules(found)
     assert all(partners[f"b.{i}.{name}"].startswith(f"own.{i}.") for i in range(2) for name in ("n1", "n2", "mix"))
-
-
-@pytest.mark.parametrize("packed_there", [False, True])
-def test_a_packed_projection_against_three_is_one_difference(packed_there: bool) -> None:
-    """The layer behind them, of one shape with each, is known by what it gets."""
-    ends = (
-        Layer("norm", "LayerNorm", "x", "a"),
-        Layer("at.end", "Linear", "m", "c"),
-        Layer("head", "Linear", "d", "y", 5),
-    )
-    packed = [ends[0], Layer("at.mix", "Linear", "a", "b", 24), *ends[1:]]
-    three = renamed(
-        [ends[0], *(Layer(f"at.{name}", "Linear", "a", name) for name in "qkv"), *ends[1:]],
-        {"norm": "ln", "at.end": "own.out", "head": "cls", "at.q": "own.q", "at.k": "own.k", "at.v": "own.v"},
-    )
-    found = aligned(three, packed) if packed_there else aligned(packed, three)
-    assert (("own.out", "at.end") if packed_there else ("at.end", "own.out")) in modules(found).items()
-    (cause,) = causes(found)
-    torchs, its = ("own.q, own.k, own.v", "at.mix") if packed_there else ("at.mix", "own.q, own.k, own.v")
-    assert cause.text.startswith(f"torch's {torchs} seems to be MindSpore's {its}, ")
 
 
 @pytest.mark.parametrize("loop_there", [False, True])

@@ -278,8 +278,8 @@ class Names:
         rule, target = found
         if parts_of(target) != [target]:
             raise BadInput(
-                f"{rule.where}: {quoted(target, 300)}: a tensor of a checkpoint is converted whole, into one; such pairs "
-                "are for parity-step"
+                f"{rule.where}: {quoted(target, 300)}: a checkpoint's tensors are converted whole; such pairs are for "
+                "parity-step"
             )
         self.used.add(rule.line)
         return target

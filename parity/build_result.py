@@ -459,8 +459,8 @@ def _about_modules(modules: list[ModuleVerdict], half: bool, of_a_port: bool) ->
     noted = [module for module in modules if module.note]
     found = [f"{module.name or '(model)'}: {module.note}" for module in noted[:NOTED]]
     if len(noted) > NOTED:
-        more = len(noted) - NOTED
-        found.append(f"{more} more {'note' if more == 1 else 'notes'} of this kind; --json FILE has all")
+        count = len(noted) - NOTED
+        found.append(f"{count} more {'note' if count == 1 else 'notes'} of this kind; --json FILE has all")
     parts = sum(module.by_parts for module in modules)
     if parts:
         more = "; --thorough runs them alone too" if of_a_port else ""

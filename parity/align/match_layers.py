@@ -470,15 +470,15 @@ def match_containers(ours: Layers, theirs: Layers, calls: Calls, pairs: dict[str
 
 
 def _of_another_shape(ours: Layers, theirs: Layers, path: str, its: str) -> bool:
-    """Whether one is a list, which computes nothing itself, and the other gives what has other elements: it is around
-    such a list, as a stage that makes an image of its tokens again."""
-    lists = ours.no_lists([path]), theirs.no_lists([its])
-    shapes = [
+    """Whether one is a list, which computes nothing itself, and the other gives what has other elements, or several
+    tensors for one: it is around such a list, as a stage that makes an image of its tokens again."""
+    if bool(ours.no_lists([path])) == bool(theirs.no_lists([its])):
+        return False
+    mine, other = (
         next(call.shape for call in side.containers if call.path == each)
         for side, each in ((ours, path), (theirs, its))
-    ]
-    known = shapes[0] is not None and shapes[1] is not None
-    return bool(lists[0]) != bool(lists[1]) and known and not regrouped(shapes[0] or (), shapes[1] or ())
+    )
+    return (mine is None) != (other is None) or not (mine is None or other is None or regrouped(mine, other))
 
 
 def _same_span(ours: Layers, theirs: Layers, free: list[str], other: list[str]) -> Iterator[tuple[str, str]]:

@@ -609,13 +609,14 @@ def test_a_stage_that_makes_an_image_of_tokens_is_no_list_of_blocks() -> None:
         told_as(side, block(f"{path}.", "x", "y"), {}) for side, path in (("torch", "a"), ("mindspore", "b"))
     )
 
-    def around(found: Structure, path: str, kind: str, shape: tuple[int, ...]) -> Structure:
+    def around(found: Structure, path: str, kind: str, shape: tuple[int, ...] | None) -> Structure:
         calls = tuple(replace(call, shape=shape) if call.path == path else call for call in found.calls)
         modules = tuple(replace(module, kind=kind) if module.path == path else module for module in found.modules)
         return replace(found, calls=calls, modules=modules)
 
     one = around(ours, "a", "Sequential", (2, 37, 8))
-    assert "a" not in modules(align(one, around(theirs, "b", "Stage", (2, 8, 6, 6)), []))
+    for shape in ((2, 8, 6, 6), None):  # or an image and a token
+        assert "a" not in modules(align(one, around(theirs, "b", "Stage", shape), []))
     assert modules(align(one, around(theirs, "b", "Stage", (2, 37, 8)), []))["a"] == "b"
     assert modules(align(one, around(theirs, "b", "SequentialCell", (2, 8, 6, 6)), []))["a"] == "b"  # and is at fault
 

@@ -212,7 +212,9 @@ class Alignment:
     has to be settled by a map first; unlike: the tensors that the two nets do not both have alike; counts: framework ->
     path -> how often a layer runs in one pass, where that is not once; chains: torch path -> the Cells that compute
     one after the other what it does, none where no Cells do; shapes: torch path -> its output's shape without the
-    first axis, where MindSpore's has them grouped otherwise; cuts: the tensors that one side has in parts, which stand
+    first axis, where MindSpore's has them grouped otherwise; for_all: torch paths of what MindSpore's net computes once
+    for all examples of a batch, and torch for each; aliases: further names of tensors that several of torch's modules
+    have -> the first; cuts: the tensors that one side has in parts, which stand
     in `parameters` on neither; order: torch's names as its model has them, where there are such; identity: a recipe's
     own models, whose names are equal.
     """
@@ -229,6 +231,8 @@ class Alignment:
     counts: Mapping[str, Mapping[str, PositiveInt]] = field(default_factory=dict)
     chains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shapes: Mapping[str, Shape] = field(default_factory=dict)
+    for_all: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = field(default_factory=dict)
     cuts: tuple[Cut, ...] = ()
     order: tuple[str, ...] = ()
     identity: bool = False

@@ -51,7 +51,7 @@ from .layers import (
     opened,
     regions,
 )
-from .model_structure import Structure, file, join, parent, read, regrouped
+from .model_structure import Shape, Structure, file, for_all, join, parent, read, regrouped
 from .tensors import Crossed
 from .unlike import unlike
 
@@ -114,7 +114,9 @@ class _Aligner:
             unlike=tuple(unlike(crossed)),
             counts={side.structure.framework: side.several() for side in (self.ours, self.theirs)},
             chains=found.chains,
-            shapes=self._shapes(calls),
+            shapes=self._shapes(calls, regrouped),
+            for_all=tuple(self._shapes(calls, for_all)),
+            aliases=self.torch.aliases,
             cuts=tuple(crossed.cuts),
             order=tuple(crossed.mine) if crossed.cuts else (),
         )
@@ -128,14 +130,14 @@ class _Aligner:
             if group is not None and group[0] not in self.pairs and group[1] not in self.taken:
                 self._pair(*group, ORDER, LIKELY)
 
-    def _shapes(self, calls: Calls) -> dict[str, tuple[int, ...]]:
-        """Torch path -> what one example of its output is like, where MindSpore's has its axes grouped otherwise."""
+    def _shapes(self, calls: Calls, differ: Callable[[Shape, Shape], bool]) -> dict[str, Shape]:
+        """Torch path -> what one example of its output is like, where MindSpore's differs so from it."""
         mine = {(call.path, call.call): call.shape for call in self.torch.calls}
         its = {(call.path, call.call): call.shape for call in self.mindspore.calls}
         found = {}
         for path, k, their_path, their_k in calls:
             ours, theirs = mine[path, k], its[their_path, their_k]
-            if ours and theirs and ours != theirs and regrouped(ours, theirs):
+            if ours and theirs and ours != theirs and differ(ours, theirs):
                 found[path] = ours[1:]
         return found
 

@@ -142,7 +142,8 @@ class Call:
 @dataclass(frozen=True)
 class Structure:
     """A model as one framework tells it. outputs: shapes of the tensors the model returns; own: the parts of the step
-    that the user's function brought; tokens: whether the first input has no gradient."""
+    that the user's function brought; tokens: whether the first input has no gradient; aliases: of torch's model further
+    names of tensors that several modules have -> the first."""
 
     framework: str
     modules: tuple[Module, ...]
@@ -150,6 +151,7 @@ class Structure:
     outputs: tuple[Shape, ...]
     own: tuple[str, ...] = ()
     tokens: bool = False
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def by_path(self) -> dict[str, Module]:
@@ -300,6 +302,11 @@ def squeezed(shape: Shape) -> Shape:
 def same_elements(ours: Shape, theirs: Shape) -> bool:
     """Whether two shapes are equal, or one has axes of 1 that the other lacks; a (1, 7) filter is no (7, 1) filter."""
     return ours == theirs or (len(ours) != len(theirs) and squeezed(ours) == squeezed(theirs) and math.prod(ours) > 0)
+
+
+def for_all(ours: Shape, theirs: Shape) -> bool:
+    """Whether torch has for each example what MindSpore's net has once for all of them, as positions are."""
+    return len(ours) > 1 and ours[0] > 1 and theirs == (1, *ours[1:])
 
 
 MOST_PARTS = 16

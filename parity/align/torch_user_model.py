@@ -170,7 +170,15 @@ def _described(taken: Given, arrays: tuple[np.ndarray, ...], batch: int, tokens:
         given = inputs if tokens else (inputs[0].requires_grad_(),)
         outputs = run_users("the torch model", lambda: model.train()(*given))
     shapes = tuple(of_batch(tuple(x.shape), len(arrays[0]), len(inputs[0]), batch) for x in flat(outputs, torch.Tensor))
-    return Structure("torch", _modules(model), watch.in_order(), shapes, tuple(taken.parts), tokens)
+    parts = tuple(taken.parts)
+    return Structure("torch", _modules(model), watch.in_order(), shapes, parts, tokens, _aliases(model))
+
+
+def _aliases(model: nn.Module) -> dict[str, str]:
+    """Further names of the tensors that several modules have -> the first."""
+    first: dict[int, str] = {}
+    named = (*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False))
+    return {name: first[id(tensor)] for name, tensor in named if first.setdefault(id(tensor), name) != name}
 
 
 def _modules(model: nn.Module) -> tuple[Module, ...]:

@@ -499,13 +499,20 @@ def leaf_outputs(net: nn.Cell, seen: Seen, alignment: Alignment = IDENTITY) -> I
         return hook
 
     def in_torchs_shape(array: np.ndarray, path: str) -> np.ndarray:
+        if path in alignment.for_all and len(array) == 1:
+            return np.repeat(array, examples[0], 0)
         shape = (*array.shape[:1], *alignment.shapes.get(path, array.shape[1:]))
         return array.reshape(shape) if array.size == math.prod(shape) else array
 
+    def begins(_: nn.Cell, inputs: tuple[Tensor, ...]) -> None:
+        examples[:] = [len(flat(inputs, Tensor)[0])]
+
+    examples = [1]  # of the batch that the net is given
     layers = {path for _, _, path, _ in alignment.calls}
     # a model zoo's DropPath has a Dropout inside, torch's has none: what leaves the branch is compared
     branches = [f"{name}." for name, cell in net.cells_and_names() if type(cell).__name__ in BRANCHES]
-    handles = [
+    handles = [net.register_forward_pre_hook(begins)] if alignment.for_all else []
+    handles += [
         cell.register_forward_hook(hook_for(name))
         for name, cell in net.cells_and_names()
         if (

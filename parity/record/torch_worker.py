@@ -502,16 +502,36 @@ def exercise(model: nn.Module, *inputs: torch.Tensor) -> None:
         before = {name: buffer.clone() for name, buffer in dense.items()}
         model.train()
         model(*inputs)
+        states = _states(model, before, tracking, inputs)
         for norm, momentum in zip(tracking, momenta, strict=True):
             norm.momentum = momentum
-        statistics = {id(each) for norm in tracking for each in (norm.running_mean, norm.running_var)}
-        for name, buffer in model.named_buffers():
-            if name in before and id(buffer) not in statistics and not torch.equal(buffer, before[name]):
-                buffer.lerp_(before[name], 0.3)  # another state that forward passes move: between two that it has had
+        for name, buffer in states.items():
+            buffer.lerp_(before[name], 0.3)  # between two that it has had
         for norm in tracking:
             # the standard deviation, too, is the unit of the mean, which behind another norm no image moves
             norm.running_mean += away(norm.running_mean, 0.1, 0.3) * norm.running_var.sqrt()
             norm.running_var *= 1.0 + away(norm.running_var, 0.2, 0.4)
+
+
+def _states(
+    model: nn.Module,
+    before: Mapping[str, torch.Tensor],
+    tracking: Sequence[nn.Module],
+    inputs: tuple[torch.Tensor, ...],
+) -> dict[str, torch.Tensor]:
+    """The buffers besides running statistics that a forward pass has moved, and that another one moves again: what one
+    pass fills for good, as timm's indices of relative positions, is a constant."""
+    statistics = {id(each) for norm in tracking for each in (norm.running_mean, norm.running_var)}
+    moved = {
+        name: buffer
+        for name, buffer in model.named_buffers()
+        if name in before and id(buffer) not in statistics and buffer.shape == before[name].shape
+    }
+    now = {name: buffer.clone() for name, buffer in moved.items() if not torch.equal(buffer, before[name])}
+    if now:
+        model(*inputs)
+    again = dict(model.named_buffers())
+    return {name: again[name] for name, value in now.items() if not torch.equal(again[name], value)}
 
 
 def away(like: torch.Tensor, least: float, most: float) -> torch.Tensor:

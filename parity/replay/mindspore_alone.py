@@ -23,7 +23,7 @@ from ...mappings.verb_registry import SHAPES
 from ...training.models.mindspore_models import Canonical
 from ...training.models.outputs import flat
 from ..align.alignment import IDENTITY, Alignment
-from ..align.model_structure import Shape, regrouped
+from ..align.model_structure import Shape, for_all, regrouped
 from ..record.kinks import BY_INPUT, KINKED, POOLED, choice
 from ..record.mindspore_kinks import function_choices
 from ..record.randomness import given_upstream, moved
@@ -219,21 +219,30 @@ class Alone:
 
     def restore(self, path: str = "") -> None:
         """Put the parameters and buffers inside a module back to where they started."""
+        further: dict[str, list[str]] = {}
+        for name, first in self.alignment.aliases.items():
+            further.setdefault(first, []).append(name)
         for name, each in self.held.items():
-            if not self._trains[name] and relative(name, path) is not None:
+            inside = any(relative(one, path) is not None for one in (name, *further.get(name, ())))
+            if inside and not self._trains[name]:
                 each.parameter.copy_(Tensor(self._start[name]))
 
     def _trainable(self, path: str, names: Sequence[str]) -> dict[str, Any]:
         """Name in the module -> each parameter that trains; of a tensor that is cut otherwise its names here."""
-        full = {f"{path}.{name}" if path else name: name for name in names}
+        full = {self._full(path, name): name for name in names}
         cuts = [cut for cut in self.alignment.cuts if full.keys() & {*cut.torch}]
         full |= {name: name.removeprefix(f"{path}.") for cut in cuts for name in cut.names}
         return {name: self.held[long].parameter for long, name in full.items() if self._trains.get(long)}
 
+    def _full(self, path: str, name: str) -> str:
+        """The name in the net of a tensor in a module; of one that several modules have, the first."""
+        full = f"{path}.{name}" if path else name
+        return self.alignment.aliases.get(full, full)
+
     def _changes(self, path: str, buffers: Sequence[str]) -> list[Computed]:
         found: list[Computed] = []
         for name in buffers:
-            full = f"{path}.{name}" if path else name
+            full = self._full(path, name)
             if full in self.held:
                 now = self.held[full].parameter.asnumpy()
                 found.append(("update", name, np.subtract(now, self._start[full], dtype=np.float64)))
@@ -243,13 +252,13 @@ class Alone:
         """The gradients by parameters in a module, as torch has these."""
         if not self.alignment.cuts:
             return arrays
-        inside = path and f"{path}."
-        full = self.alignment.as_torch({f"{inside}{name}": array for name, array in arrays.items()})
-        return {name.removeprefix(inside): array for name, array in full.items()}
+        own = {self._full(path, name): name for name in arrays}
+        full = self.alignment.as_torch({name: arrays[short] for name, short in own.items()})
+        return {own.get(name, name.removeprefix(f"{path}.")): array for name, array in full.items()}
 
     def _torch_form(self, path: str, name: str, array: np.ndarray) -> np.ndarray:
         """A gradient in the shape that torch holds the parameter in."""
-        held = self.held.get(f"{path}.{name}" if path else name)
+        held = self.held.get(self._full(path, name))
         if held is None:
             return array
         if held.shape is not None and array.size == math.prod(held.shape):
@@ -522,9 +531,15 @@ def as_array(tensor: Tensor) -> np.ndarray:
 
 
 def shaped(tensors: Sequence[Any], like: Sequence[Stored]) -> list[Any]:
-    """The tensors in the shapes of others, where those have their axes grouped otherwise; None for one that lacks."""
+    """The tensors in the shapes of others, where those have their axes grouped otherwise, or for each example what the
+    net has once for all of them; None for one that lacks."""
     found = zip(tensors, like, strict=False) if len(tensors) == len(like) else ((each, None) for each in tensors)
-    return [each if each is None or stored is None else in_shape_of(each, {stored.shape}) for each, stored in found]
+    return [each if each is None or stored is None else _in_shape(each, stored.shape) for each, stored in found]
+
+
+def _in_shape(tensor: Tensor, shape: Shape) -> Tensor:
+    found = in_shape_of(tensor, {shape})
+    return ops.broadcast_to(found, shape) if for_all(shape, tuple(found.shape)) else found
 
 
 def in_shape_of(tensor: Tensor, shapes: Iterable[Shape]) -> Tensor:

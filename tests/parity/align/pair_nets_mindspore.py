@@ -394,3 +394,31 @@ class Fused(nn.Cell):
 
 def fused_wrong() -> nn.Cell:
     return Fused(eps=1e-3, act="relu", scale=1.0, post=True, backwards=True)
+
+
+class Mixing(nn.Cell):
+    """As in pair_nets_torch.py; the positions go through their layer once for all examples."""
+
+    def __init__(self, shared: nn.Cell) -> None:
+        super().__init__()
+        self.own, self.shared, self.place = nn.Dense(8, 8), shared, nn.Dense(2, 8)
+        steps = np.arange(16.0, dtype=np.float32)
+        self.places = Tensor(np.stack([steps // 4, steps % 4], -1)[None] / 4)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return x + self.own(ops.tanh(self.shared(x))) + self.place(self.places)
+
+
+class Shared(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.mix = nn.Conv2d(3, 8, 8, 8, pad_mode="valid", has_bias=True), nn.Dense(8, 8)
+        self.blocks = nn.CellList([Mixing(self.mix) for _ in range(2)])
+        self.head = nn.Dense(8, 5)
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = self.stem(x)
+        x = x.reshape(x.shape[0], 8, -1).swapaxes(1, 2)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x.mean(1))

@@ -61,6 +61,18 @@ def test_a_whole_step_of_the_users(verdict: Callable[[str], Report]) -> None:
     assert ("gradients", "images") not in parts
 
 
+def test_what_is_shared_filled_by_a_pass_or_made_once_for_all_examples_is_compared(
+    verdict: Callable[[str], Report],
+) -> None:
+    """They were "MindSpore has no such tensor" alone, mixed with the zeros before torch's first pass, and "expected shape
+    [4, 16, 8], got [1, 16, 8]"."""
+    report = verdict("Shared")
+    assert report.outcome is Outcome.PARITY, failed(report)
+    judged = {(f.stage, f.part, f.name) for f in report.findings if f.verdict is Verdict.PASS}
+    alone = {("gradients", "alone", f"blocks.{i} shared.weight.grad") for i in (0, 1)}
+    assert alone | {("forward", "eval", "blocks.1.place"), ("forward", "wiring", "blocks.1.place input")} <= judged
+
+
 def test_what_the_net_lacks_is_a_mismatch_and_hides_no_other_fault(verdict: Callable[[str], Report]) -> None:
     """A layer without its bias and a position that does not train: named once each, and the wrong eps is seen too."""
     report = verdict("Biasless")

@@ -64,7 +64,7 @@ def test_a_whole_step_of_the_users(verdict: Callable[[str], Report]) -> None:
 def test_what_is_shared_filled_by_a_pass_or_made_once_for_all_examples_is_compared(
     verdict: Callable[[str], Report],
 ) -> None:
-    """They were "MindSpore has no such tensor" alone, mixed with the zeros before torch's first pass, and "expected shape
+    """Alone MindSpore had "no such tensor", torch's first pass left a mixture with zeros, and the shape was "expected
     [4, 16, 8], got [1, 16, 8]"."""
     report = verdict("Shared")
     assert report.outcome is Outcome.PARITY, failed(report)

@@ -269,6 +269,8 @@ def _filled(found: Row, given: Mapping[str, Any], *, complete: bool) -> dict[str
     for argument in found.arguments:
         if argument.torch in given:
             values[argument.torch] = plain(given[argument.torch])
+        elif argument.rest:
+            values[argument.torch] = ()
         elif not argument.required:
             values[argument.torch] = plain(argument.default)
         elif complete:

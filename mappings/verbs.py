@@ -175,6 +175,15 @@ def _single(value: Any, args: Mapping[str, Any]) -> Any:
     return spread(value, 1)[0]
 
 
+def _channels(value: Any, args: Mapping[str, Any]) -> Any:
+    """torch's one number for all channels has no counterpart."""
+    if not isinstance(value, Sequence):
+        raise ValueError(
+            f"MindSpore wants one for each channel: [{value}] of grey images, {[value] * 3} of coloured ones"
+        )
+    return value
+
+
 def _dims(value: Any, args: Mapping[str, Any]) -> tuple[Any, ...]:
     """`view(2, 3)` and `view((2, 3))` both mean (2, 3)."""
     if not isinstance(value, Sequence):
@@ -342,6 +351,7 @@ _BUILT_IN: dict[str, Verb] = {
     "twice": Verb("for both", lambda value, args: (value, value), lambda values: values[0], _twice_expression),
     "decimal": Verb("as a float", lambda value, args: float(value), _same, _float_expression),
     "single": Verb("one number, not a tuple of one", _single, lambda value: (value,), _single_expression),
+    "channels": Verb("a number for each channel", _channels, _same),
     "dims": Verb("numbers one by one or in a tuple", _dims, _same, _dims_expression),
     "tensor": Verb("a list becomes a float32 tensor", _tensor, _from_tensor),
     "negate": Verb("-value", lambda value, args: -value, lambda value: -value, _negative_expression),

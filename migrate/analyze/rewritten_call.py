@@ -166,6 +166,9 @@ def _stand_ins(row: Row, given: Mapping[str, Any], notes: list[str]) -> tuple[di
             continue
         value = given[argument.torch]
         values[argument.torch] = value
+        if argument.verb == "dims" and isinstance(value, tuple) and len(value) == 1 and _all_sizes(value[0]):
+            values[argument.torch], after[argument.to[0]] = _stand_in(row, argument, value[0]), value[0]
+            continue
         if not isinstance(value, Expression):
             continue
         named = next((name for name in value.names if name in _listed(argument)), None)
@@ -185,6 +188,16 @@ def _stand_ins(row: Row, given: Mapping[str, Any], notes: list[str]) -> tuple[di
         elif argument.verb:
             _through_verb(row, argument, value, values, after, notes)
     return values, after
+
+
+SIZES = re.compile(
+    r"\.shape$|\.shape\[[^\]]*:[^\]]*\]$|\bsize\(\)$|^(tuple|list)\(|functional\.size\(input=[^,]*, dim=None\)$"
+)
+
+
+def _all_sizes(value: Any) -> bool:
+    """Whether an expression is all sizes of a tensor, as `x.shape` is, and not one of them."""
+    return isinstance(value, Expression) and bool(SIZES.search(value.text))
 
 
 def _listed(argument: Argument) -> list[Any]:
@@ -305,8 +318,10 @@ def _replaced(node: Any, new: Callable[[ast.AST], str | None]) -> Any:
 
 
 def word(name: str, value: Any) -> str:
-    """One argument of a call as source."""
-    return written(value) if name == "*args" else f"{name}={written(value)}"
+    """One argument of a call as source; of the rest, each by position."""
+    if name == "*args":
+        return ", ".join(map(written, value)) if isinstance(value, (list, tuple)) else written(value)
+    return f"{name}={written(value)}"
 
 
 def written(value: Any) -> str:

@@ -11,7 +11,6 @@ import builtins
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ...printable import shortened
 from ..source import library_names as families
 from ..source.infer.abstract_values import (
     ArgumentParser,
@@ -30,6 +29,7 @@ from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, j
 from . import roles as role_names
 from . import silence
 from .data_files import DataFiles
+from .entries import behind_names, shown
 from .flow import FUNCTIONS, LOOPS, Flow, Statement
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds, name_of
 from .step_order import Counting, misplaced
@@ -54,13 +54,13 @@ class Line:
     verdict: str
     why: str
     loop: str = ""  # around it, which says how often it runs
+    values: str = ""  # behind its names
 
     @property
     def text(self) -> str:
-        """Its source, why it is listed where that does not show, and the loop around it."""
-        source = " ".join(self.statement.text.split())
-        source = source if len(source) <= 160 else f"{source[:157]}..."
-        return source + "".join(f" [{shortened(one, 100)}]" for one in (self.why, self.loop) if one)
+        """Its source, why it is listed where that does not show, the loop around it, and what its names stand for."""
+        more = (f" [{shown(one)}]" for one in (self.why, self.loop, self.values) if one)
+        return shown(self.statement.text) + "".join(more)
 
 
 class Account:
@@ -360,7 +360,8 @@ class Account:
 
     def _line(self, statement: Statement, kinds: Kinds, verdict: str, why: str) -> Line:
         loops = [" ".join(head.text.rstrip(":").split()) for head in self._loops(statement)]
-        return Line(statement, kinds, verdict, why, loops[-1] if loops else "")
+        values = behind_names(statement.nodes, self.interpreter) if verdict == LISTED else ""
+        return Line(statement, kinds, verdict, why, loops[-1] if loops else "", values)
 
     # judging
 

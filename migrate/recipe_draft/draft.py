@@ -63,6 +63,7 @@ from .step_order import accumulate, steps_over
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: none is
 TRIES = 60
+EXPORT = "folder:PATH takes a folder of colour images for each class, arrays:FILE an .npz of anything else"
 NEEDED = {key: f"{key}: {ASK}" for key in ("model", "optimizer", "loss")}  # what a draft asks for where it has none
 LEFT = """\
 # What the script does besides, at its line. The recipe does not run until each is resolved: take a line out when you
@@ -434,7 +435,7 @@ def _source(loader: LibraryUse, key: str) -> list[Entry]:
     made = _dataset(loader)
     if made is None:
         own = loader.get("dataset", 0)
-        said = [place(loader), "its data set is none that a recipe reads: export it as a folder of images, folder:PATH"]
+        said = [place(loader), f"its data set is none that a recipe reads: {EXPORT}"]
         if isinstance(own, ScriptObject) and own.source is not None and own.node is not None:
             said.append(Comment((own.source.shown, own.node.lineno)))
         return [Entry(key, ASK, said)]
@@ -444,7 +445,7 @@ def _source(loader: LibraryUse, key: str) -> list[Entry]:
     if written is not None and "PATH" not in written:
         return [Entry(key, written, [place(made)])]
     if written is None:
-        said = [place(made), "a recipe reads no such data set: export it as a folder of images, then folder:PATH"]
+        said = [place(made), f"a recipe reads no such data set: {EXPORT}"]
         return [Entry(key, ASK, said)]
     if not isinstance(text, str) or not text or not text.isprintable():
         said = [place(made), f"its path could not be read: write {written} here"]

@@ -14,6 +14,7 @@ from ...errors import MsmigrateError
 from ...mappings import table
 from ...mappings.aliases import restated, row_of
 from ...mappings.rows import Argument, Row
+from ...printable import shortened
 from ..source.infer.abstract_values import (
     ArgumentParser,
     CallArgument,
@@ -514,3 +515,27 @@ def to_floats(seen: LibraryUse) -> bool:
     dtype = seen.get("dtype", 0)
     floats = dtype is None or (isinstance(dtype, LibraryName) and dtype.name in ("torch.float", "torch.float32"))
     return floats and (not seen.name.endswith("ToDtype") or known(seen.get("scale", 1)) is True)
+
+
+LONGEST = 1000  # letters of a statement, or of a condition, that a draft shows
+LONGEST_WORD = 60  # of a text behind a name
+DEVICE = re.compile(r"(cuda|cpu|npu|mps)(:\d+)?")  # which is no part of a step
+
+
+def shown(text: str) -> str:
+    """A statement or condition on one line."""
+    return shortened(" ".join(text.split()), LONGEST)
+
+
+def behind_names(parts: Iterable[ast.AST], interpreter: Interpreter) -> str:
+    """The numbers and words that names in a statement stand for, as `args.lr is 0.001`; empty for none that is one
+    whenever the statement runs. parts: its nodes."""
+    found: dict[str, str] = {}
+    for part in parts:
+        if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load):
+            value = known(interpreter.values.get(id(part), (0, None))[1])
+            word = isinstance(value, str) and len(value) <= LONGEST_WORD and not DEVICE.fullmatch(value)
+            plainly = word or isinstance(value, (int, float))
+            if plainly and id(part) not in interpreter.varied:
+                found.setdefault(ast.unparse(part), repr(value))
+    return ", ".join(f"{name} is {value}" for name, value in found.items())

@@ -91,7 +91,7 @@ def test_what_is_left_out_has_a_default(tmp_path):
         ("data:", "loss: {name: CrossEntropy}\ndata:", 2, "no loss 'CrossEntropy'; did you mean CrossEntropyLoss?"),
         ("data:", "loss: {name: MSELoss, args: {reduction: none}}\ndata:", 2, "one number, so mean or sum"),
         ("data:", "loss: {name: ReLU}\ndata:", 2, "ReLU is a layer, not a loss"),
-        ("data:", "loss: {name: CTCLoss}\ndata:", 2, "loss: CTCLoss wants other targets than a step has"),
+        ("data:", "loss: {name: CTCLoss}\ndata:", 2, "loss: a recipe has no CTCLoss; it has CrossEntropyLoss"),
         ("data:", "schedule: {name: Cosine}\ndata:", 2, "there is no schedule 'Cosine'"),
         ("data:", "schedule: {name: StepLR}\ndata:", 2, "StepLR needs the argument 'step_size'"),
         ("data:", "schedule: {name: StepLR, args: {step_size: 2.5}}\ndata:", 2, "must be a whole number above 0"),

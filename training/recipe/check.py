@@ -176,7 +176,7 @@ def _loss(loss: Loss) -> Iterator[Problem]:
         yield Problem(("loss", "source"), BadRecipe(message))
     yield from _part("loss", loss, ("loss",))
     if (name := table.row(loss.name).short) not in LOSSES:
-        message = f"loss: {name} wants other targets than a step has; it can have {', '.join(LOSSES)}, or FILE.py:NAME"
+        message = f"loss: a recipe has no {name}; it has {', '.join(LOSSES)}, and your own as FILE.py:NAME"
         yield Problem(("loss", "name"), BadRecipe(message))
     if loss.args.get("reduction", "mean") not in REDUCTIONS:
         message = f"loss.args.reduction: a step needs one number, so {' or '.join(REDUCTIONS)}"

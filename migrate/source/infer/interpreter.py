@@ -118,6 +118,7 @@ class Interpreter:
         self.loops: list[str] = []
         self.spent = 0  # of the budget
         self.values: dict[int, tuple[int, Value]] = {}  # an expression's node -> how surely, and what it gave first
+        self.varied: set[int] = set()  # those that gave something else when they ran again
         self.reached: dict[int, tuple[int, tuple[str, ...]]] = {}  # a statement -> how surely, under which conditions
         self.yields: dict[int, bool] = {}  # whether a function is a generator
         self.runs: dict[int, int] = {}
@@ -150,7 +151,7 @@ class Interpreter:
             self.certainty = max(before, own.certainty if own and in_use else UNCALLED, key=CERTAINTIES.index)
             if own is None and function.owner is not None:  # the script makes no object of this class
                 own = self.instances[id(function.owner.node)] = ScriptObject(function.owner, certainty=UNCALLED)
-            self.call(ScriptFunction(function.node, function.scope, own, function.owner), [])
+            self.call(ScriptFunction(function.node, function.scope, own, function.owner), [], by_script=False)
 
     def _run_file(self, source: ScriptFile, name: str) -> ScriptModule:
         scope = Scope(source, names={"__name__": Constant(name), "__file__": Value()})
@@ -221,6 +222,8 @@ class Interpreter:
         before = self.values.get(id(node))
         if before is None or rank < before[0] or (rank == before[0] and type(before[1]) is Value):
             self.values[id(node)] = (rank, found)
+        if before is not None and rank <= before[0] and known(before[1]) != known(found):
+            self.varied.add(id(node))
 
     def assign(self, target: ast.expr, value: Value, scope: Scope) -> None:
         """Assign a value to a target."""
@@ -318,10 +321,11 @@ class Interpreter:
     def handed_on(self, function: ScriptFunction) -> None:
         """Read a function of the script that is an argument, if nobody has called it yet."""
         if id(function.node) not in self.runs:
-            self.call(function, [])
+            self.call(function, [], by_script=False)
 
-    def call(self, function: ScriptFunction, arguments: list[CallArgument]) -> Value:
-        """What a function of the script gives for these arguments."""
+    def call(self, function: ScriptFunction, arguments: list[CallArgument], by_script: bool = True) -> Value:
+        """What a function of the script gives for these arguments; by_script: whether the script calls it, and leaves
+        what is not among them at its default."""
         node = function.node
         runs = self.runs.get(id(node), 0)
         if self.depth >= DEEPEST_CALL or runs >= RUNS:
@@ -330,7 +334,7 @@ class Interpreter:
         scope = Scope(function.scope.source, function.scope)
         if function.owner is not None:
             scope.names["__class__"] = function.owner
-        self._bind_parameters(function, arguments, scope)
+        self._bind_parameters(function, arguments, scope, by_script)
         if isinstance(node, ast.Lambda):
             return Value()  # it was read where it stands
         self.depth += 1
@@ -349,7 +353,9 @@ class Interpreter:
         rest = first([value for rank, value in found if rank != best])
         return with_other(agreed([value for rank, value in found if rank == best]), rest)
 
-    def _bind_parameters(self, function: ScriptFunction, arguments: list[CallArgument], scope: Scope) -> None:
+    def _bind_parameters(
+        self, function: ScriptFunction, arguments: list[CallArgument], scope: Scope, by_script: bool
+    ) -> None:
         parameters = function.node.args
         plain = [*parameters.posonlyargs, *parameters.args]
         everything = [*plain, *parameters.kwonlyargs]
@@ -363,11 +369,11 @@ class Interpreter:
         for parameter, default in defaults:
             value = self.value(default, function.scope)
             self.note_named(value, default, function.scope)
-            if is_known(value) and arguments:
+            if is_known(value) and by_script:
                 text = f"{parameter.arg}={function.scope.source.text(default)} by default"
                 origin = (Origin(scope.source.shown, default.lineno, text),)
                 scope.names[parameter.arg] = wrapped(known(value), origin)
-            elif type(value) is not Value and arguments:
+            elif type(value) is not Value and by_script:
                 scope.names[parameter.arg] = value
         if function.receiver is not None and plain and not _is_static(function.node):
             scope.names[plain[0].arg] = function.receiver

@@ -50,6 +50,16 @@ def test_literals_are_translated_by_the_table(
         ("F.relu(F.max_pool2d(x, 2))", "torch.nn.functional.relu", "input=mindspore.ops.max_pool2d("),
         ("o = torch.optim.SGD(p, lr=0.1 * s)\n", "torch.optim.SGD", "SGD(p, lr=0.1 * s, momentum=0, "),
         ("torch.optim.SGD(p, lr=0.1, differentiable=d)", "torch.optim.SGD", "SGD(p, lr=0.1"),
+        ("torch.zeros(y.shape)", "torch.zeros", "size=y.shape, "),
+        ("torch.ones(y.shape[1:])", "torch.ones", "shape=y.shape[1:], "),
+        ("torch.zeros(n, y.shape[0])", "torch.zeros", "size=(n, y.shape[0]), "),
+        ("torch.zeros(y.shape[0])", "torch.zeros", "size=(y.shape[0],), "),
+        ("torch.nn.Sequential()", "torch.nn.Sequential", "SequentialCell()"),
+        (
+            "torch.nn.Sequential(torch.nn.ReLU(), net)",
+            "torch.nn.Sequential",
+            "SequentialCell(mindspore.nn.ReLU(), net)",
+        ),
     ],
 )
 def test_expressions_stay(code: str, name: str, said: str, write: Write) -> None:
@@ -82,6 +92,12 @@ S.SequentialLR(opt, schedulers=[a, b], milestones=[w])
         ("torch.optim.SGD(p, differentiable=d)", "torch.optim.SGD", "composed", "only False has a counterpart"),
         ("torch.nn.Conv2d(*sizes)", "torch.nn.Conv2d", "direct", "come out of *sizes: write them out"),
         ("torch.nn.Conv2d(3, 8, 3, padding=p)", "torch.nn.Conv2d", "direct", "written here for a number other than 0"),
+        (
+            "import torchvision\ntorchvision.transforms.Normalize(0.5, 0.5)",
+            "torchvision.transforms.Normalize",
+            "missing",
+            "[0.5, 0.5, 0.5]",
+        ),
         ("torch.frobnicate(1)", "torch.frobnicate", "no row", ""),
     ],
 )

@@ -577,3 +577,34 @@ def test_a_term_of_a_loss_that_is_left_open_is_listed(write: Write) -> None:
         "loss = criterion(net(x), y)", "near = nn.functional.mse_loss(net(x), y)\n        loss = near + own(x)"
     )
     assert has(listed(write(HEAD + text)), "near = nn.functional.mse_loss(net(x), y)")
+
+
+def test_what_the_names_of_a_listed_line_stand_for_is_said(write: Write) -> None:
+    """Defaults of arguments stood nowhere in a draft whose library trains, and long calls were cut at 160 letters."""
+    given = "".join(f"logging_option_{i}={i}, " for i in range(12))
+    own = f"""
+import argparse, transformers
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float, default=5e-5)
+parser.add_argument("--model", default="bert-base")
+known = parser.parse_args()
+device, rounds = "cuda:0", 3
+def made(width):
+    return nn.Linear(width, 2)
+for width in (8, 16):
+    head = made(width)
+settings = transformers.TrainingArguments({given}learning_rate=known.lr, num_train_epochs=rounds)
+model = transformers.AutoModel.from_pretrained(known.model).to(device)
+transformers.Trainer(model=model, args=settings, train_dataset=torch.load("a.pt")).train()
+"""
+    found = listed(write(HEAD + own))
+    (line,) = (one for one in found if one.startswith("settings = "))
+    assert line.endswith("num_train_epochs=rounds) [known.lr is 5e-05, rounds is 3]") and "…" not in line
+    assert any(one.endswith(".to(device) [known.model is 'bert-base']") for one in found)
+    assert not any("width is" in one for one in found), "it is one thing, then another"
+
+
+def test_a_default_is_taken_where_the_script_calls_without_arguments(write: Write) -> None:
+    loop = REST.replace("range(4)", "range(rounds)").replace("\n", "\n    ")
+    assert drafted(write(HEAD + f"def train(rounds=9):{loop}\ntrain()\n"))["train"]["epochs"] == 9
+    assert drafted(write(HEAD + f"def train(rounds=9):{loop}\nrun(train)\n"))["train"]["epochs"] == "???"

@@ -214,9 +214,8 @@ class Alignment:
     one after the other what it does, none where no Cells do; shapes: torch path -> its output's shape without the
     first axis, where MindSpore's has them grouped otherwise; for_all: torch paths of what MindSpore's net computes once
     for all examples of a batch, and torch for each; aliases: further names of tensors that several of torch's modules
-    have -> the first; cuts: the tensors that one side has in parts, which stand
-    in `parameters` on neither; order: torch's names as its model has them, where there are such; identity: a recipe's
-    own models, whose names are equal.
+    have -> the first; cuts: the tensors that one side has in parts, which do not stand in `parameters`; order: torch's
+    names as its model has them, where there are such; identity: a recipe's own models, whose names are equal.
     """
 
     modules: tuple[Match, ...] = ()
@@ -251,11 +250,14 @@ class Alignment:
 
     @cached_property
     def _torch_calls(self) -> dict[tuple[str, int], tuple[str, int]]:
-        return {(theirs, their_call): (ours, our_call) for ours, our_call, theirs, their_call in self.calls}
+        return {
+            (mindspore, mindspore_call): (torch, torch_call)
+            for torch, torch_call, mindspore, mindspore_call in self.calls
+        }
 
     @cached_property
     def _compared(self) -> set[tuple[str, int]]:
-        return {(ours, our_call) for ours, our_call, _, _ in self.calls}
+        return {(torch, torch_call) for torch, torch_call, _, _ in self.calls}
 
     def torch_call(self, mindspore_path: str, call: int) -> tuple[str, int] | None:
         """The torch path and call of a layer's call; None where it has no counterpart.
@@ -412,7 +414,7 @@ def write_map(folder: Path, path: Path) -> None:
 def _open(found: Alignment) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]:
     """What a map has to settle, or could: why, and each pair that it might be."""
     for question in found.ask:
-        every = [(ours, theirs) for ours in question.torch for theirs in question.mindspore]
+        every = [(torch, mindspore) for torch in question.torch for mindspore in question.mindspore]
         yield question.text, dict.fromkeys([*question.likely, *every])
     asked = {name for question in found.ask for name in (*question.torch, *question.mindspore)}
     alone = [
@@ -420,9 +422,9 @@ def _open(found: Alignment) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]:
         for each in found.unlike
         if each.lack in (Lack.MISSING, Lack.EXTRA) and not {each.name, each.mindspore} & asked
     ]
-    theirs = dict.fromkeys(each.module or each.mindspore for each in alone if each.lack is Lack.EXTRA)
+    mindspore = dict.fromkeys(each.module or each.mindspore for each in alone if each.lack is Lack.EXTRA)
     for text, name in {each.text: each.module or each.name for each in alone if each.lack is Lack.MISSING}.items():
-        yield text, [(name, other) for other in theirs]
+        yield text, [(name, other) for other in mindspore]
     for each in alone if not any(each.lack is Lack.MISSING for each in alone) else ():
         yield each.text, []
 
@@ -493,7 +495,7 @@ def check_recipe(recipe: Recipe, found: Alignment) -> None:
 Pairs = dict[str, tuple[str, str, str]]
 
 
-def doubts(ours: Layers, theirs: Layers, pairs: Pairs, calls: Calls) -> list[Question]:
+def doubts(torch: Layers, mindspore: Layers, pairs: Pairs, calls: Calls) -> list[Question]:
     """One question for each group of layers that could change places, with the lines of a map that would settle it.
 
     Branches that start from one tensor and look alike run in an order that means nothing. Where the order of definition
@@ -501,30 +503,30 @@ def doubts(ours: Layers, theirs: Layers, pairs: Pairs, calls: Calls) -> list[Que
     inputs come from layers that are not each other's counterparts.
     """
     by_order = [call for call in calls if pairs.get(call[0], ("", "", ""))[1] in (ORDER, ONLY)]
-    by_order = [call for call in by_order if ours.by_path[call[0]].tensors]
-    groups = [*_forks(ours, theirs, by_order), *_crossed(ours, theirs, by_order, pairs)]
+    by_order = [call for call in by_order if torch.by_path[call[0]].tensors]
+    groups = [*_forks(torch, mindspore, by_order), *_crossed(torch, mindspore, by_order, pairs)]
     questioned: set[str] = set()
     found = []
     for mine, its in groups:
         if not set(mine) & questioned:
             questioned |= set(mine)
-            found.append(_question(ours, theirs, mine, its))
+            found.append(_question(torch, mindspore, mine, its))
     return found
 
 
-def _forks(ours: Layers, theirs: Layers, calls: Calls) -> list[tuple[list[str], list[str]]]:
+def _forks(torch: Layers, mindspore: Layers, calls: Calls) -> list[tuple[list[str], list[str]]]:
     groups: dict[tuple[object, ...], list[tuple[str, str]]] = {}
-    for path, k, their_path, their_k in calls:
-        one, other = ours.by_call[path, k], theirs.by_call[their_path, their_k]
+    for path, k, mindspore_path, mindspore_k in calls:
+        one, other = torch.by_call[path, k], mindspore.by_call[mindspore_path, mindspore_k]
         if one.inputs and other.inputs:
-            key = (one.inputs[0], other.inputs[0], ours.branch(one), theirs.branch(other))
-            groups.setdefault(key, []).append((path, their_path))
+            key = (one.inputs[0], other.inputs[0], torch.branch(one), mindspore.branch(other))
+            groups.setdefault(key, []).append((path, mindspore_path))
     found = []
     for members in groups.values():
         torch_paths, mindspore_paths = [a for a, _ in members], [b for _, b in members]
         if len(set(torch_paths)) < 2:
             continue
-        defined = ours.structure.position, theirs.structure.position
+        defined = torch.structure.position, mindspore.structure.position
         if not all(
             _rising([position[path] for path in paths])
             for position, paths in zip(defined, (torch_paths, mindspore_paths), strict=True)
@@ -537,32 +539,34 @@ def _rising(numbers: list[int]) -> bool:
     return all(a <= b for a, b in itertools.pairwise(numbers))
 
 
-def _crossed(ours: Layers, theirs: Layers, calls: Calls, pairs: Pairs) -> list[tuple[list[str], list[str]]]:
+def _crossed(torch: Layers, mindspore: Layers, calls: Calls, pairs: Pairs) -> list[tuple[list[str], list[str]]]:
     """The layers whose output goes straight to a pair of layers, and which were not paired with each other."""
     partner = {path: target for path, (target, _, _) in pairs.items()}
     found = []
-    for path, k, their_path, their_k in calls:
-        one, other = ours.by_call[path, k], theirs.by_call[their_path, their_k]
+    for path, k, mindspore_path, mindspore_k in calls:
+        one, other = torch.by_call[path, k], mindspore.by_call[mindspore_path, mindspore_k]
         if not one.inputs or not other.inputs:
             continue
-        before = ours.producers(one.inputs[0]), theirs.producers(other.inputs[0])
+        before = torch.producers(one.inputs[0]), mindspore.producers(other.inputs[0])
         made = {partner[p] for p in before[0] if p in partner}
-        their_made = {p for p in before[1] if p in partner.values()}
-        elsewhere = any(across_blocks(ours, partner, p, its) for p in before[0] if p in partner for its in their_made)
-        if made and their_made and not made & their_made and not elsewhere:
+        mindspore_made = {p for p in before[1] if p in partner.values()}
+        elsewhere = any(
+            across_blocks(torch, partner, p, its) for p in before[0] if p in partner for its in mindspore_made
+        )
+        if made and mindspore_made and not made & mindspore_made and not elsewhere:
             doubtful = [c for c in calls if c[0] in before[0] or c[2] in before[1]]
             if doubtful:
                 found.append(([c[0] for c in doubtful], [c[2] for c in doubtful]))
     return found
 
 
-def _question(ours: Layers, theirs: Layers, mine: list[str], its: list[str]) -> Question:
+def _question(torch: Layers, mindspore: Layers, mine: list[str], its: list[str]) -> Question:
     def shown(layers: Layers, paths: list[str]) -> str:
         return ", ".join(dict.fromkeys(describe(layers.by_path[path]) for path in paths))
 
     return Question(
-        f"{shown(ours, mine)} and {shown(theirs, its)} look alike, and their order of execution does not say which is "
-        "which: write it into a map and give it with --map; in the order in which they run it would be",
+        f"{shown(torch, mine)} and {shown(mindspore, its)} look alike, and their order of execution does not say which "
+        "is which: write it into a map and give it with --map; in the order in which they run it would be",
         tuple(dict.fromkeys(mine)),
         tuple(dict.fromkeys(its)),
         tuple(dict.fromkeys(zip(mine, its, strict=True))),

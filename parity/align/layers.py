@@ -111,8 +111,8 @@ def is_step(torch_kind: str, mindspore_kind: str) -> bool:
 
 def one_sort(torch_kind: str, mindspore_kind: str) -> bool:
     """Whether two classes do the same sort of thing, so that one may stand where the other should."""
-    ours, theirs = torch_class(torch_kind), torch_class(mindspore_kind)
-    return any(ours in sort and theirs in sort for sort in SORTS)
+    torch, mindspore = torch_class(torch_kind), torch_class(mindspore_kind)
+    return any(torch in sort and mindspore in sort for sort in SORTS)
 
 
 FEW = 2  # weights: a layer that has more does what several may do
@@ -379,30 +379,31 @@ def closed(torch: Layers, mindspore: Layers) -> tuple[set[str], set[str]]:
     return found | sides[0], found | sides[1]
 
 
-def opened(ours: Layers, theirs: Layers) -> set[str]:
+def opened(torch: Layers, mindspore: Layers) -> set[str]:
     """The layers that have tensors and call layers without any, as timm's BatchNormAct2d its ReLU, where the other side
     has no such layer of that class."""
-    mine, its = ours.composites(), theirs.composites()
-    return {path for path in mine if not any(alike(ours.by_path[path].kind, theirs.by_path[p].kind) for p in its)}
+    mine, its = torch.composites(), mindspore.composites()
+    return {path for path in mine if not any(alike(torch.by_path[path].kind, mindspore.by_path[p].kind) for p in its)}
 
 
-def crossing(ours: Mapping[str, Held], theirs: Mapping[str, Held], kind: str, their_kind: str) -> dict[str, str]:
+def crossing(torch: Mapping[str, Held], mindspore: Mapping[str, Held], kind: str, its_kind: str) -> dict[str, str]:
     """Own torch name -> own MindSpore name of the tensors of one layer (or container) that cross.
 
     By the mapping row where the two are the same layer, then by equal names, by those that MindSpore's layers have for
     torch's, then the only tensor of its shape. A tensor crosses only into one whose shape holds the same elements in
     the same order; whether it trains on one side alone does not matter.
     """
-    row = row_of(kind) if alike(kind, their_kind) else None
+    row = row_of(kind) if alike(kind, its_kind) else None
     pairs: dict[str, str] = {}
     for state in row.state if row else ():
-        if state.torch is None or state.mindspore is None or state.torch not in ours or state.mindspore not in theirs:
+        own, there = state.torch, state.mindspore
+        if own is None or there is None or own not in torch or there not in mindspore:
             continue
-        if fits(ours[state.torch].shape, theirs[state.mindspore].shape, state.verb):
-            pairs[state.torch] = state.mindspore
+        if fits(torch[own].shape, mindspore[there].shape, state.verb):
+            pairs[own] = there
     named = {state.torch for state in row.state} if row else set()
-    rest = [name for name in ours if name not in named]
-    free = [name for name in theirs if name not in pairs.values()]
+    rest = [name for name in torch if name not in named]
+    free = [name for name in mindspore if name not in pairs.values()]
 
     def enter(name: str, target: str) -> None:
         pairs[name] = target
@@ -411,11 +412,11 @@ def crossing(ours: Mapping[str, Held], theirs: Mapping[str, Held], kind: str, th
     for name in rest:
         of_step = [target for target in free if _of_one_step(target) == _of_one_step(name)]
         for target in (part_of_weight(name), USUAL.get(name, ""), *of_step[: len(of_step) == 1]):
-            if name not in pairs and target in free and fits(ours[name].shape, theirs[target].shape):
+            if name not in pairs and target in free and fits(torch[name].shape, mindspore[target].shape):
                 enter(name, target)
-    for name in [n for n in rest if n not in pairs and ours[n].trains]:
-        same = [n for n in rest if n not in pairs and fits(ours[n].shape, ours[name].shape)]
-        fit = [n for n in free if fits(ours[name].shape, theirs[n].shape) and theirs[n].trains]
+    for name in [n for n in rest if n not in pairs and torch[n].trains]:
+        same = [n for n in rest if n not in pairs and fits(torch[n].shape, torch[name].shape)]
+        fit = [n for n in free if fits(torch[name].shape, mindspore[n].shape) and mindspore[n].trains]
         if len(fit) == 1 and len(same) == 1:
             enter(name, fit[0])
     return pairs
@@ -426,30 +427,29 @@ def _of_one_step(name: str) -> str:
     return name.rpartition(".")[2].removesuffix("_l0")
 
 
-def fits(ours: Shape, theirs: Shape, verb: str | None = None) -> bool:
+def fits(torch: Shape, mindspore: Shape, verb: str | None = None) -> bool:
     """Whether a torch tensor's elements fill a MindSpore tensor: the shapes are the verb's, or one
     has axes of 1 that the other lacks."""
-    if verb is not None and SHAPES[verb].forward(ours) == theirs:
-        return True
-    return same_elements(ours, theirs)
+    return (verb is not None and SHAPES[verb].forward(torch) == mindspore) or same_elements(torch, mindspore)
 
 
-def base_score(ours: Layer, theirs: Layer) -> float:
+def base_score(torch: Layer, mindspore: Layer) -> float:
     """How well two layers fit by class, tensors and output; 0: not at all."""
-    mine = {name for name, held in ours.tensors.items() if held.trains}
-    its = {name for name, held in theirs.tensors.items() if held.trains}
-    same_output = ours.shape is not None and ours.shape == theirs.shape
-    both = alike(ours.kind, theirs.kind)
-    if (is_step(ours.kind, theirs.kind) and ours.steps + theirs.steps > 2) or (both and ours.steps != theirs.steps):
+    mine = {name for name, held in torch.tensors.items() if held.trains}
+    its = {name for name, held in mindspore.tensors.items() if held.trains}
+    same_output = torch.shape is not None and torch.shape == mindspore.shape
+    both = alike(torch.kind, mindspore.kind)
+    steps = torch.steps, mindspore.steps
+    if (is_step(torch.kind, mindspore.kind) and sum(steps) > 2) or (both and steps[0] != steps[1]):
         return 0.0  # several layers, or both directions, against the cell or the layer of one
     if not both and max(len(mine), len(its)) > FEW:
-        if known(ours.kind) and known(theirs.kind):
+        if known(torch.kind) and known(mindspore.kind):
             return 0.0  # attention is none of the projections that are in it
-        shapes = [[held.shape for held in each.tensors.values() if held.trains] for each in (ours, theirs)]
+        shapes = [[held.shape for held in each.tensors.values() if held.trains] for each in (torch, mindspore)]
         if len(mine) != len(its) and same_but_cut(*shapes):
             return 2.0 + 2.0 * same_output
     if mine or its:
-        crossed = crossing(ours.tensors, theirs.tensors, ours.kind, theirs.kind)
+        crossed = crossing(torch.tensors, mindspore.tensors, torch.kind, mindspore.kind)
         # what trains on one side alone is that tensor still, and the difference will be told
         crossed = {name: target for name, target in crossed.items() if name in mine or target in its}
         if not crossed and not (mine and its):  # a norm with and one without a scale and a shift
@@ -463,11 +463,12 @@ def base_score(ours: Layer, theirs: Layer) -> float:
         return points + 2.0 * same_output + (1.0 if len(crossed) == len(mine) == len(its) else 0.0)
     if both:
         return 4.0 + 2.0 * same_output
-    if one_sort(ours.kind, theirs.kind):
+    if one_sort(torch.kind, mindspore.kind):
         return 1.5 + same_output
-    if ours.passes != theirs.passes or (known(ours.kind) and known(theirs.kind)):
+    if torch.passes != mindspore.passes or (known(torch.kind) and known(mindspore.kind)):
         return 0.0
-    return 0.5 if ours.shape is not None and theirs.shape is not None and regrouped(ours.shape, theirs.shape) else 0.0
+    one, other = torch.shape, mindspore.shape
+    return 0.5 if one is not None and other is not None and regrouped(one, other) else 0.0
 
 
 def across_blocks(layers: Layers, partner: Mapping[str, str], path: str, other: str) -> bool:
@@ -521,26 +522,26 @@ class Regions:
     chains: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def regions(ours: Layers, theirs: Layers, calls: Calls) -> Regions:
+def regions(torch: Layers, mindspore: Layers, calls: Calls) -> Regions:
     """What stands for what, given the calls of layers that order has paired."""
     found = Regions()
-    partners = {(path, k): (their_path, their_k) for path, k, their_path, their_k in calls}
+    partners = {(path, k): (its, its_k) for path, k, its, its_k in calls}
     back = {there: here for here, there in partners.items()}
-    for path, k, their_path, their_k in calls:
-        one, other = ours.by_call[path, k], theirs.by_call[their_path, their_k]
-        if path in ours.opened or their_path in theirs.opened:
-            behind = _behind(ours, one, partners), _behind(theirs, other, back)
+    for path, k, its, its_k in calls:
+        one, other = torch.by_call[path, k], mindspore.by_call[its, its_k]
+        if path in torch.opened or its in mindspore.opened:
+            behind = _behind(torch, one, partners), _behind(mindspore, other, back)
             cells = tuple(dict.fromkeys(p for p, _ in behind[0].paired))
-            if path in ours.opened and cells:
-                found.chains[path] = (their_path, *cells)
-            elif behind[1].paired or _in_a_function(behind[0], theirs, other) or _in_a_function(behind[1], ours, one):
+            if path in torch.opened and cells:
+                found.chains[path] = (its, *cells)
+            elif behind[1].paired or _a_function(behind[0], mindspore, other) or _a_function(behind[1], torch, one):
                 found.chains[path] = ()
             else:
-                found.calls.append((path, k, their_path, their_k))
+                found.calls.append((path, k, its, its_k))
             continue
-        layer, its_layer = ours.by_path[path], theirs.by_path[their_path]
+        layer, its_layer = torch.by_path[path], mindspore.by_path[its]
         if torch_class(layer.kind) == torch_class(its_layer.kind) == IDENTITY:
-            found.paired[path, their_path] = None  # it is never wrong, and where it stands does not matter
+            found.paired[path, its] = None  # it is never wrong, and where it stands does not matter
             continue
         if is_step(layer.kind, its_layer.kind):
             found.chains[path] = ()
@@ -548,12 +549,13 @@ def regions(ours: Layers, theirs: Layers, calls: Calls) -> Regions:
         if (one.output is None) != (other.output is None):
             continue  # of several tensors nothing is recorded in the net's own pass; alone they are compared
         if layer.tensors or its_layer.tensors or alike(layer.kind, its_layer.kind):
-            found.calls.append((path, k, their_path, their_k))
+            found.calls.append((path, k, its, its_k))
             continue
-        one, other = _around(ours, one), _around(theirs, other)
-        alone = (one.path, other.path) == (path, their_path)
-        differ = alone and (fed(ours, one), ours.used(one.output)) != (fed(theirs, other), theirs.used(other.output))
-        found.paired.setdefault((path, their_path), None if differ else (one.path, other.path))
+        one, other = _around(torch, one), _around(mindspore, other)
+        alone = (one.path, other.path) == (path, its)
+        ends = (fed(torch, one), torch.used(one.output)), (fed(mindspore, other), mindspore.used(other.output))
+        differ = alone and ends[0] != ends[1]
+        found.paired.setdefault((path, its), None if differ else (one.path, other.path))
         if not differ:
             found.calls.append((one.path, one.call, other.path, other.call))
     return found
@@ -575,7 +577,7 @@ def _behind(layers: Layers, call: Call, partners: dict[Layered, Layered]) -> _Be
     return _Behind(tuple(each for each in found if each is not None), None in found)
 
 
-def _in_a_function(behind: _Behind, others: Layers, other: Call) -> bool:
+def _a_function(behind: _Behind, others: Layers, other: Call) -> bool:
     """Whether the other net may compute as a function what this layer calls inside: no module takes what it gave."""
     return behind.lacks and not others.used(other.output)
 

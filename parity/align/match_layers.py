@@ -68,11 +68,11 @@ def align(torch: Structure, mindspore: Structure, rules: list[Rule]) -> Alignmen
 class _Aligner:
     def __init__(self, torch: Structure, mindspore: Structure, rules: list[Rule]) -> None:
         self.torch, self.mindspore = torch, mindspore
-        self.ours, self.theirs = Layers(torch), Layers(mindspore)
-        one, its = closed(self.ours, self.theirs)
-        both = opened(self.ours, self.theirs), opened(self.theirs, self.ours)
+        self.torch_layers, self.mindspore_layers = Layers(torch), Layers(mindspore)
+        one, its = closed(self.torch_layers, self.mindspore_layers)
+        both = opened(self.torch_layers, self.mindspore_layers), opened(self.mindspore_layers, self.torch_layers)
         if one or its or any(both):
-            self.ours, self.theirs = Layers(torch, one, both[0]), Layers(mindspore, its, both[1])
+            self.torch_layers, self.mindspore_layers = Layers(torch, one, both[0]), Layers(mindspore, its, both[1])
         names = {m.path: True for m in torch.modules if m.path} | dict.fromkeys(torch.tensors(), False)
         self.mapped = user_map.apply(rules, names, {m.path for m in mindspore.modules} | set(mindspore.tensors()))
         self.pairs: dict[str, tuple[str, str, str]] = {}  # torch path -> MindSpore path, how, how sure
@@ -89,20 +89,20 @@ class _Aligner:
         self._leftovers(calls)
         self._same_place(calls)
         self._in_another_order(calls)
-        found = regions(self.ours, self.theirs, calls)
+        found = regions(self.torch_layers, self.mindspore_layers, calls)
         self._regroup(found)
-        ask = doubts(self.ours, self.theirs, self.pairs, calls)
-        for path in confirmed(self.ours, self.theirs, self.pairs, calls):
+        ask = doubts(self.torch_layers, self.mindspore_layers, self.pairs, calls)
+        for path in confirmed(self.torch_layers, self.mindspore_layers, self.pairs, calls):
             target, how, _ = self.pairs.get(path, ("", "", ""))
             if how == ORDER:
                 self.pairs[path] = (target, how, CERTAIN)
-        for ours, theirs in match_containers(
-            self.ours, self.theirs, calls, {p: t for p, (t, _, _) in self.pairs.items()}
+        for torch, mindspore in match_containers(
+            self.torch_layers, self.mindspore_layers, calls, {p: t for p, (t, _, _) in self.pairs.items()}
         ):
-            if ours not in self.pairs and theirs not in self.taken:
-                self._pair(ours, theirs, SPAN, CERTAIN if ours == "" else LIKELY)
+            if torch not in self.pairs and mindspore not in self.taken:
+                self._pair(torch, mindspore, SPAN, CERTAIN if torch == "" else LIKELY)
         calls = found.calls
-        crossed = Crossed(self.ours, self.theirs, self.pairs, self.mapped)
+        crossed = Crossed(self.torch_layers, self.mindspore_layers, self.pairs, self.mapped)
         order = {call.path: call.entered for call in reversed(self.torch.calls)}
         modules = sorted(self.pairs, key=lambda path: (order.get(path, 1 << 60), self.torch.position[path]))
         return Alignment(
@@ -112,13 +112,13 @@ class _Aligner:
             tuple(crossed.left(calls)),
             ask=(*ask, *crossed.ask()),
             unlike=tuple(unlike(crossed)),
-            counts={side.structure.framework: side.several() for side in (self.ours, self.theirs)},
+            counts={side.structure.framework: side.several() for side in (self.torch_layers, self.mindspore_layers)},
             chains=found.chains,
             shapes=self._shapes(calls, regrouped),
             for_all=tuple(self._shapes(calls, for_all)),
             aliases=self.torch.aliases,
             cuts=tuple(crossed.cuts),
-            order=tuple(crossed.mine) if crossed.cuts else (),
+            order=tuple(crossed.torch_tensors) if crossed.cuts else (),
         )
 
     def _regroup(self, found: Regions) -> None:
@@ -135,15 +135,15 @@ class _Aligner:
         mine = {(call.path, call.call): call.shape for call in self.torch.calls}
         its = {(call.path, call.call): call.shape for call in self.mindspore.calls}
         found = {}
-        for path, k, their_path, their_k in calls:
-            ours, theirs = mine[path, k], its[their_path, their_k]
-            if ours and theirs and ours != theirs and differ(ours, theirs):
-                found[path] = ours[1:]
+        for path, k, mindspore_path, mindspore_k in calls:
+            torch, mindspore = mine[path, k], its[mindspore_path, mindspore_k]
+            if torch and mindspore and torch != mindspore and differ(torch, mindspore):
+                found[path] = torch[1:]
         return found
 
-    def _pair(self, ours: str, theirs: str, how: str, sure: str) -> None:
-        self.pairs[ours] = (theirs, how, sure)
-        self.taken.add(theirs)
+    def _pair(self, torch: str, mindspore: str, how: str, sure: str) -> None:
+        self.pairs[torch] = (mindspore, how, sure)
+        self.taken.add(mindspore)
 
     # by name
 
@@ -167,7 +167,7 @@ class _Aligner:
                 path = parent(path)
         # free layers do not say where they belong: a list whose layers differ in class is shifted too
         for path in (p for p in self.torch.by_path if p in self.mindspore.by_path and p not in fit):
-            if path.rpartition(".")[2].isdigit() and not any(c.path == path for c in self.ours.containers):
+            if path.rpartition(".")[2].isdigit() and not any(c.path == path for c in self.torch_layers.containers):
                 shifted.add(parent(path))
         return [path for path in self.torch.by_path if path in fit and not _numbered(path, shifted)]
 
@@ -175,17 +175,17 @@ class _Aligner:
         return path in self.torch.by_path and path in self.mindspore.by_path
 
     def _agree(self, path: str) -> bool:
-        ours, theirs = self.torch.by_path[path], self.mindspore.by_path[path]
-        layer, its = self.ours.by_path.get(path), self.theirs.by_path.get(path)
+        torch, mindspore = self.torch.by_path[path], self.mindspore.by_path[path]
+        layer, its = self.torch_layers.by_path.get(path), self.mindspore_layers.by_path.get(path)
         if (layer is None) != (its is None):
             return False
         if layer is None or its is None:
-            trained = [name for name, held in ours.tensors.items() if held.trains]
+            trained = [name for name, held in torch.tensors.items() if held.trains]
             return all(
-                name in theirs.tensors and fits(ours.tensors[name].shape, theirs.tensors[name].shape)
+                name in mindspore.tensors and fits(torch.tensors[name].shape, mindspore.tensors[name].shape)
                 for name in trained
             )
-        if not layer.tensors and self.ours.count[path] != self.theirs.count[path]:
+        if not layer.tensors and self.torch_layers.count[path] != self.mindspore_layers.count[path]:
             return False
         return base_score(layer, its) >= 4.0
 
@@ -193,31 +193,33 @@ class _Aligner:
 
     def _in_order(self) -> Calls:
         """Pair layer calls by the order of execution, what is paired already kept; then the calls of crossing pairs."""
-        ours, theirs = self.ours, self.theirs
+        torch, mindspore = self.torch_layers, self.mindspore_layers
         cache: dict[tuple[object, ...], float] = {}
 
         def score(i: int, j: int) -> float:
-            path, its = ours.calls[i].path, theirs.calls[j].path
+            path, its = torch.calls[i].path, mindspore.calls[j].path
             if path in self.pairs or its in self.taken:
                 return FORCED if path in self.pairs and self.pairs[path][0] == its else 0.0
-            a, b = ours.by_path[path], theirs.by_path[its]
+            a, b = torch.by_path[path], mindspore.by_path[its]
             key = (a.kind, b.kind, a.held, b.held, a.shape, b.shape, a.passes, b.passes)
             if key not in cache:
                 cache[key] = base_score(a, b)
             points = cache[key]
-            if points and ours.count[path] != theirs.count[its]:
+            if points and torch.count[path] != mindspore.count[its]:
                 points *= 0.9
             if points and a.tensors:  # what comes next tells branches apart that begin alike
-                points += _likeness(ours.branch(ours.calls[i]), theirs.branch(theirs.calls[j]))
-                points += 0.1 * (fed(ours, ours.calls[i]) == fed(theirs, theirs.calls[j]))
+                points += _likeness(torch.branch(torch.calls[i]), mindspore.branch(mindspore.calls[j]))
+                points += 0.1 * (fed(torch, torch.calls[i]) == fed(mindspore, mindspore.calls[j]))
             if points and path.rpartition(".")[2] == its.rpartition(".")[2]:
                 points += 0.25
             return points
 
-        n, m = len(ours.calls), len(theirs.calls)
+        n, m = len(torch.calls), len(mindspore.calls)
         start = 0  # what begins alike needs no table
         while (
-            start < min(n, m) and score(start, start) == FORCED and ours.calls[start].call == theirs.calls[start].call
+            start < min(n, m)
+            and score(start, start) == FORCED
+            and torch.calls[start].call == mindspore.calls[start].call
         ):
             start += 1
         found = [(i, i) for i in range(start)]
@@ -225,10 +227,13 @@ class _Aligner:
             (start + i, start + j)
             for i, j in align_sequence(n - start, m - start, lambda i, j: score(start + i, start + j))
         ]
-        calls = [(ours.calls[i].path, ours.calls[i].call, theirs.calls[j].path, theirs.calls[j].call) for i, j in found]
+        calls = [
+            (torch.calls[i].path, torch.calls[i].call, mindspore.calls[j].path, mindspore.calls[j].call)
+            for i, j in found
+        ]
         calls = self._settled(calls)
         for path, (its, _, _) in self.pairs.items():  # pairs whose order differs: their calls in turn
-            count = min(ours.count.get(path, 0), theirs.count.get(its, 0))
+            count = min(torch.count.get(path, 0), mindspore.count.get(its, 0))
             if count and not any(call[0] == path for call in calls):
                 calls += [(path, k, its, k) for k in range(count)]
         return calls
@@ -240,26 +245,30 @@ class _Aligner:
         for path, _, its, _ in calls:
             partner.setdefault(path, set()).add(its)
             partner.setdefault("\0" + its, set()).add(path)
-        signatures = [layer.signature for layer in self.ours.by_path.values()]
+        signatures = [layer.signature for layer in self.torch_layers.by_path.values()]
         for call in calls:
             path, _, its, _ = call
-            free = not self.ours.by_path[path].tensors and not self.theirs.by_path[its].tensors
+            free = not self.torch_layers.by_path[path].tensors and not self.mindspore_layers.by_path[its].tensors
             if not free and (len(partner[path]) > 1 or len(partner["\0" + its]) > 1):
                 continue
             kept.append(call)
             if path not in self.pairs and its not in self.taken:
-                alone = signatures.count(self.ours.by_path[path].signature) == 1
+                alone = signatures.count(self.torch_layers.by_path[path].signature) == 1
                 self._pair(path, its, ORDER, CERTAIN if alone and not free else LIKELY)
         return kept
 
     def _whole_blocks(self, calls: Calls) -> Calls:
         """Where one side has fewer blocks of one build, order may pair the beginning of one block and the end of the
         next with the halves of a single one: the other half is taken from the block that it begins with."""
-        moved = self._moved({path: its for path, _, its, _ in calls}, self.ours, self.theirs, self.pairs)
+        moved = self._moved(
+            {path: its for path, _, its, _ in calls}, self.torch_layers, self.mindspore_layers, self.pairs
+        )
         calls = [(moved.get(path, path), k, its, its_k) for path, k, its, its_k in calls]
         for path, new in moved.items():
             self.pairs[new] = self.pairs.pop(path)
-        moved = self._moved({its: path for path, _, its, _ in calls}, self.theirs, self.ours, self.taken)
+        moved = self._moved(
+            {its: path for path, _, its, _ in calls}, self.mindspore_layers, self.torch_layers, self.taken
+        )
         for path, (its, how, sure) in self.pairs.items():
             if its in moved:
                 self.pairs[path] = (moved[its], how, sure)
@@ -297,49 +306,54 @@ class _Aligner:
     def _leftovers(self, calls: Calls) -> None:
         """Layers with tensors that order left over: the only ones of their class and shapes belong together, unless
         they stand in blocks that do not, where each net has one more."""
-        ours = [*self._left(self.ours, self.pairs).values()]
-        theirs = [*self._left(self.theirs, self.taken).values()]
-        for layer in ours:
-            fit = [its for its in theirs if base_score(layer, its) > 0]
-            back = [o for o in ours if fit and base_score(o, fit[0]) > 0]
+        torch = [*self._left(self.torch_layers, self.pairs).values()]
+        mindspore = [*self._left(self.mindspore_layers, self.taken).values()]
+        for layer in torch:
+            fit = [its for its in mindspore if base_score(layer, its) > 0]
+            back = [o for o in torch if fit and base_score(o, fit[0]) > 0]
             partner = {path: its for path, (its, _, _) in self.pairs.items()}
             if len(fit) != 1 or len(back) != 1:
                 continue
-            elsewhere = in_other_blocks(self.ours, self.theirs, partner, layer.path, fit[0].path)
-            if not elsewhere and not self._another_stands_there(layer.path, fit[0].path, partner, theirs):
+            elsewhere = in_other_blocks(self.torch_layers, self.mindspore_layers, partner, layer.path, fit[0].path)
+            if not elsewhere and not self._another_stands_there(layer.path, fit[0].path, partner, mindspore):
                 self._pair_calls(layer.path, fit[0].path, ONLY, calls)
 
     def _another_stands_there(self, path: str, its: str, partner: Mapping[str, str], free: Sequence[Layer]) -> bool:
         """Whether two layers get what layers gave that are not each other's, and others in the net get what the first
         should: several may stand for it."""
-        given = self.ours.by_call[path, 0].inputs[:1]
-        fed_by = {partner[each] for number in given for each in self.ours.producers(number) if each in partner}
+        given = self.torch_layers.by_call[path, 0].inputs[:1]
+        fed_by = {partner[each] for number in given for each in self.torch_layers.producers(number) if each in partner}
 
         def fed(layer: str) -> bool:
-            return any(self.theirs.producers(number) & fed_by for number in self.theirs.by_call[layer, 0].inputs[:1])
+            return any(
+                self.mindspore_layers.producers(number) & fed_by
+                for number in self.mindspore_layers.by_call[layer, 0].inputs[:1]
+            )
 
         return bool(fed_by) and not fed(its) and any(fed(other.path) for other in free if other.path != its)
 
     def _same_place(self, calls: Calls) -> None:
         """Layers with tensors of other shapes than their counterparts: they have one name, or stand between the same
         layers, where all that are left are of one class each after the other, or they alone are of theirs."""
-        for path, layer in self._left(self.ours, self.pairs).items():
-            its = self.theirs.by_path.get(path)
+        for path, layer in self._left(self.torch_layers, self.pairs).items():
+            its = self.mindspore_layers.by_path.get(path)
             if its is not None and path not in self.taken and alike(layer.kind, its.kind):
                 self._pair_calls(path, path, NAME, calls)
         for ends in (BETWEEN, BEFORE, BEHIND):
-            partner = {ours: theirs for ours, _, theirs, _ in calls}
-            mine = self._gaps(self.ours, {path: path for path in partner}, self.pairs, ends)
-            their = self._gaps(self.theirs, {theirs: ours for ours, theirs in partner.items()}, self.taken, ends)
+            partner = {torch: mindspore for torch, _, mindspore, _ in calls}
+            mine = self._gaps(self.torch_layers, {path: path for path in partner}, self.pairs, ends)
+            their = self._gaps(
+                self.mindspore_layers, {mindspore: torch for torch, mindspore in partner.items()}, self.taken, ends
+            )
             for place, left in mine.items():
                 other = their.get(place, [])
-                kinds = [self.ours.by_path[path].sort for path in left]
-                their_kinds = [self.theirs.by_path[path].sort for path in other]
+                kinds = [self.torch_layers.by_path[path].sort for path in left]
+                mindspore_kinds = [self.mindspore_layers.by_path[path].sort for path in other]
                 for i, (path, kind) in enumerate(zip(left, kinds, strict=True)):
-                    if kinds == their_kinds and ends == BETWEEN:
+                    if kinds == mindspore_kinds and ends == BETWEEN:
                         self._pair_calls(path, other[i], ORDER, calls)
-                    elif kinds.count(kind) == their_kinds.count(kind) == 1:
-                        self._pair_calls(path, other[their_kinds.index(kind)], ORDER, calls)
+                    elif kinds.count(kind) == mindspore_kinds.count(kind) == 1:
+                        self._pair_calls(path, other[mindspore_kinds.index(kind)], ORDER, calls)
 
     def _in_another_order(self, calls: Calls) -> None:
         """Layers without tensors in branches that the nets run in another order: of one class and shape, behind a
@@ -351,7 +365,7 @@ class _Aligner:
                 for path in layers.by_path
                 if path not in paired and (layers.count[path], layers.by_path[path].held) == (1, ())
             ]
-            for layers, paired in ((self.ours, self.pairs), (self.theirs, self.taken))
+            for layers, paired in ((self.torch_layers, self.pairs), (self.mindspore_layers, self.taken))
         ]
         fit = [(path, cell) for path in free[0] for cell in free[1] if self._one_place(path, cell, partner)]
         for path, cell in fit:
@@ -359,12 +373,15 @@ class _Aligner:
                 self._pair_calls(path, cell, ORDER, calls)
 
     def _one_place(self, path: str, other: str, partner: Mapping[str, str]) -> bool:
-        layer, its = self.ours.by_path[path], self.theirs.by_path[other]
-        one, two = self.ours.by_call[path, 0], self.theirs.by_call[other, 0]
+        layer, its = self.torch_layers.by_path[path], self.mindspore_layers.by_path[other]
+        one, two = self.torch_layers.by_call[path, 0], self.mindspore_layers.by_call[other, 0]
         if layer.passes or its.passes or layer.shape != its.shape or not (one.inputs and two.inputs):
             return False
-        fed_by, there = self.ours.producers(one.inputs[0]), self.theirs.producers(two.inputs[0])
-        behind, next_there = self.ours.following(one), {call.path for call in self.theirs.following(two)}
+        fed_by, there = self.torch_layers.producers(one.inputs[0]), self.mindspore_layers.producers(two.inputs[0])
+        behind, next_there = (
+            self.torch_layers.following(one),
+            {call.path for call in self.mindspore_layers.following(two)},
+        )
         alike_ends = {partner.get(p) for p in fed_by} & there or {partner.get(c.path) for c in behind} & next_there
         return known(layer.kind) and alike(layer.kind, its.kind) and bool(alike_ends)
 
@@ -384,30 +401,30 @@ class _Aligner:
             found.setdefault((before[first[path]], behind[len(known) - 1 - first[path]])[ends], []).append(path)
         return found
 
-    def _pair_calls(self, ours: str, theirs: str, how: str, calls: Calls) -> None:
-        self._pair(ours, theirs, how, LIKELY)
-        count = min(self.ours.count[ours], self.theirs.count[theirs])
-        calls += [(ours, k, theirs, k) for k in range(count)]
+    def _pair_calls(self, torch: str, mindspore: str, how: str, calls: Calls) -> None:
+        self._pair(torch, mindspore, how, LIKELY)
+        count = min(self.torch_layers.count[torch], self.mindspore_layers.count[mindspore])
+        calls += [(torch, k, mindspore, k) for k in range(count)]
 
 
-def confirmed(ours: Layers, theirs: Layers, pairs: Pairs, calls: Calls) -> set[str]:
+def confirmed(torch: Layers, mindspore: Layers, pairs: Pairs, calls: Calls) -> set[str]:
     """Torch paths of layers whose input comes straight from a layer, and in the net from that layer's counterpart,
     where no other such layer gets the same."""
     partner = {path: target for path, (target, _, _) in pairs.items()}
     found = set()
-    for path, k, their_path, their_k in calls:
-        one, other = ours.by_call[path, k], theirs.by_call[their_path, their_k]
+    for path, k, mindspore_path, mindspore_k in calls:
+        one, other = torch.by_call[path, k], mindspore.by_call[mindspore_path, mindspore_k]
         if not one.inputs or not other.inputs:
             continue
-        made = {partner[p] for p in ours.producers(one.inputs[0]) if p in partner}
+        made = {partner[p] for p in torch.producers(one.inputs[0]) if p in partner}
         rivals = [
             c
-            for c in ours.calls
+            for c in torch.calls
             if c.path != path
             and c.inputs[:1] == one.inputs[:1]
-            and ours.by_path[c.path].signature == ours.by_path[path].signature
+            and torch.by_path[c.path].signature == torch.by_path[path].signature
         ]
-        if made & theirs.producers(other.inputs[0]) and not rivals:
+        if made & mindspore.producers(other.inputs[0]) and not rivals:
             found.add(path)
     return found
 
@@ -439,7 +456,9 @@ def _numbered(path: str, shifted: set[str]) -> bool:
     return False
 
 
-def match_containers(ours: Layers, theirs: Layers, calls: Calls, pairs: dict[str, str]) -> Iterator[tuple[str, str]]:
+def match_containers(
+    torch: Layers, mindspore: Layers, calls: Calls, pairs: dict[str, str]
+) -> Iterator[tuple[str, str]]:
     """(torch path, MindSpore path) of containers whose paired layer calls are the same; the models always are.
 
     Of containers around one set of calls, one inside the other, the outer goes with the outer; where one side has more
@@ -447,10 +466,10 @@ def match_containers(ours: Layers, theirs: Layers, calls: Calls, pairs: dict[str
     """
     yield "", ""
     # an Identity may be any other one, so it says nothing of where it is
-    calls = [each for each in calls if not (ours.by_path[each[0]].passes and theirs.by_path[each[2]].passes)]
+    calls = [each for each in calls if not (torch.by_path[each[0]].passes and mindspore.by_path[each[2]].passes)]
     number = {(path, k): i for i, (path, k, _, _) in enumerate(calls)}
-    their_number = {(path, k): i for i, (_, _, path, k) in enumerate(calls)}
-    mine, its = _spans(ours, number), _spans(theirs, their_number)
+    mindspore_number = {(path, k): i for i, (_, _, path, k) in enumerate(calls)}
+    mine, its = _spans(torch, number), _spans(mindspore, mindspore_number)
     for span, paths in mine.items():
         free = [path for path in paths if path and path not in pairs]
         other = [path for path in its.get(span, []) if path and path not in pairs.values()]
@@ -461,34 +480,34 @@ def match_containers(ours: Layers, theirs: Layers, calls: Calls, pairs: dict[str
             pair
             for plain in (True, False)
             for pair in _same_span(
-                ours,
-                theirs,
-                [path for path in free if ours.plain(path) is plain],
-                [path for path in other if theirs.plain(path) is plain],
+                torch,
+                mindspore,
+                [path for path in free if torch.plain(path) is plain],
+                [path for path in other if mindspore.plain(path) is plain],
             )
         ]
-        found = found or [*_same_span(ours, theirs, free, other)]
-        yield from (pair for pair in found if not _of_another_shape(ours, theirs, *pair))
+        found = found or [*_same_span(torch, mindspore, free, other)]
+        yield from (pair for pair in found if not _of_another_shape(torch, mindspore, *pair))
 
 
-def _of_another_shape(ours: Layers, theirs: Layers, path: str, its: str) -> bool:
+def _of_another_shape(torch: Layers, mindspore: Layers, path: str, its: str) -> bool:
     """Whether one is a list, which computes nothing itself, and the other gives what has other elements, or several
     tensors for one: it is around such a list, as a stage that makes an image of its tokens again."""
-    if bool(ours.no_lists([path])) == bool(theirs.no_lists([its])):
+    if bool(torch.no_lists([path])) == bool(mindspore.no_lists([its])):
         return False
     mine, other = (
         next(call.shape for call in side.containers if call.path == each)
-        for side, each in ((ours, path), (theirs, its))
+        for side, each in ((torch, path), (mindspore, its))
     )
     return (mine is None) != (other is None) or not (mine is None or other is None or regrouped(mine, other))
 
 
-def _same_span(ours: Layers, theirs: Layers, free: list[str], other: list[str]) -> Iterator[tuple[str, str]]:
+def _same_span(torch: Layers, mindspore: Layers, free: list[str], other: list[str]) -> Iterator[tuple[str, str]]:
     """The pairs of containers around one set of calls."""
     if not free or not other:
         return
     if len(free) != len(other):
-        own, its_own = ours.no_lists(free), theirs.no_lists(other)
+        own, its_own = torch.no_lists(free), mindspore.no_lists(other)
         free, other = (own or free, its_own or other)
     if len(free) != len(other):
         names = {path.rpartition(".")[2]: path for path in other}

@@ -299,14 +299,16 @@ def squeezed(shape: Shape) -> Shape:
     return tuple(n for n in shape if n != 1)
 
 
-def same_elements(ours: Shape, theirs: Shape) -> bool:
+def same_elements(torch: Shape, mindspore: Shape) -> bool:
     """Whether two shapes are equal, or one has axes of 1 that the other lacks; a (1, 7) filter is no (7, 1) filter."""
-    return ours == theirs or (len(ours) != len(theirs) and squeezed(ours) == squeezed(theirs) and math.prod(ours) > 0)
+    return torch == mindspore or (
+        len(torch) != len(mindspore) and squeezed(torch) == squeezed(mindspore) and math.prod(torch) > 0
+    )
 
 
-def for_all(ours: Shape, theirs: Shape) -> bool:
+def for_all(torch: Shape, mindspore: Shape) -> bool:
     """Whether torch has for each example what MindSpore's net has once for all of them, as positions are."""
-    return len(ours) > 1 and ours[0] > 1 and theirs == (1, *ours[1:])
+    return len(torch) > 1 and torch[0] > 1 and mindspore == (1, *torch[1:])
 
 
 MOST_PARTS = 16
@@ -316,17 +318,22 @@ Named = list[tuple[str, Shape]]
 Filled = tuple[Shape, int, tuple[int, ...]]
 
 
-def cut_otherwise(ours: Named, theirs: Named) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], Filled]]:
+def cut_otherwise(
+    torch_left: Named, mindspore_left: Named
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], Filled]]:
     """(torch names, MindSpore names, shape of the whole with torch's axes, axis and sizes of the parts) of tensors of
     which one side has a whole, and the other parts that stand one after the other; of equal shapes only what is left
     over once those of both sides have gone together."""
-    ours, theirs = [*ours], [*theirs]
-    counts = [Counter(squeezed(shape) for _, shape in names) for names in (ours, theirs)]
+    torch_left, mindspore_left = [*torch_left], [*mindspore_left]
+    counts = [Counter(squeezed(shape) for _, shape in names) for names in (torch_left, mindspore_left)]
     alone = counts[0] - counts[1], counts[1] - counts[0]
-    for wholes, parts, single, several in ((ours, theirs, *alone), (theirs, ours, *alone[::-1])):
+    for wholes, parts, single, several in (
+        (torch_left, mindspore_left, *alone),
+        (mindspore_left, torch_left, *alone[::-1]),
+    ):
         for whole in [one for one in wholes if single[squeezed(one[1])]]:
             for run in _runs(parts, several):
-                torch, mindspore = ([whole], run) if wholes is ours else (run, [whole])
+                torch, mindspore = ([whole], run) if wholes is torch_left else (run, [whole])
                 filled = filled_by([shape for _, shape in torch], [shape for _, shape in mindspore])
                 if filled is not None:
                     yield tuple(name for name, _ in torch), tuple(name for name, _ in mindspore), filled
@@ -341,8 +348,10 @@ def same_but_cut(one: Sequence[Shape], other: Sequence[Shape]) -> bool:
     if sum(map(math.prod, one)) != sum(map(math.prod, other)):
         return False
     left = [[(str(i), shape) for i, shape in enumerate(sorted(shapes))] for shapes in (one, other)]
-    for ours, theirs, _ in [*cut_otherwise(*left)]:
-        left = [[each for each in side if each[0] not in gone] for side, gone in zip(left, (ours, theirs), strict=True)]
+    for torch, mindspore, _ in [*cut_otherwise(*left)]:
+        left = [
+            [each for each in side if each[0] not in gone] for side, gone in zip(left, (torch, mindspore), strict=True)
+        ]
     return Counter(shape for _, shape in left[0]) == Counter(shape for _, shape in left[1])
 
 
@@ -360,20 +369,20 @@ def _runs(parts: Named, several: Counter[Shape]) -> Iterator[Named]:
     return (run for _, run in sorted(found, key=lambda each: each[0]))
 
 
-def filled_by(ours: Sequence[Shape], theirs: Sequence[Shape]) -> Filled | None:
+def filled_by(torch: Sequence[Shape], mindspore: Sequence[Shape]) -> Filled | None:
     """The shape of the whole, the axis and the sizes, where the parts of one side fill the whole of the other."""
-    for axis in range(len(ours[0])):
-        before, behind = ours[0][:axis], ours[0][axis + 1 :]
-        if len(ours) > 1:
-            sizes = tuple(shape[axis] for shape in ours if len(shape) > axis)
-            others = {(len(shape), shape[:axis], shape[axis + 1 :]) for shape in ours}
+    for axis in range(len(torch[0])):
+        before, behind = torch[0][:axis], torch[0][axis + 1 :]
+        if len(torch) > 1:
+            sizes = tuple(shape[axis] for shape in torch if len(shape) > axis)
+            others = {(len(shape), shape[:axis], shape[axis + 1 :]) for shape in torch}
             whole = (*before, sum(sizes), *behind)
-            if len(others) == 1 and same_elements(whole, theirs[0]):
+            if len(others) == 1 and same_elements(whole, mindspore[0]):
                 return whole, axis, sizes
             continue
         each = max(math.prod((*before, *behind)), 1)
-        sizes = tuple(math.prod(shape) // each for shape in theirs)
-        fill = all(same_elements((*before, size, *behind), its) for size, its in zip(sizes, theirs, strict=True))
-        if fill and sum(sizes) == ours[0][axis]:
-            return ours[0], axis, sizes
+        sizes = tuple(math.prod(shape) // each for shape in mindspore)
+        fill = all(same_elements((*before, size, *behind), its) for size, its in zip(sizes, mindspore, strict=True))
+        if fill and sum(sizes) == torch[0][axis]:
+            return torch[0], axis, sizes
     return None

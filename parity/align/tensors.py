@@ -41,21 +41,21 @@ class Crossed:
 
     def __init__(
         self,
-        ours: Layers,
-        theirs: Layers,
+        torch: Layers,
+        mindspore: Layers,
         pairs: Mapping[str, tuple[str, str, str]],
         mapped: Mapping[str, str],
     ) -> None:
-        self.ours, self.theirs, self.pairs, self.mapped = ours, theirs, pairs, mapped
-        self.torch, self.mindspore = ours.structure, theirs.structure
-        self.mine, self.its = self.torch.tensors(), self.mindspore.tensors()
+        self.torch_layers, self.mindspore_layers, self.pairs, self.mapped = torch, mindspore, pairs, mapped
+        self.torch, self.mindspore = torch.structure, mindspore.structure
+        self.torch_tensors, self.mindspore_tensors = self.torch.tensors(), self.mindspore.tensors()
         self.taken = {target for target, _, _ in pairs.values()}
         self.unfit: set[str] = set()
         self.cuts: list[Cut] = []
         self.parameters = self._parameters()
 
     def _parameters(self) -> dict[str, Tensor]:
-        ours, theirs = self.mine, self.its
+        torch, mindspore = self.torch_tensors, self.mindspore_tensors
         found: dict[str, Tensor] = {}
         used: set[str] = set()
         cut: set[str] = set()
@@ -63,17 +63,17 @@ class Crossed:
         def enter(name: str, target: str, how: str, sure: str) -> None:
             if name not in found and name not in cut and target not in used:
                 owner = torch_class(self.torch.by_path[parent(name)].kind)
-                found[name] = Tensor(target, owner, ours[name].shape, how, sure)
+                found[name] = Tensor(target, owner, torch[name].shape, how, sure)
                 used.add(target)
                 if not self._fit(name, target):
                     self.unfit.add(name)
 
         for name, target in self.mapped.items():
-            if name in ours and target in theirs:
+            if name in torch and target in mindspore:
                 enter(name, target, MAP, CERTAIN)
         for path, (its, how, sure) in self.pairs.items():
-            mine, other, kind, their_kind = self._both(path, its)
-            for own, target in crossing(mine, other, kind, their_kind).items():
+            mine, other, kind, mindspore_kind = self._both(path, its)
+            for own, target in crossing(mine, other, kind, mindspore_kind).items():
                 enter(join(path, own), join(its, target), how, sure)
         self.cuts = [*self._mapped_cuts()]
         taken = {name for each in self.cuts for name in each.torch}, {n for each in self.cuts for n in each.mindspore}
@@ -84,8 +84,8 @@ class Crossed:
             if path not in self.pairs and path not in self.taken and path in self.mindspore.by_path:
                 for own, target in crossing(*self._both(path, path)).items():
                     enter(join(path, own), join(path, target), NAME, CERTAIN)
-        for name, there in ((name, part_of_weight(name)) for name in ours):
-            if there in theirs and (ours[name].trains or theirs[there].trains) and self._fit(name, there):
+        for name, there in ((name, part_of_weight(name)) for name in torch):
+            if there in mindspore and (torch[name].trains or mindspore[there].trains) and self._fit(name, there):
                 enter(name, there, NAME, CERTAIN)
         for name, target in self._in_steps():
             enter(name, target, ORDER, LIKELY)
@@ -93,28 +93,31 @@ class Crossed:
             enter(name, target, "the only one of its shape in its module", LIKELY)
         # then the only one of its shape, first among those that train on both sides
         for some in (all, any):
-            rest = [n for n, h in ours.items() if n not in found and n not in cut]
-            rest = [n for n in rest if (ours[n].trains or some is any) and not self.state(n)]
-            free = [n for n, h in theirs.items() if n not in used and (h.trains or some is any) and not statistic(n)]
+            rest = [n for n, h in torch.items() if n not in found and n not in cut]
+            rest = [n for n in rest if (torch[n].trains or some is any) and not self.state(n)]
+            free = [n for n, h in mindspore.items() if n not in used and (h.trains or some is any) and not statistic(n)]
             for name in rest:
                 fit = [
                     n
                     for n in free
-                    if n not in used and self._fit(name, n) and some([ours[name].trains, theirs[n].trains])
+                    if n not in used and self._fit(name, n) and some([torch[name].trains, mindspore[n].trains])
                 ]
-                same = [n for n in rest if n not in found and fits(ours[n].shape, ours[name].shape)]
+                same = [n for n in rest if n not in found and fits(torch[n].shape, torch[name].shape)]
                 if len(fit) == 1 and len(same) == 1 and not self._paired(name, fit[0]):
                     enter(name, fit[0], "the only one of its shape", LIKELY)
         for path, (its, how, _) in self.pairs.items():
             for own, target in self._of_other_shapes(path, its, found.keys() | cut, used).items():
                 enter(join(path, own), join(its, target), how, LIKELY)
-        return {name: found[name] for name in ours if name in found}
+        return {name: found[name] for name in torch if name in found}
 
     def _in_steps(self) -> Iterator[tuple[str, str]]:
         """Pairs of tensors of recurrent layers and of what the other net has for them, cells that do their steps or
         layers of fewer: a step for each layer and direction, which run and are defined in that order."""
         taken = self.pairs.keys() | self.mapped.keys(), self.taken | {*self.mapped.values()}
-        both = (self.ours, self.theirs, taken), (self.theirs, self.ours, taken[::-1])
+        both = (
+            (self.torch_layers, self.mindspore_layers, taken),
+            (self.mindspore_layers, self.torch_layers, taken[::-1]),
+        )
         for kind, (layers, others, (known, there)) in itertools.product(("LSTM", "GRU", "RNN"), both):
             wholes = [each for each in _of(layers, (kind,), known) if len(_one_step(each)) > 1]
             cells = _of(others, (kind, f"{kind}Cell"), there)
@@ -125,17 +128,25 @@ class Crossed:
                 continue
             for (each, names), (cell, own) in zip(mine, its, strict=True):
                 pairs = [(join(each.path, names[part]), join(cell.path, own[part])) for part in names]
-                yield from pairs if layers is self.ours else (pair[::-1] for pair in pairs)
+                yield from pairs if layers is self.torch_layers else (pair[::-1] for pair in pairs)
 
     def _in_one_module(self, found: Container[str], used: Container[str]) -> Iterable[tuple[str, str]]:
         """Pairs of tensors that train, of which either is the only one of its shape in the innermost module that both
         sides have around it, or the only one of such a name."""
         within = {its: path for path, (its, _, _) in self.pairs.items()}
-        rest = [(n, self._owner(n, self.pairs)) for n, held in self.mine.items() if held.trains and n not in found]
-        free = [(n, self._owner(n, within)) for n, held in self.its.items() if held.trains and n not in used]
+        rest = [
+            (n, self._owner(n, self.pairs)) for n, held in self.torch_tensors.items() if held.trains and n not in found
+        ]
+        free = [
+            (n, self._owner(n, within)) for n, held in self.mindspore_tensors.items() if held.trains and n not in used
+        ]
         for name, owner in rest:
             fit = [n for n, its in free if within.get(its) == owner and self._fit(name, n)]
-            same = [n for n, its in rest if its == owner and fits(self.mine[n].shape, self.mine[name].shape)]
+            same = [
+                n
+                for n, its in rest
+                if its == owner and fits(self.torch_tensors[n].shape, self.torch_tensors[name].shape)
+            ]
             named = [n for n in fit if _called_alike(name[len(owner) :], n[len(self.pairs[owner][0]) :])]
             if owner and len(fit) == len(same) == 1:
                 yield name, fit[0]
@@ -165,14 +176,17 @@ class Crossed:
                 raise BadInput(f"of {whole} the map has {known} alone: expected each part, from 1 on")
             groups.append((tuple(own[number] for number in sorted(own)), (whole,)))
         for torch, mindspore in groups:
-            ours = [self.mine[name].shape for name in torch if name in self.mine]
-            theirs = [self.its[name].shape for name in mindspore if name in self.its]
-            there = (len(ours), len(theirs)) == (len(torch), len(mindspore))
-            filled = filled_by(ours, theirs) if there else None
+            torch_shapes = [self.torch_tensors[name].shape for name in torch if name in self.torch_tensors]
+            mindspore_shapes = [
+                self.mindspore_tensors[name].shape for name in mindspore if name in self.mindspore_tensors
+            ]
+            there = (len(torch_shapes), len(mindspore_shapes)) == (len(torch), len(mindspore))
+            filled = filled_by(torch_shapes, mindspore_shapes) if there else None
             if filled is None:
+                said = f"{_listed(torch, self.torch_tensors)} and {_listed(mindspore, self.mindspore_tensors)}"
                 raise BadInput(
-                    f"the map's {_listed(torch, self.mine)} and {_listed(mindspore, self.its)} do not fill each other: "
-                    "the parts have to be all of the whole, with its shape but for one axis"
+                    f"the map's {said} do not fill each other: the parts have to be all of the whole, with its shape "
+                    "but for one axis"
                 )
             yield self._as_cut(torch, mindspore, filled)
 
@@ -186,37 +200,40 @@ class Crossed:
         rest = {n: self._owner(n, self.pairs) for n in _projections(self.torch) if n not in found}
         free = {n: within.get(self._owner(n, within)) for n in _projections(self.mindspore) if n not in used}
         for place in dict.fromkeys(rest.values()):
-            ours, theirs = (
+            torch_left, mindspore_left = (
                 [
                     (n, held[n].shape)
                     for n, at in names.items()
                     if at == place and _leaf(n, "bias", "weight") not in held
                 ]
-                for names, held in ((rest, self.mine), (free, self.its))
+                for names, held in ((rest, self.torch_tensors), (free, self.mindspore_tensors))
             )
-            for torch, mindspore, filled in cut_otherwise(ours, theirs):
+            for torch, mindspore, filled in cut_otherwise(torch_left, mindspore_left):
                 yield self._as_cut(torch, mindspore, filled)
                 torch, mindspore = (tuple(_leaf(n, "weight", "bias") for n in names) for names in (torch, mindspore))
                 if rest.keys() >= {*torch} and free.keys() >= {*mindspore}:
-                    shapes = [self.mine[n].shape for n in torch], [self.its[n].shape for n in mindspore]
+                    shapes = (
+                        [self.torch_tensors[n].shape for n in torch],
+                        [self.mindspore_tensors[n].shape for n in mindspore],
+                    )
                     of_biases = filled_by(*shapes)
                     if of_biases is not None:
                         yield self._as_cut(torch, mindspore, of_biases)
 
     def _fit(self, name: str, target: str) -> bool:
         """Whether a torch tensor's elements fill a MindSpore one, by its layer's row or as they are."""
-        ours, theirs = self.mine[name].shape, self.its[target].shape
+        torch, mindspore = self.torch_tensors[name].shape, self.mindspore_tensors[target].shape
         row = row_of(self.torch.by_path[parent(name)].kind)
         verbs = [state.verb for state in (row.state if row else ()) if state.torch == name.rpartition(".")[2]]
-        return any(fits(ours, theirs, verb) for verb in (None, *verbs))
+        return any(fits(torch, mindspore, verb) for verb in (None, *verbs))
 
     def _of_other_shapes(self, path: str, its: str, found: Container[str], used: Container[str]) -> dict[str, str]:
         """Own torch name -> own MindSpore name of what is the same in a pair of modules but for its shape: by its name,
         or the only one that is left over."""
-        mine, other, kind, their_kind = self._both(path, its)
+        mine, other, kind, mindspore_kind = self._both(path, its)
         mine = {own: held for own, held in mine.items() if join(path, own) not in found}
         other = {own: held for own, held in other.items() if join(its, own) not in used}
-        row = row_of(kind) if alike(kind, their_kind) else None
+        row = row_of(kind) if alike(kind, mindspore_kind) else None
         names = {**USUAL, **{s.torch: s.mindspore for s in (row.state if row else ()) if s.torch and s.mindspore}}
         pairs = {}
         for own, held in mine.items():
@@ -231,21 +248,21 @@ class Crossed:
 
     def _paired(self, name: str, target: str) -> bool:
         """Whether the owners of two tensors are known to be other modules' counterparts, or layers of other blocks."""
-        ours, theirs = parent(name), parent(target)
-        if ours in self.pairs or theirs in self.taken:
-            return ours not in self.pairs or self.pairs[ours][0] != theirs
-        if ours not in self.ours.by_path or theirs not in self.theirs.by_path:
+        torch, mindspore = parent(name), parent(target)
+        if torch in self.pairs or mindspore in self.taken:
+            return torch not in self.pairs or self.pairs[torch][0] != mindspore
+        if torch not in self.torch_layers.by_path or mindspore not in self.mindspore_layers.by_path:
             return False
         partner = {path: its for path, (its, _, _) in self.pairs.items()}
-        return in_other_blocks(self.ours, self.theirs, partner, ours, theirs)
+        return in_other_blocks(self.torch_layers, self.mindspore_layers, partner, torch, mindspore)
 
     def _both(self, path: str, its: str) -> tuple[dict[str, Held], dict[str, Held], str, str]:
         """The tensors of a pair of modules: all below them where they are layers, else their own."""
-        ours, theirs = self.torch.by_path[path], self.mindspore.by_path[its]
-        layer, their_layer = self.ours.by_path.get(path), self.theirs.by_path.get(its)
-        mine = layer.tensors if layer is not None else ours.tensors
-        other = their_layer.tensors if their_layer is not None else theirs.tensors
-        return dict(mine), dict(other), ours.kind, theirs.kind
+        torch, mindspore = self.torch.by_path[path], self.mindspore.by_path[its]
+        layer, mindspore_layer = self.torch_layers.by_path.get(path), self.mindspore_layers.by_path.get(its)
+        mine = layer.tensors if layer is not None else torch.tensors
+        other = mindspore_layer.tensors if mindspore_layer is not None else mindspore.tensors
+        return dict(mine), dict(other), torch.kind, mindspore.kind
 
     def ask(self) -> list[Question]:
         """One question for each group of tensors that could be each other's, with nothing to tell them apart by."""
@@ -257,10 +274,10 @@ class Crossed:
                 groups.setdefault(fit, []).append(name)
         found = []
         for its, mine in groups.items():
+            told = f"torch's {_listed(mine, self.torch_tensors)} and MindSpore's {_listed(its, self.mindspore_tensors)}"
             text = (
-                f"torch's {_listed(mine, self.mine)} and MindSpore's {_listed(its, self.its)} have equal shapes, and "
-                "nothing says which is which: write it into a map and give it with --map; in the order in which they "
-                "are defined it would be"
+                f"{told} have equal shapes, and nothing says which is which: write it into a map and give it with "
+                "--map; in the order in which they are defined it would be"
             )
             found.append(Question(text, tuple(mine), its, tuple(zip(mine, its, strict=False))))
         return found
@@ -268,7 +285,7 @@ class Crossed:
     def missing(self) -> list[str]:
         """The tensors of torch's that need a counterpart and have none: what trains, and running statistics."""
         known = {*self.parameters, *(name for cut in self.cuts for name in cut.torch)}
-        return [n for n, h in self.mine.items() if n not in known and (h.trains or self.state(n))]
+        return [n for n, h in self.torch_tensors.items() if n not in known and (h.trains or self.state(n))]
 
     def extra(self) -> list[str]:
         """The tensors of MindSpore's that are nobody's counterpart and should not be there: what trains, and running
@@ -278,7 +295,7 @@ class Crossed:
         norms = {its for path, (its, _, _) in self.pairs.items() if self._by_batch_alone(path, its)}
         return [
             name
-            for name, held in self.its.items()
+            for name, held in self.mindspore_tensors.items()
             if name not in used and (held.trains or (statistic(name) and parent(name) in norms))
         ]
 
@@ -293,7 +310,9 @@ class Crossed:
         """Whether a tensor that does not train is one that its layer's row lets cross, as running statistics are."""
         row = row_of(self.torch.by_path[parent(name)].kind)
         own = name.rpartition(".")[2]
-        return not self.mine[name].trains and any(s.torch == own and s.mindspore for s in (row.state if row else ()))
+        return not self.torch_tensors[name].trains and any(
+            s.torch == own and s.mindspore for s in (row.state if row else ())
+        )
 
     def left(self, calls: Calls) -> Iterable[Left]:
         """Modules and constants without a counterpart; that is no fault, but no comparison either."""
@@ -301,8 +320,8 @@ class Crossed:
         cut = {parent(name) for each in self.cuts for name in each.torch}
         its_cut = {parent(name) for each in self.cuts for name in each.mindspore}
         for layers, framework, mine, known in (
-            (self.ours, "torch", done, self.pairs.keys() | cut),
-            (self.theirs, "mindspore", {(path, k) for _, _, path, k in calls}, self.taken | its_cut),
+            (self.torch_layers, "torch", done, self.pairs.keys() | cut),
+            (self.mindspore_layers, "mindspore", {(path, k) for _, _, path, k in calls}, self.taken | its_cut),
         ):
             around = tuple(f"{path}." for path, _ in mine if path not in layers.by_path)
             for path in layers.by_path:
@@ -312,13 +331,13 @@ class Crossed:
                     kind = layers.by_path[path].kind
                     yield Left(framework, path or "(model)", kind)
         used = {tensor.mindspore for tensor in self.parameters.values()}
-        for name, held in self.mine.items():
+        for name, held in self.torch_tensors.items():
             own = row_of(self.torch.by_path[parent(name)].kind)
             dropped = own is not None and any(s.torch == name.rpartition(".")[2] for s in own.state)
             if name not in self.parameters and not held.trains and not dropped:
                 yield Left("torch", name, "a constant")
         extra = set(self.extra())
-        for name, held in self.its.items():
+        for name, held in self.mindspore_tensors.items():
             if name not in used and not held.trains and name not in extra:
                 yield Left("mindspore", name, "a constant")
 

@@ -41,14 +41,14 @@ def unlike(crossed: Crossed) -> Iterator[Unlike]:
     """Every tensor that the two nets do not both have alike, torch's first, each in its model's order."""
     writer = _Writer(crossed)
     missing = set(crossed.missing())
-    for name, held in crossed.mine.items():
+    for name, held in crossed.torch_tensors.items():
         if name in missing:
             yield writer.missing(name)
             continue
         tensor = crossed.parameters.get(name)
         if tensor is None:
             continue
-        trains = crossed.its[tensor.mindspore].trains
+        trains = crossed.mindspore_tensors[tensor.mindspore].trains
         if name in crossed.unfit:
             yield writer.shape(name)
         elif held.trains != trains:
@@ -66,11 +66,11 @@ class _Writer:
             if path.rpartition(".")[2].isdigit() and its.rpartition(".")[2].isdigit():
                 self.partner.setdefault(parent(path), parent(its))
         self.back = {its: path for path, its in self.partner.items()}
-        self.names = set(crossed.mine)  # which a tensor of MindSpore's alone must not be recorded as
+        self.names = set(crossed.torch_tensors)  # which a tensor of MindSpore's alone must not be recorded as
 
     def missing(self, name: str) -> Unlike:
         """A tensor that torch alone has."""
-        shape, kind = self.crossed.mine[name].shape, self._kind(name)
+        shape, kind = self.crossed.torch_tensors[name].shape, self._kind(name)
         owner, own = self._owner(name, self.partner)
         its = self.partner[owner]
         module = self._alone(name, self.torch, self.partner, set(self.crossed.parameters))
@@ -88,7 +88,7 @@ class _Writer:
             )
             fix = f"{place(path)}: mindspore.Parameter(…)"
             return Unlike(Lack.CONSTANT, name, path, kind, "", owner, self._at(text, its, plain), fix)
-        shared = self.mindspore.by_path[its].shared.get(self._their_name(kind, own))
+        shared = self.mindspore.by_path[its].shared.get(self._mindspore_name(kind, own))
         if shared is not None:
             text = f"MindSpore's {join(its, own)} is {shared}; torch's {name} is a parameter of its own"
             fix = f"{place(join(its, own))}: a Parameter of its own"
@@ -101,7 +101,7 @@ class _Writer:
 
     def extra(self, path: str) -> Unlike:
         """A tensor that MindSpore alone has."""
-        shape = list(self.crossed.its[path].shape)
+        shape = list(self.crossed.mindspore_tensors[path].shape)
         its, own = self._owner(path, self.back)
         owner = self.back[its]
         kind = torch_class(self.mindspore.by_path[parent(path)].kind)
@@ -150,9 +150,12 @@ class _Writer:
     def shape(self, name: str) -> Unlike:
         """A tensor of another shape."""
         path = self.crossed.parameters[name].mindspore
-        ours, theirs = list(self.crossed.mine[name].shape), list(self.crossed.its[path].shape)
-        text = f"MindSpore's {path} has shape {theirs}; torch's{_other(name, path)} has {ours}"
-        fix = f"{place(path)}: of shape {ours}"
+        torch, mindspore = (
+            list(self.crossed.torch_tensors[name].shape),
+            list(self.crossed.mindspore_tensors[path].shape),
+        )
+        text = f"MindSpore's {path} has shape {mindspore}; torch's{_other(name, path)} has {torch}"
+        fix = f"{place(path)}: of shape {torch}"
         return Unlike(Lack.SHAPE, name, path, self._kind(name), "", parent(name), self._made(text, path), fix)
 
     @staticmethod
@@ -162,7 +165,7 @@ class _Writer:
         return next((s.torch for s in (row.state if row else ()) if s.torch and s.mindspore == own), own)
 
     @staticmethod
-    def _their_name(kind: str, own: str) -> str:
+    def _mindspore_name(kind: str, own: str) -> str:
         """MindSpore's name of what a torch layer holds."""
         row = row_of(kind)
         return next((s.mindspore for s in (row.state if row else ()) if s.mindspore and s.torch == own), own)
@@ -228,9 +231,9 @@ def place(path: str) -> str:
     return "net" + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in path.split(".") if part)
 
 
-def _other(ours: str, theirs: str) -> str:
+def _other(torch: str, mindspore: str) -> str:
     """Torch's name, where it is not the same."""
-    return f" {ours or 'model'}" if ours != theirs or not ours else ""
+    return f" {torch or 'model'}" if torch != mindspore or not torch else ""
 
 
 def _written(path: str, kind: str, own: str, there: bool) -> str:

@@ -207,15 +207,16 @@ ALL = Scope()
 class Alignment:
     """The whole of it.
 
-    calls: (torch path, call, MindSpore path, call) of the layers that run; parameters: torch state name -> Tensor, in
-    the torch model's order; classes: how many the torch model tells apart; logits: the shape of its output; ask: what
-    has to be settled by a map first; unlike: the tensors that the two nets do not both have alike; counts: framework ->
-    path -> how often a layer runs in one pass, where that is not once; chains: torch path -> the Cells that compute
-    one after the other what it does, none where no Cells do; shapes: torch path -> its output's shape without the
-    first axis, where MindSpore's has them grouped otherwise; for_all: torch paths of what MindSpore's net computes once
-    for all examples of a batch, and torch for each; aliases: further names of tensors that several of torch's modules
-    have -> the first; cuts: the tensors that one side has in parts, which do not stand in `parameters`; order: torch's
-    names as its model has them, where there are such; identity: a recipe's own models, whose names are equal.
+    calls: (torch path, call, MindSpore path, call) of the layers that run; parameters: torch state name -> Tensor,
+    in the torch model's order; classes: how many the torch model tells apart; logits: the shape of its output; ask:
+    what has to be settled by a map first; unlike: the tensors that the two nets do not both have alike; counts:
+    framework -> path -> how often a layer runs in one pass, where that is not once; chains: torch path -> the Cells
+    that compute one after the other what it does, none where no Cells do; shapes: torch path -> its output's shape
+    without the first axis, where MindSpore's has them grouped otherwise, or the channels elsewhere; for_all: torch
+    paths of what MindSpore's net computes once for all examples of a batch, and torch for each; aliases: further
+    names of tensors that several of torch's modules have -> the first; cuts: the tensors that one side has in
+    parts, which do not stand in `parameters`; order: torch's names as its model has them, where there are such;
+    identity: a recipe's own models, whose names are equal.
     """
 
     modules: tuple[Match, ...] = ()

@@ -51,7 +51,7 @@ from .layers import (
     opened,
     regions,
 )
-from .model_structure import Shape, Structure, file, for_all, join, parent, read, regrouped
+from .model_structure import Shape, Structure, channels_moved, file, for_all, join, parent, read, regrouped
 from .tensors import Crossed
 from .unlike import unlike
 
@@ -114,7 +114,7 @@ class _Aligner:
             unlike=tuple(unlike(crossed)),
             counts={side.structure.framework: side.several() for side in (self.torch_layers, self.mindspore_layers)},
             chains=found.chains,
-            shapes=self._shapes(calls, regrouped),
+            shapes=self._shapes(calls, lambda *shapes: regrouped(*shapes) or channels_moved(*shapes) is not None),
             for_all=tuple(self._shapes(calls, for_all)),
             aliases=self.torch.aliases,
             cuts=tuple(crossed.cuts),

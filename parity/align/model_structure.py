@@ -93,6 +93,15 @@ def regrouped(one: Shape, other: Shape) -> bool:
     )
 
 
+def channels_moved(one: Shape, other: Shape) -> tuple[int, int] | None:
+    """From which axis to which the channels go that a tensor of one shape has first and one of the other last, or the
+    reverse: (N, C, H, W) and (N, H, W, C); None where the shapes are equal or differ otherwise."""
+    if len(one) != len(other) or len(one) < 3 or one == other:
+        return None
+    moves = {(one[0], *one[2:], one[1]): (1, -1), (one[0], one[-1], *one[1:-1]): (-1, 1)}
+    return moves.get(other)
+
+
 def file(folder: Path, framework: str) -> Path:
     """Where a framework's structure lies in a run's folder."""
     return folder / f"structure-{framework}.json"

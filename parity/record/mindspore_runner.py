@@ -29,6 +29,7 @@ from ...training.step.mindspore_step_state import completed, load_state, optimiz
 from ..align.alignment import IDENTITY, Alignment
 from ..align.mindspore_user_model import PairStep, tensors
 from ..align.mindspore_user_model import held as held_of
+from ..align.model_structure import channels_moved
 from ..align.user_model import (
     Paired,
     held_by,
@@ -502,6 +503,9 @@ def leaf_outputs(net: nn.Cell, seen: Seen, alignment: Alignment = IDENTITY) -> I
         if path in alignment.for_all and len(array) == 1:
             return np.repeat(array, examples[0], 0)
         shape = (*array.shape[:1], *alignment.shapes.get(path, array.shape[1:]))
+        moved = channels_moved(array.shape, shape)
+        if moved is not None:
+            return np.moveaxis(array, *moved)
         return array.reshape(shape) if array.size == math.prod(shape) else array
 
     def begins(_: nn.Cell, inputs: tuple[Tensor, ...]) -> None:

@@ -23,7 +23,7 @@ from ...mappings.verb_registry import SHAPES
 from ...training.models.mindspore_models import Canonical
 from ...training.models.outputs import flat
 from ..align.alignment import IDENTITY, Alignment
-from ..align.model_structure import Shape, for_all, regrouped
+from ..align.model_structure import Shape, channels_moved, for_all, regrouped
 from ..record.kinks import BY_INPUT, KINKED, POOLED, choice
 from ..record.mindspore_kinks import function_choices
 from ..record.randomness import given_upstream, moved
@@ -407,7 +407,8 @@ class Seams:
                 if math.prod(stored[k].shape) == tensor.size
             ]
             zeros = ops.zeros_like(tensor)
-            back.append(sum((each.reshape(tensor.shape).astype(tensor.dtype) for each in made), start=zeros))
+            made = [in_shape_of(each, {tuple(tensor.shape)}).reshape(tensor.shape) for each in made]
+            back.append(sum((each.astype(tensor.dtype) for each in made), start=zeros))
 
         def returned(gradients: Sequence[Tensor]) -> None:
             for i, gradient in zip(at, gradients, strict=True):
@@ -543,9 +544,12 @@ def _in_shape(tensor: Tensor, shape: Shape) -> Tensor:
 
 
 def in_shape_of(tensor: Tensor, shapes: Iterable[Shape]) -> Tensor:
-    """The tensor in the one of these shapes that has its axes grouped otherwise; as it is where its own is among
-    them."""
-    own = tuple(tensor.shape)
+    """The tensor in the one of these shapes that has its channels elsewhere, or its axes grouped otherwise; as it is
+    where its own is among them."""
+    own, shapes = tuple(tensor.shape), [*shapes]
+    moves = [] if own in shapes else [moved for shape in shapes if (moved := channels_moved(own, shape)) is not None]
+    if moves:
+        return ops.movedim(tensor, *moves[0])
     fit = [shape for shape in shapes if regrouped(shape, own)]
     return tensor if not fit or own in fit else ops.reshape(tensor, fit[0])
 

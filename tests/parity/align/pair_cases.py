@@ -12,9 +12,20 @@ HERE = Path(__file__).parent
 RECIPE = HERE / "pair.yaml"
 QUICK = (
     *("Residual", "Tokens", "stepped", "grouped", "misgrouped", "handed", "Biasless", "composed_wrong", "fused_wrong"),
-    "Shared",
+    *("Shared", "ChannelsFirst"),
 )
-REPLAYED = ("Shared", "Residual", "Tokens", "Swapped", "Biasless", "Composed", "composed_wrong", "Fused", "fused_wrong")
+REPLAYED = (
+    "Shared",
+    "ChannelsFirst",
+    "Residual",
+    "Tokens",
+    "Swapped",
+    "Biasless",
+    "Composed",
+    "composed_wrong",
+    "Fused",
+    "fused_wrong",
+)
 SLOW = ("TwoInputs", "parts", "Branches", "Swapped", "Composed", "Fused")
 # what is wrong with a net's norms, for how many steps, on the recipe's images or one batch of a file, alone or not
 STATISTICS = {

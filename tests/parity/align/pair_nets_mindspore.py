@@ -422,3 +422,28 @@ class Shared(nn.Cell):
         for block in self.blocks:
             x = block(x)
         return self.head(x.mean(1))
+
+
+class LastBlock(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.dwconv = nn.Conv2d(6, 6, 3, 1, "pad", 1, group=6, has_bias=True)
+        self.ln, self.pw1, self.gelu = nn.LayerNorm((6,), epsilon=1e-5), nn.Dense(6, 10), nn.GELU(approximate=False)
+        self.pw2 = nn.Dense(10, 6)
+
+    def construct(self, x: Tensor) -> Tensor:
+        y = self.ln(self.dwconv(x).transpose(0, 2, 3, 1))
+        return x + self.pw2(self.gelu(self.pw1(y))).transpose(0, 3, 1, 2)
+
+
+class ChannelsFirst(nn.Cell):
+    """With the channels last behind the first convolution of a block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = nn.Conv2d(3, 6, 4, 4, pad_mode="valid", has_bias=True)
+        self.layers = nn.SequentialCell([LastBlock() for _ in range(2)])
+        self.out = nn.Dense(6, 5)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.out(self.layers(self.patches(x)).mean((2, 3)))

@@ -326,3 +326,32 @@ class Shared(nn.Module):
         for block in self.blocks:
             x = block(x)
         return self.head(x.mean(1))
+
+
+class ChannelNorm2d(nn.LayerNorm):
+    """Over the channels of images."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = F.layer_norm(x.permute(0, 2, 3, 1), self.normalized_shape, self.weight, self.bias, self.eps)
+        return x.permute(0, 3, 1, 2)
+
+
+class ChannelsFirst(nn.Module):
+    """Blocks of ConvNeXt's kind, whose layers behind the norm are convolutions of one point."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 6, 4, 4)
+        self.blocks = nn.ModuleList([nn.ModuleDict(self.parts()) for _ in range(2)])
+        self.head = nn.Linear(6, 5)
+
+    @staticmethod
+    def parts() -> dict[str, nn.Module]:
+        ends = {"fc1": nn.Conv2d(6, 10, 1), "act": nn.GELU(), "fc2": nn.Conv2d(10, 6, 1)}
+        return {"dw": nn.Conv2d(6, 6, 3, 1, 1, groups=6), "norm": ChannelNorm2d(6), **ends}
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.stem(x)
+        for block in self.blocks:
+            x = x + block["fc2"](block["act"](block["fc1"](block["norm"](block["dw"](x)))))
+        return self.head(x.mean((2, 3)))

@@ -73,6 +73,19 @@ def test_what_is_shared_filled_by_a_pass_or_made_once_for_all_examples_is_compar
     assert alone | {("forward", "eval", "blocks.1.place"), ("forward", "wiring", "blocks.1.place input")} <= judged
 
 
+def test_layers_that_have_the_channels_last_are_compared(verdict: Callable[[str], Report]) -> None:
+    """ "expected shape [4, 10, 8, 8], got [4, 8, 8, 10]", and alone they raised."""
+    report = verdict("ChannelsFirst")
+    assert report.outcome is Outcome.PARITY, failed(report)
+    judged = {(f.stage, f.part, f.name) for f in report.findings if f.verdict is Verdict.PASS}
+    assert {
+        ("forward", "train", "blocks.1.norm"),
+        ("forward", "wiring", "blocks.0.norm input"),
+        ("forward", "alone", "blocks.1.fc1 output"),
+        ("gradients", "alone", "blocks.0.fc2 input.grad"),
+    } <= judged, sorted(name for stage, _, name in judged if stage == "forward")
+
+
 def test_what_the_net_lacks_is_a_mismatch_and_hides_no_other_fault(verdict: Callable[[str], Report]) -> None:
     """A layer without its bias and a position that does not train: named once each, and the wrong eps is seen too."""
     report = verdict("Biasless")

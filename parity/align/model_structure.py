@@ -372,9 +372,9 @@ def _runs(parts: Named, several: Counter[Shape]) -> Iterator[Named]:
         run = parts[begin : begin + length]
         if len(run) == length and Counter(squeezed(shape) for _, shape in run) <= several:
             ranks = [{PARTS[word] for word in re.split(r"[^a-z]+", name.lower()) if word in PARTS} for name, _ in run]
-            told = all(len(rank) == 1 for rank in ranks) and len({*map(frozenset, ranks)}) == length
-            order = sorted(range(length), key=lambda i: min(ranks[i])) if told else range(length)
-            found.append((not told, [run[i] for i in order]))
+            named = all(len(rank) == 1 for rank in ranks) and len({*map(frozenset, ranks)}) == length
+            order = sorted(range(length), key=lambda i: min(ranks[i])) if named else range(length)
+            found.append((not named, [run[i] for i in order]))
     return (run for _, run in sorted(found, key=lambda each: each[0]))
 
 

@@ -274,9 +274,9 @@ class Crossed:
                 groups.setdefault(fit, []).append(name)
         found = []
         for its, mine in groups.items():
-            told = f"torch's {_listed(mine, self.torch_tensors)} and MindSpore's {_listed(its, self.mindspore_tensors)}"
+            both = f"torch's {_listed(mine, self.torch_tensors)} and MindSpore's {_listed(its, self.mindspore_tensors)}"
             text = (
-                f"{told} have equal shapes, and nothing says which is which: write it into a map and give it with "
+                f"{both} have equal shapes, and nothing says which is which: write it into a map and give it with "
                 "--map; in the order in which they are defined it would be"
             )
             found.append(Question(text, tuple(mine), its, tuple(zip(mine, its, strict=False))))

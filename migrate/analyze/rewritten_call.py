@@ -191,7 +191,8 @@ def _stand_ins(row: Row, given: Mapping[str, Any], notes: list[str]) -> tuple[di
 
 
 SIZES = re.compile(
-    r"\.shape$|\.shape\[[^\]]*:[^\]]*\]$|\bsize\(\)$|^(tuple|list)\(|functional\.size\(input=[^,]*, dim=None\)$"
+    r"\.shape$|\.shape\[[^\]]*:[^\]]*\]$|^(tuple|list)\([^()]*\)$"
+    r"|\bsize\(\)$|functional\.size\(input=[^,]*, dim=None\)$"
 )
 
 

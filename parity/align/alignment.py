@@ -90,7 +90,7 @@ class Cut:
     def names(self) -> tuple[str, ...]:
         """What MindSpore's parameters are called among those that go by torch's names."""
         if len(self.torch) > 1:
-            return (" + ".join(self.torch),)
+            return (TOGETHER.join(self.torch),)
         return tuple(f"{self.torch[0]} (part {i} of {len(self.sizes)})" for i in range(1, len(self.sizes) + 1))
 
     @property
@@ -470,7 +470,7 @@ def check(found: Alignment) -> None:
     if found.ask:
         more = f" (and {len(found.ask) - 1} more such groups)" if len(found.ask) > 1 else ""
         raise Ambiguous(f"{found.ask[0].message}{more}")
-    if found.unlike and not any(not found.other_shape(name) for name in found.parameters):
+    if found.unlike and not found.cuts and all(found.other_shape(name) for name in found.parameters):
         shown = "; ".join(each.text for each in found.unlike[:MOST])
         raise BadInput(
             f"the two models have nothing in common that could be compared: {shown}: name the two that belong "

@@ -509,7 +509,7 @@ def leaf_outputs(net: nn.Cell, seen: Seen, alignment: Alignment = IDENTITY) -> I
         return array.reshape(shape) if array.size == math.prod(shape) else array
 
     def begins(_: nn.Cell, inputs: tuple[Tensor, ...]) -> None:
-        examples[:] = [len(flat(inputs, Tensor)[0])]
+        examples[:] = [len(each) for each in flat(inputs, Tensor)[:1]] or examples
 
     examples = [1]  # of the batch that the net is given
     layers = {path for _, _, path, _ in alignment.calls}

@@ -64,6 +64,9 @@ class Alone:
     ) -> None:
         self.recording = recording
         self.alignment = alignment
+        self._further: dict[str, list[str]] = {}  # of tensors that several modules have, the names besides the first
+        for name, first in alignment.aliases.items():
+            self._further.setdefault(first, []).append(name)
         self.moves = moves
         self.cells = cells
         self.layers = layers
@@ -219,12 +222,9 @@ class Alone:
 
     def restore(self, path: str = "") -> None:
         """Put the parameters and buffers inside a module back to where they started."""
-        further: dict[str, list[str]] = {}
-        for name, first in self.alignment.aliases.items():
-            further.setdefault(first, []).append(name)
         for name, each in self.held.items():
-            inside = any(relative(one, path) is not None for one in (name, *further.get(name, ())))
-            if inside and not self._trains[name]:
+            names = (name, *self._further.get(name, ()))
+            if not self._trains[name] and any(relative(one, path) is not None for one in names):
                 each.parameter.copy_(Tensor(self._start[name]))
 
     def _trainable(self, path: str, names: Sequence[str]) -> dict[str, Any]:

@@ -54,6 +54,8 @@ def test_literals_are_translated_by_the_table(
         ("torch.ones(y.shape[1:])", "torch.ones", "shape=y.shape[1:], "),
         ("torch.zeros(n, y.shape[0])", "torch.zeros", "size=(n, y.shape[0]), "),
         ("torch.zeros(y.shape[0])", "torch.zeros", "size=(y.shape[0],), "),
+        ("torch.zeros(tuple(s))", "torch.zeros", "size=tuple(s), "),
+        ("torch.zeros(tuple(s)[0])", "torch.zeros", "size=(tuple(s)[0],), "),
         ("torch.nn.Sequential()", "torch.nn.Sequential", "SequentialCell()"),
         (
             "torch.nn.Sequential(torch.nn.ReLU(), net)",

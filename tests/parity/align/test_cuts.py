@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msmigrate.errors import BadInput
 from msmigrate.migrate.checkpoint.user_map import Names, read_rules
-from msmigrate.parity.align.alignment import Alignment, Cut, map_lines
+from msmigrate.parity.align.alignment import Alignment, Cut, check, map_lines
 from msmigrate.parity.align.match_layers import align
 from msmigrate.parity.align.model_structure import cut_otherwise, same_but_cut
 from msmigrate.parity.job import Pair, ParityJob
@@ -157,6 +157,16 @@ def test_parts_stand_in_the_order_that_their_names_say(names: tuple[str, ...]) -
     ]
     back = align(structure("torch", three(*names)), structure("mindspore", PACKED), [])
     assert [cut.torch for cut in back.cuts] == [cut.mindspore for cut in found.cuts]
+
+
+def test_nets_that_have_nothing_else_in_common_are_compared() -> None:
+    parts = [Layer(name, "Linear", "a", name) for name in "qkv"]
+    more = Layer("more", "Linear", "b", "c", 5, (2, 5))  # and one that torch's has not
+    found = align(
+        structure("torch", [Layer("mix", "Linear", "a", "b", 24)]), structure("mindspore", [*parts, more]), []
+    )
+    assert found.cuts and found.unlike and not found.parameters
+    check(found)
 
 
 def test_a_map_says_another_order_and_has_to_fill_the_whole(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_what_is_shared_filled_by_a_pass_or_made_once_for_all_examples_is_compar
 
 
 def test_layers_that_have_the_channels_last_are_compared(verdict: Callable[[str], Report]) -> None:
-    """ "expected shape [4, 10, 8, 8], got [4, 8, 8, 10]", and alone they raised."""
+    """They had another shape in the net, and alone they raised."""
     report = verdict("ChannelsFirst")
     assert report.outcome is Outcome.PARITY, failed(report)
     judged = {(f.stage, f.part, f.name) for f in report.findings if f.verdict is Verdict.PASS}

@@ -204,6 +204,14 @@ def test_weights_that_are_tied_and_drawn_anew_are_proven(net: str, tmp_path: Pat
     assert "net.apply(init_embedding)\n" in out.read_text()
 
 
+def test_what_was_left_out_of_a_file_is_said_where_the_model_then_fails(tmp_path: Path) -> None:
+    text = "from torch import nn\nwidth = int(open('no such file').read())\ndef small(): return nn.Linear(2, width)"
+    (tmp_path / "late.py").write_text(text)
+    done = run(f"{tmp_path}/late.py:small", "1x2", "-o", tmp_path / "x.py", folder=tmp_path)
+    assert done.returncode == 2 and "NameError: name 'width' is not defined" in done.stderr
+    assert "late.py:2 was left out" in done.stderr and "FileNotFoundError" in done.stderr
+
+
 def test_what_cannot_be_written_is_told_with_its_place_and_the_rest_is_written(net: str, tmp_path: Path) -> None:
     out = tmp_path / "odd_ms.py"
     done = run(f"{net}odd", "-o", out, folder=tmp_path)

@@ -29,7 +29,8 @@ from ..observe.observations import (
     parts,
 )
 from ..rewrite.context import Problem, Program, Unwritable, set_receivers
-from ..rewrite.row_calls import bind_arguments, known_argument, with_initial_values, write_call, write_reference
+from ..rewrite.references import write_reference
+from ..rewrite.row_calls import bind_arguments, known_argument, with_initial_values, write_call
 from ..source_files import short
 
 # a cell that was part of another keeps the names that its parameters had there, and one that came later has its own

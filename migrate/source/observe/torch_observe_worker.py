@@ -80,7 +80,10 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack) -> dict[str, 
     make = builder(spec, notes)
     with suppress(Exception), torch.device("meta"):
         make()  # what is imported meanwhile is not the model's
-    way, codes = _first(make, spec, shapes)
+    try:
+        way, codes = _first(make, spec, shapes)
+    except BadInput as error:  # what was left out of the file is often why
+        raise BadInput("; ".join([str(error), *notes])) from None
     trees: dict[str, ast.Module] = {}
     nodes: list[int] = []  # the number of the node, at each site that reports
     functions = []

@@ -116,10 +116,11 @@ class _Pruning:
         both = ran[0] and (ran[1] or not statement.orelse)
         if not both and not self.values.decides(statement.test):
             if writable(statement.test, self.context):
-                body, other = (
-                    self.block(part) if seen else self.unseen(part)
-                    for part, seen in zip((statement.body, statement.orelse), ran, strict=True)
-                )
+                with self.reader.within(statement.test):
+                    body, other = (
+                        self.block(part) if seen else self.unseen(part)
+                        for part, seen in zip((statement.body, statement.orelse), ran, strict=True)
+                    )
                 return [replacing(ast.If(statement.test, body or [ast.Pass()], other), statement)]
             why = f"{ast.unparse(statement.test)} is taken as it was answered, for it cannot be written"
             self.context.did_not_run(statement, why)

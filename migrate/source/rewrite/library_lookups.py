@@ -31,7 +31,8 @@ from ..observe.observations import (
 )
 from ..source_files import literal
 from .context import Context, Unwritable, handles, set_receivers
-from .row_calls import arguments_of, call_through_variable, with_initial_values, write_call, write_reference
+from .references import write_reference
+from .row_calls import arguments_of, call_through_variable, with_initial_values, write_call
 
 # arguments of a zoo's function that say where trained weights are from
 LOADING = {"pretrained", "weights", "weights_backbone", "progress", "model_name", "checkpoint_path", "force_reload"}

@@ -359,6 +359,8 @@ def attribute(node: ast.Attribute, context: Context) -> ast.expr | None:
     names = {_name_in_mindspore(kind, node.attr, context) for kind in kinds}
     if len(names) == 1:
         node.attr = names.pop()
+    elif always(kinds, ModuleKind) and len(names) > 1:
+        raise Unwritable(f"{ast.unparse(node)}, which MindSpore's layers call {' or '.join(sorted(names))}")
     one_row = all(isinstance(kind, ModuleKind) and kind.cls in TABLES["one_row"] for kind in kinds)
     if kinds and one_row and node.attr in TABLES["one_row_attributes"]:
         return ast.Subscript(context.generic_visit(node), ast.Slice(ast.Constant(1)), ast.Load())

@@ -13,7 +13,18 @@ from ..observe.observations import (
     callees_of,
 )
 from ..source_files import defaults_of, literal, local_names, short, substitute
-from . import control_flow, einops_patterns, graph_mode, library_lookups, modules, records, row_calls, tensors
+from . import (
+    control_flow,
+    einops_patterns,
+    graph_mode,
+    initializers,
+    library_lookups,
+    modules,
+    records,
+    references,
+    row_calls,
+    tensors,
+)
 from .context import Context, handles
 from .control_flow import pick_by_index, select_branches
 from .graph_mode import expand_nested_comprehensions, hoist_walrus
@@ -22,7 +33,9 @@ from .tensors import StridedSlices, note_of_caller
 from .views import write_through_views
 
 # the files whose handlers are registered as they are imported
-HANDLERS = (einops_patterns, library_lookups, records, modules, tensors, graph_mode, control_flow)
+HANDLERS = (
+    *(einops_patterns, library_lookups, records, modules, initializers, references, tensors, graph_mode, control_flow),
+)
 
 
 def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.FunctionDef:

@@ -10,13 +10,11 @@ from typing import Any
 
 from ....errors import Unsupported
 from ....mappings import table
-from ....mappings.aliases import find
 from ....mappings.rows import Argument, Name, Row
 from ....mappings.verbs import VERBS, ValueType
-from ..library_names import COUNTERPARTS, TABLES, dtype_name
+from ..library_names import TABLES
 from ..observe.observations import (
     NONE,
-    CallableKind,
     DictKind,
     DtypeKind,
     Kind,
@@ -45,7 +43,6 @@ from .context import (
     as_tuple,
     by_value,
     expression,
-    handles,
     number_or_tuple,
     write_template,
 )
@@ -180,15 +177,6 @@ def call_through_variable(row: Row, given: Mapping[str, ObservedArgument], name:
         if _as_window(argument) and argument.torch not in given:
             keywords.update(_defaults(row, argument, given, name))
     return ast.Call(function, *_placed(row, given, keywords))
-
-
-def write_reference(row: Row, given: Mapping[str, ObservedArgument], name: Namer) -> ast.expr:
-    """A class that is not called here but handed on: with torch's defaults where MindSpore has others."""
-    call = write_call(row, given, name, partial=True)
-    if not call.args and not call.keywords:
-        return call.func
-    partial = name("functools.partial")
-    return ast.Call(partial, [call.func, *call.args], call.keywords)
 
 
 def _placed(row: Row, given: Mapping[str, ObservedArgument], keywords: dict[str, ast.expr]) -> Any:
@@ -529,24 +517,6 @@ def _keep(row: Row, given: Mapping[str, ObservedArgument], context: Context) -> 
         context.after.append(ast.Assign([kept], value))
 
 
-@handles("functools.partial")
-def partial(node: ast.Call, context: Context) -> ast.AST:
-    """`partial` of a class of torch's: of the row's, with its arguments and torch's defaults."""
-    kinds = kinds_of(node.args[0])
-    kind = kinds[0] if len(kinds) == 1 else None
-    name = kind.name if isinstance(kind, CallableKind) and kind.what != "partial" else ""
-    row = context.program.row(name) if name else None
-    if row is None:
-        return context.kept(node)
-    rest = ast.Call(node.args[0], node.args[1:], node.keywords)
-    arguments = arguments_of(row, rest, context)
-    found = write_reference(row, arguments, context.name)
-    only_as_seen(arguments, node, context)
-    if name in context.program.translated and isinstance(found, ast.Call):
-        found.args[0] = context.visit(node.args[0])
-    return found
-
-
 def is_variable(function: ast.expr, context: Context) -> bool:
     """Whether what is called is the value of a variable, and no name that a module defines or imports."""
     if isinstance(function, ast.Name):
@@ -571,29 +541,3 @@ def is_super(function: ast.expr) -> bool:
 def is_method(callees: Sequence[str]) -> bool:
     """Whether all of these are methods of tensors."""
     return all(name.startswith("torch.Tensor.") for name in callees)
-
-
-@handles(syntax=[ast.Attribute, ast.Name])
-def handed_on(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | None:
-    """The MindSpore name for a class or function of torch's that is not called here; None for anything else."""
-    kinds = kinds_of(node)
-    kind = kinds[0] if len(kinds) == 1 and isinstance(node.ctx, ast.Load) else None
-    if not isinstance(kind, (CallableKind, DtypeKind)) or is_variable(node, context):
-        return None
-    if isinstance(kind, DtypeKind):
-        of_torch = isinstance(node, ast.Attribute) and kinds_of(node.value) == [PythonModule("torch")]  # no x.dtype
-        return context.name(dtype_name(node.attr)) if isinstance(node, ast.Attribute) and of_torch else None
-    if kind.what == "partial":
-        return None
-    name = kind.name
-    if name in context.program.translated:  # a file may import it under another name
-        return ast.Name(context.program.called(name), ast.Load()) if isinstance(node, ast.Name) else None
-    if not name.startswith(("torch.", "torchvision.", "timm.")):
-        return None
-    if name in COUNTERPARTS:
-        return context.name(COUNTERPARTS[name])
-    row = find(name).row
-    if row is None or row.mindspore is None:
-        return None
-    plain = context.in_type_check or row.kind == "function"
-    return context.name(row.mindspore) if plain else write_reference(row, {}, context.name)

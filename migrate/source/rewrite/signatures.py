@@ -30,7 +30,9 @@ from ..observe.observations import (
 from ..source_files import SourceFiles, all_parameters, defaults_of
 from .context import Context, Program, Stage, Unwritable, handles, row_of, set_receivers
 from .control_flow import comment
-from .row_calls import bind_arguments, known_argument, write_reference
+from .initializers import fills
+from .references import write_reference
+from .row_calls import bind_arguments, known_argument
 
 UNNAMED = ("torch.dtype", "torch.device")  # MindSpore has no public class for these
 
@@ -83,7 +85,7 @@ class SignatureRewriter(ast.NodeTransformer):
         ):
             return (
                 self.program.name(row.mindspore)
-                if row.kind == "function"
+                if row.kind == "function" and not fills(row)
                 else write_reference(row, {}, self.program.name)
             )
         before, self.value = self.value, True

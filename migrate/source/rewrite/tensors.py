@@ -1,6 +1,6 @@
 """Methods and facts of tensors that no row can say, slices that MindSpore's CPU gets wrong, and writing into tensors.
 
-What writes into one: `x += y`, `x.add_(y)`, `self.weight.data.normal_()`, initializers.
+What writes into one: `x += y`, `x.add_(y)`; what draws its values stands in initializers.py.
 
 MindSpore's tensors are values: the result gets the name of what was written into, so that both modes compute the same.
 (`i = x; x += y` was seen to change `i` in Graph mode and not in PyNative.)
@@ -13,7 +13,6 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ....mappings.rows import Row
 from ..library_names import TABLES
 from ..observe.instrument import sliced
 from ..observe.observations import (
@@ -36,7 +35,7 @@ from ..observe.observations import (
 )
 from ..source_files import literal
 from .context import Context, ObservedArgument, Program, Stage, Unwritable, as_tuple, fill_template, handles, row_of
-from .row_calls import argument_of, arguments_of, is_method, write_call
+from .row_calls import argument_of, is_method
 
 PREFIX = "torch.Tensor."
 LIMITS = {"torch.finfo", "torch.iinfo"}  # what numbers a dtype can hold
@@ -56,16 +55,16 @@ class Call(NamedTuple):
 Writer = Callable[[Call], ast.expr]
 
 
-def _attribute(node: ast.expr, name: str) -> ast.expr:
+def attribute(node: ast.expr, name: str) -> ast.expr:
     return ast.Attribute(node, name, ast.Load())
 
 
-def _method(node: ast.expr, name: str, *args: ast.expr) -> ast.expr:
-    return ast.Call(_attribute(node, name), list(args), [])
+def method_call(node: ast.expr, name: str, *args: ast.expr) -> ast.expr:
+    return ast.Call(attribute(node, name), list(args), [])
 
 
 def _size(call: Call) -> ast.expr:
-    shape = _attribute(call.tensor.node, "shape")
+    shape = attribute(call.tensor.node, "shape")
     index = [*call.args, *call.named.values()]
     return ast.Subscript(shape, index[0].node, ast.Load()) if index else shape
 
@@ -80,16 +79,16 @@ def _reshape(call: Call) -> ast.expr:
         and any(isinstance(k, SequenceKind) and k.type == "list" for k in call.args[0].kinds)
     ):
         sizes = [as_tuple(sizes[0])]
-    return _method(call.tensor.node, "reshape", *sizes)
+    return method_call(call.tensor.node, "reshape", *sizes)
 
 
 def _to(call: Call) -> ast.expr:
     """The cast alone: a device, and how it is copied, are no concern of a tensor of MindSpore's."""
     for item in (*call.args, *call.named.values()):
         if item.kinds == [DtypeKind()]:
-            return _method(call.tensor.node, "astype", item.node)
+            return method_call(call.tensor.node, "astype", item.node)
         if always(item.kinds, TensorKind):
-            return _method(call.tensor.node, "astype", _attribute(item.node, "dtype"))
+            return method_call(call.tensor.node, "astype", attribute(item.node, "dtype"))
     return call.tensor.node
 
 
@@ -223,10 +222,8 @@ def guard_empty_slice(node: ast.stmt, context: Context) -> list[ast.stmt] | None
 
 # Writing into tensors
 
-FILLS: dict[str, str] = TABLES["fills"]
 # methods that fill a tensor with one number, and that number; None: the one that they are given
 VALUES = {"zero_": 0, "fill_": None}
-COPY = "transformers.initialization.copy_"  # (tensor, values)
 FUNCTIONS = ("torch.nn.functional.", "torch.")
 
 
@@ -328,118 +325,6 @@ def _one_for_all(call: ast.Call, into: ast.expr, context: Context) -> ast.expr |
 
 def _written_back(into: ast.expr, value: ast.expr, context: Context) -> ast.stmt:
     return write_value(context, into, context.visit(copy.deepcopy(underlying_tensor(into))), value)
-
-
-@handles("torch.nn.init.*", stage=Stage.STATEMENT)
-def initialize(call: ast.Call, context: Context) -> list[ast.stmt]:
-    """`torch.nn.init.normal_(tensor)`."""
-    return _initialized(call, callees_of(call)[0], context)
-
-
-@handles(*FILLS, stage=Stage.STATEMENT)
-def fill(call: ast.Call, context: Context) -> list[ast.stmt] | None:
-    """`weight.normal_(0, 1)` of a parameter, as the initializer does it; not one number in a part of one."""
-    callees = callees_of(call)
-    if len(callees) != 1 or not isinstance(call.func, ast.Attribute):
-        return None
-    tensor = underlying_tensor(call.func.value)
-    if tensor is call.func.value and not always(kinds_of(tensor), TensorKind, parameter=True):
-        return None
-    if isinstance(tensor, ast.Subscript) and call.func.attr in VALUES:
-        return None
-    initializer = replacing(ast.Call(call.func, [tensor, *call.args], call.keywords), call)
-    return _initialized(initializer, FILLS[callees[0]], context)
-
-
-@handles(COPY, stage=Stage.STATEMENT)
-def copy_values(call: ast.Call, context: Context) -> list[ast.stmt]:
-    """`copy_(tensor, values)`."""
-    tensor = context.visit(copy.deepcopy(call.args[0]))
-    return [write_value(context, call.args[0], tensor, context.visit(call.args[1]))]
-
-
-def _initialized(call: ast.Call, name: str, context: Context) -> list[ast.stmt]:
-    """`tensor.set_data(initializer(Rule(…), tensor.shape, tensor.dtype))`."""
-    row = row_of(name)
-    call.args[0] = underlying_tensor(call.args[0])
-    tensor = context.visit(copy.deepcopy(call.args[0]))
-    try:
-        if row is None:
-            raise Unwritable(f"{name} has no row in the mapping table")
-        whole = _reshaped(call.args[0])
-        place = tensor if whole is call.args[0] else context.visit(copy.deepcopy(whole))
-        given = arguments_of(row, call, context)
-        drawn = _between(row, given, tensor, context)
-        if drawn is not None:
-            return [write_value(context, whole, place, _in_shape_of(place, tensor, drawn))]
-        rule = _mirrored(row, given, context) or write_call(row, given, context.name)
-    except Unwritable as error:
-        return [ast.Expr(context.missing(call, str(error)))]
-    itself = {ast.dump(tensor), *(ast.dump(given[name].node) for name in ("tensor",) if name in given)}
-    rule.args = rule.args[1:] if rule.args and ast.dump(rule.args[0]) in itself else rule.args
-    values = _drawn(rule, tensor, context)
-    if place is not tensor:
-        return [write_value(context, whole, place, _in_shape_of(place, tensor, _method(values, "init_data")))]
-    made = write_value(context, whole, place, values)
-    if isinstance(made, ast.Assign):  # set_data takes an initializer as it is; elsewhere one has no values yet
-        made.value = _method(values, "init_data")
-    return [made]
-
-
-RESHAPED = {f"{PREFIX}{name}" for name in ("view", "reshape", "flatten")}
-
-
-def _reshaped(node: ast.expr) -> ast.expr:
-    """The tensor of which `weight.view(n, -1)` is another shape; anything else, as `getattr(self, name)`, itself."""
-    if not isinstance(node, ast.Call) or not is_method(callees_of(node)) or not callees_of(node):
-        return node
-    if not RESHAPED.issuperset(callees_of(node)) or not isinstance(node.func, ast.Attribute):
-        raise Unwritable(f"{ast.unparse(node)} is given values: give them to the tensor itself")
-    return underlying_tensor(node.func.value)
-
-
-def _in_shape_of(place: ast.expr, tensor: ast.expr, values: ast.expr) -> ast.expr:
-    """Values that were drawn in the shape of `tensor`, in that of the place that keeps them."""
-    return values if place is tensor else _method(values, "reshape", _attribute(copy.deepcopy(place), "shape"))
-
-
-def _drawn(rule: ast.expr, tensor: ast.expr, context: Context) -> ast.expr:
-    """`initializer(Rule(…), tensor.shape, tensor.dtype)`."""
-    shape, dtype = (_attribute(copy.deepcopy(tensor), attribute) for attribute in ("shape", "dtype"))
-    return ast.Call(context.name("mindspore.common.initializer.initializer"), [rule, shape, dtype], [])
-
-
-def _mirrored(row: Row, given: Mapping[str, ObservedArgument], context: Context) -> ast.Call | None:
-    """`uniform_(tensor, -bound, bound)` with a bound that is computed: the rule takes one bound for both sides."""
-    low, high = (given.get(name) for name in ("a", "b"))
-    if row.mindspore is None or low is None or high is None or isinstance(high.node, ast.Constant):
-        return None
-    if ast.unparse(low.node) != f"-{ast.unparse(high.node)}" or row.short != "uniform_":
-        return None
-    return ast.Call(context.name(row.mindspore), [], [ast.keyword("scale", high.node)])
-
-
-def _between(row: Row, given: Mapping[str, ObservedArgument], tensor: ast.expr, context: Context) -> ast.expr | None:
-    """`uniform_(tensor, low, high)` with bounds that are not one number and its opposite: MindSpore's rule is
-    symmetric, and what it draws is moved to the middle of the two. None for any other call."""
-    if row.mindspore is None or row.short != "uniform_" or "generator" in given:
-        return None
-    zero, one = ast.Constant(0.0), ast.Constant(1.0)
-    low, high = (given[name].node if name in given else bound for name, bound in (("a", zero), ("b", one)))
-    if ast.unparse(low) in (f"-{ast.unparse(high)}", f"-({ast.unparse(high)})"):
-        return None
-    try:
-        numbers = [float(ast.literal_eval(bound)) for bound in (low, high)]
-    except (ValueError, TypeError, SyntaxError):
-        half: ast.expr = ast.BinOp(ast.BinOp(high, ast.Sub(), low), ast.Div(), ast.Constant(2))
-        middle: ast.expr = ast.BinOp(ast.BinOp(low, ast.Add(), high), ast.Div(), ast.Constant(2))
-    else:
-        if numbers[0] == -numbers[1]:
-            return None
-        half, middle = ast.Constant((numbers[1] - numbers[0]) / 2), ast.Constant(sum(numbers) / 2)
-    rule = ast.Call(context.name(row.mindspore), [], [ast.keyword("scale", half)])
-    values = _method(_drawn(rule, tensor, context), "init_data")
-    return ast.BinOp(values, ast.Add(), copy.deepcopy(middle))
 
 
 # torch's old constructors -> the dtype of what they make

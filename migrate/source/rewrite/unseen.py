@@ -11,7 +11,8 @@ import ast
 import builtins
 import copy
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal, TypeGuard
 
 from ..library_names import (
@@ -40,6 +41,7 @@ from ..observe.observations import (
     SequenceKind,
     SizeKind,
     TensorKind,
+    always,
     kinds_of,
     of_constant,
     set_callee,
@@ -150,6 +152,19 @@ class Reader:
         name = self.program.names(self.context.file).name(node)
         return ROWS_FIRST.get(name, name)
 
+    @contextmanager
+    def within(self, test: ast.expr) -> Iterator[None]:
+        """While a branch is read whose test ran: a module that the test names is of the classes that it had there,
+        which are fewer than the variable has in the whole function."""
+        names = [node for node in ast.walk(test) if isinstance(node, ast.Name) and node.id != "self"]
+        there = {node.id: kinds_of(node) for node in names if always(kinds_of(node), ModuleKind)}
+        before = {name: self.variables.get(name, []) for name in there}
+        self.variables |= there
+        try:
+            yield
+        finally:
+            self.variables |= before
+
     def _know(self, name: str, kinds: Sequence[Kind]) -> None:
         kinds = [kind for kind in kinds if kind != UNSEEN] or ([] if name in self.variables else kinds)
         if kinds:
@@ -204,9 +219,12 @@ class Reader:
         found: dict[str, list[Kind]] = {}
         for one in _all_of(test):
             if _asks_class(one) and isinstance(one.args[0], ast.Name):
-                cls = self.resolve(one.args[1])
-                if cls in COUNTERPARTS or any(cls in bases for bases in self.program.facts.orders):
-                    found[one.args[0].id] = [ModuleKind(cls)]
+                asked = one.args[1].elts if isinstance(one.args[1], ast.Tuple) else [one.args[1]]
+                classes = [*map(self.resolve, asked)]
+                if all(
+                    cls in COUNTERPARTS or any(cls in bases for bases in self.program.facts.orders) for cls in classes
+                ):
+                    found[one.args[0].id] = [*map(ModuleKind, classes)]
         return found
 
     def _augmented(self, target: ast.expr) -> None:
@@ -548,7 +566,7 @@ def _asks_class(test: ast.expr) -> TypeGuard[ast.Call]:
         asks
         and isinstance(test, ast.Call)
         and len(test.args) == 2
-        and isinstance(test.args[1], (ast.Name, ast.Attribute))
+        and isinstance(test.args[1], (ast.Name, ast.Attribute, ast.Tuple))
     )
 
 

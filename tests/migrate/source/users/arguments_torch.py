@@ -247,3 +247,34 @@ class SizesNet(nn.Module):
 def sizes():
     torch.manual_seed(1)
     return SizesNet(Sizes(6)), (torch.randn(2, 3, 8, 8),)
+
+
+def begun_by(module, weight_init, bias_init=nn.init.zeros_, **how):
+    weight_init(module.weight.data, **how)
+    bias_init(module.bias)
+    return module
+
+
+class GivenStarts(nn.Module):
+    """Functions of torch.nn.init that are handed on: by name, in a lambda, in a table, with arguments by name."""
+
+    def __init__(self, weights=nn.init.constant_):
+        super().__init__()
+        ones = lambda tensor: nn.init.constant_(tensor, 1)  # noqa: E731
+        rules = {"flat": nn.init.ones_, "steep": partial(nn.init.constant_, val=3.0)}
+        self.first = begun_by(nn.Linear(6, 5), weights, ones, val=0.25)
+        self.second = begun_by(nn.Linear(5, 4), nn.init.uniform_, rules["flat"], a=2.0, b=4.0)
+        self.third = begun_by(nn.Linear(4, 3), rules["steep"])
+        self.norm = nn.GroupNorm(2, 4)
+        for layer in self.modules():
+            if isinstance(layer, (nn.BatchNorm2d, nn.GroupNorm)):
+                if layer.num_groups > 9:
+                    nn.init.constant_(layer.weight, 1)
+
+    def forward(self, x):
+        return self.third(torch.relu(self.norm(self.second(self.first(x)))))
+
+
+def given_starts():
+    torch.manual_seed(1)
+    return GivenStarts(), (torch.randn(2, 6),)

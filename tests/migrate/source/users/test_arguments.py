@@ -66,3 +66,15 @@ def test_sizes_that_a_dataclass_computes(users: Users) -> None:
     found.agrees()
     found.holds("self.inner = self.expand * self.width", ".astype(mindspore.float32)")
     found.holds("stride=stride if isinstance(stride, int) else tuple(stride) * (2 // len(stride))")
+
+
+def test_what_weights_begin_with_is_handed_on(users: Users) -> None:
+    found = users["given_starts"]
+    found.agrees("eval", "train")  # gradients of equal weights cancel
+    found.holds(
+        "weight_init(module.weight, **how)", "layer.gamma.set_data(", "bias_init=lambda tensor: tensor.set_data("
+    )
+    fresh = {key.removeprefix("fresh/"): value for key, value in found.mindspore.items() if key.startswith("fresh/")}
+    assert (fresh["first.weight"] == 0.25).all() and (fresh["first.bias"] == 1).all()
+    assert 2 <= fresh["second.weight"].min() < fresh["second.weight"].max() <= 4 and (fresh["second.bias"] == 1).all()
+    assert (fresh["third.weight"] == 3).all() and not fresh["third.bias"].any()

@@ -1,0 +1,203 @@
+"""The values that parameters begin with: torch.nn.init's functions, called and handed on, and `weight.data.normal_()`.
+
+Each becomes `tensor.set_data(initializer(Rule(…), tensor.shape, tensor.dtype))`.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping
+from typing import TypeGuard
+
+from ....mappings.rows import Row
+from ..library_names import TABLES
+from ..observe.observations import (
+    PlainKind,
+    TensorKind,
+    always,
+    callees_of,
+    kinds_of,
+    of_constant,
+    replacing,
+)
+from .context import Context, Namer, ObservedArgument, Stage, Unwritable, handles, row_of
+from .row_calls import arguments_of, is_method, is_variable, write_call
+from .tensors import PREFIX, VALUES, attribute, method_call, underlying_tensor, write_value
+
+FILLS: dict[str, str] = TABLES["fills"]
+COPY = "transformers.initialization.copy_"  # (tensor, values)
+
+
+@handles("torch.nn.init.*", stage=Stage.STATEMENT)
+def initialize(call: ast.Call, context: Context) -> list[ast.stmt] | None:
+    """`torch.nn.init.normal_(tensor)`, as a statement."""
+    return None if is_variable(call.func, context) else _initialized(call, callees_of(call)[0], context)
+
+
+@handles(syntax=[ast.Call])
+def initialize_by_variable(call: ast.Call, context: Context) -> ast.expr | None:
+    """`weight_init(tensor)` of a variable that holds one such function or another: the call, for each of them is handed
+    on as a function that takes the same."""
+    names = [name.removeprefix("partial ") for name in callees_of(call)]
+    filling = [fills(row_of(name)) for name in names]
+    if not any(filling) or not is_variable(call.func, context):
+        return None
+    if not all(one or context.is_user_code(name) for one, name in zip(filling, names, strict=True)):
+        return None
+    if call.args:
+        call.args[0] = underlying_tensor(call.args[0])
+    return context.kept(call)
+
+
+@handles("torch.nn.init.*")
+def initialize_within(call: ast.Call, context: Context) -> ast.expr | None:
+    """`nn.init.zeros_(weight)` within an expression, as in `lambda weight: nn.init.zeros_(weight)`."""
+    plain = fills(row_of(callees_of(call)[0])) and not is_variable(call.func, context)
+    return _as_expression(call, context) if plain else None
+
+
+def fills(row: Row | None) -> TypeGuard[Row]:
+    """Whether it is the row of a function of torch.nn.init that gives a tensor its values."""
+    first = [] if row is None else [argument.torch for argument in row.arguments[:1]]
+    return row is not None and row.torch.startswith("torch.nn.init.") and first == ["tensor"]
+
+
+def _as_expression(call: ast.Call, context: Context) -> ast.expr:
+    """What writes into the tensor and gives it back."""
+    match _initialized(call, callees_of(call)[0], context):
+        case [ast.Expr(found)]:
+            return found
+        case [ast.Assign([ast.Name(tensor)], values)]:  # what a lambda was given stays its caller's
+            return method_call(ast.Name(tensor, ast.Load()), "copy_", values)
+    raise Unwritable(f"{ast.unparse(call)} within an expression: write it as a statement")
+
+
+def filling_function(row: Row, given: Mapping[str, ObservedArgument], name: Namer) -> ast.expr:
+    """`nn.init.orthogonal_`, which is not called but handed on, as a function that takes what torch's takes.
+
+    given: what `partial` gives it, rewritten. Raises Unwritable.
+    """
+    tensor = ast.Name("tensor", ast.Load())
+    takes = [one for one in row.arguments[1:] if one.to and one.torch not in given]
+    arguments = {"tensor": ObservedArgument(tensor, [TensorKind("float32", 1, parameter=True)], None), **given}
+    for one in takes:
+        kind = PlainKind("float") if one.required else of_constant(one.default)
+        arguments[one.torch] = ObservedArgument(ast.Name(one.torch, ast.Load()), [kind], None)
+    values = _between(row, arguments, tensor, name) or _drawn(_rule(row, arguments, tensor, name), tensor, name)
+    parameters = [ast.arg("tensor"), *(ast.arg(one.torch) for one in takes)]
+    defaults: list[ast.expr] = [ast.Constant(one.default) for one in takes if not one.required]
+    return ast.Lambda(
+        ast.arguments([], parameters, None, [], [], None, defaults), method_call(tensor, "set_data", values)
+    )
+
+
+def _rule(row: Row, given: Mapping[str, ObservedArgument], tensor: ast.expr, name: Namer) -> ast.Call:
+    """`Rule(…)`, of MindSpore's."""
+    rule = _mirrored(row, given, name) or write_call(row, given, name)
+    itself = {ast.dump(tensor), *(ast.dump(given[name].node) for name in ("tensor",) if name in given)}
+    rule.args = rule.args[1:] if rule.args and ast.dump(rule.args[0]) in itself else rule.args
+    return rule
+
+
+@handles(*FILLS, stage=Stage.STATEMENT)
+def fill(call: ast.Call, context: Context) -> list[ast.stmt] | None:
+    """`weight.normal_(0, 1)` of a parameter, as the initializer does it; not one number in a part of one."""
+    callees = callees_of(call)
+    if len(callees) != 1 or not isinstance(call.func, ast.Attribute):
+        return None
+    tensor = underlying_tensor(call.func.value)
+    if tensor is call.func.value and not always(kinds_of(tensor), TensorKind, parameter=True):
+        return None
+    if isinstance(tensor, ast.Subscript) and call.func.attr in VALUES:
+        return None
+    initializer = replacing(ast.Call(call.func, [tensor, *call.args], call.keywords), call)
+    return _initialized(initializer, FILLS[callees[0]], context)
+
+
+@handles(COPY, stage=Stage.STATEMENT)
+def copy_values(call: ast.Call, context: Context) -> list[ast.stmt]:
+    """`copy_(tensor, values)`."""
+    tensor = context.visit(copy.deepcopy(call.args[0]))
+    return [write_value(context, call.args[0], tensor, context.visit(call.args[1]))]
+
+
+def _initialized(call: ast.Call, name: str, context: Context) -> list[ast.stmt]:
+    """`tensor.set_data(initializer(Rule(…), tensor.shape, tensor.dtype))`."""
+    row = row_of(name)
+    call.args[0] = underlying_tensor(call.args[0])
+    tensor = context.visit(copy.deepcopy(call.args[0]))
+    try:
+        if row is None:
+            raise Unwritable(f"{name} has no row in the mapping table")
+        whole = _reshaped(call.args[0])
+        place = tensor if whole is call.args[0] else context.visit(copy.deepcopy(whole))
+        given = arguments_of(row, call, context)
+        drawn = _between(row, given, tensor, context.name)
+        if drawn is not None:
+            return [write_value(context, whole, place, _in_shape_of(place, tensor, drawn))]
+        values = _drawn(_rule(row, given, tensor, context.name), tensor, context.name)
+    except Unwritable as error:
+        return [ast.Expr(context.missing(call, str(error)))]
+    if place is not tensor:
+        return [write_value(context, whole, place, _in_shape_of(place, tensor, method_call(values, "init_data")))]
+    made = write_value(context, whole, place, values)
+    if isinstance(made, ast.Assign):  # set_data takes an initializer as it is; elsewhere one has no values yet
+        made.value = method_call(values, "init_data")
+    return [made]
+
+
+RESHAPED = {f"{PREFIX}{name}" for name in ("view", "reshape", "flatten")}
+
+
+def _reshaped(node: ast.expr) -> ast.expr:
+    """The tensor of which `weight.view(n, -1)` is another shape; anything else, as `getattr(self, name)`, itself."""
+    if not isinstance(node, ast.Call) or not is_method(callees_of(node)) or not callees_of(node):
+        return node
+    if not RESHAPED.issuperset(callees_of(node)) or not isinstance(node.func, ast.Attribute):
+        raise Unwritable(f"{ast.unparse(node)} is given values: give them to the tensor itself")
+    return underlying_tensor(node.func.value)
+
+
+def _in_shape_of(place: ast.expr, tensor: ast.expr, values: ast.expr) -> ast.expr:
+    """Values that were drawn in the shape of `tensor`, in that of the place that keeps them."""
+    return values if place is tensor else method_call(values, "reshape", attribute(copy.deepcopy(place), "shape"))
+
+
+def _drawn(rule: ast.expr, tensor: ast.expr, name: Namer) -> ast.expr:
+    """`initializer(Rule(…), tensor.shape, tensor.dtype)`."""
+    shape, dtype = (attribute(copy.deepcopy(tensor), one) for one in ("shape", "dtype"))
+    return ast.Call(name("mindspore.common.initializer.initializer"), [rule, shape, dtype], [])
+
+
+def _mirrored(row: Row, given: Mapping[str, ObservedArgument], name: Namer) -> ast.Call | None:
+    """`uniform_(tensor, -bound, bound)` with a bound that is computed: the rule takes one bound for both sides."""
+    low, high = (given.get(one) for one in ("a", "b"))
+    if row.mindspore is None or low is None or high is None or isinstance(high.node, ast.Constant):
+        return None
+    if ast.unparse(low.node) != f"-{ast.unparse(high.node)}" or row.short != "uniform_":
+        return None
+    return ast.Call(name(row.mindspore), [], [ast.keyword("scale", high.node)])
+
+
+def _between(row: Row, given: Mapping[str, ObservedArgument], tensor: ast.expr, name: Namer) -> ast.expr | None:
+    """`uniform_(tensor, low, high)` with bounds that are not one number and its opposite: MindSpore's rule is
+    symmetric, and what it draws is moved to the middle of the two. None for any other call."""
+    if row.mindspore is None or row.short != "uniform_" or "generator" in given:
+        return None
+    zero, one = ast.Constant(0.0), ast.Constant(1.0)
+    low, high = (given[one].node if one in given else bound for one, bound in (("a", zero), ("b", one)))
+    if ast.unparse(low) in (f"-{ast.unparse(high)}", f"-({ast.unparse(high)})"):
+        return None
+    try:
+        numbers = [float(ast.literal_eval(bound)) for bound in (low, high)]
+    except (ValueError, TypeError, SyntaxError):
+        half: ast.expr = ast.BinOp(ast.BinOp(high, ast.Sub(), low), ast.Div(), ast.Constant(2))
+        middle: ast.expr = ast.BinOp(ast.BinOp(low, ast.Add(), high), ast.Div(), ast.Constant(2))
+    else:
+        if numbers[0] == -numbers[1]:
+            return None
+        half, middle = ast.Constant((numbers[1] - numbers[0]) / 2), ast.Constant(sum(numbers) / 2)
+    rule = ast.Call(name(row.mindspore), [], [ast.keyword("scale", half)])
+    values = method_call(_drawn(rule, tensor, name), "init_data")
+    return ast.BinOp(values, ast.Add(), copy.deepcopy(middle))

@@ -34,7 +34,17 @@ from .options import STAGES
 from .record import resume
 from .replay.module_calls import CHAINED, FOLDER, Module, Outcome, Recording, comes_from_around, parse_label, relative
 from .result import Finding, MadeWith, ModuleVerdict, Report
-from .run_folder import FINE_TUNED, IMPORT, MINDSPORE, MINDSPORE_REPLAY, REDUCER, RUNS_TWICE, SCOPE, torch_runs
+from .run_folder import (
+    FINE_TUNED,
+    IMPORT,
+    MINDSPORE,
+    MINDSPORE_REPLAY,
+    REDUCER,
+    RUNS_TWICE,
+    SCOPE,
+    UNDEFINED,
+    torch_runs,
+)
 from .trace import ALONE, GIVEN_GRADIENTS, REDUCED_GRADIENTS, WIRING, Device, Entry, Trace, device_notes
 from .verdict import Unjudged, Verdict
 
@@ -423,9 +433,14 @@ def _fine_tuned(about: Mapping[str, object]) -> list[str]:
 
 
 def _import(about: Mapping[str, object]) -> list[str]:
-    """What torch's side had to say of the import of the user's file; the head of a trace may come from anyone."""
-    said = about.get(IMPORT)
-    return [shortened(str(note)) for note in said[:NOTED]] if isinstance(said, list) else []
+    """What torch's side had to say of the import of the user's file, and of the model that it gave; the head of a trace
+    may come from anyone."""
+    said, left = about.get(IMPORT), about.get(UNDEFINED)
+    notes = [shortened(str(note)) for note in said[:NOTED]] if isinstance(said, list) else []
+    if isinstance(left, list) and left:
+        names = few([str(name) for name in left])
+        notes.append(f"torch leaves as memory is, with torch.empty or its like, and begins here with zeros: {names}")
+    return notes
 
 
 def _kinks(traces: Traces) -> dict[str, list[int]]:

@@ -34,6 +34,7 @@ RUNS_TWICE = "runs_twice"  # in the head of MindSpore's trace: whether a user's 
 REDUCER = "reducer"  # in the same, of a user's step that has one: whether what it does behind it was seen
 SCOPE = "scope"  # in the head of torch's: what it was taken to have in common with MindSpore's side
 IMPORT = "import"  # in the same: what there is to say of the import of the user's file
+UNDEFINED = "undefined"  # in the same: tensors of the user's model that torch leaves as memory is, with zeros here
 FINE_TUNED = "fine_tuned"  # in the head of torch's traces: what of the model is, by the keys of a recipe's model
 
 

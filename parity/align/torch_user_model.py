@@ -39,6 +39,7 @@ from ..record.batches import Inputs as StepInputs
 from ..run_folder import START
 from .layers import layer_class
 from .model_structure import Held, Module, Structure, Watch, few, file, join
+from .torch_memory import clear, marked_memory
 from .user_model import (
     Given,
     StepOutput,
@@ -94,8 +95,13 @@ def _build(options: ParityJob) -> Given:
     if spec.place == "msmigrate":
         return Given(torch_models.build(spec.name, *spec.args, **spec.kwargs))
     notes: list[str] = []
-    taken = given(run_users(where, lambda: _of_theirs(spec, notes)), nn.Module, where, (torch.optim.Optimizer,))
-    taken = replace(taken, notes=tuple(notes))
+
+    def made() -> Given:
+        return given(run_users(where, lambda: _of_theirs(spec, notes)), nn.Module, where, (torch.optim.Optimizer,))
+
+    with marked_memory():
+        taken = made()
+    taken = replace(taken, notes=tuple(notes), undefined=clear(taken.model, lambda: made().model))
     for_training(torch_zoo.let_copy(taken.model))
     return replace(taken, copies=_copies(taken.model, taken.step)) if is_object(taken.step) else taken
 

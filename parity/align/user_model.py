@@ -47,7 +47,7 @@ class Given:
     """A model and the parts of its step that came along, None for those that the recipe describes; plain: whether the
     model returns one tensor, as far as it is known. copies: what the step holds of the model's weights as they were
     when it was made, a moving average's start, which have to follow when both sides get the same starting weights.
-    notes: what there is to say of the import of its file."""
+    notes: what there is to say of the import of its file. undefined: tensors that torch leaves as memory is."""
 
     model: Any
     loss: Callable[..., Any] | None = None
@@ -56,6 +56,7 @@ class Given:
     plain: bool = True
     copies: tuple[Any, ...] = ()
     notes: tuple[str, ...] = ()
+    undefined: tuple[str, ...] = ()
 
     @property
     def parts(self) -> list[str]:

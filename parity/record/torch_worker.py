@@ -54,6 +54,7 @@ from ..run_folder import (
     START,
     TORCH32,
     TORCH64,
+    UNDEFINED,
     WEIGHTS,
     matched,
 )
@@ -344,6 +345,7 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
         head = about(options.recipe, dtype, place)
         head |= {FINE_TUNED: fine_tuned(model, fresh)} if options.fine_tunes else {}
         head |= {SCOPE: asdict(side.alignment.scope), IMPORT: [] if paired is None else [*paired.given.notes]}
+        head |= {UNDEFINED: [] if paired is None else [*paired.given.undefined]}
         writer = TraceWriter(folder / name, head, options.sample, narrowing)
         if name == TORCH32 and writer.wants("init", "update"):
             record_start(side, writer)

@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 RECIPE = HERE / "pair.yaml"
 QUICK = (
     *("Residual", "Tokens", "stepped", "grouped", "misgrouped", "handed", "Biasless", "composed_wrong", "fused_wrong"),
-    *("Shared", "ChannelsFirst"),
+    *("Shared", "ChannelsFirst", "Unset"),
 )
 REPLAYED = (
     "Shared",

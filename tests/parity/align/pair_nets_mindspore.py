@@ -7,6 +7,7 @@ from typing import Any
 import mindspore
 import numpy as np
 from mindspore import Parameter, Tensor, nn, ops
+from mindspore.common.initializer import initializer
 from mindspore.experimental import optim
 
 
@@ -447,3 +448,17 @@ class ChannelsFirst(nn.Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         return self.out(self.layers(self.patches(x)).mean((2, 3)))
+
+
+class Unset(nn.Cell):
+    """With values where torch has none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.head = nn.Conv2d(3, 8, 8, 8, pad_mode="valid", has_bias=True), nn.Dense(8, 5)
+        self.place = Parameter(ops.zeros((1, 8, 1, 1), mindspore.float32))
+        self.wide = Parameter(initializer("normal", (8, 5)))
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = (self.stem(x) + self.place).mean((2, 3))
+        return self.head(x) + ops.matmul(x, self.wide)

@@ -86,6 +86,14 @@ def test_layers_that_have_the_channels_last_are_compared(verdict: Callable[[str]
     } <= judged, sorted(name for stage, _, name in judged if stage == "forward")
 
 
+def test_what_torch_leaves_as_memory_is_has_no_distribution_to_differ_in(verdict: Callable[[str], Report]) -> None:
+    """MindSpore's values were "not torch's", which were whatever lay there: now and then 1e36."""
+    report = verdict("Unset")
+    assert report.outcome is Outcome.PARITY, failed(report)
+    (note,) = [note for note in report.notes if "as memory is" in note]
+    assert note.endswith(": place, wide")  # and not `least`, which is meant to be NaN
+
+
 def test_what_the_net_lacks_is_a_mismatch_and_hides_no_other_fault(verdict: Callable[[str], Report]) -> None:
     """A layer without its bias and a position that does not train: named once each, and the wrong eps is seen too."""
     report = verdict("Biasless")

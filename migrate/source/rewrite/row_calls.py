@@ -499,6 +499,10 @@ def base(node: ast.Call, context: Context) -> ast.Call:
         context.program.other_bases[context.owner] = (row.mindspore, instead.mindspore)
     call.func = context.generic_visit(node.func)
     _keep(row, arguments, context)
+    itself = ast.Name("self", ast.Load())
+    begun = with_initial_values(row, itself, context.name)
+    if begun is not itself:
+        context.after.append(ast.Expr(begun))
     return call
 
 

@@ -278,3 +278,19 @@ class GivenStarts(nn.Module):
 def given_starts():
     torch.manual_seed(1)
     return GivenStarts(), (torch.randn(2, 6),)
+
+
+class OwnLayer(nn.TransformerEncoderLayer):
+    """A layer whose attention MindSpore would begin otherwise."""
+
+    def __init__(self, width: int):
+        super().__init__(width, 2, 12, dropout=0.0, batch_first=True)
+        self.scale = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return super().forward(x) * self.scale
+
+
+def own_layer():
+    torch.manual_seed(1)
+    return OwnLayer(8), (torch.randn(2, 5, 8),)

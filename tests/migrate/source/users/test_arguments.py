@@ -78,3 +78,10 @@ def test_what_weights_begin_with_is_handed_on(users: Users) -> None:
     assert (fresh["first.weight"] == 0.25).all() and (fresh["first.bias"] == 1).all()
     assert 2 <= fresh["second.weight"].min() < fresh["second.weight"].max() <= 4 and (fresh["second.bias"] == 1).all()
     assert (fresh["third.weight"] == 3).all() and not fresh["third.bias"].any()
+
+
+def test_a_class_of_one_s_own_begins_as_its_base_of_torch_s_does(users: Users) -> None:
+    found = users["own_layer"]
+    found.agrees()
+    fresh = {key.removeprefix("fresh/"): value for key, value in found.mindspore.items() if key.startswith("fresh/")}
+    assert not fresh["self_attn.out_proj.bias"].any() and fresh["self_attn.out_proj.weight"].any()

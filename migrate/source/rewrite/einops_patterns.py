@@ -6,6 +6,7 @@ A pattern names every axis of a tensor. Its function takes the tensor, and the s
 from __future__ import annotations
 
 import ast
+import itertools
 import keyword
 import re
 import string
@@ -14,7 +15,9 @@ from typing import NamedTuple
 
 from ..observe.observations import (
     PythonModule,
+    SequenceKind,
     TensorKind,
+    always_sequences,
     callees_of,
     constants_of,
     kinds_of,
@@ -23,9 +26,12 @@ from ..observe.observations import (
     set_kinds,
 )
 from .context import Context, Unwritable, handles
+from .unseen import MOST
 
 NAMES = {f"einops.einops.{word}": word for word in ("rearrange", "repeat", "reduce")}
 LAYERS = {"einops.layers.torch.Rearrange": "rearrange", "einops.layers.torch.Reduce": "reduce"}
+REST = "*rest"  # the axes that `...` stands for, each one of its own
+WHOLE = "**rest"  # the same as one axis, or as a part of one
 REDUCTIONS = {"mean": "mean", "sum": "sum", "max": "amax", "min": "amin"}  # -> of mindspore.ops
 LAYER = '''
 class Rearranged(nn.Cell):
@@ -43,7 +49,8 @@ class Rearranged(nn.Cell):
 class Pattern(NamedTuple):
     """What becomes of a tensor's axes: both sides of a pattern, as groups of axes of which each becomes one.
 
-    what: rearrange, repeat or reduce; reduction: by what. given: the axes whose sizes the call names.
+    what: rearrange, repeat or reduce; reduction: by what. given: the axes whose sizes the call names. `...` is REST
+    where tensors have any number of axes.
     """
 
     text: str
@@ -57,7 +64,7 @@ class Pattern(NamedTuple):
     def name(self) -> str:
         """`b_n_hd_to_b_h_n_d` behind what is done."""
         sides = ("_".join("".join(group) or "1" for group in side) for side in (self.left, self.right))
-        return f"{self.reduction or self.what}_{'_to_'.join(sides)}"
+        return f"{self.reduction or self.what}_{'_to_'.join(sides)}".replace("*", "")
 
     def fault(self, why: str = "") -> Unwritable:
         """What is raised where it cannot be written."""
@@ -68,8 +75,12 @@ class Pattern(NamedTuple):
 def of_tensor(node: ast.Call, context: Context) -> ast.expr:
     """`rearrange(x, "b n (h d) -> b h n d", h=8)` as a call of that pattern's function."""
     kinds = kinds_of(node.args[0]) if node.args else []
-    dimensions = {kind.rank if isinstance(kind, TensorKind) else None for kind in kinds}
+    dimensions = {kind.rank if isinstance(kind, TensorKind) and kind.rank < MOST else None for kind in kinds}
     pattern, tensor, sizes = _pattern(node, context, NAMES, dimensions.pop() if len(dimensions) == 1 else None)
+    if any(isinstance(kind, SequenceKind) for kind in kinds):
+        if not always_sequences(kinds, "list", "tuple"):
+            raise pattern.fault(" of a list now and then")
+        tensor = ast.Call(context.name("mindspore.ops.stack"), [tensor], [])  # as einops does
     order = _order(pattern)
     if pattern.what == "rearrange" and order is not None:
         axes = ast.Tuple([ast.Constant(place) for place in order], ast.Load())
@@ -85,7 +96,8 @@ def named_einsum(node: ast.Call, context: Context) -> ast.expr:
     said = str(known[0]).replace("…", "...") if len(known) == 1 else ""
     names = dict.fromkeys(re.findall(r"[^\W\d]\w*", said))
     letters = dict(zip(names, string.ascii_letters, strict=False))
-    if not names or node.keywords or len(letters) < len(names) or re.search(r"[()\d]", said):
+    rest = re.sub(r"[^\W\d]\w*", "", said)
+    if not names or node.keywords or len(letters) < len(names) or re.search(r"[()\d]", rest):
         raise Unwritable(f"einops' einsum with {ast.unparse(text)}: write torch.einsum")
     equation = re.sub(r"[^\W\d]\w*", lambda found: letters[found[0]], said).replace(" ", "")
     torch = set_kinds(ast.Name("torch", ast.Load()), [PythonModule("torch")])
@@ -118,89 +130,135 @@ def _pattern(
             raise Unwritable(f"einops' {what} with {ast.unparse(text)}, which is not always the same text")
         said.append(known[0])
     given = [str(key) for key in words]
+    if said[1] == "repeat":  # what einops' own `repeat` is made of
+        what, said[1] = "repeat", ""
     pattern = Pattern(said[0], *_sides(said[0], dimensions), what, said[1], given)
     return pattern, context.visit(node.args[0]), [context.visit(value) for value in words.values()]
 
 
 def _sides(text: str, dimensions: int | None) -> tuple[list[list[str]], list[list[str]]]:
-    """Both sides of a pattern, where `...` stands for what is left of so many dimensions. Raises Unwritable."""
+    """Both sides of a pattern, where `...` stands for what is left of so many dimensions, if they are known. Raises
+    Unwritable."""
     sides = [[*_groups(side)] for side in text.split("->")]
     names = [name for side in sides for group in side for name in group]
-    plain = all(re.fullmatch(r"[^\W\d]\w*|\d+|\.\.\.", name) and not keyword.iskeyword(name) for name in names)
-    if len(sides) != 2 or not plain:
+    plain = all(re.fullmatch(r"[^\W\d]\w*|\d+", name.lstrip("*")) and not keyword.iskeyword(name) for name in names)
+    rests = [[name for group in side for name in group if name in (REST, WHOLE)] for side in sides]
+    unclear = WHOLE in rests[0] or max(map(len, rests)) > 1 or (any(rests) and "rest" in names)
+    if len(sides) != 2 or not plain or unclear:
         raise Unwritable(f"einops' pattern {text!r}: write it with reshape and permute")
-    if "..." not in names:
+    if dimensions is None or not any(rests):
         return sides[0], sides[1]
-    if dimensions is None:
-        raise Unwritable(f"einops' pattern {text!r} of tensors of any number of dimensions: write the axes out")
     rest = [f"rest{number}" for number in range(dimensions - len(sides[0]) + 1)]
     opened = []
     for side in sides:
-        whole = [[[name] for name in rest] if group == ["..."] else [group] for group in side]
+        whole = [[[name] for name in rest] if group == [REST] else [group] for group in side]
         flat = [group for groups in whole for group in groups]
-        opened.append([[n for name in group for n in (rest if name == "..." else [name])] for group in flat])
+        opened.append([[n for name in group for n in (rest if name == WHOLE else [name])] for group in flat])
     return opened[0], opened[1]
 
 
 def _groups(side: str) -> Iterator[list[str]]:
     """The axes of one side, one group for each that they become; those of size 1 are in none."""
     for inside, alone in re.findall(r"\(([^()]*)\)|([^\s()]+)", side.replace("…", "...")):
-        yield [name for name in (inside.split() if not alone else [alone]) if name != "1"]
+        names = [alone.replace("...", REST)] if alone else inside.replace("...", f" {WHOLE} ").split()
+        yield [name for name in names if name != "1"]
 
 
 def _order(pattern: Pattern) -> list[int] | None:
     """The order of axes, where that is all that changes."""
     left, right = (["".join(group) for group in side] for side in (pattern.left, pattern.right))
-    alone = all(len(group) == 1 for group in (*pattern.left, *pattern.right))
+    alone = all(len(group) == 1 and group != [REST] for group in (*pattern.left, *pattern.right))
     return [left.index(name) for name in right] if alone and sorted(left) == sorted(right) else None
 
 
 def _function(pattern: Pattern, context: Context) -> ast.expr:
     """The name of the pattern's function, which is defined where it is not yet."""
-    key = f"einops:{pattern.name}"
-    if key not in context.program.definitions:
-        context.program.definitions[key] = ast.parse(_written(pattern, context)).body[0]
-    return ast.Name(pattern.name, ast.Load())
+    made = ast.parse(_written(pattern, context)).body[0]
+    assert isinstance(made, ast.FunctionDef)
+    for number in itertools.count(1):  # patterns may differ in the names of their axes alone
+        made.name = pattern.name if number == 1 else f"{pattern.name}_{number}"
+        known = context.program.definitions.setdefault(f"einops:{made.name}", made)
+        if isinstance(known, ast.FunctionDef) and _same(known, made):
+            break
+    return ast.Name(made.name, ast.Load())
+
+
+def _same(one: ast.FunctionDef, other: ast.FunctionDef) -> bool:
+    """Whether two functions are the same but for what is said of them."""
+    return ast.dump(one.args) == ast.dump(other.args) and [*map(ast.dump, one.body[1:])] == [
+        *map(ast.dump, other.body[1:])
+    ]
 
 
 def _written(pattern: Pattern, context: Context) -> str:
     """The function's source."""
     inside = [axis for group in pattern.left for axis in group]
-    made = [axis for group in pattern.right for axis in group]
+    made = [REST if axis == WHOLE else axis for group in pattern.right for axis in group]
     new, gone = [a for a in made if a not in inside], [a for a in inside if a not in made]
     known = {*inside, *pattern.given}
     other = (new and pattern.what != "repeat") or (gone and pattern.what != "reduce")  # another function's work
-    if other or not {*filter(str.isidentifier, made)} <= known:
+    named = [axis for axis in made if not axis.isdigit()]
+    twice = len({*named}) < len(named) or len({*inside}) < len(inside)
+    if other or not {*named} <= known or twice:
         raise pattern.fault()
     x = "x" if "x" not in known else "tensor"
     lines = [*_sizes(pattern, x)]
-    if any(len(group) != 1 for group in pattern.left):
-        lines.append(f"{x} = {x}.reshape({', '.join(inside)})")
+    if any(len(group) != 1 for group in pattern.left) or REST in gone:  # what is reduced becomes one axis first
+        sizes = ["-1" if axis in gone and axis == REST else axis for axis in inside]
+        lines.append(f"{x} = {x}.reshape({_shape(sizes)})")
     if gone:
         if pattern.reduction not in REDUCTIONS:
             raise pattern.fault(f" by {pattern.reduction or 'a function of your own'}")
         reduce = ast.unparse(context.name(f"mindspore.ops.{REDUCTIONS[pattern.reduction]}"))
+        behind = len(inside) if REST in inside and REST not in gone else 0  # behind `...` one counts from the end
         places = [inside.index(axis) for axis in gone]
+        places = [place - behind if behind and place > inside.index(REST) else place for place in places]
         lines.append(f"{x} = {reduce}({x}, {places[0] if len(places) == 1 else tuple(places)})")
     kept, order = [a for a in inside if a in made], [a for a in made if a in inside]
     if order != kept:
-        places = [kept.index(axis) for axis in order]
-        lines.append(f"{x} = {ast.unparse(context.name('mindspore.ops.transpose'))}({x}, {tuple(places)})")
+        transpose = ast.unparse(context.name("mindspore.ops.transpose"))
+        lines.append(f"{x} = {transpose}({x}, {_tuple([_place(kept, axis) for axis in order])})")
     if new:
-        lines.append(f"{x} = {x}.reshape({', '.join(axis if axis in order else '1' for axis in made)})")
-        lines.append(f"{x} = {ast.unparse(context.name('mindspore.ops.broadcast_to'))}({x}, ({', '.join(made)},))")
-    ends = [" * ".join(group) or "1" for group in pattern.right]
-    lines.append(f"return {x}" if ends == made else f"return {x}.reshape({', '.join(ends) or '()'})")
+        lines.append(f"{x} = {x}.reshape({_shape([axis if axis in order else '1' for axis in made])})")
+        lines.append(f"{x} = {ast.unparse(context.name('mindspore.ops.broadcast_to'))}({x}, {_tuple(made)})")
+    ends = ["-1" if WHOLE in group else " * ".join(group) or "1" for group in pattern.right]
+    lines.append(f"return {x}" if ends == made else f"return {x}.reshape({_shape(ends)})")
     if lines[-2:] == [last := lines[-2], f"return {x}"] and last.startswith(f"{x} = "):
         lines[-2:] = [f"return {last.removeprefix(f'{x} = ')}"]
     body = "".join(f"    {line}\n" for line in lines)
     return f'def {pattern.name}({", ".join([x, *pattern.given])}):\n    """`{pattern.text}`"""\n{body}'
 
 
+def _tuple(items: list[str]) -> str:
+    """The source of a tuple."""
+    return f"({', '.join(items)}{',' * (len(items) == 1)})"
+
+
+def _shape(sizes: list[str]) -> str:
+    """The source of what `reshape` is given."""
+    return ", ".join(sizes) if sizes and REST not in sizes else _tuple(sizes)
+
+
+def _place(axes: list[str], axis: str) -> str:
+    """The source of the place of an axis among others, or of the places of those that `...` stands for."""
+    place = axes.index(axis)
+    if axis == REST:
+        return f"*range({place}, {place} + len(rest))"
+    return f"{place - 1} + len(rest)" if REST in axes[:place] else str(place)
+
+
 def _sizes(pattern: Pattern, x: str) -> Iterator[str]:
-    """`b, n, h_d = x.shape`, and `d = h_d // h`."""
+    """`b, n, h_d = x.shape`, and `d = h_d // h`; with `...` one by one, and `rest = x.shape[1:-1]`."""
     wholes = ["_".join(group) or "_" for group in pattern.left]
-    yield f"{', '.join(wholes)}{',' * (len(wholes) == 1)} = {x}.shape"
+    if REST in wholes:
+        place = wholes.index(REST)
+        behind = len(wholes) - 1 - place
+        for number, whole in enumerate(wholes):
+            if number != place and whole != "_":
+                yield f"{whole} = {x}.shape[{number if number < place else number - len(wholes)}]"
+        yield f"rest = {x}.shape[{place or ''}:{-behind or ''}]"
+    else:
+        yield f"{', '.join(wholes)}{',' * (len(wholes) == 1)} = {x}.shape"
     for group, whole in zip(pattern.left, wholes, strict=True):
         unknown = [axis for axis in group if axis not in pattern.given]
         if len(unknown) > 1:

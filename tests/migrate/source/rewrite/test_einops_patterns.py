@@ -25,8 +25,9 @@ class Named:
         return ast.parse(qualified.removeprefix("mindspore."), mode="eval").body
 
 
-def computed(what: str, text: str, x: np.ndarray, reduction: str = "", **sizes: int) -> np.ndarray:
-    pattern = Pattern(text, *_sides(text, x.ndim), what, reduction, [*sizes])
+def computed(what: str, text: str, x: np.ndarray, reduction: str = "", known: bool = True, **sizes: int) -> np.ndarray:
+    """known: whether it is known how many axes x has."""
+    pattern = Pattern(text, *_sides(text, x.ndim if known else None), what, reduction, [*sizes])
     place = {"ops": Ops}
     exec(_written(pattern, Named()), place)
     return place[pattern.name](x, **sizes)
@@ -50,6 +51,42 @@ def test_patches() -> None:
 )
 def test_shapes(what: str, text: str, sizes: dict[str, int], shape: tuple[int, ...]) -> None:
     assert computed(what, text, IMAGE, **sizes).shape == shape
+
+
+@pytest.mark.parametrize(
+    ("what", "text", "sizes"),
+    [
+        ("rearrange", "... () () -> ...", {}),
+        ("rearrange", "b ... -> b (...)", {}),
+        ("rearrange", "b d ... -> d ... b", {}),
+        ("rearrange", "(b s) ... d -> b ... s d", {"s": 2}),
+        ("rearrange", "b ... f d -> (b f) ... d ()", {}),
+        ("repeat", "b ... d -> (b s) ... d n", {"s": 3, "n": 2}),
+        ("repeat", "... -> n ...", {"n": 2}),
+        ("reduce", "(b s) ... -> b ...", {"s": 2}),
+        ("reduce", "b ... d -> d b", {}),
+        ("reduce", "b ... h d -> d ... b", {}),
+        ("reduce", "... -> ", {}),
+    ],
+)
+def test_any_number_of_axes(what: str, text: str, sizes: dict[str, int]) -> None:
+    einops = pytest.importorskip("einops")
+    for shape in ((2, 3), (4, 3, 5), (2, 4, 5, 3), (6, 2, 1, 3, 2)):
+        x = np.random.default_rng(0).normal(size=(*shape, 1, 1) if "()" in text[:9] else shape)
+        if len(shape) == 2 and text.count(" h ") + text.count(" f ") and what != "repeat":
+            continue
+        by = ("sum",) if what == "reduce" else ()
+        whole = getattr(einops, what)(x, text, *by, **sizes)
+        for known in (True, False):
+            found = computed(what, text, x, *by, known=known, **sizes)
+            assert found.shape == whole.shape, (text, shape, known)
+            np.testing.assert_allclose(found, whole)
+
+
+@pytest.mark.parametrize("text", ["(b ...) c -> b c ...", "... ... -> ...", "rest ... -> ... rest", "a ... -> a"])
+def test_what_is_unclear_of_any_number_of_axes_is_refused(text: str) -> None:
+    with pytest.raises(Unwritable, match="einops"):
+        computed("rearrange", text, IMAGE, known=False)
 
 
 def test_values_are_repeated_beside_each_other() -> None:

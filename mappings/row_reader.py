@@ -107,6 +107,8 @@ def read_row(entry: Any, kind: str, file: str) -> Row:
         left_out=fields.take("left_out", bool, default=False),
         group_options={name: tuple(values) for name, values in fields.words("group_options", list).items()},
         recipe=fields.take("recipe", dict, default={}),
+        otherwise=_otherwise(entry, fields.take("otherwise", dict, type(None), default=None), kind, file),
+        called_with=fields.words("called_with", int),
     )
     fields.done()
     if row.recipe and not {"key"} <= set(row.recipe) <= {"key", "value"}:
@@ -122,6 +124,15 @@ def read_row(entry: Any, kind: str, file: str) -> Row:
     if set(row.docs) != {"torch", "mindspore"}:
         raise BadInput(f"{fields.where}: docs gives the pages of torch and mindspore")
     return row
+
+
+def _otherwise(entry: Mapping[str, Any], other: Mapping[str, Any] | None, kind: str, file: str) -> Row | None:
+    """The row of the class that stands in for a row's own: what it says otherwise, argument by argument."""
+    if other is None:
+        return None
+    left = {key: value for key, value in entry.items() if key not in ("otherwise", "cases", "vary", "instead_of")}
+    parts = {key: {**entry.get(key, {}), **other.get(key, {})} for key in ("arguments", "defaults")}
+    return read_row({**left, **other, **parts}, kind, file)
 
 
 def _argument(name: str, content: Any, where: str) -> Argument:

@@ -170,6 +170,9 @@ class Row:
     group_options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # that an optimizer puts into its
     # parameter groups and that are no arguments -> the values they may have; none: any
     recipe: Mapping[str, Any] = field(default_factory=dict)  # key of a recipe that says it, and its value where fixed
+    otherwise: Row | None = None  # the same with a class of msmigrate's, for values that MindSpore's own does not take
+    called_with: Mapping[str, int] = field(default_factory=dict)  # of such a class: what a call of the layer may give
+    # it, which MindSpore's own does not take either -> its place in that call
 
     @property
     def short(self) -> str:

@@ -191,10 +191,20 @@ def translate(name: str, args: Mapping[str, Any], positional: tuple[Any, ...] = 
     """Translate a torch call into the MindSpore call that means the same, with every argument written out.
 
     Defaults that the caller left out are torch's. With `partial` only the given arguments are translated, which is
-    what an optimizer's parameter group needs. Raises UnknownRow; BadInput for an argument that torch does not have or
-    that is missing; Unsupported for a value that has no counterpart.
+    what an optimizer's parameter group needs. A value that MindSpore's own class does not take is one for the class
+    that the row has otherwise. Raises UnknownRow; BadInput for an argument that torch does not have or that is missing;
+    Unsupported for a value that has no counterpart.
     """
     found = row(name)
+    if found.otherwise is None or partial:
+        return _translated(found, args, positional, partial)
+    try:
+        return _translated(found, args, positional, partial)
+    except Unsupported:
+        return _translated(found.otherwise, args, positional, partial)
+
+
+def _translated(found: Row, args: Mapping[str, Any], positional: tuple[Any, ...], partial: bool) -> Call:
     if found.mindspore is None:
         raise Unsupported(f"{found.torch} has no MindSpore counterpart: {found.why}")
     if found.kind == "script" and not found.arguments:
@@ -219,8 +229,8 @@ def arguments(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
 def inverse(name: str, kwargs: Mapping[str, Any], *, partial: bool = False) -> dict[str, Any]:
     """Return torch arguments that mean the given MindSpore ones; `translate` takes them back to the same call.
 
-    Arguments that do not cross are left to torch's default, and with `partial` those that are not given. Raises
-    UnknownRow; BadInput when one is missing.
+    Arguments that do not cross are left to torch's default, and with `partial` those that are not given. The MindSpore
+    arguments are those of the row's first counterpart. Raises UnknownRow; BadInput when one is missing.
     """
     found = row(name)
     args = {}

@@ -115,6 +115,9 @@ def _check_names(entry: dict[Any, Any], where: str) -> None:
     if isinstance(target, str):
         _check_dotted(target, f"{where}: mindspore")
         roots.add(target.partition(".")[0])
+    other = entry.get("otherwise")
+    if isinstance(other, dict) and isinstance(other.get("mindspore"), str):
+        _check_dotted(other["mindspore"], f"{where}: otherwise: mindspore")
     for name in _named(entry):
         _check_dotted(name, where)
         if name.partition(".")[0] not in roots:

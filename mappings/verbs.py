@@ -67,11 +67,12 @@ def spread(value: Any, rank: int) -> tuple[int, ...]:
     return tuple(value) if isinstance(value, Sequence) else (value,) * rank
 
 
-def conv_padding(rank: int) -> Verb:
+def conv_padding(rank: int, *, alike: bool = False) -> Verb:
     """torch `padding` to MindSpore `(pad_mode, padding)`: each dimension's padding before and after, written out.
 
     MindSpore's own 'same' pads a strided convolution on the right only, so 'same' becomes numbers as well
-    (torch allows it at stride 1: d·(k-1) in all, the odd one behind).
+    (torch allows it at stride 1: d·(k-1) in all, the odd one behind). alike: one number for both ends of the one
+    dimension.
     """
 
     def forward(value: Any, args: Mapping[str, Any]) -> tuple[str, Any]:
@@ -89,9 +90,9 @@ def conv_padding(rank: int) -> Verb:
             sides = [side for side in spread(value, rank) for _ in (0, 1)]
         if not any(sides):
             return "valid", 0
-        if rank == 1 and sides[0] != sides[1]:
+        if alike and sides[0] != sides[1]:
             raise ValueError("MindSpore's Conv1d pads both ends alike")
-        return "pad", sides[0] if rank == 1 else tuple(sides)
+        return "pad", sides[0] if alike else tuple(sides)
 
     def inverse(values: tuple[str, Any]) -> Any:
         pad_mode, padding = values
@@ -331,7 +332,8 @@ def _twice_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
 _SIZES = (ValueType.INT_TUPLE, ValueType.INT_LIST, ValueType.SIZE, ValueType.SIZE_OF_ONE)
 _BUILT_IN: dict[str, Verb] = {
     "complement": Verb("1 - value", lambda value, args: complement(value), complement, _complement_expression),
-    "conv1d_padding": conv_padding(1),
+    "conv1d_padding": conv_padding(1, alike=True),
+    "conv1d_sides": conv_padding(1),
     "conv2d_padding": conv_padding(2),
     "conv3d_padding": conv_padding(3),
     "transposed1d_padding": transposed_padding(1),

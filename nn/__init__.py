@@ -18,7 +18,15 @@ from .containers import (
     reset_parameters,
     starting_at,
 )
-from .convolution import Fold, ScaledStdConv2d, StdConv2d, Unfold
+from .convolution import (
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
+    Fold,
+    ScaledStdConv2d,
+    StdConv2d,
+    Unfold,
+)
 from .dropout import (
     AlphaDropout,
     DropBlock2d,
@@ -51,6 +59,9 @@ from .losses import (
 from .normalization import (
     FrozenBatchNorm2d,
     GlobalResponseNorm,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
     LayerNorm2d,
     LocalResponseNorm,
     PartialLayerNorm,
@@ -71,6 +82,7 @@ from .padding import (
     ConstantPad3d,
     PaddedConv1d,
     PaddedConv2d,
+    PaddedConv3d,
     ZeroPad1d,
     ZeroPad2d,
     ZeroPad3d,
@@ -82,6 +94,9 @@ from .pooling import (
     AvgPool2dSame,
     BlurPool2d,
     LPPool3d,
+    MaxUnpool1d,
+    MaxUnpool2d,
+    MaxUnpool3d,
     SelectAdaptivePool2d,
 )
 from .vision import (

@@ -206,6 +206,101 @@ def _padded(x: Tensor, axis: int, before: int, behind: int) -> Tensor:
     return ops.cat(parts, axis) if len(parts) > 1 else x
 
 
+class ConvTranspose1d(nn.Conv1dTranspose):
+    """MindSpore's with torch's `output_padding`, and with the `output_size` that a call may give.
+
+    pad_mode: "pad". Raises ValueError for another one.
+    """
+
+    with_norm = True  # weight_norm and spectral_norm may compute its kernel
+
+    def __init__(self, *args: Any, output_padding: int | Sequence[int] = 0, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.sides = _fronts(self, 2)
+        self.added = (0, output_padding) if isinstance(output_padding, int) else (0, *output_padding)
+
+    def construct(self, x: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        """x: (N, C, L). output_size: the length of the output, or all its sizes."""
+        wanted = None if output_size is None else (1, *_last_sizes(output_size, 1))
+        return _transposed(self, ops.expand_dims(x, 2), ops.expand_dims(self.kernel(), 2), wanted).squeeze(2)
+
+    def kernel(self) -> Tensor:
+        """The weight, in torch's shape."""
+        return self.weight.squeeze(2)
+
+
+class ConvTranspose2d(nn.Conv2dTranspose):
+    """MindSpore's with torch's `output_padding`, and with the `output_size` that a call may give.
+
+    pad_mode: "pad". Raises ValueError for another one.
+    """
+
+    with_norm = True  # weight_norm and spectral_norm may compute its kernel
+
+    def __init__(self, *args: Any, output_padding: int | Sequence[int] = 0, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.sides = _fronts(self, 2)
+        self.added = (output_padding,) * 2 if isinstance(output_padding, int) else tuple(output_padding)
+
+    def construct(self, x: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        """x: (N, C, H, W). output_size: the height and width of the output, or all its sizes."""
+        return _transposed(self, x, self.kernel(), None if output_size is None else _last_sizes(output_size, 2))
+
+    def kernel(self) -> Tensor:
+        """The weight, in torch's shape."""
+        return self.weight
+
+
+class ConvTranspose3d(nn.Conv3dTranspose):
+    """MindSpore's with dilation along the depth, and with the `output_size` that a call may give.
+
+    pad_mode: "pad". Raises ValueError for another one.
+    """
+
+    def __init__(
+        self, *args: Any, output_padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, **more: Any
+    ) -> None:
+        super().__init__(*args, **more)
+        self.sides = _fronts(self, 3)
+        self.added = (output_padding,) * 3 if isinstance(output_padding, int) else tuple(output_padding)
+        self.dilation = (dilation,) * 3 if isinstance(dilation, int) else tuple(dilation)
+
+    def construct(self, x: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        """x: (N, C, D, H, W). output_size: depth, height and width of the output, or all its sizes."""
+        return _transposed(self, x, self.weight, None if output_size is None else _last_sizes(output_size, 3))
+
+
+def _fronts(cell: Any, rank: int) -> tuple[int, ...]:
+    """The padding in front of each axis, which is the same behind."""
+    if cell.pad_mode != "pad":
+        raise ValueError(f"{type(cell).__name__} with pad_mode={cell.pad_mode!r}: give the padding as numbers")
+    return (cell.padding,) * rank if isinstance(cell.padding, int) else tuple(cell.padding[::2])
+
+
+def _last_sizes(output_size: Sequence[int], rank: int) -> tuple[int, ...]:
+    """The last sizes of an output, of so many axes."""
+    if len(output_size) not in (rank, rank + 2):
+        raise ValueError(f"output_size has {len(output_size)} numbers: give {rank}, or all {rank + 2}")
+    return tuple(output_size)[-rank:]
+
+
+def _transposed(cell: Any, x: Tensor, kernel: Tensor, wanted: tuple[int, ...] | None) -> Tensor:
+    """The output of a transposed convolution, of these sizes; raises ValueError for sizes that it cannot have."""
+    more = cell.added
+    if wanted is not None:
+        more = ()
+        for axis in range(len(wanted)):
+            least = (x.shape[axis + 2] - 1) * cell.stride[axis] - 2 * cell.sides[axis]
+            least = least + cell.dilation[axis] * (cell.kernel_size[axis] - 1) + 1
+            if wanted[axis] < least or wanted[axis] >= least + cell.stride[axis]:
+                raise ValueError(f"output_size {wanted}: an input of {x.shape} gives {least} or a little more")
+            more = (*more, wanted[axis] - least)
+    if x.ndim != len(more) + 2:
+        raise ValueError(f"an input of {x.ndim} axes: {len(more) + 2} are wanted, with that of the batch")
+    bias = cell.bias if cell.has_bias else None
+    return conv_transpose2d(x, kernel, bias, cell.stride, cell.sides, more, cell.group, cell.dilation)
+
+
 def deform_conv2d(
     input: Tensor,
     offset: Tensor,

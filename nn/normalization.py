@@ -64,6 +64,45 @@ class LocalResponseNorm(nn.Cell):
         return local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
 
+class InstanceNorm1d(nn.GroupNorm):
+    """A GroupNorm of one channel each that keeps running statistics, by which it normalizes in evaluation.
+
+    num_groups, num_channels: the number of channels. momentum: torch's, the weight of the new statistics; with None
+    they are never moved.
+    """
+
+    axes = 1
+
+    def __init__(self, *args: Any, momentum: float | None = 0.1, track_running_stats: bool = True, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.momentum, self.tracked = momentum or 0.0, track_running_stats
+        if track_running_stats:
+            shape = (self.num_channels,)
+            self.moving_mean = Parameter(ops.zeros(shape), name="moving_mean", requires_grad=False)
+            self.moving_variance = Parameter(ops.ones(shape), name="moving_variance", requires_grad=False)
+
+    def construct(self, x: Tensor) -> Tensor:
+        """x: (N, C, L). Raises ValueError for another number of axes."""
+        if x.ndim != self.axes + 2:
+            raise ValueError(f"{x.ndim} axes: {self.axes + 2} are wanted, with that of the batch")
+        if not self.tracked:
+            return instance_norm(x, None, None, self.gamma, self.beta, True, 0.0, self.eps)
+        mean, variance = self.moving_mean, self.moving_variance
+        return instance_norm(x, mean, variance, self.gamma, self.beta, self.training, self.momentum, self.eps)
+
+
+class InstanceNorm2d(InstanceNorm1d):
+    """InstanceNorm1d of images (N, C, H, W)."""
+
+    axes = 2
+
+
+class InstanceNorm3d(InstanceNorm1d):
+    """InstanceNorm1d of volumes (N, C, D, H, W)."""
+
+    axes = 3
+
+
 class FrozenBatchNorm2d(nn.Cell):
     """Batch normalisation by statistics and an affine map that stay; none of its tensors is trained."""
 
@@ -212,10 +251,22 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Every channel of every sample normalized by its own statistics, or by the running ones, which are not moved."""
-    if use_input_stats or running_mean is None or running_var is None:
+    """Every channel of every sample normalized by its own statistics, which move the running ones, or by the latter.
+
+    The running statistics move by the means over the samples, of variances without bias.
+    """
+    if running_mean is None or running_var is None:
         return _normalized(input, tuple(range(2, input.ndim)), None, None, weight, bias, eps)
-    return _normalized(input, (), running_mean, running_var, weight, bias, eps)
+    if not use_input_stats:
+        return _normalized(input, (), running_mean, running_var, weight, bias, eps)
+    axes = tuple(range(2, input.ndim))
+    values = ops.stop_gradient(input)
+    mean = ops.mean(values, axes, True)
+    count = input.size // (input.shape[0] * input.shape[1])
+    variance = ops.mean((values - mean) * (values - mean), (0, *axes)) * (count / (count - 1))
+    ops.assign(running_mean, running_mean * (1 - momentum) + ops.mean(mean, 0).reshape(-1) * momentum)
+    ops.assign(running_var, running_var * (1 - momentum) + variance * momentum)
+    return _normalized(input, axes, None, None, weight, bias, eps)
 
 
 def _normalized(
@@ -391,7 +442,8 @@ class Lost:
 
 def _own_weight(cell: nn.Cell, name: str, computes: type) -> Tensor:
     """Make a layer one that computes its weight; its own until then, in torch's shape."""
-    runs = RUNS.get(type(cell))
+    own = type(cell)
+    runs = own if getattr(own, "with_norm", False) else RUNS.get(own)
     other = getattr(cell, "activation_flag", False) or (isinstance(cell, nn.Conv3d) and cell.group > 1)
     if name != "weight" or runs is None or other:
         raise TypeError(f"{computes.__name__} of {name} of {type(cell).__name__} is not known")
@@ -400,7 +452,7 @@ def _own_weight(cell: nn.Cell, name: str, computes: type) -> Tensor:
     cell.weight_shape = cell.weight.shape if isinstance(cell, (nn.Conv1d, nn.Conv1dTranspose)) else None
     value = Tensor(cell.weight.asnumpy())
     del cell.weight
-    cell.__class__ = type(f"{computes.__name__}{type(cell).__name__}", (computes, runs), {"of": type(cell)})
+    cell.__class__ = type(f"{computes.__name__}{own.__name__}", (computes, runs), {"of": own})
     found = value if cell.weight_shape is None else value.squeeze(2)
     object.__setattr__(cell, "weight", Lost(value))
     return found

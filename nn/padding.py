@@ -26,9 +26,13 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         first, last = max(-before, 0), max(-behind, 0)
         if first + last > 0:
             x = ops.narrow(x, axis, first, x.shape[axis] - first - last)
+        if mode == "circular" and max(before, behind) > x.shape[axis]:
+            raise ValueError(f"circular padding {pad} of {input.shape}: a side has no more values than the axis")
         sides = (*sides, max(before, 0), max(behind, 0))
     if max(sides) == 0:
         return x
+    if mode == "reflect" and len(sides) == 6:
+        return _reflected_volume(x, sides)
     if mode != "constant":
         return ops.pad(x, sides, mode)  # whose gradient is right there
     sides = sides + (0, 0) * (input.ndim - len(sides) // 2)
@@ -40,30 +44,90 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     return ops.where(inside, padded, ops.full_like(padded, value))
 
 
-class PaddedConv1d(nn.Conv1d):
-    """A convolution whose input is continued at its sides by `padding_mode`: circular, reflect or replicate."""
+def _reflected_volume(x: Tensor, sides: tuple[int, ...]) -> Tensor:
+    """The last three axes continued as in a mirror, which ops.pad does of two."""
+    lead, (depth, height, width) = tuple(x.shape[:-3]), x.shape[-3:]
+    images = ops.pad(x.reshape((-1, depth, height, width)), sides[:4], "reflect")
+    height, width = images.shape[-2:]
+    columns = ops.pad(images.reshape((-1, 1, depth, height * width)), (0, 0, *sides[4:]), "reflect")
+    return columns.reshape((*lead, depth + sides[4] + sides[5], height, width))
 
-    def __init__(self, *args: Any, padding_mode: str, pad_mode: str = "same", padding: Any = 0, **more: Any) -> None:
+
+class PaddedConv1d(nn.Conv1d):
+    """A convolution whose input is continued at its sides by `padding_mode`: zeros, circular, reflect or replicate.
+
+    padding: as of MindSpore's Conv1d, or one number for each end.
+    """
+
+    with_norm = True  # weight_norm and spectral_norm may compute its kernel
+
+    def __init__(
+        self, *args: Any, padding_mode: str = "zeros", pad_mode: str = "same", padding: Any = 0, **more: Any
+    ) -> None:
         super().__init__(*args, pad_mode="valid", **more)
         self.sides = _sides(pad_mode, padding, 1)
-        self.continued = padding_mode
+        self.continued = _mode(padding_mode)
 
     def construct(self, x: Tensor) -> Tensor:
         """x: (N, C, L)."""
-        return super().construct(pad(x, self.sides, self.continued))
+        rows, kernel = ops.expand_dims(pad(x, self.sides, self.continued), 2), ops.expand_dims(self.kernel(), 2)
+        y = self.conv2d(rows, kernel)
+        return ops.squeeze(self.bias_add(y, self.bias) if self.has_bias else y, 2)
+
+    def kernel(self) -> Tensor:
+        """The weight, in torch's shape."""
+        return self.weight.squeeze(2)
 
 
 class PaddedConv2d(nn.Conv2d):
-    """A convolution whose input is continued at its sides by `padding_mode`: circular, reflect or replicate."""
+    """A convolution whose input is continued at its sides by `padding_mode`: zeros, circular, reflect or replicate."""
 
-    def __init__(self, *args: Any, padding_mode: str, pad_mode: str = "same", padding: Any = 0, **more: Any) -> None:
+    with_norm = True  # weight_norm and spectral_norm may compute its kernel
+
+    def __init__(
+        self, *args: Any, padding_mode: str = "zeros", pad_mode: str = "same", padding: Any = 0, **more: Any
+    ) -> None:
         super().__init__(*args, pad_mode="valid", **more)
         self.sides = _sides(pad_mode, padding, 2)
-        self.continued = padding_mode
+        self.continued = _mode(padding_mode)
 
     def construct(self, x: Tensor) -> Tensor:
         """x: (N, C, H, W)."""
-        return super().construct(pad(x, self.sides, self.continued))
+        y = self.conv2d(pad(x, self.sides, self.continued), self.kernel())
+        return self.bias_add(y, self.bias) if self.has_bias else y
+
+    def kernel(self) -> Tensor:
+        """The weight."""
+        return self.weight
+
+
+class PaddedConv3d(nn.Conv3d):
+    """A convolution whose input is continued at its sides by `padding_mode`: zeros, circular, reflect or replicate."""
+
+    with_norm = True  # weight_norm and spectral_norm may compute its kernel
+
+    def __init__(
+        self, *args: Any, padding_mode: str = "zeros", pad_mode: str = "same", padding: Any = 0, **more: Any
+    ) -> None:
+        super().__init__(*args, pad_mode="valid", **more)
+        self.sides = _sides(pad_mode, padding, 3)
+        self.continued = _mode(padding_mode)
+
+    def construct(self, x: Tensor) -> Tensor:
+        """x: (N, C, D, H, W)."""
+        y = self.conv3d(pad(x, self.sides, self.continued), self.kernel())
+        return self.bias_add(y, self.bias) if self.has_bias else y
+
+    def kernel(self) -> Tensor:
+        """The weight."""
+        return self.weight
+
+
+def _mode(padding_mode: str) -> str:
+    """The mode of `pad`; raises ValueError for what torch's convolutions do not have either."""
+    if padding_mode not in ("zeros", "circular", "reflect", "replicate"):
+        raise ValueError(f"padding_mode={padding_mode!r}: it is zeros, circular, reflect or replicate")
+    return "constant" if padding_mode == "zeros" else padding_mode
 
 
 def _sides(pad_mode: str, padding: Any, axes: int) -> tuple[int, ...]:

@@ -189,6 +189,30 @@ def max_unpool(
     return filled.reshape(tuple(input.shape[:-rank]) + wanted)
 
 
+class MaxUnpool1d(nn.MaxUnpool1d):
+    """MindSpore's, which takes no output_size that gives all sizes."""
+
+    def construct(self, x: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        """x, indices: (N, C, L). output_size: the length of the output, or all its sizes."""
+        return max_unpool(x, indices, self.kernel_size, self.stride, self.padding, output_size, 1)
+
+
+class MaxUnpool2d(nn.MaxUnpool2d):
+    """MindSpore's, which takes no output_size that gives all sizes."""
+
+    def construct(self, x: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        """x, indices: (N, C, H, W). output_size: the height and width of the output, or all its sizes."""
+        return max_unpool(x, indices, self.kernel_size, self.stride, self.padding, output_size, 2)
+
+
+class MaxUnpool3d(nn.MaxUnpool3d):
+    """MindSpore's, which takes no output_size that gives all sizes."""
+
+    def construct(self, x: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
+        """x, indices: (N, C, D, H, W). output_size: depth, height and width of the output, or all its sizes."""
+        return max_unpool(x, indices, self.kernel_size, self.stride, self.padding, output_size, 3)
+
+
 def max_unpool1d(
     input: Tensor,
     indices: Tensor,

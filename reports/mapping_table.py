@@ -118,6 +118,10 @@ def overview(rows: Iterable[Row]) -> Table:
 def argument_cells(row: Row) -> list[Cells]:
     """How every argument of both sides crosses."""
     cells = [_argument(argument, row) for argument in row.arguments]
+    if row.otherwise is not None:
+        cells += [
+            (f"{name} of its call", name, f"{row.otherwise.mindspore} takes it") for name in row.otherwise.called_with
+        ]
     cells += [("", f"{item.mindspore}={item.value!r}", item.why or "always written") for item in row.written]
     return cells + [("", name, f"not written: {why}") for name, why in row.unwritten.items()]
 
@@ -133,6 +137,8 @@ def _argument(argument: Argument, row: Row) -> Cells:
     if argument.refuse:
         notes.append("not " + " or ".join(repr(value) for value in argument.refuse))
     notes += [text for text in (argument.why, argument.remedy) if text]
+    if row.otherwise is not None and argument not in row.otherwise.arguments:
+        notes.append(f"{row.otherwise.mindspore} takes what this does not")
     return torch, mindspore or "–", "; ".join(note.rstrip(".") for note in notes)
 
 

@@ -118,7 +118,8 @@ def _judge(name: str, uses: list[Mapping[str, Any]], mode: str, target: str) -> 
         changes.append(row.rewrite)
     if any(find(use["name"]).in_place for use in uses):
         changes.append(IN_PLACE)
-    way = MISSING if crossed.hopeless else BY_HAND if crossed.remedied else COMPOSED if row.composed else DIRECT
+    composed = row.composed or any(call.target.startswith("msmigrate.") for call in crossed.calls)
+    way = MISSING if crossed.hopeless else BY_HAND if crossed.remedied else COMPOSED if composed else DIRECT
     if crossed.hopeless:
         found |= {"why": "; ".join(_with_places(crossed.hopeless)), "refused": crossed.refused}
     return Operator(

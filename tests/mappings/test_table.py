@@ -150,13 +150,28 @@ def test_functions_take_numpys_names_of_arguments_and_layers_do_not() -> None:
 
 def test_a_value_without_counterpart_says_row_argument_value_and_remedy() -> None:
     with pytest.raises(errors.Unsupported) as raised:
-        table.translate("Conv2d", {"padding_mode": "reflect"}, (1, 2, 3))
-    for text in ("torch.nn.Conv2d", "padding_mode='reflect'", "mindspore.nn.Conv2d", "mindspore.ops.pad"):
+        table.translate("BatchNorm2d", {"track_running_stats": False}, (3,))
+    for text in (
+        "torch.nn.BatchNorm2d",
+        "track_running_stats=False",
+        "mindspore.nn.BatchNorm2d",
+        "use_batch_statistics",
+    ):
         assert text in str(raised.value)
     error = raised.value
-    assert (error.row, error.argument, error.value) == ("torch.nn.Conv2d", "padding_mode", "reflect")
-    assert str(error) == f"torch.nn.Conv2d: {error.detail}"
-    assert error.remedy is not None and "mindspore.ops.pad" in error.remedy
+    assert (error.row, error.argument, error.value) == ("torch.nn.BatchNorm2d", "track_running_stats", False)
+    assert str(error) == f"torch.nn.BatchNorm2d: {error.detail}"
+    assert error.remedy is not None and "use_batch_statistics" in error.remedy
+
+
+def test_a_value_that_the_class_does_not_take_is_for_the_one_that_the_row_has_otherwise() -> None:
+    call = table.translate("Conv1d", {"padding": "same", "padding_mode": "reflect"}, (1, 2, 4))
+    assert call.target == "msmigrate.nn.PaddedConv1d" and call.kwargs["has_bias"] is True
+    assert (call.kwargs["padding"], call.kwargs["padding_mode"]) == ((1, 2), "reflect")
+    with pytest.raises(
+        errors.Unsupported, match=r"dtype='torch.float64' has no counterpart in msmigrate.nn.PaddedConv1d"
+    ):
+        table.translate("Conv1d", {"padding_mode": "reflect", "dtype": "torch.float64"}, (1, 2, 3))
 
 
 def test_true_is_not_one() -> None:

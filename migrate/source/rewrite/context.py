@@ -147,6 +147,7 @@ class Asked(dict[str, Any]):
         return super().get(key, default)
 
 
+FIRST = ["input", "target"]  # the first arguments of a layer's call, which MindSpore's name otherwise
 UNSEEN = ObjectKind("")  # what did not run, and of which nothing is known
 
 
@@ -273,6 +274,7 @@ class Program(SourceFiles, ABC):
         self.other_bases: dict[str, tuple[str, str]] = {}  # a class of the program -> its base of MindSpore's, and that
         # which takes its place, for it has what the class wants
         self._attributes: dict[str, dict[str, list[Kind]]] = {}
+        self._calls: dict[str, list[ast.Call]] | None = None
         self.reads: dict[str, dict[str, list[Any] | None]] = {}  # a configuration's class -> attribute -> its values
         self.translated = frozenset({*self.functions, *self.owners, *self.assigned})
         self.settings = frozenset(self.settings_functions())
@@ -310,19 +312,41 @@ class Program(SourceFiles, ABC):
         """The row by which a call is translated; for a class of the program that is made as its base of torch's is,
         that one's."""
         if name not in self.translated:
-            return row_of(name)
+            return self._as_called(row_of(name))
         for base in self.facts.bases(name):
             if base in self.translated:
                 if f"{base}.__init__" in self.translated:
                     return None
             else:
-                return None if base in CONTAINERS else row_of(base)
+                return None if base in CONTAINERS else self._as_called(row_of(base))
         return None
 
     def torch_base(self, name: str) -> Row | None:
         """The row of the class of torch's that a class of modules is, or comes from."""
         rows = (row_of(base) for base in self.facts.bases(name) if base not in self.translated)
-        return next((row for row in rows if row is not None), None)
+        return next((self._as_called(row) for row in rows if row is not None), None)
+
+    def _as_called(self, row: Row | None) -> Row | None:
+        """The row; that of its other class, where a call of such a layer gives what MindSpore's own does not take."""
+        other = row.otherwise if row is not None else None
+        if other is None or not other.called_with:
+            return row
+        return other if any(gives(call, other.called_with) for call in self._layer_calls(other.torch)) else row
+
+    def _layer_calls(self, layer: str) -> list[ast.Call]:
+        """The calls that ran of a layer of torch's, of what comes from it, and of its `forward`."""
+        if self._calls is None:
+            self._calls = {}
+            nodes = (self.node(function) for function in self.facts.functions)
+            for call in (inner for node in nodes if node is not None for inner in ast.walk(node)):
+                for name in callees_of(call) if isinstance(call, ast.Call) else ():
+                    called = name.removeprefix("module ").removesuffix(".forward")
+                    if called != name and f"{called}.forward" not in self.functions:
+                        bases = {called, *self.facts.bases(called)}
+                        rows = (row_of(base) for base in bases if base.startswith("torch.nn."))
+                        for torch in {row.torch for row in rows if row is not None}:
+                            self._calls.setdefault(torch, []).append(call)
+        return self._calls.get(layer, [])
 
     def attributes(self, owner: str) -> dict[str, list[Kind]]:
         """What the attributes of an object of a class were, wherever its methods ran, and theirs: `norm.weight`."""
@@ -340,6 +364,13 @@ class Program(SourceFiles, ABC):
         """What stands where something could not be written: an error that says so; and a line of the report."""
         self.problems.append(problem)
         return ast.Call(self.name(NOT_CONVERTED), [ast.Constant(problem.text)], [])
+
+
+def gives(call: ast.Call, places: Mapping[str, int]) -> bool:
+    """Whether a call gives one of these arguments, by its name or in its place, as far as that can be read."""
+    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+    words = {word.arg for word in call.keywords}
+    return starred or None in words or bool(words & {*places}) or len(call.args) > min(places.values())
 
 
 def bound_inside(function: ast.AST) -> set[str]:
@@ -474,7 +505,8 @@ class Context(ast.NodeTransformer):
         call.args = [self.visit(argument) for argument in call.args]
         layer = called[0].removeprefix("module ") if len(called) == 1 else ""
         words, given = TABLES["forwards"].get(layer, {}), self._expanded(call)
-        for first in TABLES["by_position"].get(layer, [])[len(call.args) :]:
+        first_ones = FIRST if called and called[0].startswith("module torch.nn.") else []
+        for first in TABLES["by_position"].get(layer, first_ones)[len(call.args) :]:
             named = next((word for word in given if word.arg == first), None)
             if named is None:
                 break

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ....mappings.rows import Row
 from ..library_names import COUNTERPARTS, dtype_name
 from ..observe.observations import CallableKind, DtypeKind, PythonModule, kinds_of
-from .context import Context, Namer, ObservedArgument, handles, row_of
+from .context import Context, Namer, ObservedArgument, handles
 from .initializers import filling_function, fills
 from .row_calls import arguments_of, is_variable, only_as_seen, write_call
 
@@ -62,7 +62,7 @@ def handed_on(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | No
         return None
     if name in COUNTERPARTS:
         return context.name(COUNTERPARTS[name])
-    row = row_of(name)
+    row = context.program.row(name)
     if row is None or row.mindspore is None:
         return None
     plain = context.in_type_check or (row.kind == "function" and not fills(row))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ....errors import Unsupported
@@ -95,7 +94,7 @@ def write_call(row: Row, given: Mapping[str, ObservedArgument], name: Namer, *, 
     name: makes the expression for a qualified MindSpore name. partial: required arguments may come later. Raises
     CannotWrite.
     """
-    row, given = _otherwise(row, given), _scaled(row, given)
+    row, given = _otherwise(row, given, name), _scaled(row, given)
     keywords = keywords_of(row, given, name)
     for argument in row.arguments:
         if argument.torch in given:
@@ -121,24 +120,16 @@ def with_initial_values(row: Row, made: ast.expr, name: Namer) -> ast.expr:
     return made
 
 
-def _otherwise(row: Row, given: Mapping[str, ObservedArgument]) -> Row:
-    """The row for a call that gives an argument which only a composed class has."""
-    classes: dict[str, str] = TABLES["otherwise"].get(row.torch, {})
-    for argument in row.arguments:
-        target = classes.get(argument.torch)
-        item = given.get(argument.torch)
-        default = argument.default
-        if (
-            target is not None
-            and item is not None
-            and item.constants != [default]
-            and literal(item.node) != (True, default)
-        ):
-            arguments = [
-                replace(a, only=(), to=a.to or (a.torch,), values=()) if classes.get(a.torch) == target else a
-                for a in row.arguments
-            ]
-            return replace(row, mindspore=target, arguments=tuple(arguments))
+def _otherwise(row: Row, given: Mapping[str, ObservedArgument], name: Namer) -> Row:
+    """The row, or that of its other class for a call that gives what MindSpore's own does not take."""
+    if row.otherwise is None:
+        return row
+    for argument, other in zip(row.arguments, row.otherwise.arguments, strict=True):
+        if argument.torch in given and argument != other:
+            try:
+                _crossed(row, argument, given, name, every=False)
+            except Unwritable:
+                return row.otherwise
     return row
 
 
@@ -494,7 +485,7 @@ def base(node: ast.Call, context: Context) -> ast.Call:
     arguments = arguments_of(row, node, context)
     call = write_call(row, arguments, context.name)
     only_as_seen(arguments, node, context)
-    instead = _otherwise(row, arguments)
+    instead = _otherwise(row, arguments, context.name)
     if instead is not row and row.mindspore and instead.mindspore:
         context.program.other_bases[context.owner] = (row.mindspore, instead.mindspore)
     call.func = context.generic_visit(node.func)

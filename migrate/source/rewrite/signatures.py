@@ -28,7 +28,7 @@ from ..observe.observations import (
     set_kinds,
 )
 from ..source_files import SourceFiles, all_parameters, defaults_of
-from .context import Context, Program, Stage, Unwritable, handles, row_of, set_receivers
+from .context import Context, Program, Stage, Unwritable, handles, set_receivers
 from .control_flow import comment
 from .initializers import fills
 from .references import write_reference
@@ -154,7 +154,7 @@ class SignatureRewriter(ast.NodeTransformer):
             return self.program.name("typing.Any")
         if name in COUNTERPARTS:
             return self.program.name(COUNTERPARTS[name])
-        row = row_of(name)
+        row = self.program.row(name)
         return self.program.name(row.mindspore) if row is not None and row.mindspore else node
 
 

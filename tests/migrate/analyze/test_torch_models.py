@@ -123,8 +123,7 @@ def test_writing_into_the_input_is_a_change_and_no_reason_to_refuse(covered: dic
 def test_values_without_a_counterpart(covered: dict[str, Covered]) -> None:
     found = by_name(analysis_of(covered["refused"]))
     conv, norm = found["torch.nn.Conv2d"], found["torch.nn.BatchNorm2d"]
-    assert conv.way == "by hand" and not conv.missing
-    assert "padding_mode='circular'" in conv.changes[0] and conv.changes[0].endswith("(in conv)")
+    assert conv.way == "composed" and conv.call is not None and conv.call.startswith("msmigrate.nn.PaddedConv2d(")
     assert norm.missing and norm.why is not None and "momentum=None" in norm.why
     assert "torch.nn.BatchNorm2d (with momentum=None)" in analysis_of(covered["refused"]).verdict
     assert not covered["refused"].moves

@@ -1,0 +1,139 @@
+"""Small models with what MindSpore's own layers do not take, and einops' patterns for any number of axes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import torch
+from einops import einsum, rearrange, reduce, repeat
+from einops.layers.torch import Rearrange, Reduce
+from torch import nn
+from torch.nn.utils.parametrizations import weight_norm
+
+
+def image(*shape: int) -> torch.Tensor:
+    return torch.randn(*(shape or (2, 3, 7, 10)))
+
+
+class Up(nn.ConvTranspose2d):
+    """One that brings its own step."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width, width, 3, stride=2, padding=1, bias=False)
+
+
+class Back(nn.ConvTranspose1d):
+    """One that gives what it was given in front."""
+
+    def forward(self, x: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
+        return super().forward(x, [like.size(-1)])
+
+
+class Sized(nn.Module):
+    """Layers that are called with the size of what they are to give."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down = nn.Conv2d(3, 4, 3, 2, 1)
+        self.pool = nn.MaxPool2d(2, return_indices=True)
+        self.unpool = nn.MaxUnpool2d(2)
+        self.up = Up(4)
+        self.last = nn.ConvTranspose2d(4, 2, kernel_size=2, stride=2, padding=0)
+        self.plain = nn.ConvTranspose2d(2, 2, 3, stride=2, padding=1, output_padding=1)
+        self.line = Back(3, 3, 4, stride=3, padding=1, groups=3)
+        self.volume = nn.ConvTranspose3d(1, 2, 2, stride=(1, 2, 3), bias=False)
+        self.few = nn.MaxPool1d(3, 2, return_indices=True)
+        self.lines = nn.MaxUnpool1d(3, stride=2)
+
+    def forward(self, x: torch.Tensor):
+        deep = self.down(input=x)
+        small, where = self.pool(deep)
+        whole = self.unpool(small, where, output_size=deep.size())
+        same = self.up(whole, output_size=(x.size(2), x.size(3)))
+        line = self.line(x.mean(2)[:, :, :3], like=x)
+        few, places = self.few(x[:, 0])
+        volume = self.volume(x[:1, :1].unsqueeze(0), output_size=[2, 15, 31])
+        return self.plain(self.last(same)), line, volume, self.lines(few, places, x[:, 0].shape)
+
+
+def sized():
+    torch.manual_seed(0)
+    return Sized(), (image(),)
+
+
+class Beyond(nn.Module):
+    """Layers whose arguments MindSpore's own do not have, none of them with a size of its call."""
+
+    def __init__(self, make=partial(nn.Conv2d, padding_mode="circular"), border: str = "reflect") -> None:
+        super().__init__()
+        self.over = make(3, 4, 3, padding=1)
+        self.through = nn.Conv3d(1, 2, 3, padding=(1, 1, 2), padding_mode=border)
+        self.even = nn.Conv1d(3, 4, 4, padding="same", bias=False)
+        self.normed = weight_norm(nn.Conv1d(4, 4, 3, padding=1, padding_mode="replicate"))
+        self.wider = weight_norm(nn.ConvTranspose1d(4, 2, 3, stride=2, output_padding=1))
+        self.deep = nn.ConvTranspose3d(2, 2, 3, dilation=2, stride=2, padding=1, output_padding=1)
+
+    def forward(self, x: torch.Tensor):
+        line = self.wider(self.normed(self.even(x.mean(3))))
+        return self.over(x), self.deep(self.through(x.unsqueeze(1))), line
+
+
+def beyond():
+    torch.manual_seed(0)
+    return Beyond(), (image(2, 3, 4, 5),)
+
+
+class Tracked(nn.Module):
+    """Norms of single images that keep statistics."""
+
+    def __init__(self, norm=partial(nn.InstanceNorm2d, affine=True, track_running_stats=True)) -> None:
+        super().__init__()
+        self.first = norm(3)
+        self.plain = nn.InstanceNorm2d(3, affine=True)
+        self.line = nn.InstanceNorm1d(3, momentum=0.3, affine=True, track_running_stats=True)
+        self.volume = nn.InstanceNorm3d(3, eps=1e-3, momentum=None, affine=True, track_running_stats=True)
+        self.functional = nn.InstanceNorm2d(3, affine=True, track_running_stats=True)
+
+    def forward(self, x: torch.Tensor):
+        y = self.plain(self.first(x)) + x
+        kept = self.functional
+        z = nn.functional.instance_norm(
+            y, kept.running_mean, kept.running_var, kept.weight, kept.bias, self.training, 0.2
+        )
+        return z, self.line(y.mean(3)), self.volume(torch.stack((x, y), 2))
+
+
+def tracked():
+    torch.manual_seed(0)
+    return Tracked(), (image(),)
+
+
+class Streams(nn.Module):
+    """einops' patterns with `...`, of tensors of two and of three numbers of axes."""
+
+    def __init__(self, streams: int = 2) -> None:
+        super().__init__()
+        self.grow = Reduce("b ... -> (b s) ...", "repeat", s=streams)
+        self.shrink = Reduce(pattern="(b s) ... -> b ...", reduction="sum", s=streams)
+        self.first = Rearrange("b d ... -> b ... d")
+        self.ends = nn.Sequential(nn.AdaptiveAvgPool2d(1), Rearrange("... () () -> ..."), nn.Linear(3, 3))
+        self.scale = nn.Parameter(torch.randn(2, 3, 4))
+
+    def turned(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.first(self.grow(x))
+        x = rearrange(x, "b ... (f1 d) -> (b f1) d ...", f1=1)
+        last = rearrange(x, "b ... n -> n b ...")
+        return self.shrink(reduce(x * x, "b d ... -> b d", "mean") + last.flatten(2).sum((0, 2)).unsqueeze(1))
+
+    def forward(self, x: torch.Tensor):
+        both = self.turned(x), self.turned(x.mean(3))
+        pair = rearrange([x, 2 * x], "n b ... -> b n (...)")
+        flat = rearrange(x, "b ... -> b (...)"), rearrange(x, "b c h w -> b (c h w)")
+        named = einsum(x.mean(2), self.scale[0], "b ... w1, f1 c2 -> b ... f1")
+        ways = repeat(self.scale, "v (f h) d -> d v f h", f=3), repeat(self.scale, "v (f h) d -> d v f h", h=3)
+        return both, pair, flat, named, ways, self.ends(x), repeat(self.scale.sum()[None], "1 -> s", s=3)
+
+
+def streams():
+    torch.manual_seed(0)
+    return Streams(), (image(),)

@@ -1,0 +1,31 @@
+"""What MindSpore's own layers do not take, and einops' patterns for any number of axes: written and run in both."""
+
+from __future__ import annotations
+
+from written import Written
+
+Users = dict[str, Written]
+
+
+def test_layers_that_are_called_with_the_size_of_their_output(users: Users) -> None:
+    found = users["sized"]
+    found.agrees()
+    found.holds("class Up(ConvTranspose2d):", "class Back(ConvTranspose1d):", "self.down(x)", "output_size=deep.shape")
+
+
+def test_arguments_that_the_layers_do_not_have(users: Users) -> None:
+    found = users["beyond"]
+    found.agrees()
+    found.holds("partial(PaddedConv2d", "padding_mode='circular'", "padding_mode=border", "output_padding=1")
+
+
+def test_norms_of_images_that_keep_statistics(users: Users) -> None:
+    found = users["tracked"]
+    found.agrees()
+    found.holds("partial(InstanceNorm2d", "momentum=None")
+
+
+def test_einops_patterns_of_any_number_of_axes(users: Users) -> None:
+    found = users["streams"]
+    found.agrees()
+    found.holds("x.reshape((b, s, *rest))", "def repeat_v_fh_d_to_d_v_f_h_2(x, h):")

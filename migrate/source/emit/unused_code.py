@@ -273,6 +273,8 @@ def remove_dead_code(definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST
 
 def _variables(function: ast.FunctionDef) -> bool:
     """Remove assignments to variables that are never read; returns whether there were any."""
+    if _asks_by_name(function):
+        return False
     names = (node for node in ast.walk(function) if isinstance(node, ast.Name))
     read = {node.id for node in names if not isinstance(node.ctx, ast.Store)}
     for node in ast.walk(function):
@@ -282,6 +284,13 @@ def _variables(function: ast.FunctionDef) -> bool:
             read |= {n.id for tried in node.body for n in ast.walk(tried) if isinstance(n, ast.Name)}
     outer = (node.names for node in ast.walk(function) if isinstance(node, (ast.Global, ast.Nonlocal)))
     return _sweep(function, read.union(*outer), consumed_kwargs(function))
+
+
+def _asks_by_name(function: ast.FunctionDef) -> bool:
+    """Whether a function may read any of its variables: it calls `locals()`, or runs a text."""
+    calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
+    named = ((call.func.id, bool(call.args)) for call in calls if isinstance(call.func, ast.Name))
+    return any(name in ("eval", "exec") or (name in ("locals", "vars", "dir") and not args) for name, args in named)
 
 
 def _sweep(node: ast.AST, read: set[str], dead: Sequence[ast.stmt]) -> bool:
@@ -340,7 +349,7 @@ def _unread(function: Function, calls: Calls, values: set[str]) -> Iterator[str]
         return
     # others may call it then, with what some call of the file gives
     handed_on = function.node.name in values and function.node.name != "__init__"
-    if function.node.decorator_list and not function.is_static:
+    if (function.node.decorator_list and not function.is_static) or _asks_by_name(function.node):
         return
     read = {node.id for part in function.node.body for node in ast.walk(part) if isinstance(node, ast.Name)}
     for name in parameters(function):

@@ -338,8 +338,9 @@ class Program(SourceFiles, ABC):
         if self._calls is None:
             self._calls = {}
             nodes = (self.node(function) for function in self.facts.functions)
-            for call in (inner for node in nodes if node is not None for inner in ast.walk(node)):
-                for name in callees_of(call) if isinstance(call, ast.Call) else ():
+            inside = (inner for node in nodes if node is not None for inner in ast.walk(node))
+            for call in (inner for inner in inside if isinstance(inner, ast.Call)):
+                for name in callees_of(call):
                     called = name.removeprefix("module ").removesuffix(".forward")
                     if called != name and f"{called}.forward" not in self.functions:
                         bases = {called, *self.facts.bases(called)}

@@ -134,6 +134,25 @@ class Streams(nn.Module):
         return both, pair, flat, named, ways, self.ends(x), repeat(self.scale.sum()[None], "1 -> s", s=3)
 
 
+class Prefixed(nn.Module):
+    """Sizes that are looked up among all arguments."""
+
+    def __init__(self, *, wide=4, out_wide=5, out_bias=False, unread=1) -> None:
+        super().__init__()
+        given = dict(locals())
+        options = {key[4:]: value for key, value in given.items() if key.startswith("out_")}
+        self.first = nn.Linear(10, wide)
+        self.out = nn.Linear(wide, options["wide"], bias=options["bias"])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.out(self.first(x))
+
+
+def prefixed():
+    torch.manual_seed(0)
+    return Prefixed(out_wide=6), (image(),)
+
+
 def streams():
     torch.manual_seed(0)
     return Streams(), (image(),)

@@ -29,3 +29,9 @@ def test_einops_patterns_of_any_number_of_axes(users: Users) -> None:
     found = users["streams"]
     found.agrees()
     found.holds("x.reshape((b, s, *rest))", "def repeat_v_fh_d_to_d_v_f_h_2(x, h):")
+
+
+def test_what_is_looked_up_among_all_arguments_stays(users: Users) -> None:
+    found = users["prefixed"]
+    found.agrees()
+    found.holds("given = dict(locals())", "out_wide=5, out_bias=False")

@@ -97,7 +97,7 @@ def _in_version(row: Row, version: str) -> Row:
         return row
     why = f"MindSpore computes it so from {row.since} on, and this is {version}"
     status = dict.fromkeys(row.status, MISSING)
-    return replace(row, mindspore=None, exact=False, why=why, status=status, cases=(), vary=())
+    return replace(row, mindspore=None, otherwise=None, exact=False, why=why, status=status, cases=(), vary=())
 
 
 def own_rows() -> tuple[Row, ...]:

@@ -38,12 +38,16 @@ SIMPLE = (ast.Name, ast.Attribute, ast.Constant, ast.Call, ast.Subscript)
 
 @dataclass(frozen=True)
 class Rewritten:
-    """The MindSpore call as source, what to look at, and what none of it can be (refused) or torch itself has not."""
+    """The MindSpore call as source, what to look at, and what none of it can be (refused) or torch itself has not.
+
+    other: the class that it calls, where that is what the row has for values that MindSpore's own does not take.
+    """
 
     text: str | None = None
     notes: tuple[str, ...] = ()
     refused: Unsupported | None = None
     mistaken: str | None = None
+    other: str | None = None
 
 
 def rewrite(seen: LibraryUse, row: Row, texts: Texts) -> Rewritten:
@@ -76,7 +80,8 @@ def rewrite(seen: LibraryUse, row: Row, texts: Texts) -> Rewritten:
     target = call.target
     if target.startswith("mindspore.Tensor.") and seen.name.startswith("torch.Tensor."):  # a method there, too
         target = f"{written(given[row.arguments[0].torch])}.{target.rpartition('.')[2]}"
-    return Rewritten(f"{target}({', '.join(words)})", tuple(dict.fromkeys(notes)))
+    other = target if row.otherwise is not None and target == row.otherwise.mindspore else None
+    return Rewritten(f"{target}({', '.join(words)})", tuple(dict.fromkeys(notes)), other=other)
 
 
 def left_out(seen: LibraryUse, row: Row, texts: Texts) -> str | None:

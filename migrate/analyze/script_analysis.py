@@ -237,7 +237,7 @@ def _use(seen: LibraryUse, texts: dict[int, str], mode: str, target: str) -> Use
         status=status,
         row=row.torch,
         kind=row.kind,
-        mindspore=row.mindspore,
+        mindspore=crossed.other or row.mindspore,
         rewritten=crossed.text,
         rewrite=words,
         notes=tuple(notes),
@@ -260,4 +260,4 @@ def _way(row: Row, status: str, crossed: Rewritten, words: str | None) -> str:
         return MISSING
     if crossed.refused or crossed.mistaken or words:
         return BY_HAND
-    return COMPOSED if row.composed else DIRECT
+    return COMPOSED if crossed.other or row.composed else DIRECT

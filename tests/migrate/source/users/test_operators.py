@@ -22,7 +22,7 @@ def test_arguments_that_the_layers_do_not_have(users: Users) -> None:
 def test_norms_of_images_that_keep_statistics(users: Users) -> None:
     found = users["tracked"]
     found.agrees()
-    found.holds("partial(InstanceNorm2d", "momentum=None")
+    found.holds("norm=InstanceNorm2d", "momentum=None")
 
 
 def test_einops_patterns_of_any_number_of_axes(users: Users) -> None:

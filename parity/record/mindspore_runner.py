@@ -496,6 +496,9 @@ def leaf_outputs(net: nn.Cell, seen: Seen, alignment: Alignment = IDENTITY) -> I
                 kind = classes.get(type(cell).__name__)
                 source = inputs[0].asnumpy() if kind in BY_INPUT else None
                 seen(LeafOutput(*torch, kind, in_torchs_shape(output.asnumpy(), torch[0]), source))
+            elif torch is not None and not torch[0]:  # a net without layers, which gives several tensors
+                for index, each in enumerate(flat(output, Tensor)):
+                    seen(LeafOutput(f"outputs.{index}", torch[1], None, each.asnumpy()))
 
         return hook
 

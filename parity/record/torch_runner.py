@@ -20,6 +20,7 @@ from ...mappings import table
 from ...migrate.checkpoint.formats.registry import check_before_torch
 from ...migrate.checkpoint.optimizer_state import short
 from ...migrate.checkpoint.training_state import AVERAGE, OPTIMIZER, SCALER
+from ...training.models.outputs import flat
 from ...training.recipe.schema import DynamicLossScale, Recipe
 from ...training.step.torch_step import TrainStep
 from ..align.alignment import IDENTITY, Alignment
@@ -423,6 +424,9 @@ def leaf_outputs(model: nn.Module, seen: Seen, alignment: Alignment = IDENTITY) 
                 kind = type(module).__name__
                 source = _numpy(inputs[0]) if kind in BY_INPUT else None
                 seen(LeafOutput(name, call, kind, _numpy(output), source))
+            elif not name and alignment.compared(name, call):  # a model without layers, which gives several tensors
+                for index, each in enumerate(flat(output, torch.Tensor)):
+                    seen(LeafOutput(f"outputs.{index}", call, None, _numpy(each)))
 
         return hook
 

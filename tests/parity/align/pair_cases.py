@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 RECIPE = HERE / "pair.yaml"
 QUICK = (
     *("Residual", "Tokens", "stepped", "grouped", "misgrouped", "handed", "Biasless", "composed_wrong", "fused_wrong"),
-    *("Shared", "ChannelsFirst", "Unset"),
+    *("Shared", "ChannelsFirst", "Unset", "Bare"),
 )
 REPLAYED = (
     "Shared",
@@ -80,6 +80,7 @@ def options(root: Path, name: str) -> ParityJob:
         root / "map.yaml" if name == "Branches" else None,
         None,
         batch if batch.exists() else None,
+        outputs=name == "Bare",
     )
     return ParityJob(recipes.load(RECIPE), root / name, steps=2, pair=pair, no_replay=name not in REPLAYED)
 

@@ -7,7 +7,7 @@ from typing import Any
 import mindspore
 import numpy as np
 from mindspore import Parameter, Tensor, nn, ops
-from mindspore.common.initializer import initializer
+from mindspore.common.initializer import Normal, initializer
 from mindspore.experimental import optim
 
 
@@ -462,3 +462,15 @@ class Unset(nn.Cell):
     def construct(self, x: Tensor) -> Tensor:
         x = (self.stem(x) + self.place).mean((2, 3))
         return self.head(x) + ops.matmul(x, self.wide)
+
+
+class Bare(nn.Cell):
+    """The same but for its second output."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = (Parameter(initializer(Normal(1 / 7), (48, width))) for width in (5, 4))
+
+    def construct(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        x = x.reshape(x.shape[0], 3, 4, 8, 4, 8).mean((3, 5)).reshape(x.shape[0], -1)
+        return ops.matmul(x, self.first), ops.sigmoid(ops.matmul(x, self.second))

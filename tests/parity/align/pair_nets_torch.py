@@ -369,3 +369,15 @@ class Unset(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = (self.stem(x) + self.place).mean((2, 3))
         return self.head(torch.fmax(x, self.least)) + x @ self.wide
+
+
+class Bare(nn.Module):
+    """No layers, and two outputs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weights = nn.ParameterList([nn.Parameter(torch.randn(48, width) / 7) for width in (5, 4)])
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        x = x.unfold(2, 8, 8).unfold(3, 8, 8).mean((4, 5)).flatten(1)
+        return x @ self.weights[0], {"more": torch.tanh(x @ self.weights[1])}

@@ -86,6 +86,18 @@ def test_layers_that_have_the_channels_last_are_compared(verdict: Callable[[str]
     } <= judged, sorted(name for stage, _, name in judged if stage == "forward")
 
 
+def test_a_net_without_layers_is_judged_by_all_that_it_gives(verdict: Callable[[str], Report]) -> None:
+    """It was unproven, for nothing was compared in forward."""
+    report = verdict("Bare")
+    found = {(f.part, f.name): f.verdict for f in report.findings if f.stage == "forward"}
+    assert found == {
+        (part, f"outputs.{index}"): Verdict.FAIL if index else Verdict.PASS
+        for part in ("eval", "train")
+        for index in (0, 1)
+    }
+    assert report.first_divergence is not None and report.first_divergence.name == "outputs.1"
+
+
 def test_what_torch_leaves_as_memory_is_has_no_distribution_to_differ_in(verdict: Callable[[str], Report]) -> None:
     """MindSpore's values were "not torch's", which were whatever lay there: now and then 1e36."""
     report = verdict("Unset")

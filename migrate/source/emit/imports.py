@@ -34,6 +34,9 @@ class Imports:
         if module in SHORT:
             self.of("mindspore", SHORT[module])
             return ast.Attribute(ast.Name(SHORT[module], ast.Load()), last, ast.Load())
+        if module == "numpy":
+            self.whole.add("numpy as np")
+            return ast.Attribute(ast.Name("np", ast.Load()), last, ast.Load())
         plain = module == "mindspore.common.initializer" or module in sys.stdlib_module_names
         if plain or qualified in ("mindspore.Tensor", "mindspore.Parameter"):
             return self.of(module, last)

@@ -13,8 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 from ....mappings.rows import Row
-from ..library_names import CONTAINERS, COUNTERPARTS
+from ..library_names import CONTAINERS, COUNTERPARTS, dtype_name
 from ..observe.observations import (
+    Array,
     Changes,
     Child,
     DrawnBy,
@@ -28,7 +29,7 @@ from ..observe.observations import (
     Unknown,
     parts,
 )
-from ..rewrite.context import Problem, Program, Unwritable, set_receivers
+from ..rewrite.context import Problem, Program, Unwritable, expression, set_receivers
 from ..rewrite.references import write_reference
 from ..rewrite.row_calls import bind_arguments, known_argument, with_initial_values, write_call
 from ..source_files import short
@@ -76,9 +77,24 @@ class ModelFunction:
             case Pairs(pairs):
                 made = [(self.expression(key), self.expression(item)) for key, item in pairs]
                 return ast.Dict([key for key, _ in made], [item for _, item in made])
-            case Unknown(what):
-                return self._missing(f"how this {what} is made was not seen: make what it is given in its own __init__")
+            case Array():
+                return self._array(value)
+            case Unknown(what, instead):
+                return self._missing(f"how this {what} is made was not seen: {instead}")
         return ast.parse(repr(value), mode="eval").body
+
+    def _array(self, array: Array) -> ast.expr:
+        """`np.array([1, 2], dtype=np.int64)`, or `Tensor([1, 2], mindspore.int64)`."""
+        name = self.definitions.name
+        numbers = expression(array.numbers, name)
+        if 0 in array.shape:
+            numbers = ast.Call(name("numpy.zeros"), [expression(array.shape, name)], [])
+        else:
+            numbers = _as_lists(numbers)
+        if array.of == "torch":
+            return ast.Call(name("mindspore.Tensor"), [numbers, name(dtype_name(array.dtype))], [])
+        dtype = name(f"numpy.{'bool_' if array.dtype == 'bool' else array.dtype}")
+        return ast.Call(name("numpy.array"), [numbers], [ast.keyword("dtype", dtype)])
 
     def function(self, name: str, root: ast.expr) -> ast.FunctionDef:
         """The function that makes the model; arguments that its class takes besides may be given to it."""
@@ -231,6 +247,11 @@ class ModelFunction:
         return ast.Attribute(
             _at(net, parameter.path), states.get(parameter.name, parameter.name) or parameter.name, ast.Load()
         )
+
+
+def _as_lists(node: ast.expr) -> ast.expr:
+    """The same with lists for tuples."""
+    return ast.List([*map(_as_lists, node.elts)], ast.Load()) if isinstance(node, ast.Tuple) else node
 
 
 def _child(parent: ast.expr, name: str) -> ast.expr:

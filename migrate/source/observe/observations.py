@@ -164,6 +164,16 @@ class Pairs:
 
 
 @dataclass(frozen=True)
+class Array:
+    """The numbers of an array of NumPy's or of a tensor, in lists; of one without numbers only its shape."""
+
+    of: Literal["numpy", "torch"]
+    dtype: str
+    shape: tuple[int, ...]
+    numbers: Any
+
+
+@dataclass(frozen=True)
 class Child:
     """A module that is taken out of another, which is no part of the model."""
 
@@ -173,9 +183,10 @@ class Child:
 
 @dataclass(frozen=True)
 class Unknown:
-    """Something whose making was not seen; in words what it is."""
+    """Something whose making was not seen; in words what it is, and what to write instead."""
 
     what: str
+    instead: str = "make what it is given in its own __init__"
 
 
 @dataclass(frozen=True)
@@ -297,6 +308,7 @@ CLASSES: dict[str, Any] = {
             EnumMember,
             Items,
             Pairs,
+            Array,
             Child,
             Unknown,
             Made,

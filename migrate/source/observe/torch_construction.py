@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import inspect
 import itertools
+import math
 import sys
 import types
 from collections import Counter
@@ -15,6 +16,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves
@@ -37,11 +39,15 @@ from .observations import (
     to_json,
 )
 from .torch_values import (
+    NUMBERS,
     PLAIN,
     Names,
+    WithoutValues,
+    array_of,
     configurations,
     fields_of,
     is_apply_of_function,
+    is_array,
     is_setting,
     is_torch,
     noted,
@@ -123,6 +129,7 @@ class ConstructionLog:
         self.taking = (
             0  # the module whose parent is being described: what that is given of it is described by its own making
         )
+        self.on_meta = False  # whether the model is built without values, which it need not be
         self.count: Iterator[int] = itertools.count()
         self.names = Names()
 
@@ -214,6 +221,8 @@ class ConstructionLog:
             return replace(made, id=id(value))
         if isinstance(value, Enum):
             return EnumMember(self.names.name(type(value)), value.name)
+        if is_array(value):
+            return self._array(value)
         if isinstance(value, torch.device):
             return str(value)  # the device is the process's
         if isinstance(value, types.ModuleType):  # a file of settings that is handed on
@@ -232,6 +241,16 @@ class ConstructionLog:
         finally:
             self.describing = before
 
+    def _array(self, value: Any) -> Any:
+        if isinstance(value, np.generic) and isinstance(value.item(), int):  # as an array of sizes has it
+            return value.item()
+        try:
+            return array_of(value)
+        except WithoutValues:
+            if self.on_meta:
+                raise
+            return Unknown(f"{self.names.kind(value)}, a weight or a buffer of a module")
+
     def _made_by_call(self, value: Any, *, root: bool) -> Any:
         if id(value) in self.parents and not root and self.taking != id(value):
             parent, name = self.parents[id(value)]
@@ -240,7 +259,7 @@ class ConstructionLog:
             self.taking = before
             if not _unknown(owner):
                 return Child(name, owner)
-        given: list[str] = []
+        given: dict[str, Unknown] = {}
         for creation in (None if root else self.built.get(id(value)), self.creations.get(id(value))):
             if creation is not None:
                 _, maker, args, kwargs = creation
@@ -252,12 +271,13 @@ class ConstructionLog:
                 if not _unknown(made):
                     instead, changed = self._changed(value, creation)
                     return replace(instead or made, id=id(value), changes=None if changed == Changes() else changed)
-                given += [what for what in _unknowns(made) if what not in given]
+                given |= {one.what: one for one in _unknowns(made)}
         fields = fields_of(value)
         if fields is not None:  # made as its file was imported
             return replace(self.call_of(self.names.name(type(value)), (), fields), id=id(value))
         of = f", which is given {' and '.join(given)}," if given else ""
-        return Unknown(f"{self.names.kind(value)}{of}")
+        found = Unknown(f"{self.names.kind(value)}{of}")
+        return next((replace(found, instead=one.instead) for one in given.values()), found)
 
     def _applied(self, name: str, apply: Any, *args: Any) -> Any:
         """What an autograd.Function gives; noted is what it was given first."""
@@ -373,7 +393,9 @@ class ConstructionLog:
 
 
 def as_given(value: Any) -> Any:
-    """Lists, tuples and dictionaries as they are now, with the same things in them."""
+    """Lists, tuples, dictionaries and small arrays as they are now, with the same things in them."""
+    if is_array(value) and math.prod(value.shape) <= NUMBERS:
+        return value.clone() if isinstance(value, torch.Tensor) else value.copy()
     if type(value) in (list, tuple):
         return type(value)(map(as_given, value))
     return {key: as_given(item) for key, item in value.items()} if type(value) is dict else value
@@ -431,10 +453,10 @@ def _unknown(made: Any) -> bool:
     return isinstance(made, Unknown) or any(map(_unknown, parts(made)))
 
 
-def _unknowns(made: Any) -> Iterator[str]:
+def _unknowns(made: Any) -> Iterator[Unknown]:
     """What is unknown in a construction."""
     if isinstance(made, Unknown):
-        yield made.what
+        yield made
     for part in parts(made):
         yield from _unknowns(part)
 

@@ -37,7 +37,7 @@ from .torch_changes import changes
 from .torch_construction import ConstructionLog, taken_out
 from .torch_simplified_transformers import for_training, tie_weights
 from .torch_simplified_transformers import install as install_simplified
-from .torch_values import noted
+from .torch_values import WithoutValues, noted
 
 # functions of torch's own that compute in plain Python what initialisation needs: written from their source
 WRITTEN_FROM_SOURCE = ("torch.nn.init._calculate_fan_in_and_fan_out", "torch.nn.init.calculate_gain")
@@ -67,12 +67,17 @@ class Way(NamedTuple):
 
 def report(text: str, *shapes: str) -> dict[str, Any]:
     """Build the model, run it in both modes, twice, and say what ran; raises BadInput."""
-    with ExitStack() as before:  # what reports here would go on under the same numbers in another model's report
-        return _report(text, shapes, before)
+    for values in (False, True):
+        with ExitStack() as before, suppress(WithoutValues):  # what reports here would go on under the same numbers
+            return _report(text, shapes, before, values=values)  # in another model's report
+    raise AssertionError("a model that is built with values has them")
 
 
-def _report(text: str, shapes: tuple[str, ...], before: ExitStack) -> dict[str, Any]:
-    """The report; `before` is left with what makes the functions what they were before."""
+def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bool) -> dict[str, Any]:
+    """The report; `before` is left with what makes the functions what they were before.
+
+    values: build the model with values. Without, raises WithoutValues where a class is given a tensor.
+    """
     quietly()
     spec = parse(text)
     install_simplified()
@@ -81,13 +86,14 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack) -> dict[str, 
     with suppress(Exception), torch.device("meta"):
         make()  # what is imported meanwhile is not the model's
     try:
-        way, codes = _first(make, spec, shapes)
+        way, codes = _first(make, spec, shapes, values=values)
     except BadInput as error:  # what was left out of the file is often why
         raise BadInput("; ".join([str(error), *notes])) from None
     trees: dict[str, ast.Module] = {}
     nodes: list[int] = []  # the number of the node, at each site that reports
     functions = []
     log = ConstructionLog(changes)
+    log.on_meta = way.building == "meta"
     left: dict[str, str] = {}  # functions that stay as they were -> why
     known = _functions({code.co_filename for code in codes})
     for code in codes:
@@ -169,12 +175,14 @@ def _is_floating(x: Any) -> bool:
     return isinstance(x, torch.Tensor) and x.is_floating_point()
 
 
-def _first(make: Callable[..., Any], spec: Spec, shapes: tuple[str, ...]) -> tuple[Way, list[CodeType]]:
+def _first(
+    make: Callable[..., Any], spec: Spec, shapes: tuple[str, ...], *, values: bool
+) -> tuple[Way, list[CodeType]]:
     """The first way in which the model runs, and the code that ran; raises BadInput where there is none.
 
     Without values where it can be, for speed and memory, and with two images where training wants more than one value.
     """
-    ways = [Way(*way, doubled) for way in (() if looks_at_values(spec) else WAYS) for doubled in (False, True)]
+    ways = [Way(*way, doubled) for way in (() if looks_at_values(spec) else WAYS[values:]) for doubled in (False, True)]
     ways += [Way("cpu", "cpu"), Way("cpu", "cpu", doubled=True)]
     first_error = ""
     for way in ways:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import sys
 import types
 from collections import OrderedDict, defaultdict
@@ -11,12 +12,14 @@ from collections.abc import Callable, Container, Mapping
 from enum import Enum
 from typing import Any
 
+import numpy as np
 import torch
 
 from ....mappings import table
 from ....mappings.rows import resolve
 from ..library_names import ROWS_FIRST
 from .observations import (
+    Array,
     CallableKind,
     Configuration,
     DictKind,
@@ -30,6 +33,7 @@ from .observations import (
     SequenceKind,
     SizeKind,
     TensorKind,
+    Unknown,
 )
 from .torch_simplified_transformers import simplified_names
 
@@ -37,6 +41,8 @@ PLAIN = (bool, int, float, str, type(None))
 LONG = 60  # items of a list whose kinds are reported
 MANY = 20  # keys of a dictionary that are reported
 DICTIONARIES = (dict, OrderedDict, defaultdict)  # and no class that somebody made of one
+NUMBERS = 1024  # of an array that is written into a file
+READ = "read them in the __init__ of a class around it, self.net = Net(torch.from_numpy(np.load(path)))"
 DEEP = 2  # levels of a list that are reported
 BUILT_IN = {
     "builtins._VariableFunctionsClass.": "torch.",
@@ -154,6 +160,36 @@ def is_setting(value: Any) -> bool:
     if isinstance(value, dict):
         return all(is_setting(item) for pair in value.items() for item in pair)
     return isinstance(value, (*PLAIN, type, Enum)) or settings_of(value) is not None
+
+
+class WithoutValues(Exception):
+    """A tensor on the meta device is needed by its values."""
+
+
+def is_array(value: Any) -> bool:
+    """Whether it is an array, or a tensor that is a constant: nothing that is trained or was computed from such."""
+    plain = type(value) is torch.Tensor and value.layout is torch.strided and not value.requires_grad
+    return plain or type(value) is np.ndarray or isinstance(value, np.generic)
+
+
+def array_of(value: Any) -> Array | Unknown:
+    """The numbers of such an array, where they are few; raises WithoutValues for a tensor that has none."""
+    of: Any = "torch" if isinstance(value, torch.Tensor) else "numpy"
+    dtype, shape = str(value.dtype).removeprefix("torch."), tuple(value.shape)
+    size = " x ".join(map(str, shape)) or "one"
+    if math.prod(shape) > NUMBERS:
+        return Unknown(f"{size} {dtype} numbers, of which a file gets {NUMBERS} at most", READ)
+    if isinstance(value, torch.Tensor):
+        if value.is_meta:
+            raise WithoutValues
+        value = (value.float() if dtype == "bfloat16" else value).cpu().numpy()
+    if value.dtype.kind not in "biuf":
+        return Unknown(f"array of {dtype}")
+    short = value.dtype.itemsize < 8 and value.dtype.kind == "f"  # float32's 0.1 is 0.1, and not 0.10000000149011612
+    numbers = [float(str(one)) for one in value.ravel()] if short else value.ravel().tolist()
+    for length in reversed(shape[1:] if numbers else ()):
+        numbers = [tuple(numbers[at : at + length]) for at in range(0, len(numbers), length)]
+    return Array(of, dtype, shape, tuple(numbers) if shape else numbers[0])
 
 
 def same_setting(one: Any, other: Any) -> bool:

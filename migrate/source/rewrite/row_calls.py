@@ -43,6 +43,7 @@ from .context import (
     by_value,
     expression,
     number_or_tuple,
+    pythons_number,
     write_template,
 )
 
@@ -411,7 +412,7 @@ def argument_of(node: ast.expr, context: Context) -> ObservedArgument:
         owners = [kind.cls for kind in kinds_of(node.value) if isinstance(kind, ModuleKind)]
         if owners and all(name in TABLES["one_row"] for name in owners):
             found = ast.Call(context.name("mindspore.ops.squeeze"), [found, ast.Constant(2)], [])
-    return ObservedArgument(found, kinds, constants)
+    return ObservedArgument(*pythons_number(found, kinds), constants)
 
 
 def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast.AST:

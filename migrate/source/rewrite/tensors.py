@@ -17,7 +17,6 @@ from ..library_names import TABLES
 from ..observe.instrument import sliced
 from ..observe.observations import (
     DtypeKind,
-    Kind,
     ObjectKind,
     PlainKind,
     SequenceKind,
@@ -34,7 +33,18 @@ from ..observe.observations import (
     set_callee,
 )
 from ..source_files import literal
-from .context import Context, ObservedArgument, Program, Stage, Unwritable, as_tuple, fill_template, handles, row_of
+from .context import (
+    NUMPYS,
+    Context,
+    ObservedArgument,
+    Program,
+    Stage,
+    Unwritable,
+    as_tuple,
+    fill_template,
+    handles,
+    row_of,
+)
 from .row_calls import argument_of, is_method
 
 PREFIX = "torch.Tensor."
@@ -414,11 +424,6 @@ def new(call: ast.Call, context: Context) -> ast.expr:
     return found
 
 
-NUMPYS: dict[Kind, str] = {  # a float64 of NumPy's is a float of Python's, too
-    PlainKind("float64"): "float",
-    **{ObjectKind(f"numpy.{name}"): "float" for name in ("float64", "float32", "float16")},
-    **{ObjectKind(f"numpy.{name}"): "int" for name in ("int64", "int32")},
-}
 SHIFTS = {ast.RShift: "torch.bitwise_right_shift", ast.LShift: "torch.bitwise_left_shift"}
 
 

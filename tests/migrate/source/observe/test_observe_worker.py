@@ -167,3 +167,39 @@ def test_a_function_inside_another_is_reported_once(tmp_path: Path) -> None:
     called = {name for names in told["calls"].values() for name in names}
     assert {"torch.relu", "torch.tanh", "net.double"} <= called
     assert not [name for name in called if "msmigrate" in name]
+
+
+ON_MATRIX = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, matrix):
+        super().__init__()
+        self.matrix = matrix
+
+    def forward(self, x):
+        return x @ self.matrix
+
+
+def large():
+    return Net(torch.eye(4).repeat(1, 300))
+
+
+def trained():
+    return Net(nn.Linear(4, 3).weight.T)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("large", "given 4 x 1200 float32 numbers, of which a file gets 1024 at most, "), ("trained", "Tensor float32 2")],
+)
+def test_large_arrays_and_weights_are_no_constants(tmp_path: Path, name: str, why: str) -> None:
+    (tmp_path / "net.py").write_text(ON_MATRIX)
+    of = f"{tmp_path / 'net.py'}:{name}"
+    told = model_spec.ask("source.observe.torch_observe_worker", of, "convert-model", "2x4")
+    (problem,) = build_file(Observations(told), "build", "A net.").problems
+    assert why in problem.text
+    assert ("torch.from_numpy(np.load(path))" in problem.text) == (name == "large")

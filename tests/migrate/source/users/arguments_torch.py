@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import List  # noqa: UP035  # as TorchScript's users wrote it
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -294,3 +295,28 @@ class OwnLayer(nn.TransformerEncoderLayer):
 def own_layer():
     torch.manual_seed(1)
     return OwnLayer(8), (torch.randn(2, 5, 8),)
+
+
+class OnGraph(nn.Module):
+    """Layers of a graph: its matrix, and an array of sizes, one of which is no whole number of Python's."""
+
+    def __init__(self, matrix, widths, rate, shift=None, nothing=None):
+        super().__init__()
+        self.matrix, self.widths = matrix / matrix.sum(1, keepdim=True), widths
+        matrix *= 2  # after the user gave it, and before anybody writes it
+        self.register_buffer("twice", matrix)
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths[:-1], widths[1:]))
+        self.norm = nn.BatchNorm1d(len(matrix), momentum=rate)
+        self.shift, self.nothing = shift, nothing
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.tanh(layer(self.matrix @ x))
+        x = x if self.shift is None else x + self.shift[None]
+        return self.norm(x @ x.transpose(1, 2)) + self.twice + len(self.nothing)
+
+
+def on_graph():
+    matrix = torch.tensor([[1.0, 0.1, 0.0], [0.1, 1.0, 1 / 3], [0.0, 1e-7, 1.0]])
+    widths, rate = np.array([4, 6, 5]), np.float32(0.3)
+    return OnGraph(matrix, widths, rate, torch.arange(15).view(3, 5), np.zeros((0, 2))), (torch.randn(2, 3, 4),)

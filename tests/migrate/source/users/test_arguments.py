@@ -85,3 +85,10 @@ def test_a_class_of_one_s_own_begins_as_its_base_of_torch_s_does(users: Users) -
     found.agrees()
     fresh = {key.removeprefix("fresh/"): value for key, value in found.mindspore.items() if key.startswith("fresh/")}
     assert not fresh["self_attn.out_proj.bias"].any() and fresh["self_attn.out_proj.weight"].any()
+
+
+def test_arrays_and_tensors_that_a_class_is_given(users: Users) -> None:
+    found = users["on_graph"]
+    found.agrees()
+    found.holds("Tensor([[1.0, 0.1, 0.0], [0.1, 1.0, 0.33333334]", "mindspore.int64)", "dtype=np.int64)")
+    found.holds("np.array(0.3, dtype=np.float32)", "np.array(np.zeros((0, 2)), dtype=np.float64)", "int(a), int(b)")

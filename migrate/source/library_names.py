@@ -28,6 +28,8 @@ DROPPED = frozenset(TABLES["dropped"])
 ROWS_FIRST: dict[str, str] = TABLES["rows_first"]
 # what is simplified of libraries; of its classes, methods that are not there do something else than compute
 SIMPLIFIED = "msmigrate.migrate.source.observe.torch_simplified_transformers."
+# libraries of arrays that a written file imports as they are: MindSpore needs both itself
+OF_ARRAYS = ("numpy", "scipy")
 INSTALLED = {"site-packages", "dist-packages"}  # folders of packages that somebody installed
 # stands where something could not be written, and raises NotImplementedError
 NOT_CONVERTED = "msmigrate.nn.not_converted"

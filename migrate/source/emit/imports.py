@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ..library_names import NOT_CONVERTED
+from ..library_names import NOT_CONVERTED, OF_ARRAYS
 from ..observe.observations import constants_of, functions_in
 from ..rewrite.context import Problem, Program
 from .unused_code import defines
@@ -60,7 +60,7 @@ class Imports:
     def _import(self, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> None:
         words = alias.name if alias.asname is None else f"{alias.name} as {alias.asname}"
         module = alias.name if isinstance(node, ast.Import) else node.module or "."
-        if module.partition(".")[0] not in {*sys.stdlib_module_names, "numpy"} or module == "__future__":
+        if module.partition(".")[0] not in {*sys.stdlib_module_names, *OF_ARRAYS} or module == "__future__":
             return
         if isinstance(node, ast.Import):
             self.whole.add(words)
@@ -81,10 +81,10 @@ class Imports:
         for module, names in sorted(self.imports.items()):
             kept = sorted(name for name in names if name.rpartition(" ")[2] in used)
             lines += [f"from {module} import {', '.join(kept)}"] if kept else []
-        python = [line for line in lines if not line.split()[1].startswith(("mindspore", "numpy"))]
+        python = [line for line in lines if not line.split()[1].startswith(("mindspore", *OF_ARRAYS))]
         mindspore = [line for line in lines if line.split()[1].startswith("mindspore")]
-        numpy = [line for line in lines if line.split()[1].startswith("numpy")]
-        blocks = ["from __future__ import annotations", "\n".join(python), "\n".join(numpy + mindspore)]
+        arrays = [line for line in lines if line.split()[1].startswith(OF_ARRAYS)]
+        blocks = ["from __future__ import annotations", "\n".join(python), "\n".join(arrays + mindspore)]
         return "\n\n".join(filter(None, blocks)) + (f"\n\n\n{helpers}" if helpers else "")
 
 

@@ -20,6 +20,7 @@ from ..library_names import (
     CONTAINERS,
     COUNTERPARTS,
     DROPPED,
+    OF_ARRAYS,
     ROWS_FIRST,
     TABLES,
     TENSOR,
@@ -66,7 +67,7 @@ OF_TENSORS: dict[str, Kind] = {
 QUESTIONS = {name for name in TABLES["framework_questions"] if name.startswith(("torch.jit.", "torch.compiler."))}
 MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")
 # modules that compute with what they are given, and do nothing else
-OF_PYTHON = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", "numpy"}
+OF_PYTHON = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", *OF_ARRAYS}
 OF_LISTS = ("append", "extend", "insert", "pop", "reverse")
 TELLING = {"size", "dim", "numel", "new_zeros", "new_ones", "new_full", "new_empty", "new_tensor", "masked_fill"}
 PARAMETERS = {"weight", "bias", "running_mean", "running_var"}
@@ -366,7 +367,7 @@ class Reader:
             return [CallableKind(what, name)]
         if name in MODULES:
             return [PythonModule(name)]
-        if package in sys.stdlib_module_names or package == "numpy":
+        if package in sys.stdlib_module_names or package in OF_ARRAYS:
             return [PythonModule(name)] if name == package else [UNSEEN]
         raise Unwritable(f"{ast.unparse(node)} did not run")
 

@@ -8,7 +8,9 @@ from functools import partial
 from typing import List  # noqa: UP035  # as TorchScript's users wrote it
 
 import numpy as np
+import scipy.special
 import torch
+from scipy import linalg as la
 from torch import nn
 
 
@@ -320,3 +322,23 @@ def on_graph():
     matrix = torch.tensor([[1.0, 0.1, 0.0], [0.1, 1.0, 1 / 3], [0.0, 1e-7, 1.0]])
     widths, rate = np.array([4, 6, 5]), np.float32(0.3)
     return OnGraph(matrix, widths, rate, torch.arange(15).view(3, 5), np.zeros((0, 2))), (torch.randn(2, 3, 4),)
+
+
+class Rotated(nn.Module):
+    """Starting weights that a library of arrays computes, and a branch of the same that did not run."""
+
+    def __init__(self, width, shrink=False):
+        super().__init__()
+        turn, upper = la.qr(np.random.randn(width, width))
+        gate = np.full(width, scipy.special.expit(0.5), dtype=np.float32)
+        if shrink:
+            gate = scipy.special.expit(la.norm(upper) * gate)
+        self.turn = nn.Parameter(torch.from_numpy(turn.astype(np.float32)))
+        self.register_buffer("gate", torch.from_numpy(gate), persistent=False)
+
+    def forward(self, x):
+        return x @ self.turn * self.gate
+
+
+def rotated():
+    return Rotated(4), (torch.randn(3, 4),)

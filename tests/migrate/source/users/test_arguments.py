@@ -92,3 +92,10 @@ def test_arrays_and_tensors_that_a_class_is_given(users: Users) -> None:
     found.agrees()
     found.holds("Tensor([[1.0, 0.1, 0.0], [0.1, 1.0, 0.33333334]", "mindspore.int64)", "dtype=np.int64)")
     found.holds("np.array(0.3, dtype=np.float32)", "np.array(np.zeros((0, 2)), dtype=np.float64)", "int(a), int(b)")
+
+
+def test_libraries_of_arrays_are_imported_as_they_are(users: Users) -> None:
+    found = users["rotated"]
+    found.agrees()
+    found.holds("from scipy import linalg as la", "import scipy.special", "scipy.special.expit(la.norm(upper) * gate)")
+    found.lacks("NotImplementedError")

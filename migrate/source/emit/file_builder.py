@@ -8,9 +8,10 @@ import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..library_names import DROPPED
+from ..library_names import DROPPED, INSTALLED
 from ..observe.instrument import first_line
 from ..observe.observations import (
     CallableKind,
@@ -29,7 +30,7 @@ from ..rewrite.context import Context, Problem, Program
 from ..rewrite.control_flow import fill_empty_blocks
 from ..rewrite.library_lookups import ChosenEntries
 from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration
-from ..rewrite.rewriter import CALLED, as_told, rewrite_function, unseen_method
+from ..rewrite.rewriter import CALLED, as_told, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..source_files import OWN, Constant, local_names, says_its_value, short
 from ..variations import Variation, variations
@@ -212,12 +213,24 @@ class FileBuilder(Program):
         elif qualified.rpartition(".")[0] in self.modules:
             self._maker(qualified)
 
+    def is_named_alone(self, qualified: str) -> bool:
+        """Whether a function of a model's file was handed on, as an entry of a table, and not called."""
+        file = self.modules[qualified.rpartition(".")[0]]
+        of_torch = any(name.partition(".")[0] == "torch" for name in self.names(file).names.values())
+        of_model = of_torch or not INSTALLED.intersection(Path(file).parts)
+        return of_model and qualified in self.facts.seen and qualified not in self.facts.called
+
     def _maker(self, qualified: str) -> None:
-        """A function that ran when its file was imported, and made one that runs now."""
+        """A function that ran when its file was imported, and made one that runs now; or one that was only named."""
         module, _, name = qualified.rpartition(".")
         file = self.modules[module]
         node = next((n for n in self.tree(file).body if isinstance(n, ast.FunctionDef) and n.name == name), None)
         inner = {f.line for f in self.facts.functions if f.qualified.startswith(f"{qualified}.<locals>.")}
+        if node is not None and not inner and self.is_named_alone(qualified):
+            self.definitions[qualified] = ast.Pass()  # so that recursion ends
+            made = unseen_function(node, self.called(qualified), Context(self, file))
+            del self.definitions[qualified]
+            self.definitions[qualified] = made
         if node is None or not inner:
             return
         found = copy.deepcopy(node)
@@ -372,8 +385,9 @@ class FileBuilder(Program):
                 self.python(file, inner.id)
 
     def _define_owner(self, name: str) -> None:
-        whole = name in self.owners or name in self.functions or name in self.assigned
-        self.define(name if whole else name.rpartition(".")[0])
+        self.define(name)
+        if name not in self.definitions:
+            self.define(name.rpartition(".")[0])
 
 
 def build_file(facts: Observations, name: str, says: str) -> Emitted:

@@ -507,8 +507,10 @@ class Observations:
         self._callees = {int(site): names for site, names in report["calls"].items()}
         kinds = {kind for seen in self._values.values() for kind in seen}
         handed_on = {kind.name for kind in kinds if isinstance(kind, CallableKind)}
-        called = {name.removeprefix("partial ") for names in self._callees.values() for name in names}
-        self.seen = handed_on | called  # the classes and functions that were the value of an expression, or were called
+        self.called = {name.removeprefix("partial ") for names in self._callees.values() for name in names}
+        self.seen = (
+            handed_on | self.called
+        )  # the classes and functions that were the value of an expression, or were called
 
     def tree(self, file: str) -> ast.Module:
         """The parsed file, with what was seen of its nodes on these."""

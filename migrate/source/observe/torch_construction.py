@@ -370,12 +370,12 @@ class ConstructionLog:
     def _bases(self, module: torch.nn.Module) -> list[str]:
         return [self.names.name(base) for base in type(module).__mro__]
 
-    def classes_seen(self) -> set[str]:
-        """The names of the classes that were called, or were the value of an expression."""
+    def definitions_seen(self) -> set[str]:
+        """The names of the classes and functions that were called, or were the value of an expression."""
         kinds = {kind for seen in self.kinds.values() for kind in seen}
         called = {name for seen in self.called.values() for name in seen}
-        classes = {kind.name for kind in kinds if isinstance(kind, CallableKind) and kind.what == "class"}
-        return called | classes | {kind.cls for kind in kinds if isinstance(kind, ObjectKind)}
+        named = {kind.name for kind in kinds if isinstance(kind, CallableKind) and kind.what != "partial"}
+        return called | named | {kind.cls for kind in kinds if isinstance(kind, ObjectKind)}
 
     def as_json(self) -> dict[str, Any]:
         """What was reported."""

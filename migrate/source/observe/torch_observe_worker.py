@@ -115,7 +115,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
             )
     model, inputs = _run(make, spec, shapes, way, log)
     taken = taken_out(log, model)
-    files = _files(name.rpartition(".")[0] for name in log.classes_seen())
+    files = _files(name.rpartition(".")[0] for name in log.definitions_seen())
     report = {
         "functions": functions,
         "left": left,

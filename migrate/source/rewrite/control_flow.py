@@ -117,10 +117,9 @@ class _Pruning:
         if not both and not self.values.decides(statement.test):
             if writable(statement.test, self.context):
                 with self.reader.within(statement.test):
-                    body, other = (
-                        self.block(part) if seen else self.unseen(part)
-                        for part, seen in zip((statement.body, statement.orelse), ran, strict=True)
-                    )
+                    with self.reader.narrowed(statement.test):
+                        body = self.block(statement.body) if ran[0] else self.unseen(statement.body)
+                    other = self.block(statement.orelse) if ran[1] else self.unseen(statement.orelse)
                 return [replacing(ast.If(statement.test, body or [ast.Pass()], other), statement)]
             why = f"{ast.unparse(statement.test)} is taken as it was answered, for it cannot be written"
             self.context.did_not_run(statement, why)
@@ -166,7 +165,9 @@ class _Pruning:
                 with self.context.strictly():
                     self.reader.expression(first.test)
                     self.context.visit(copy.deepcopy(first.test))
-                inside = self.unseen(first.body), self.unseen(first.orelse)
+                with self.reader.narrowed(first.test):
+                    body = self.unseen(first.body)
+                inside = body, self.unseen(first.orelse)
                 return [ast.copy_location(ast.If(first.test, *inside), first)]
             except Unwritable:
                 pass

@@ -274,6 +274,18 @@ def type_check(node: ast.Call, context: Context) -> ast.expr:
     return kept
 
 
+@handles(syntax=[ast.Compare])
+def type_compared(node: ast.Compare, context: Context) -> ast.AST | None:
+    """`type(m) == nn.Conv2d`, in which a class is a class as well."""
+    of_type = any(isinstance(n, ast.Call) and ast.unparse(n.func) == "type" for n in (node.left, *node.comparators))
+    if not of_type or context.in_type_check:
+        return None
+    context.in_type_check = True
+    found: ast.AST = context.generic_visit(node)
+    context.in_type_check = False
+    return found
+
+
 @handles(syntax=[ast.Attribute, ast.Name])
 def common_base(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | None:
     """The layers of MindSpore's that stand, in a question of a type, for a class that several of torch's come from."""

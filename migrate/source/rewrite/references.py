@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ....mappings.rows import Row
 from ..library_names import COUNTERPARTS, dtype_name
-from ..observe.observations import CallableKind, DtypeKind, PythonModule, kinds_of
+from ..observe.observations import CallableKind, DtypeKind, PythonModule, always, kinds_of
 from .context import Context, Namer, ObservedArgument, handles
 from .initializers import filling_function, fills
 from .row_calls import arguments_of, is_variable, only_as_seen, write_call
@@ -56,8 +56,9 @@ def handed_on(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | No
     if kind.what == "partial":
         return None
     name = kind.name
-    if name in context.program.translated:  # a file may import it under another name
-        return ast.Name(context.program.called(name), ast.Load()) if isinstance(node, ast.Name) else None
+    if name in context.program.translated or name in context.program.definitions:  # a file may call it otherwise
+        of_file = isinstance(node, ast.Name) or always(kinds_of(node.value), PythonModule)
+        return ast.Name(context.program.called(name), ast.Load()) if of_file else None
     if not name.startswith(("torch.", "torchvision.", "timm.")):
         return None
     if name in COUNTERPARTS:

@@ -111,7 +111,12 @@ def unseen_method(node: ast.FunctionDef, context: Context) -> list[ast.FunctionD
     if AROUND.fullmatch(node.name) or INSTALLED.intersection(Path(context.file).parts):
         program.not_written.setdefault(context.file, {}).setdefault(short(context.owner), []).append(node.name)
         return []
-    name = "construct" if node.name == "forward" else node.name
+    return [unseen_function(node, "construct" if node.name == "forward" else node.name, context)]
+
+
+def unseen_function(node: ast.FunctionDef, name: str, context: Context) -> ast.FunctionDef:
+    """A function that did not run under another name, by what is known of it; one that raises, where that does not
+    suffice."""
     decorators = [ast.unparse(item) for item in node.decorator_list]
     silent = [ast.unparse(item) for item in node.decorator_list if _decorator(item, context) in SILENT]
     plain = all(
@@ -132,7 +137,7 @@ def unseen_method(node: ast.FunctionDef, context: Context) -> list[ast.FunctionD
         if "property" in decorators:
             made.args.vararg = made.args.kwarg = None
         made.returns = None
-    return [made]
+    return made
 
 
 def _decorator(node: ast.expr, context: Context) -> str:

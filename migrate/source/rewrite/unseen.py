@@ -12,7 +12,7 @@ import builtins
 import copy
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Literal, TypeGuard
 
 from ..library_names import (
@@ -176,14 +176,11 @@ class Reader:
         """Read statements in their order; a branch for a class that this file has not is left out."""
         body[:] = [kept for statement in body for kept in self._possible(statement)] or [ast.Pass()] * bool(body)
         for statement in body:
-            before = dict(self.variables)
             if not isinstance(statement, STATEMENTS):
                 raise Unwritable(f"{type(statement).__name__} in what did not run")
             if isinstance(statement, ast.For):
                 self.stored(statement.target, self.items(self.expression(statement.iter)))
             elif isinstance(statement, (ast.If, ast.Assert)):
-                if isinstance(statement, ast.If):
-                    self.variables |= self._narrowed(statement.test)
                 self.expression(statement.test)
             elif isinstance(statement, ast.Raise):
                 continue  # its text is kept where it is Python's own
@@ -196,10 +193,8 @@ class Reader:
                         if isinstance(statement, ast.AugAssign):
                             self._augmented(target)
                         self.stored(target, kinds)
-            self.block(getattr(statement, "body", []))
-            if isinstance(statement, ast.If):
-                for name in self._narrowed(statement.test):
-                    self.variables[name] = before.get(name, [UNSEEN])
+            with self.narrowed(statement.test) if isinstance(statement, ast.If) else nullcontext():
+                self.block(getattr(statement, "body", []))
             self.block(getattr(statement, "orelse", []))
 
     def _possible(self, statement: ast.stmt) -> list[ast.stmt]:
@@ -215,18 +210,23 @@ class Reader:
         name = self.resolve(test.args[1]) if _asks_class(test) else ""
         return bool(name) and not name.startswith("torch.") and self.program.unseen(name)
 
-    def _narrowed(self, test: ast.expr) -> dict[str, list[Kind]]:
-        """The modules of which a test says the class."""
-        found: dict[str, list[Kind]] = {}
+    @contextmanager
+    def narrowed(self, test: ast.expr) -> Iterator[None]:
+        """Meanwhile a variable is a module of the class that a test says: `isinstance(m, C)`, `type(m) in (C, D)`."""
+        before, found = dict(self.variables), {}
         for one in _all_of(test):
-            if _asks_class(one) and isinstance(one.args[0], ast.Name):
-                asked = one.args[1].elts if isinstance(one.args[1], ast.Tuple) else [one.args[1]]
-                classes = [*map(self.resolve, asked)]
-                if all(
-                    cls in COUNTERPARTS or any(cls in bases for bases in self.program.facts.orders) for cls in classes
-                ):
-                    found[one.args[0].id] = [*map(ModuleKind, classes)]
-        return found
+            asked = [_class_question(side) for side in (one.values if isinstance(one, ast.BoolOp) else [one])]
+            classes = [self.resolve(cls) for _, part in asked for cls in part]
+            if len({name for name, _ in asked}) == 1 and classes and all(map(self._is_module, classes)):
+                found[asked[0][0]] = [ModuleKind(cls) for cls in classes]
+        self.variables |= found
+        yield
+        self.variables |= {name: before.get(name, [UNSEEN]) for name in found}
+
+    def _is_module(self, cls: str) -> bool:
+        row = row_of(cls) if cls.startswith("torch.nn.") else None
+        layer = row is not None and row.kind == "layer"
+        return layer or cls in COUNTERPARTS or any(cls in bases for bases in self.program.facts.orders)
 
     def _augmented(self, target: ast.expr) -> None:
         there = copy.deepcopy(target)
@@ -569,6 +569,18 @@ def _asks_class(test: ast.expr) -> TypeGuard[ast.Call]:
         and len(test.args) == 2
         and isinstance(test.args[1], (ast.Name, ast.Attribute, ast.Tuple))
     )
+
+
+def _class_question(test: ast.expr) -> tuple[str, list[ast.expr]]:
+    """The variable and the classes of `isinstance(x, C)`, `type(x) == C` and `type(x) in (C, D)`; else no name."""
+    match test:
+        case ast.Call(ast.Name("isinstance"), [ast.Name(name), asked]):
+            pass
+        case ast.Compare(ast.Call(ast.Name("type"), [ast.Name(name)]), [ast.Eq() | ast.Is() | ast.In()], [asked]):
+            pass
+        case _:
+            return "", []
+    return name, asked.elts if isinstance(asked, ast.Tuple) else [asked]
 
 
 def _handled(name: str) -> bool:

@@ -395,3 +395,48 @@ class EitherNet(nn.Module):
 
 def either():
     return EitherNet(6), vectors()
+
+
+def started_small(m):
+    if isinstance(m, nn.Linear):
+        nn.init.normal_(m.weight, std=0.1)
+
+
+def started_by_kind(m):
+    if type(m) == nn.Conv2d or type(m) == nn.Linear:  # noqa: E721
+        if hasattr(m, "weight"):
+            nn.init.normal_(m.weight, std=1 / m.weight.size(-1))
+    elif type(m) in (nn.BatchNorm1d, nn.BatchNorm2d):
+        nn.init.constant_(m.weight, 0.5)
+
+
+def started_oddly(m):
+    m.weight.copy_(torch.vander(m.weight[0]))
+
+
+def doubled(x):
+    return x * 2
+
+
+class Started(nn.Module):
+    """Functions in a table, of which one is called."""
+
+    def __init__(self, kind="small"):
+        super().__init__()
+        table = {
+            "small": (nn.Tanh(), started_small),
+            "kind": (nn.Sigmoid(), started_by_kind),
+            "odd": (nn.ReLU(), started_oddly),
+            "double": (doubled, None),
+        }
+        self.act, start = table[kind]
+        self.mix, self.norm = nn.Linear(4, 4), nn.BatchNorm1d(4)
+        if start is not None:
+            self.apply(start)
+
+    def forward(self, x):
+        return self.act(self.norm(self.mix(x)))
+
+
+def started():
+    return Started(), (torch.randn(3, 4),)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ....printable import few
 from ..library_names import DROPPED, INSTALLED
 from ..observe.instrument import first_line
 from ..observe.observations import (
@@ -23,6 +24,7 @@ from ..observe.observations import (
     constants_of,
     functions_in,
     kinds_of,
+    names_in_making,
     observed,
 )
 from ..rewrite import control_flow, signatures
@@ -32,7 +34,7 @@ from ..rewrite.library_lookups import ChosenEntries
 from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration
 from ..rewrite.rewriter import CALLED, as_told, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
-from ..source_files import OWN, Constant, local_names, says_its_value, short
+from ..source_files import OWN, Constant, literal, local_names, says_its_value, short
 from ..variations import Variation, variations
 from .imports import Imports, report_undefined, undefined
 from .model_function import ModelFunction
@@ -40,6 +42,7 @@ from .unused_code import defines, tidy
 
 ZOO = "zoo"  # the file of functions that make a zoo's models
 MODULE = "torch.nn.Module"
+DICTIONARIES = {"dict", "OrderedDict"}
 CALLED_BY_PYTHON = ("__init__", "__post_init__", "forward", "train")  # and torch, of an object that is made and run
 
 
@@ -139,37 +142,54 @@ class FileBuilder(Program):
 
     def _constant(self, origin: Constant) -> str:
         if origin.key not in self.definitions:
+            self.definitions[origin.key] = ast.Pass()  # what a table holds may look into it
             node = self._computed(origin)
             seen = self._as_seen(origin) if node is origin.node else None
             made = seen or self._entered(origin, self._attribute(origin.file, node))
             for inner in ast.walk(made):
                 if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store) and inner.id == origin.name:
                     inner.id = self.called(origin.key)
-            self.definitions.setdefault(origin.key, made)
+            del self.definitions[origin.key]
+            self.definitions[origin.key] = made
         return self.called(origin.key)
 
     def _entered(self, origin: Constant, made: ast.stmt) -> ast.stmt:
-        """A dictionary of classes with those, too, that were entered later, `register_block("mobile", MobileBlock)`."""
-        module = next((name for name, file in self.modules.items() if file == origin.file), "")
-        value = getattr(made, "value", None)
-        old = origin.node.value
-        if isinstance(old, ast.Dict) and isinstance(value, ast.Dict):
-            there = {key.value for key in old.keys if isinstance(key, ast.Constant)}
-        elif isinstance(old, ast.Call) and ast.unparse(old.func) == "dict" and isinstance(value, ast.Call):
-            there = {word.arg for word in old.keywords}
-        else:
+        """A dictionary with what was entered later, too, by `register_block("mobile", MobileBlock)` or `update`."""
+        module = next((name for name, file in self.all_files.items() if file == origin.file), "")
+        old, value = _as_display(origin.node.value), _as_display(getattr(made, "value", None))
+        if old is None or value is None:
             return made
-        for key, name in self.facts.registers.get(module, {}).get(origin.name, {}).items():
-            if key in there or name not in self.translated or self.unseen(name):
-                continue
-            self.define(name)
-            entry = ast.Name(self.called(name), ast.Load())
-            if isinstance(value, ast.Dict):
+        said = {key.value for key in old.keys if isinstance(key, ast.Constant)}
+        there = {key.value: place for place, key in enumerate(value.keys) if isinstance(key, ast.Constant)}
+        table, lacking = self.facts.registers.get(module, {}).get(origin.name, {}), []
+        for key, entry in table.items():
+            if key not in said and not self._is_written(entry):
+                lacking.append(key)
+            elif key not in said:
                 value.keys.append(ast.Constant(key))
-                value.values.append(entry)
-            else:
-                value.keywords.append(ast.keyword(key, entry))
+                value.values.append(self.model.expression(entry))
+            elif key in there and (known := literal(value.values[there[key]])) != (True, entry) and known[0]:
+                value.values[there[key]] = self.model.expression(entry)
+        if lacking:
+            text = f"{origin.name} has no entry of what did not run: {few(lacking, 8)}"
+            self.not_run.append(Problem(origin.file, origin.node.lineno, text))
+        if not isinstance(origin.node.value, ast.Dict) and len(value.keys) == len(said):
+            return made
+        vars(made)["value"] = value
         return made
+
+    def _is_written(self, made: Any) -> bool:
+        """Whether what a construction calls and names ran, and is part of the new file or of MindSpore."""
+        names = [*names_in_making(made)]
+        if any(map(self.unseen, names)):
+            return False
+        for name in names:
+            self.define(name)
+        rows = ((name, self.row(name)) for name in names if name not in {*self.translated, *self.definitions})
+        of_python = {*sys.stdlib_module_names, "builtins"}
+        return all(
+            name.partition(".")[0] in of_python or (row is not None and row.mindspore is not None) for name, row in rows
+        )
 
     def _computed(self, origin: Constant) -> ast.Assign | ast.AnnAssign:
         """The statement, with the value that it gave where it asks more than its own file: the command line's words."""
@@ -521,6 +541,15 @@ def _after(key: str, name: str) -> str:
     if name[:1].isupper():
         return "".join(part[:1].upper() + part[1:] for part in word.split("_")) + name
     return f"{'_' if name.startswith('_') else ''}{word}_{name.lstrip('_')}"
+
+
+def _as_display(node: ast.expr | None) -> ast.Dict | None:
+    """`{"relu": nn.ReLU}` for `dict(relu=nn.ReLU)`, and `{}` for a new OrderedDict; None for no dictionary."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in DICTIONARIES:
+        words = [(ast.Constant(word.arg), word.value) for word in node.keywords if word.arg]
+        whole = not node.args and len(words) == len(node.keywords)
+        return ast.Dict([key for key, _ in words], [value for _, value in words]) if whole else None
+    return node if isinstance(node, ast.Dict) else None
 
 
 def _free(name: str, used: Collection[str]) -> str:

@@ -81,7 +81,7 @@ class ModelFunction:
                 return self._array(value)
             case Unknown(what, instead):
                 return self._missing(f"how this {what} is made was not seen: {instead}")
-        return ast.parse(repr(value), mode="eval").body
+        return expression(value, self.definitions.name)
 
     def _array(self, array: Array) -> ast.expr:
         """`np.array([1, 2], dtype=np.int64)`, or `Tensor([1, 2], mindspore.int64)`."""

@@ -276,6 +276,14 @@ def functions_in(value: Any) -> Iterator[str]:
         yield from functions_in(part)
 
 
+def names_in_making(value: Any) -> Iterator[str]:
+    """The classes and functions that a construction calls or names."""
+    if isinstance(value, (Made, Reference)):
+        yield value.function if isinstance(value, Made) else value.name
+    for part in parts(value):
+        yield from names_in_making(part)
+
+
 # Classes that hold values
 
 
@@ -485,7 +493,11 @@ class Observations:
         self.names: dict[str, dict[str, str]] = report.get("names", {})  # of modules: what they import of other modules
         constants = report.get("constants_of", {}).items()
         self.constants: dict[str, dict[str, Any]] = {k: {n: from_json(v) for n, v in at.items()} for k, at in constants}
-        self.registers: dict[str, dict[str, dict[str, str]]] = report.get("registers", {})  # classes that were entered
+        # the entries of dictionaries at a file's top, by module and name: how each is made
+        self.registers: dict[str, dict[str, dict[str, Any]]] = {
+            module: {name: {key: from_json(one) for key, one in table.items()} for name, table in at.items()}
+            for module, at in report.get("registers", {}).items()
+        }
         self.root = from_json(report["root"])  # how the model is made
         self.taken_out: bool = report.get("taken_out", False)  # whether modules stood in another one before
         self.records: dict[str, Record] = {k: from_json(v) for k, v in report.get("records", {}).items()}

@@ -39,6 +39,7 @@ from .observations import (
     to_json,
 )
 from .torch_values import (
+    DICTIONARIES,
     NUMBERS,
     PLAIN,
     Names,
@@ -129,6 +130,8 @@ class ConstructionLog:
         self.taking = (
             0  # the module whose parent is being described: what that is given of it is described by its own making
         )
+        self.tables: Mapping[tuple[str, str], dict[str, Any]] = {}  # by module and name, before the model ran
+        self.looked_in: set[int] = set()  # dictionaries that an expression was
         self.on_meta = False  # whether the model is built without values, which it need not be
         self.count: Iterator[int] = itertools.count()
         self.names = Names()
@@ -149,6 +152,8 @@ class ConstructionLog:
             self.kinds.setdefault(number, {}).setdefault(self.names.kind(value))
         finally:
             self.looking = False
+        if isinstance(value, dict):
+            self.looked_in.add(id(value))
         if isinstance(value, PLAIN):
             known = self.constants.setdefault(number, [])
             if known is not None and not any(
@@ -352,15 +357,18 @@ class ConstructionLog:
         made = {key: self.made(value) for key, value in kept.items()}
         return {key: to_json(value) for key, value in made.items() if not _unknown(value)}
 
-    def registers(self, module: str) -> dict[str, dict[str, str]]:
-        """The dictionaries of a file's top that hold classes and functions, which any file may have entered there."""
-        held = {key: value for key, value in vars(sys.modules[module]).items() if isinstance(value, dict) and value}
+    def registers(self, module: str) -> dict[str, dict[str, Any]]:
+        """The entries of a file's dictionaries that hold classes and functions, or were looked in: any file may have
+        entered some. They are those from before the model ran."""
+        held = {key: value for key, value in vars(sys.modules[module]).items() if is_table(value)}
         kinds = (type, types.FunctionType, types.BuiltinFunctionType)
-        return {
-            name: {key: self.names.name(item) for key, item in found.items()}
-            for name, found in held.items()
-            if all(isinstance(key, str) and isinstance(item, kinds) for key, item in found.items())
-        }
+        found: dict[str, dict[str, Any]] = {}
+        for name, now in held.items():
+            first = self.tables.get((module, name)) if id(now) in self.looked_in else None
+            if first is not None or all(isinstance(item, kinds) for item in now.values()):
+                made = {key: self.made(item) for key, item in (first or now).items()}
+                found[name] = {key: to_json(item) for key, item in made.items() if not _unknown(item)}
+        return found
 
     def classes(self, model: torch.nn.Module) -> dict[str, list[str]]:
         """Every module's path -> its class and the bases of that."""
@@ -399,6 +407,20 @@ def as_given(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(map(as_given, value))
     return {key: as_given(item) for key, item in value.items()} if type(value) is dict else value
+
+
+def is_table(value: Any) -> bool:
+    """Whether it is a dictionary with entries, by strings."""
+    return isinstance(value, dict) and bool(value) and all(isinstance(key, str) for key in value)
+
+
+def as_imported(value: Any, deep: int = 5) -> Any:
+    """Lists, tuples and dictionaries as they are now, so many levels deep."""
+    if not deep or type(value) not in (list, tuple, *DICTIONARIES):
+        return value
+    if isinstance(value, dict):
+        return {key: as_imported(item, deep - 1) for key, item in value.items()}
+    return type(value)(as_imported(item, deep - 1) for item in value)
 
 
 def _with_configurations(value: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:

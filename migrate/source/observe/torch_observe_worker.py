@@ -34,7 +34,7 @@ from ...torch_models import WAYS, Inputs, builder, empty_weights, inputs_for, lo
 from .instrument import definition, install, instrumented, qualified
 from .observations import parsed, to_json
 from .torch_changes import changes
-from .torch_construction import ConstructionLog, taken_out
+from .torch_construction import ConstructionLog, as_imported, is_table, taken_out
 from .torch_simplified_transformers import for_training, tie_weights
 from .torch_simplified_transformers import install as install_simplified
 from .torch_values import WithoutValues, noted
@@ -83,6 +83,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
     install_simplified()
     notes: list[str] = []
     make = builder(spec, notes)
+    tables = _tables()
     with suppress(Exception), torch.device("meta"):
         make()  # what is imported meanwhile is not the model's
     try:
@@ -93,6 +94,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
     nodes: list[int] = []  # the number of the node, at each site that reports
     functions = []
     log = ConstructionLog(changes)
+    log.tables = tables
     log.on_meta = way.building == "meta"
     left: dict[str, str] = {}  # functions that stay as they were -> why
     known = _functions({code.co_filename for code in codes})
@@ -116,6 +118,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
     model, inputs = _run(make, spec, shapes, way, log)
     taken = taken_out(log, model)
     files = _files(name.rpartition(".")[0] for name in log.definitions_seen())
+    beside = _same_packages({*files, *(str(f["module"]) for f in functions)})
     report = {
         "functions": functions,
         "left": left,
@@ -123,10 +126,10 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
         "nodes": nodes,
         **log.as_json(),
         "files": files,
-        "beside": _same_packages({*files, *(str(f["module"]) for f in functions)}),
+        "beside": beside,
         "names": {module: log.imported(module) for module in {*files, *(str(f["module"]) for f in functions)}},
         "constants_of": {module: log.constants_of(module) for module in files if _is_users(files[module])},
-        "registers": {module: log.registers(module) for module in {*files, *(str(f["module"]) for f in functions)}},
+        "registers": {module: log.registers(module) for module in {*beside, *files}},
         "root": to_json(log.made(model, root=True)),
         "taken_out": taken,
         "classes": log.classes(model),
@@ -233,6 +236,16 @@ def _files(modules: Iterable[str]) -> dict[str, str]:
         file = getattr(sys.modules.get(module), "__file__", None)
         if isinstance(file, str) and file.endswith(".py") and _of_models(file) and Path(file).is_file():
             found[module] = file  # torch.ops says that it is of a file that is nowhere
+    return found
+
+
+def _tables() -> dict[tuple[str, str], dict[str, Any]]:
+    """The dictionaries that files of models have at their top, as they are now, by module and name."""
+    found = {}
+    for module in _files(list(sys.modules)):
+        for name, value in list(vars(sys.modules[module]).items()):
+            if not name.startswith("__") and is_table(value):
+                found[module, name] = as_imported(value)
     return found
 
 

@@ -213,7 +213,8 @@ class Reader:
     @contextmanager
     def narrowed(self, test: ast.expr) -> Iterator[None]:
         """Meanwhile a variable is a module of the class that a test says: `isinstance(m, C)`, `type(m) in (C, D)`."""
-        before, found = dict(self.variables), {}
+        before = dict(self.variables)
+        found: dict[str, list[Kind]] = {}
         for one in _all_of(test):
             asked = [_class_question(side) for side in (one.values if isinstance(one, ast.BoolOp) else [one])]
             classes = [self.resolve(cls) for _, part in asked for cls in part]

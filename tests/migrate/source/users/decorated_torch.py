@@ -1,6 +1,7 @@
 """Models with decorators of their own, and with what is registered, missing or a buffer by its class."""
 
 import functools
+from collections import OrderedDict
 
 import torch
 from torch import nn
@@ -139,3 +140,72 @@ class Lacking(nn.Module):
 
 def lacking():
     return Lacking(), (torch.randn(4, 6),)
+
+
+class Narrow(nn.Module):
+    def __init__(self, width, steps):
+        super().__init__()
+        self.mix = nn.Linear(4, width)
+        self.steps = steps
+
+    def forward(self, x):
+        return self.mix(x) * sum(self.steps)
+
+
+class Wide(Narrow):
+    """Of a kind that the model does not have."""
+
+    def forward(self, x):
+        return super().forward(x).repeat(1, 2)
+
+
+NARROW = {
+    "narrow": {"kind": Narrow, "says": {"url": "somewhere"}, "params": {"width": 3, "steps": (1, 2.5)}},
+    "small": {"kind": Narrow, "says": {}, "params": {"width": 2, "steps": (1, 2)}},
+}
+FILLED = {}
+FILLED.update(NARROW)
+FILLED["wide"] = {"kind": Wide, "says": {}, "params": {"width": 3, "steps": ()}}
+ENDS = OrderedDict()
+SIZES = {"first": 1, "last": 2}
+SIZES["last"] = 4
+
+
+def end(name):
+    """Enter a function and how often it is called into a dictionary."""
+
+    def enter(function):
+        ENDS[name] = (function, 2)
+        return function
+
+    return enter
+
+
+@end("tanh")
+def as_tanh(x):
+    return torch.tanh(x)
+
+
+@end("never")
+def as_nothing(x):
+    return x * 0
+
+
+class Filled(nn.Module):
+    """Takes its parts out of dictionaries that are empty where they are made."""
+
+    def __init__(self, kind="narrow", ending="tanh"):
+        super().__init__()
+        params = FILLED[kind]["params"]
+        params.update(width=SIZES["last"])
+        self.part = FILLED[kind]["kind"](**params)
+        self.end, self.times = ENDS[ending]
+
+    def forward(self, x):
+        for _ in range(self.times):
+            x = self.end(self.part(x))
+        return x
+
+
+def filled():
+    return Filled(), (torch.randn(2, 4),)

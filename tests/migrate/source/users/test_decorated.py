@@ -29,3 +29,14 @@ def test_a_name_that_nothing_defines_is_told(users: Users) -> None:
     found = users["lacking"]
     assert [problem.text for problem in found.source.problems] == ["Lacking uses GAINS, which could not be written"]
     found.holds("not_converted('GAINS could not be written').get(2.0)", "return GAINS * 2")
+
+
+def test_dictionaries_are_written_as_import_left_them(users: Users) -> None:
+    found = users["filled"]
+    found.agrees()
+    found.holds("{'kind': Narrow, 'says': {'url': 'somewhere'}, 'params': {'width': 3, 'steps': (1, 2.5)}}")
+    found.holds("'small': {'kind': Narrow", "ENDS = {'tanh': (as_tanh, 2)}", "SIZES = {'first': 1, 'last': 4}")
+    found.lacks("Wide", "as_nothing")
+    said = [one.text for one in found.source.not_run]
+    assert "FILLED has no entry of what did not run: wide" in said
+    assert "ENDS has no entry of what did not run: never" in said

@@ -288,8 +288,9 @@ class FileBuilder(Program):
         if qualified in self.facts.derivatives:
             self._differentiated(qualified, file, node)
             return
-        own = [base for base in node.bases if is_needed_base(self.names(file).name(base), self)]
-        bases = [self._base(file, base) for base in own or node.bases]
+        named = [(base, self._base_name(qualified, file, base)) for base in node.bases]
+        own = [(base, name) for base, name in named if is_needed_base(name, self)]
+        bases = [self._base(file, base, name) for base, name in own or named]
         body: list[ast.stmt] = []
         adds = False
         ran = {function.line: function for function in self.owners[qualified]}
@@ -374,9 +375,16 @@ class FileBuilder(Program):
             statement.value = static or hints.default(statement.value)
         return statement
 
-    def _base(self, file: str, node: ast.expr) -> ast.expr:
+    def _base_name(self, qualified: str, file: str, node: ast.expr) -> str:
+        """The full name of a class's base; where it is defined, if a package offers it, `torchvision.models.ResNet`."""
         name = self.names(file).name(node)
+        bases = () if name in self.translated else self.facts.bases(qualified)[1:]
+        return next((one for one in bases if one in self.translated and short(one) == short(name)), name)
+
+    def _base(self, file: str, node: ast.expr, name: str) -> ast.expr:
         self.define(name)
+        if isinstance(node, ast.Attribute) and name in self.translated:
+            return ast.Name(self.called(name), ast.Load())
         self._named(file, node)
         return SignatureRewriter(self, file).hint(node)
 

@@ -546,3 +546,18 @@ class Padded(nn.Module):
 def padded():
     torch.manual_seed(0)
     return Padded(), (torch.tensor([[0, 1, 2], [3, 0, 1]]),)
+
+
+class Features(torchvision.models.SqueezeNet):
+    """Derived from a class that a package offers, and another of its files defines; without its last layers."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        del self.classifier
+
+    def forward(self, x):
+        return self.features[:4](x)
+
+
+def derived():
+    return Features(version="1_1", num_classes=3), (torch.randn(2, 3, 32, 32),)

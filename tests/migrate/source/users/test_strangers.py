@@ -117,3 +117,9 @@ def test_a_class_from_one_with_another_argument_has_another_base(users: Users) -
     found = users["padded"]
     found.agrees()
     found.holds("class Segments(PaddedEmbedding):")
+
+
+def test_a_class_from_one_that_a_package_offers(users: Users) -> None:
+    found = users["derived"]
+    found.agrees("eval", "train")
+    found.holds("class Features(SqueezeNet):", "super().__init__(**kwargs)")

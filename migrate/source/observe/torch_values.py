@@ -9,6 +9,7 @@ import sys
 import types
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Container, Mapping
+from contextlib import suppress
 from enum import Enum
 from typing import Any
 
@@ -182,8 +183,11 @@ def array_of(value: Any) -> Array | Unknown:
     if isinstance(value, torch.Tensor):
         if value.is_meta:
             raise WithoutValues
-        value = (value.float() if dtype == "bfloat16" else value).cpu().numpy()
-    if value.dtype.kind not in "biuf":
+        with suppress(TypeError, RuntimeError):  # quantized numbers are none of NumPy's
+            value = (value.float() if dtype == "bfloat16" else value).cpu().numpy()
+    elif value.dtype.kind in "biuf":
+        dtype = value.dtype.name  # without the order of its bytes
+    if isinstance(value, torch.Tensor) or value.dtype.kind not in "biuf" or value.dtype.itemsize > 8:
         return Unknown(f"array of {dtype}")
     short = value.dtype.itemsize < 8 and value.dtype.kind == "f"  # float32's 0.1 is 0.1, and not 0.10000000149011612
     numbers = [float(str(one)) for one in value.ravel()] if short else value.ravel().tolist()

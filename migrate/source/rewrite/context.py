@@ -26,7 +26,6 @@ from ..observe.observations import (
     ModuleKind,
     ObjectKind,
     Observations,
-    PlainKind,
     PythonModule,
     TensorKind,
     always,
@@ -112,22 +111,6 @@ def expression(value: Any, name: Namer) -> ast.expr:
     if isinstance(value, float) and not math.isfinite(value):
         return ast.Call(ast.Name("float", ast.Load()), [ast.Constant(str(value))], [])
     return ast.parse(repr(value), mode="eval").body
-
-
-NUMPYS: dict[Kind, str] = {  # a float64 of NumPy's is a float of Python's, too
-    PlainKind("float64"): "float",
-    **{ObjectKind(f"numpy.{name}"): "float" for name in ("float64", "float32", "float16")},
-    **{ObjectKind(f"numpy.{name}"): "int" for name in ("int64", "int32")},
-}
-
-
-def pythons_number(node: ast.expr, kinds: list[Kind]) -> tuple[ast.expr, list[Kind]]:
-    """Python's number for one of NumPy's, as an array of sizes holds them: MindSpore's layers take no other."""
-    names = {NUMPYS.get(kind) or getattr(kind, "type", "") for kind in kinds}
-    if names not in ({"int"}, {"float"}) or not any(isinstance(kind, ObjectKind) for kind in kinds):
-        return node, kinds
-    (name,) = names
-    return ast.Call(ast.Name(name, ast.Load()), [node], []), [PlainKind(name)]
 
 
 class Given(dict[str, ObservedArgument]):

@@ -18,6 +18,7 @@ from ..observe.observations import (
     DtypeKind,
     Kind,
     ModuleKind,
+    ObjectKind,
     PlainKind,
     PythonModule,
     SequenceKind,
@@ -43,7 +44,6 @@ from .context import (
     by_value,
     expression,
     number_or_tuple,
-    pythons_number,
     write_template,
 )
 
@@ -397,6 +397,22 @@ def known_argument(node: ast.expr) -> ObservedArgument:
     """An argument that stands outside of the functions that ran: constants are known."""
     known, constant = literal(node)
     return ObservedArgument(node, [of_constant(constant)] if known else [], [constant] if known else None)
+
+
+NUMPYS: dict[Kind, str] = {  # a float64 of NumPy's is a float of Python's, too
+    PlainKind("float64"): "float",
+    **{ObjectKind(f"numpy.{name}"): "float" for name in ("float64", "float32", "float16")},
+    **{ObjectKind(f"numpy.{name}"): "int" for name in ("int64", "int32")},
+}
+
+
+def pythons_number(node: ast.expr, kinds: list[Kind]) -> tuple[ast.expr, list[Kind]]:
+    """Python's number for one of NumPy's, as an array of sizes holds them: MindSpore's layers take no other."""
+    names = {NUMPYS.get(kind) or getattr(kind, "type", "") for kind in kinds}
+    if names not in ({"int"}, {"float"}) or not any(isinstance(kind, ObjectKind) for kind in kinds):
+        return node, kinds
+    (name,) = names
+    return ast.Call(ast.Name(name, ast.Load()), [node], []), [PlainKind(name)]
 
 
 def argument_of(node: ast.expr, context: Context) -> ObservedArgument:

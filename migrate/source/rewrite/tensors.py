@@ -34,7 +34,6 @@ from ..observe.observations import (
 )
 from ..source_files import literal
 from .context import (
-    NUMPYS,
     Context,
     ObservedArgument,
     Program,
@@ -45,7 +44,7 @@ from .context import (
     handles,
     row_of,
 )
-from .row_calls import argument_of, is_method
+from .row_calls import NUMPYS, argument_of, is_method
 
 PREFIX = "torch.Tensor."
 LIMITS = {"torch.finfo", "torch.iinfo"}  # what numbers a dtype can hold

@@ -12,6 +12,7 @@ import importlib
 import types
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 from torch import nn
+from torch.utils import deterministic
 
 from ...errors import BadInput, BadTrace, Unsupported, WorkerFailed
 from ...migrate import torch_models as torch_zoo
@@ -39,7 +41,6 @@ from ..record.batches import Inputs as StepInputs
 from ..run_folder import START
 from .layers import layer_class
 from .model_structure import Held, Module, Structure, Watch, few, file, join
-from .torch_memory import clear, marked_memory
 from .user_model import (
     Given,
     StepOutput,
@@ -101,9 +102,53 @@ def _build(options: ParityJob) -> Given:
 
     with marked_memory():
         taken = made()
-    taken = replace(taken, notes=tuple(notes), undefined=clear(taken.model, lambda: made().model))
+    taken = replace(taken, notes=tuple(notes), undefined=clear_memory(taken.model, lambda: made().model))
     for_training(torch_zoo.let_copy(taken.model))
     return replace(taken, copies=_copies(taken.model, taken.step)) if is_object(taken.step) else taken
+
+
+@contextmanager
+def marked_memory() -> Iterator[None]:
+    """Within this block torch fills new memory with NaN (of whole numbers the largest), as its deterministic mode does.
+
+    https://docs.pytorch.org/docs/stable/deterministic.html
+    """
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    fills, deterministic.fill_uninitialized_memory = deterministic.fill_uninitialized_memory, True
+    # not torch.use_deterministic_algorithms, which imports torch's compiler
+    torch._C._set_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch._C._set_deterministic_algorithms(before[0], warn_only=before[1])
+        deterministic.fill_uninitialized_memory = fills
+
+
+def clear_memory(model: nn.Module, again: Callable[[], nn.Module]) -> tuple[str, ...]:
+    """Put zeros where a model that was made in such a block was left as memory is; gives the names of these tensors.
+
+    again: makes the model outside of it: what is NaN there too was meant to be.
+    """
+    found = {name: places for name, tensor in _all_tensors(model) if (places := _marked(tensor)).any()}
+    if not found:
+        return ()
+    plain = dict(_all_tensors(again()))
+    left = {name: places for name, places in found.items() if not _marked(plain[name])[places].all()}
+    with torch.no_grad():
+        for name, tensor in _all_tensors(model):
+            if name in left:
+                tensor.masked_fill_(left[name], 0)
+    return tuple(left)
+
+
+def _all_tensors(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+        if tensor.layout is torch.strided and tensor.dtype is not torch.bool:
+            yield name, tensor
+
+
+def _marked(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.isnan(tensor) if tensor.is_floating_point() else tensor == torch.iinfo(tensor.dtype).max
 
 
 def _copies(model: nn.Module, step: Any) -> tuple[Any, ...]:

@@ -30,7 +30,7 @@ from ..observe.observations import (
     parts,
 )
 from ..rewrite.context import Problem, Program, Unwritable, expression, set_receivers
-from ..rewrite.references import write_reference
+from ..rewrite.library_lookups import write_reference
 from ..rewrite.row_calls import bind_arguments, known_argument, with_initial_values, write_call
 from ..source_files import short
 

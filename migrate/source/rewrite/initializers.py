@@ -1,4 +1,5 @@
-"""The values that parameters begin with: torch.nn.init's functions, called and handed on, and `weight.data.normal_()`.
+"""Giving a tensor other values; and those that parameters begin with, of torch.nn.init's functions, called and handed
+on, and of `weight.data.normal_()`.
 
 Each becomes `tensor.set_data(initializer(Rule(…), tensor.shape, tensor.dtype))`.
 """
@@ -23,10 +24,44 @@ from ..observe.observations import (
 )
 from .context import Context, Namer, ObservedArgument, Stage, Unwritable, handles, row_of
 from .row_calls import arguments_of, is_method, is_variable, write_call
-from .tensors import PREFIX, VALUES, attribute, method_call, underlying_tensor, write_value
 
+# methods that fill a tensor with one number, and that number; None: the one that they are given
+VALUES = {"zero_": 0, "fill_": None}
 FILLS: dict[str, str] = TABLES["fills"]
 COPY = "transformers.initialization.copy_"  # (tensor, values)
+
+
+def attribute(node: ast.expr, name: str) -> ast.expr:
+    return ast.Attribute(node, name, ast.Load())
+
+
+def method_call(node: ast.expr, name: str, *args: ast.expr) -> ast.expr:
+    return ast.Call(attribute(node, name), list(args), [])
+
+
+def underlying_tensor(node: ast.expr) -> ast.expr:
+    """The tensor behind `x.data` and `x.detach()`."""
+    while True:
+        if isinstance(node, ast.Attribute) and node.attr == "data":
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "detach":
+            node = node.func.value
+        else:
+            return node
+
+
+def write_value(context: Context, source: ast.expr, target: ast.expr, value: ast.expr) -> ast.stmt:
+    """Give a tensor other values: a parameter keeps its place and its name, and what a function was given stays its
+    caller's."""
+    kinds = kinds_of(underlying_tensor(source))
+    if vars(underlying_tensor(source)).get("of_caller") and isinstance(target, ast.Name):
+        return ast.Expr(ast.Call(ast.Attribute(target, "copy_", ast.Load()), [value], []))
+    if isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)) and (
+        isinstance(target, ast.Subscript) or not all(isinstance(kind, TensorKind) and kind.parameter for kind in kinds)
+    ):
+        target.ctx = ast.Store()
+        return ast.Assign([target], value)
+    return ast.Expr(ast.Call(ast.Attribute(target, "set_data", ast.Load()), [value], []))
 
 
 @handles("torch.nn.init.*", stage=Stage.STATEMENT)
@@ -147,7 +182,7 @@ def _initialized(call: ast.Call, name: str, context: Context) -> list[ast.stmt]:
     return [made]
 
 
-RESHAPED = {f"{PREFIX}{name}" for name in ("view", "reshape", "flatten")}
+RESHAPED = {f"torch.Tensor.{name}" for name in ("view", "reshape", "flatten")}
 
 
 def _reshaped(node: ast.expr) -> ast.expr:

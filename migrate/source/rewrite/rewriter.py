@@ -21,7 +21,6 @@ from . import (
     library_lookups,
     modules,
     records,
-    references,
     row_calls,
     tensors,
 )
@@ -33,9 +32,7 @@ from .tensors import StridedSlices, note_of_caller
 from .views import write_through_views
 
 # the files whose handlers are registered as they are imported
-HANDLERS = (
-    *(einops_patterns, library_lookups, records, modules, initializers, references, tensors, graph_mode, control_flow),
-)
+HANDLERS = (*(einops_patterns, library_lookups, records, modules, initializers, tensors, graph_mode, control_flow),)
 
 
 def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.FunctionDef:

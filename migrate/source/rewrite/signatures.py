@@ -31,7 +31,7 @@ from ..source_files import SourceFiles, all_parameters, defaults_of
 from .context import Context, Program, Stage, Unwritable, handles, set_receivers
 from .control_flow import comment
 from .initializers import fills
-from .references import write_reference
+from .library_lookups import write_reference
 from .row_calls import bind_arguments, known_argument
 
 UNNAMED = ("torch.dtype", "torch.device")  # MindSpore has no public class for these

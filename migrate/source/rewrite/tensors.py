@@ -44,6 +44,7 @@ from .context import (
     handles,
     row_of,
 )
+from .initializers import VALUES, attribute, method_call, underlying_tensor, write_value
 from .row_calls import NUMPYS, argument_of, is_method
 
 PREFIX = "torch.Tensor."
@@ -62,14 +63,6 @@ class Call(NamedTuple):
 
 
 Writer = Callable[[Call], ast.expr]
-
-
-def attribute(node: ast.expr, name: str) -> ast.expr:
-    return ast.Attribute(node, name, ast.Load())
-
-
-def method_call(node: ast.expr, name: str, *args: ast.expr) -> ast.expr:
-    return ast.Call(attribute(node, name), list(args), [])
 
 
 def _size(call: Call) -> ast.expr:
@@ -231,8 +224,6 @@ def guard_empty_slice(node: ast.stmt, context: Context) -> list[ast.stmt] | None
 
 # Writing into tensors
 
-# methods that fill a tensor with one number, and that number; None: the one that they are given
-VALUES = {"zero_": 0, "fill_": None}
 FUNCTIONS = ("torch.nn.functional.", "torch.")
 
 
@@ -253,17 +244,6 @@ def written_tensor(node: ast.expr) -> ast.expr | None:
     return found
 
 
-def underlying_tensor(node: ast.expr) -> ast.expr:
-    """The tensor behind `x.data` and `x.detach()`."""
-    while True:
-        if isinstance(node, ast.Attribute) and node.attr == "data":
-            node = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "detach":
-            node = node.func.value
-        else:
-            return node
-
-
 def note_of_caller(function: ast.FunctionDef) -> None:
     """Note on the names of a function's arguments that what is written into them is all that it does: where it gives
     nothing back."""
@@ -278,20 +258,6 @@ def note_of_caller(function: ast.FunctionDef) -> None:
         for node in nodes:
             if isinstance(node, ast.Name) and node.id not in bound and node.id in {a.arg for a in inner.args.args}:
                 vars(node)["of_caller"] = True
-
-
-def write_value(context: Context, source: ast.expr, target: ast.expr, value: ast.expr) -> ast.stmt:
-    """Give a tensor other values: a parameter keeps its place and its name, and what a function was given stays its
-    caller's."""
-    kinds = kinds_of(underlying_tensor(source))
-    if vars(underlying_tensor(source)).get("of_caller") and isinstance(target, ast.Name):
-        return ast.Expr(ast.Call(ast.Attribute(target, "copy_", ast.Load()), [value], []))
-    if isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)) and (
-        isinstance(target, ast.Subscript) or not all(isinstance(kind, TensorKind) and kind.parameter for kind in kinds)
-    ):
-        target.ctx = ast.Store()
-        return ast.Assign([target], value)
-    return ast.Expr(ast.Call(ast.Attribute(target, "set_data", ast.Load()), [value], []))
 
 
 @handles(syntax=[ast.AugAssign, ast.Expr], stage=Stage.IN_PLACE)

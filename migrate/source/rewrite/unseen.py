@@ -221,8 +221,10 @@ class Reader:
             if len({name for name, _ in asked}) == 1 and classes and all(map(self._is_module, classes)):
                 found[asked[0][0]] = [ModuleKind(cls) for cls in classes]
         self.variables |= found
-        yield
-        self.variables |= {name: before.get(name, [UNSEEN]) for name in found}
+        try:
+            yield
+        finally:
+            self.variables |= {name: before.get(name, [UNSEEN]) for name in found}
 
     def _is_module(self, cls: str) -> bool:
         row = row_of(cls) if cls.startswith("torch.nn.") else None

@@ -24,7 +24,8 @@ from ..observe.observations import (
     set_kinds,
 )
 from ..source_files import local_names
-from .tensors import underlying_tensor, written_tensor
+from .initializers import underlying_tensor
+from .tensors import written_tensor
 
 Loop = ast.For | ast.While
 BLOCKS = ("body", "orelse", "finalbody")

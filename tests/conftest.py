@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,22 @@ def scope(file: Path, root: Path) -> str:
         if here:
             found, asked = str(folder), asked - here  # a fixture further out is another one of the same name
     return found
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--cold", action="store_true", help="start every worker as a user's command does, not as a fork")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _warm_workers(request: pytest.FixtureRequest) -> Iterator[None]:
+    if request.config.getoption("--cold"):
+        yield
+        return
+    from msmigrate import processes
+    from warm_workers import WarmWorkers
+
+    warm = WarmWorkers()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processes, "start", warm.start)
+        yield
+    warm.end()

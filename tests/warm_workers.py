@@ -1,0 +1,203 @@
+"""Starts msmigrate's workers as forks of processes that have imported their framework already.
+
+A test that compares two small nets spends more time on importing torch and MindSpore than on the nets. Here one process
+for each framework imports it once, and every worker of this process's tests is a fork of it: with its own session,
+working folder, environment and pipes, as Popen would start it. A worker is started cold where its environment is not
+the one that was imported with, and by every test that runs a command in a process of its own; `--cold` starts all so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+from msmigrate import processes
+from msmigrate.workers import mindspore_environment
+
+FRAMEWORKS = ("torch", "mindspore")
+# what differs from worker to worker, or only says which test runs, and is not read while a framework is imported
+PASSED_ON = {processes.TOKEN, "PYTHONUNBUFFERED", "PYTEST_CURRENT_TEST", "PWD", "OLDPWD", "COLUMNS", "LINES"}
+LARGEST = 1 << 17  # bytes of a request
+cold_start = processes.start
+
+
+# In the process of the tests
+
+
+class WarmWorkers:
+    """The processes that workers are forked from: one for each framework and environment that was seen twice."""
+
+    def __init__(self) -> None:
+        self.seen = set[tuple[object, ...]]()
+        self.servers = dict[tuple[object, ...], Server]()
+
+    def start(self, command: Sequence[str], **options: Any) -> Any:
+        """Do what processes.start() does."""
+        framework = _framework(command)
+        if framework is None or "env" not in options:
+            return cold_start(command, **options)
+        environment: Mapping[str, str] = options["env"]
+        read = {name: value for name, value in environment.items() if name not in PASSED_ON}
+        key = (framework, *sorted(read.items()))
+        if key not in self.seen:
+            self.seen.add(key)
+            return cold_start(command, **options)
+        if key not in self.servers:
+            self.servers[key] = Server(framework, read)
+        return self.servers[key].fork(command, environment, options)
+
+    def end(self) -> None:
+        for server in self.servers.values():
+            server.channel.close()
+            processes.end(server.process)
+
+
+def _framework(command: Sequence[str]) -> str | None:
+    """What a worker of msmigrate imports; None for any other command."""
+    if list(command[:2]) != [sys.executable, "-m"] or not command[2].startswith("msmigrate."):
+        return None
+    name = command[2].rpartition(".")[2]
+    return next((framework for framework in FRAMEWORKS if name.startswith(f"{framework}_")), None)
+
+
+class Server:
+    """One process that has imported a framework."""
+
+    def __init__(self, framework: str, environment: Mapping[str, str]) -> None:
+        self.channel, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with its:
+            self.process = cold_start(
+                [sys.executable, __file__, framework, str(its.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[its.fileno()],
+                env={**environment, "PYTHONUNBUFFERED": "1"},
+            )
+
+    def fork(self, command: Sequence[str], environment: Mapping[str, str], options: Mapping[str, Any]) -> Fork:
+        pipes = {name: os.pipe() for name in ("stdin", "stdout", "stderr", "report")}
+        there = [pipes["stdin"][0], *(pipes[name][1] for name in ("stdout", "stderr", "report"))]
+        if options["stdin"] == subprocess.DEVNULL:
+            os.close(there[0])
+            there[0] = os.open(os.devnull, os.O_RDONLY)
+        request = {"words": list(command[2:]), "folder": str(Path.cwd()), "environment": dict(environment)}
+        try:
+            socket.send_fds(self.channel, [json.dumps(request).encode()], there)
+        finally:
+            for descriptor in there:
+                os.close(descriptor)
+        return Fork(pipes["stdin"][1], *(pipes[name][0] for name in ("stdout", "stderr", "report")), options)
+
+
+class Fork:
+    """A worker that was forked, as far as msmigrate uses its Popen."""
+
+    def __init__(self, stdin: int, stdout: int, stderr: int, report: int, options: Mapping[str, Any]) -> None:
+        errors = options.get("errors")
+        self.stdin: IO[str] | None = open(stdin, "w", encoding="utf-8", errors=errors)  # noqa: SIM115
+        if options["stdin"] == subprocess.DEVNULL:
+            self.stdin.close()
+            self.stdin = None
+        self.stdout = open(stdout, encoding="utf-8", errors=errors)  # noqa: SIM115
+        self.stderr = open(stderr, encoding="utf-8", errors=errors)  # noqa: SIM115
+        self.returncode: int | None = None
+        self._report = open(report, encoding="utf-8")  # noqa: SIM115
+        self.pid = int(self._report.readline() or 0)  # an empty line: the server has ended
+        if not self.pid:
+            raise RuntimeError("the process that workers are forked from has ended; run the tests with --cold")
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            self.returncode = int(self._report.readline() or -signal.SIGKILL)
+            self._report.close()
+        return self.returncode
+
+    def kill(self) -> None:
+        if self.returncode is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+# In the process that workers are forked from
+
+
+def serve(framework: str, channel: socket.socket) -> NoReturn:
+    """Import the framework, and fork a worker for every request, until the process of the tests has ended."""
+    if framework == "mindspore":
+        mindspore_environment.prepare()
+    __import__(framework)
+    __import__("msmigrate.training.recipe.schema")  # which most workers import
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that watch
+    while True:
+        request, descriptors, _, _ = socket.recv_fds(channel, LARGEST, 4)
+        if not request:
+            os._exit(0)
+        if os.fork() == 0:
+            channel.close()
+            _watch(json.loads(request), *descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _watch(request: dict[str, Any], stdin: int, stdout: int, stderr: int, report: int) -> NoReturn:
+    """Fork the worker; report its number, and how it ended."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    processes.end_with_parent()
+    here = os.getpid()
+    worker = os.fork()
+    if worker == 0:
+        os.close(report)
+        processes.end_with_parent(here)
+        _work(request, stdin, stdout, stderr)
+    for descriptor in (stdin, stdout, stderr):
+        os.close(descriptor)
+    os.write(report, f"{worker}\n".encode())
+    _, status = os.waitpid(worker, 0)
+    os.write(report, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    os._exit(0)
+
+
+def _work(request: dict[str, Any], *descriptors: int) -> NoReturn:
+    """Be `python -m MODULE WORDS…`."""
+    os.setsid()
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    time.tzset()
+    _draw_anew()
+    sys.path[0] = request["folder"]
+    sys.argv = request["words"]
+    code = 0
+    try:
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _draw_anew() -> None:
+    """Begin with random numbers of one's own, as a process that imports NumPy does."""
+    import numpy as np
+
+    np.random.seed()
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], socket.socket(fileno=int(sys.argv[2])))

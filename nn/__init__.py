@@ -13,6 +13,7 @@ from .containers import (
     ParameterDict,
     ParameterList,
     add_cell,
+    first_name,
     not_converted,
     replace_cell,
     reset_parameters,

@@ -105,6 +105,14 @@ def starting_at(cell: nn.Cell, value: float, *names: str) -> nn.Cell:
     return cell
 
 
+def first_name(cell: nn.Cell, *names: str) -> str:
+    """The first of the names by which a cell has something; the first of all where it has nothing by any.
+
+    names: torch's, then those that MindSpore's layers have for it, as "weight", "gamma", "embedding_table".
+    """
+    return next((name for name in names if hasattr(cell, name)), names[0])
+
+
 class ParameterList(nn.Cell):
     """Parameters by their place."""
 

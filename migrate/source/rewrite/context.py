@@ -412,7 +412,12 @@ class Context(ast.NodeTransformer):
         """What becomes of one statement: one, several or none; what is asked of its values stands before it, and what
         is to be kept after it."""
         outer, self.before, self.after = (self.before, self.after), [], []
-        found = self._statement(node)
+        try:
+            found = self._statement(node)
+        except Unwritable as error:  # of an expression that is no call, for a call stands for itself
+            if self.strict:
+                raise
+            found = [ast.Expr(self.missing(node, str(error)))]
         found = [*self._comments(node), *self.before, *found, *self.after] if found else []
         self.before, self.after = outer
         return found

@@ -34,6 +34,7 @@ LOADING = [
     )
 ]
 RESET = "msmigrate.nn.reset_parameters"
+FIRST_NAME = "msmigrate.nn.first_name"
 OPTIONAL = "msmigrate.nn.OptionalCells"  # a list in which None may stand
 ATTENTION = "torch.nn.MultiheadAttention"
 CHECKPOINT = "torch.utils.checkpoint.checkpoint"
@@ -360,7 +361,10 @@ def attribute(node: ast.Attribute, context: Context) -> ast.expr | None:
     if len(names) == 1:
         node.attr = names.pop()
     elif always(kinds, ModuleKind) and len(names) > 1:
-        raise Unwritable(f"{ast.unparse(node)}, which MindSpore's layers call {' or '.join(sorted(names))}")
+        name = _name_of_each(node.value, names, node.attr, context) if _read(node) else None
+        if name is None:
+            raise Unwritable(f"{ast.unparse(node)}, which MindSpore's layers call {' or '.join(sorted(names))}")
+        return ast.Call(ast.Name("getattr", ast.Load()), [context.visit(node.value), name], [])
     one_row = all(isinstance(kind, ModuleKind) and kind.cls in TABLES["one_row"] for kind in kinds)
     if kinds and one_row and node.attr in TABLES["one_row_attributes"]:
         return ast.Subscript(context.generic_visit(node), ast.Slice(ast.Constant(1)), ast.Load())
@@ -417,10 +421,21 @@ def attribute_by_name(node: ast.Call, context: Context) -> ast.expr | None:
         case _:
             return None
     names = {_name_in_mindspore(kind, attribute, context) for kind in kinds}
-    if not always(kinds, ModuleKind) or len(names) != 1 or names == {attribute}:
+    if not always(kinds, ModuleKind) or names == {attribute}:
         return None
-    node.args[1] = replacing(ast.Constant(names.pop()), node.args[1])
-    return context.kept(node)
+    name = ast.Constant(names.pop()) if len(names) == 1 else _name_of_each(owner, names, attribute, context)
+    if name is None:
+        raise Unwritable(f"{ast.unparse(node)}, which MindSpore's layers call otherwise, each in its own way")
+    node.args[0] = context.visit(owner)
+    return ast.Call(node.func, [node.args[0], name, *map(context.visit, node.args[2:])], [])
+
+
+def _name_of_each(owner: ast.expr, names: set[str], attribute: str, context: Context) -> ast.expr | None:
+    """`first_name(m, "weight", "gamma")`, for a module that is now of this class, now of that."""
+    if not isinstance(owner, (ast.Name, ast.Attribute)) or any("." in name for name in names):
+        return None
+    asked = [ast.Constant(name) for name in (attribute, *sorted(names - {attribute}))]
+    return ast.Call(context.name(FIRST_NAME), [context.visit(copy.deepcopy(owner)), *asked], [])
 
 
 def _name_in_mindspore(kind: Kind, attribute: str, context: Context) -> str:

@@ -142,6 +142,21 @@ def seen(file: Path, *names: str, seed: int = 0) -> dict[str, Any]:
     return found
 
 
+COUNTING = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(4)
+    def forward(self, x):
+        count = self.norm.num_batches_tracked
+        return self.norm(x) + count
+def build():
+    return Net()
+"""
+
+
 def test_a_report_is_the_same_after_another_models(models: Path) -> None:
     alone = seen(models, "second")
     assert any("wrapper" in key and entry["reached"] for key, entry in alone.items())
@@ -203,3 +218,11 @@ def test_large_arrays_and_weights_are_no_constants(tmp_path: Path, name: str, wh
     (problem,) = build_file(Observations(told), "build", "A net.").problems
     assert why in problem.text
     assert ("torch.from_numpy(np.load(path))" in problem.text) == (name == "large")
+
+
+def test_what_cannot_be_written_outside_of_a_call_is_a_place_too(tmp_path: Path) -> None:
+    """It ended the command with a traceback."""
+    (tmp_path / "net.py").write_text(COUNTING)
+    told = model_spec.ask("source.observe.torch_observe_worker", f"{tmp_path / 'net.py'}:build", "convert-model", "2x4")
+    (problem,) = build_file(Observations(told), "build", "A net.").problems
+    assert problem.line == 9 and problem.text.startswith("self.norm.num_batches_tracked, which no layer")

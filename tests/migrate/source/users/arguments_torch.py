@@ -342,3 +342,24 @@ class Rotated(nn.Module):
 
 def rotated():
     return Rotated(4), (torch.randn(3, 4),)
+
+
+class NamedAlike(nn.Module):
+    """Begins all of its layers in one loop, whatever they are: in MindSpore each has its own names."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.norm, self.scale = nn.Linear(6, 8), nn.LayerNorm(8), nn.GroupNorm(2, 8)
+        for layer in self.modules():
+            if hasattr(layer, "weight") and layer.weight is not None:
+                nn.init.constant_(layer.weight, 0.5)
+            if getattr(layer, "bias", None) is not None:
+                layer.bias.data.fill_(0.25)
+
+    def forward(self, x):
+        return self.scale(self.norm(self.first(x) * torch.arange(8)))
+
+
+def named_alike():
+    torch.manual_seed(1)
+    return NamedAlike(), (torch.randn(2, 6),)

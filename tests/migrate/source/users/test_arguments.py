@@ -99,3 +99,11 @@ def test_libraries_of_arrays_are_imported_as_they_are(users: Users) -> None:
     found.agrees()
     found.holds("from scipy import linalg as la", "import scipy.special", "scipy.special.expit(la.norm(upper) * gate)")
     found.lacks("NotImplementedError")
+
+
+def test_tensors_that_layers_in_a_loop_call_each_by_its_own_name(users: Users) -> None:
+    found = users["named_alike"]
+    found.agrees("eval", "train")
+    fresh = {key.removeprefix("fresh/"): value for key, value in found.mindspore.items() if key.startswith("fresh/")}
+    weights, biases = ("first.weight", "norm.gamma", "scale.gamma"), ("first.bias", "norm.beta", "scale.beta")
+    assert all((fresh[name] == 0.5).all() for name in weights) and all((fresh[name] == 0.25).all() for name in biases)

@@ -80,6 +80,19 @@ FACTS = {
 COMPUTED = {"T", "mT", "H", "mH", "real", "imag"}  # the attributes of a tensor that are computed
 
 
+# where torch keeps what it builds in -> how one calls it
+BUILT_IN = {
+    "builtins._VariableFunctionsClass.": "torch.",
+    "torch._VariableFunctionsClass.": "torch.",
+    "torch._C._nn.": "torch.nn.functional.",
+    "torch._C._fft.fft_": "torch.fft.",
+    "torch._C._linalg.linalg_": "torch.linalg.",
+    "torch._C._special.special_": "torch.special.",
+    "torch._tensor.": "torch.",
+    "torch.functional.": "torch.",
+}
+
+
 class Found(NamedTuple):
     """The row of a called name, if there is one, and how the call stands to it."""
 
@@ -115,6 +128,14 @@ def _find(name: str, in_force: InForce) -> Found:
     return Found(row, swapped and not own, in_place or last == "__setitem__")
 
 
+def public(name: str) -> str:
+    """The name under which one calls what torch builds in."""
+    for built_in, offered in BUILT_IN.items():
+        if name.startswith(built_in):
+            return offered + name.removeprefix(built_in)
+    return name
+
+
 def is_fact(name: str) -> bool:
     """Whether the name tells something of a tensor (its shape, its dtype) and computes nothing."""
     if name.endswith((".__get__", ".__set__", ".__delete__")):
@@ -124,7 +145,7 @@ def is_fact(name: str) -> bool:
 
 def shown(name: str) -> str:
     """The name as one writes it: torch.add for torch.Tensor.__radd__; as it stands where torch has one name only."""
-    name = name.removesuffix(".__get__").replace("torch.functional.", "torch.").replace("torch._C._nn.", F)
+    name = public(name.removesuffix(".__get__"))
     last = name.rpartition(".")[2]
     if not last.startswith("__"):
         return name if name in UNLIKE else name.rstrip("_")
@@ -137,7 +158,7 @@ F = "torch.nn.functional."
 
 
 def _candidates(name: str, swapped: bool, in_place: bool) -> Iterator[str]:
-    name = name.removesuffix(".__get__")
+    name = public(name.removesuffix(".__get__"))
     yield name
     if name in UNLIKE:
         return

@@ -114,6 +114,11 @@ def without_gradient(case: Case) -> set[int]:
     return {index for index, spec in enumerate(case.inputs) if isinstance(spec, dict) and spec.get("fixed")}
 
 
+def pairs(case: Case) -> set[int]:
+    """The inputs whose last axis is the two parts of complex numbers: `{shape: [3, 2], complex: true}`."""
+    return {index for index, spec in enumerate(case.inputs) if isinstance(spec, dict) and spec.get("complex")}
+
+
 def draw_weight(case_name: str, case: Case, tensor_name: str, shape: tuple[int, ...]) -> np.ndarray:
     """A weight or buffer by its torch name; running variances are positive."""
     values = draw(f"{case_name}/{tensor_name}", shape) * np.float32(case.weights)

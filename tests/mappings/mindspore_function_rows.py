@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import mindspore as ms
-from mapping_cases import bind, draw, flat, inputs, without_gradient
+from mapping_cases import bind, draw, flat, inputs, pairs, without_gradient
+from mindspore import ops
 from mindspore_calls import array, differentiate, parameters, translate
 from msmigrate.mappings.rows import Case, Row, resolve, value_of
 
 FLOATING = (ms.float32, ms.float16, ms.float64)
+COMPLEX = (ms.complex64, ms.complex128)
 CONSTANT = -1
 
 
@@ -18,7 +20,7 @@ def run_function(name: str, row: Row, case: Case, mode: str) -> dict[str, Any]:
     ms.set_seed(3)
     xs = [ms.Tensor(values) for values in inputs(name, case)]
     call = translate(row.torch, bind(row, case, xs))
-    function = over_inputs(resolve(call.target), call.kwargs, xs)
+    function = of_parts(over_inputs(resolve(call.target), call.kwargs, xs), pairs(case))
     results = flat((ms.jit(function) if mode == "graph" and not case.train else function)(*xs))
     if not case.train:
         return {"random": array(results[0])}
@@ -31,6 +33,25 @@ def run_function(name: str, row: Row, case: Case, mode: str) -> dict[str, Any]:
     fixed = without_gradient(case)
     floating = [index for index, x in enumerate(xs) if x.dtype in FLOATING and index not in fixed]
     return differentiate(function, xs, floating, [], upstream, mode)
+
+
+def of_parts(function: Any, whole: set[int]) -> Any:
+    """The function with its complex inputs and results as their two parts along a last axis, which have gradients."""
+
+    def parted(result: Any) -> Any:
+        if isinstance(result, ms.Tensor) and result.dtype in COMPLEX:
+            return ops.stack([ops.real(result), ops.imag(result)], -1)
+        return result
+
+    def function_of_parts(*tensors: Any) -> Any:
+        arranged = ()
+        for index in range(len(tensors)):
+            x = tensors[index]
+            arranged = (*arranged, join(x[..., 0], x[..., 1]) if index in whole else x)
+        return parted(function(*arranged))
+
+    join = ops.Complex()
+    return function_of_parts
 
 
 def over_inputs(target: Any, kwargs: dict[str, Any], xs: list[Any]) -> Any:

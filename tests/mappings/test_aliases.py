@@ -19,6 +19,10 @@ from msmigrate.mappings.aliases import find, is_fact, shown
         ("torch.softmax", "torch.nn.functional.softmax"),
         ("torch.Tensor.view", "torch.reshape"),
         ("torch.nn.Conv2d", "torch.nn.Conv2d"),
+        ("torch._C._nn.gelu", "torch.nn.functional.gelu"),
+        ("torch._C._fft.fft_rfft", "torch.fft.rfft"),
+        ("torch._C._linalg.linalg_inv", "torch.linalg.inv"),
+        ("torch.Tensor.real.__get__", "torch.real"),
     ],
 )
 def test_a_call_finds_its_row(name: str, row: str) -> None:

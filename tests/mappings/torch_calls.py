@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 import torch
-from mapping_cases import draw, flat, inputs, output_names, without_gradient
+from mapping_cases import draw, flat, inputs, output_names, pairs, without_gradient
 from msmigrate.mappings.rows import Case, Row
 from torchvision import transforms
 
@@ -58,9 +58,20 @@ def tensors(name: str, case: Case, dtype: torch.dtype) -> list[torch.Tensor]:
     return made
 
 
+def joined(case: Case, xs: list[torch.Tensor]) -> list[torch.Tensor]:
+    """The inputs with complex tensors for those that hold their two parts, which have the gradients."""
+    whole = pairs(case)
+    return [torch.view_as_complex(x) if index in whole else x for index, x in enumerate(xs)]
+
+
+def parted(result: torch.Tensor) -> torch.Tensor:
+    """A complex result as its two parts along a last axis, and any other as it is."""
+    return torch.view_as_real(result.resolve_conj()) if result.is_complex() else result
+
+
 def record(result: Any, xs: list[torch.Tensor], name: str) -> dict[str, Any]:
     """Outputs and input gradients, for upstream gradients that both frameworks draw alike."""
-    results = [torch.as_tensor(part) for part in flat(result)]
+    results = [parted(torch.as_tensor(part)) for part in flat(result)]
     found = {key: x.detach() for key, x in zip(output_names(len(results)), results, strict=True)}
     floating = [index for index, x in enumerate(results) if x.is_floating_point()]
     upstream = {

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from mapping_cases import bind
 from msmigrate.mappings.rows import Case, Row
-from torch_calls import arguments, find, record, tensors
+from torch_calls import arguments, find, joined, record, tensors
 
 
 def run_function(name: str, row: Row, case: Case, dtype: torch.dtype) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def run_function(name: str, row: Row, case: Case, dtype: torch.dtype) -> dict[st
     torch.manual_seed(3)
     xs = tensors(name, case, dtype)
     _, given = arguments(row, case, dtype)
-    positional, keywords = split(row, bind(row, replace(case, args=given), xs), set(given))
+    positional, keywords = split(row, bind(row, replace(case, args=given), joined(case, xs)), set(given))
     result = find(row.torch)(*positional, **keywords)
     return {"random": result.detach()} if not case.train else record(result, xs, name)
 

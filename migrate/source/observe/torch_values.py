@@ -17,6 +17,7 @@ import numpy as np
 import torch
 
 from ....mappings import table
+from ....mappings.aliases import public
 from ....mappings.rows import resolve
 from ..library_names import ROWS_FIRST
 from .observations import (
@@ -45,12 +46,6 @@ DICTIONARIES = (dict, OrderedDict, defaultdict)  # and no class that somebody ma
 NUMBERS = 1024  # of an array that is written into a file
 READ = "read them in the __init__ of a class around it, self.net = Net(torch.from_numpy(np.load(path)))"
 DEEP = 2  # levels of a list that are reported
-BUILT_IN = {
-    "builtins._VariableFunctionsClass.": "torch.",
-    "torch._VariableFunctionsClass.": "torch.",
-    "torch._C._nn.": "torch.nn.functional.",
-    "torch._tensor.": "torch.",
-}
 SIMPLIFIED = simplified_names()
 
 
@@ -229,14 +224,6 @@ def standing(found: Any) -> str:
 def is_torch(cls: type) -> bool:
     """Whether a class is torch's own."""
     return cls.__module__.partition(".")[0] == "torch"
-
-
-def public(name: str) -> str:
-    """The name under which one calls what torch builds in."""
-    for built_in, offered in BUILT_IN.items():
-        if name.startswith(built_in):
-            return offered + name.removeprefix(built_in)
-    return name
 
 
 def defining(cls: type, method: Any) -> tuple[type, str]:

@@ -14,6 +14,7 @@ from ..observe.observations import (
 )
 from ..source_files import defaults_of, literal, local_names, short, substitute
 from . import (
+    complex_tensors,
     control_flow,
     einops_patterns,
     graph_mode,
@@ -32,7 +33,10 @@ from .tensors import StridedSlices, note_of_caller
 from .views import write_through_views
 
 # the files whose handlers are registered as they are imported
-HANDLERS = (*(einops_patterns, library_lookups, records, modules, initializers, tensors, graph_mode, control_flow),)
+HANDLERS = (
+    *(einops_patterns, library_lookups, records, modules, initializers, tensors, graph_mode, control_flow),
+    complex_tensors,
+)
 
 
 def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.FunctionDef:

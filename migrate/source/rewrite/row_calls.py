@@ -30,6 +30,7 @@ from ..observe.observations import (
     of_constant,
 )
 from ..source_files import literal
+from .complex_tensors import call_with_complex
 from .context import (
     UNSEEN,
     Asked,
@@ -454,7 +455,7 @@ def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast
         given = ast.Attribute(arguments["input"].node, "astype", ast.Load())
         as_float = ast.Call(given, [context.name("mindspore.float32")], [])
         arguments["input"] = arguments["input"]._replace(node=as_float)
-    plain = write_template(row.torch, arguments, context.name)
+    plain = call_with_complex(row, arguments, context) or write_template(row.torch, arguments, context.name)
     if plain is not None:
         return plain
     call = write_call(row, arguments, context.name)

@@ -414,6 +414,25 @@ def numpys_number(node: ast.BinOp, context: Context) -> ast.expr | None:
     return ast.BinOp(left, node.op, context.visit(other))
 
 
+ARRAY = ObjectKind("numpy.ndarray")
+
+
+@handles(syntax=[ast.Subscript])
+def indexed_by_numpys(node: ast.Subscript, context: Context) -> ast.expr | None:
+    """`x[:, places]` with a tensor for an array of NumPy's, which MindSpore's tensors take for no index."""
+    items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if not always(kinds_of(node.value), TensorKind) or [ARRAY] not in [kinds_of(item) for item in items]:
+        return None
+    visited = [
+        ast.Call(context.name("mindspore.Tensor"), [context.visit(item)], [])
+        if kinds_of(item) == [ARRAY]
+        else context.visit(item)
+        for item in items
+    ]
+    index = ast.Tuple(visited, ast.Load()) if isinstance(node.slice, ast.Tuple) else visited[0]
+    return ast.Subscript(context.visit(node.value), index, node.ctx)
+
+
 @handles("torch.randint")
 def below(call: ast.Call, context: Context) -> None:
     """`torch.randint(5, (2, 3))` with the 0 that it starts from; the rest is the row's."""

@@ -1,0 +1,80 @@
+"""What a model does with complex tensors, as torch.fft gives them: their parts, products and absolute values."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+
+from ....mappings.rows import Row
+from ..library_names import TABLES
+from ..observe.observations import Kind, PlainKind, SequenceKind, TensorKind, always, kinds_of
+from ..source_files import literal
+from .context import Context, ObservedArgument, Unwritable, fill_template, handles
+
+F = "msmigrate.nn.functional."
+OPERATORS = {ast.Mult: "mul", ast.Div: "div"}  # those in which MindSpore's complex tensors have no gradient, or another
+NUMBERS = [{PlainKind("int")}, {PlainKind("float")}, {PlainKind("int"), PlainKind("float")}]
+MEASURED = (ast.Add, ast.Sub, ast.MatMult)
+
+
+def is_complex(kind: Kind) -> bool:
+    """Whether it is a complex tensor, or a list of some."""
+    if isinstance(kind, SequenceKind):
+        return any(map(is_complex, kind.items))
+    return isinstance(kind, TensorKind) and kind.dtype.startswith("complex")
+
+
+def may_be_complex(kinds: Iterable[Kind]) -> bool:
+    """Whether it was a complex tensor now and then."""
+    return any(map(is_complex, kinds))
+
+
+def call_with_complex(row: Row, given: Mapping[str, ObservedArgument], context: Context) -> ast.expr | None:
+    """A call with complex tensors, where it is not the row's own; raises Unwritable where neither is right."""
+    if not any(may_be_complex(item.kinds) for item in given.values()):
+        return None
+    for name, arguments, template in TABLES["plain_calls_of_complex"]:
+        if row.torch == name and {*arguments} == {*given}:
+            return fill_template(template, {key: item.node for key, item in given.items()}, context.name)
+    if row.torch not in TABLES["of_complex"] and not row.torch.startswith("torch.fft."):
+        raise Unwritable(f"{row.torch} of a complex tensor: write it with the parts, by torch.view_as_real")
+    return None
+
+
+@handles(syntax=[ast.BinOp])
+def operation(node: ast.BinOp, context: Context) -> ast.expr | None:
+    """`x * y`, `x / y` of complex tensors as calls; the other operators as they stand, or not at all."""
+    if not may_be_complex([*kinds_of(node.left), *kinds_of(node.right)]) or isinstance(node.op, MEASURED):
+        return None
+    name = OPERATORS.get(type(node.op))
+    if name is not None and (_is_number(node.left) or _is_number(node.right)):
+        return None
+    if name is None:
+        raise Unwritable(f"{ast.unparse(node)} of a complex tensor, of which MindSpore has no gradient: write products")
+    return ast.Call(context.name(F + name), [context.visit(node.left), context.visit(node.right)], [])
+
+
+def _is_number(node: ast.expr) -> bool:
+    """Whether it was always a number of Python's, and no complex one."""
+    known, value = literal(node)
+    return isinstance(value, (int, float)) if known else {*kinds_of(node)} in NUMBERS
+
+
+@handles("builtins.abs")
+def absolute(node: ast.Call, context: Context) -> ast.expr | None:
+    """Python's `abs(x)` of a complex tensor, whose values are real."""
+    if len(node.args) != 1 or not may_be_complex(kinds_of(node.args[0])):
+        return None
+    return ast.Call(context.name(f"{F}abs"), [context.visit(node.args[0])], [])
+
+
+@handles(syntax=[ast.Attribute])
+def part(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """`x.real` and `x.imag`, which are methods in MindSpore; the real part of a real tensor is itself."""
+    kinds = kinds_of(node.value)
+    if node.attr not in ("real", "imag") or not isinstance(node.ctx, ast.Load) or not always(kinds, TensorKind):
+        return None
+    if not may_be_complex(kinds) and node.attr == "real":
+        return context.visit(node.value)
+    place = "mindspore.ops." if node.attr == "imag" or all(map(is_complex, kinds)) else F
+    return ast.Call(context.name(place + node.attr), [context.visit(node.value)], [])

@@ -1,0 +1,84 @@
+"""Small models that compute with complex tensors, as torch.fft gives them."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+
+class Spectrum(nn.Module):
+    """What one asks of a spectrum: absolute values in each spelling, and the two parts; of a real tensor its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(6, 6)
+
+    def forward(self, x: torch.Tensor):
+        spectrum = torch.fft.rfft(self.first(x).real, dim=1)
+        both = torch.view_as_real(spectrum).sum(-1)
+        best = torch.topk(abs(spectrum).mean(0).mean(-1), 2)[1].detach().cpu().numpy()
+        return abs(spectrum) + spectrum.abs() * torch.abs(spectrum), spectrum.real * spectrum.imag, both[:, best]
+
+
+def spectrum():
+    torch.manual_seed(0)
+    return Spectrum(), (torch.randn(3, 8, 6),)
+
+
+class Filter(nn.Module):
+    """A spectrum times weights, complex ones and real ones, and a quotient of two."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(count // 2 + 1, 6, 2))
+        self.scale = nn.Parameter(torch.rand(6) + 0.5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found = torch.fft.rfft(x, dim=1, norm="ortho")
+        found = found * torch.view_as_complex(self.weight) * 2.0
+        found *= self.scale
+        found = torch.mul(found, self.scale) / (torch.abs(found) + 1)
+        found = found / (2 + torch.complex(self.scale, -self.scale).conj())
+        return torch.fft.irfft(found, n=x.shape[1], dim=1, norm="ortho")
+
+
+def filtered():
+    torch.manual_seed(0)
+    return Filter(8), (torch.randn(3, 8, 6),)
+
+
+class Modes(nn.Module):
+    """The low frequencies alone, mixed by a product of matrices, put among zeros."""
+
+    def __init__(self, kept: int) -> None:
+        super().__init__()
+        self.kept = kept
+        self.weight = nn.Parameter(torch.randn(3, 4, kept, 2))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        low = torch.fft.rfft(x)[..., : self.kept]
+        mixed = torch.einsum("nik,iok->nok", low, torch.view_as_complex(self.weight))
+        whole = torch.zeros(x.shape[0], mixed.shape[1], x.shape[-1] // 2 + 1, dtype=torch.cfloat)
+        whole[..., : self.kept] = mixed
+        return torch.fft.irfft(whole, n=x.size(-1))
+
+
+def modes():
+    torch.manual_seed(0)
+    return Modes(3), (torch.randn(2, 3, 10),)
+
+
+class Powers(nn.Module):
+    """What MindSpore has no gradient of where it is complex."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found = torch.fft.fft(self.first(x))
+        return torch.prod(found, 1).real + (found**2).imag.sum(1)
+
+
+def powers():
+    return Powers(), (torch.randn(2, 4),)

@@ -1,0 +1,30 @@
+"""Models that compute with complex tensors, written and run in both frameworks."""
+
+from __future__ import annotations
+
+from written import Written
+
+Users = dict[str, Written]
+
+
+def test_a_spectrum_is_real_again(users: Users) -> None:
+    found = users["spectrum"]
+    found.agrees()
+    found.holds("tensor_abs(spectrum)", "ops.real(spectrum) * ops.imag(spectrum)", "ops.rfft(self.first(x), dim=1)")
+
+
+def test_products_and_quotients(users: Users) -> None:
+    found = users["filtered"]
+    found.agrees()
+    found.holds("mul(found, view_as_complex(self.weight)) * 2.0")
+
+
+def test_a_product_of_complex_matrices_among_zeros(users: Users) -> None:
+    found = users["modes"]
+    found.agrees()
+    found.holds("dtype=mindspore.complex64")
+
+
+def test_what_has_no_gradient_of_complex_tensors_is_refused(users: Users) -> None:
+    left = " ".join(problem.text for problem in users["powers"].source.problems)
+    assert "torch.prod of a complex tensor" in left and "** 2 of a complex tensor" in left

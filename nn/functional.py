@@ -113,6 +113,7 @@ from .tensors import (
     unfold_dimension,
     vsplit,
 )
+from .trees import tree_flatten, tree_unflatten
 from .vision import (
     batched_nms,
     box_area,

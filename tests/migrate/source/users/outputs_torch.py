@@ -8,6 +8,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 
 def vectors(width: int = 6) -> tuple[torch.Tensor]:
@@ -279,3 +280,24 @@ class MissingNet(nn.Module):
 
 def missing():
     return MissingNet(), vectors()
+
+
+class Leaves(nn.Module):
+    """Changes the first of whatever a branch gives: one tensor, or several in dicts and tuples."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(6, 6)
+
+    def changed(self, tree):
+        (leaf, *rest), spec = tree_flatten(tree)
+        return tree_unflatten((self.first(leaf), *rest), spec)
+
+    def forward(self, x: Tensor):
+        found = self.changed({"b": (x, x + 1), "a": [x * 2]})
+        return self.changed(x), found["b"][0], found["b"][1], found["a"][0]
+
+
+def leaves():
+    torch.manual_seed(1)
+    return Leaves(), vectors()

@@ -94,3 +94,9 @@ def test_an_operator_without_a_row_is_told_with_its_line(users: Users) -> None:
     ]
     found.holds("not_converted('torch.vander has no row in the mapping table')", "return y + z")
     assert found.failed is not None and "NotImplementedError" in found.failed
+
+
+def test_trees_of_tensors(users: Users) -> None:
+    found = users["leaves"]
+    found.agrees()
+    found.holds("spec = tree_flatten(tree)", "tree_unflatten((self.first(leaf), *rest), spec)")

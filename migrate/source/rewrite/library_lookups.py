@@ -71,6 +71,21 @@ def partial(node: ast.Call, context: Context) -> ast.AST:
     return found
 
 
+@handles(syntax=[ast.Call])
+def given_to_class(node: ast.Call, context: Context) -> ast.expr | None:
+    """`Block.scaled(x)` as `scaled(x)` for a function of a file's top that the class was given later."""
+    callees, function = callees_of(node), node.func
+    if len(callees) != 1 or not isinstance(function, ast.Attribute) or callees[0] not in context.program.translated:
+        return None
+    kinds = kinds_of(function.value)
+    of_class = len(kinds) == 1 and isinstance(kinds[0], CallableKind) and kinds[0].what == "class"
+    if not of_class or callees[0] in context.program.owners or callees[0].rpartition(".")[0] in context.program.owners:
+        return None
+    found = context.kept(node)
+    found.func = ast.Name(context.program.called(callees[0]), ast.Load())
+    return found
+
+
 @handles(syntax=[ast.Attribute, ast.Name])
 def handed_on(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | None:
     """The MindSpore name for a class or function of torch's that is not called here; None for anything else."""

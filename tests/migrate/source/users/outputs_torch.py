@@ -301,3 +301,26 @@ class Leaves(nn.Module):
 def leaves():
     torch.manual_seed(1)
     return Leaves(), vectors()
+
+
+def scaled(x: Tensor, factor: float) -> Tensor:
+    return x * factor
+
+
+class Given(nn.Module):
+    """Calls a function that the class is given after it was made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(6, 6)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return Given.scaled(self.first(x), 2.0)
+
+
+Given.scaled = staticmethod(scaled)
+
+
+def given_later():
+    torch.manual_seed(1)
+    return Given(), vectors()

@@ -100,3 +100,9 @@ def test_trees_of_tensors(users: Users) -> None:
     found = users["leaves"]
     found.agrees()
     found.holds("spec = tree_flatten(tree)", "tree_unflatten((self.first(leaf), *rest), spec)")
+
+
+def test_a_function_that_a_class_is_given_later(users: Users) -> None:
+    found = users["given_later"]
+    found.agrees()
+    found.holds("return scaled(self.first(x), 2.0)")

@@ -108,12 +108,13 @@ from .tensors import (
     size,
     tensor,
     tensor_split,
+    tree_flatten,
+    tree_unflatten,
     type_as,
     unflatten,
     unfold_dimension,
     vsplit,
 )
-from .trees import tree_flatten, tree_unflatten
 from .vision import (
     batched_nms,
     box_area,

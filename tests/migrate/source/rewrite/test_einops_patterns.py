@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+import einops
 import numpy as np
 import pytest
 from msmigrate.migrate.source.rewrite.context import Unwritable
@@ -70,7 +71,6 @@ def test_shapes(what: str, text: str, sizes: dict[str, int], shape: tuple[int, .
     ],
 )
 def test_any_number_of_axes(what: str, text: str, sizes: dict[str, int]) -> None:
-    einops = pytest.importorskip("einops")
     for shape in ((2, 3), (4, 3, 5), (2, 4, 5, 3), (6, 2, 1, 3, 2)):
         x = np.random.default_rng(0).normal(size=(*shape, 1, 1) if "()" in text[:9] else shape)
         if len(shape) == 2 and text.count(" h ") + text.count(" f ") and what != "repeat":

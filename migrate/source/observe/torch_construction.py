@@ -360,10 +360,10 @@ class ConstructionLog:
     def registers(self, module: str) -> dict[str, dict[str, Any]]:
         """The entries of a file's dictionaries that hold classes and functions, or were looked in: any file may have
         entered some. They are those from before the model ran."""
-        held = {key: value for key, value in vars(sys.modules[module]).items() if is_table(value)}
+        tables = {key: value for key, value in vars(sys.modules[module]).items() if is_table(value)}
         kinds = (type, types.FunctionType, types.BuiltinFunctionType)
         found: dict[str, dict[str, Any]] = {}
-        for name, now in held.items():
+        for name, now in tables.items():
             first = self.tables.get((module, name)) if id(now) in self.looked_in else None
             if first is not None or all(isinstance(item, kinds) for item in now.values()):
                 made = {key: self.made(item) for key, item in (first or now).items()}

@@ -434,8 +434,8 @@ def _name_of_each(owner: ast.expr, names: set[str], attribute: str, context: Con
     """`first_name(m, "weight", "gamma")`, for a module that is now of this class, now of that."""
     if not isinstance(owner, (ast.Name, ast.Attribute)) or any("." in name for name in names):
         return None
-    asked = [ast.Constant(name) for name in (attribute, *sorted(names - {attribute}))]
-    return ast.Call(context.name(FIRST_NAME), [context.visit(copy.deepcopy(owner)), *asked], [])
+    each = [ast.Constant(name) for name in (attribute, *sorted(names - {attribute}))]
+    return ast.Call(context.name(FIRST_NAME), [context.visit(copy.deepcopy(owner)), *each], [])
 
 
 def _name_in_mindspore(kind: Kind, attribute: str, context: Context) -> str:

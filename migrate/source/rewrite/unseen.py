@@ -216,10 +216,10 @@ class Reader:
         before = dict(self.variables)
         found: dict[str, list[Kind]] = {}
         for one in _all_of(test):
-            asked = [_class_question(side) for side in (one.values if isinstance(one, ast.BoolOp) else [one])]
-            classes = [self.resolve(cls) for _, part in asked for cls in part]
-            if len({name for name, _ in asked}) == 1 and classes and all(map(self._is_module, classes)):
-                found[asked[0][0]] = [ModuleKind(cls) for cls in classes]
+            questions = [_class_question(side) for side in (one.values if isinstance(one, ast.BoolOp) else [one])]
+            classes = [self.resolve(cls) for _, part in questions for cls in part]
+            if len({name for name, _ in questions}) == 1 and classes and all(map(self._is_module, classes)):
+                found[questions[0][0]] = [ModuleKind(cls) for cls in classes]
         self.variables |= found
         try:
             yield
@@ -577,13 +577,13 @@ def _asks_class(test: ast.expr) -> TypeGuard[ast.Call]:
 def _class_question(test: ast.expr) -> tuple[str, list[ast.expr]]:
     """The variable and the classes of `isinstance(x, C)`, `type(x) == C` and `type(x) in (C, D)`; else no name."""
     match test:
-        case ast.Call(ast.Name("isinstance"), [ast.Name(name), asked]):
+        case ast.Call(ast.Name("isinstance"), [ast.Name(name), classes]):
             pass
-        case ast.Compare(ast.Call(ast.Name("type"), [ast.Name(name)]), [ast.Eq() | ast.Is() | ast.In()], [asked]):
+        case ast.Compare(ast.Call(ast.Name("type"), [ast.Name(name)]), [ast.Eq() | ast.Is() | ast.In()], [classes]):
             pass
         case _:
             return "", []
-    return name, asked.elts if isinstance(asked, ast.Tuple) else [asked]
+    return name, classes.elts if isinstance(classes, ast.Tuple) else [classes]
 
 
 def _handled(name: str) -> bool:

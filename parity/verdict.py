@@ -7,7 +7,8 @@ What a tensor may be off is
 
 noise: the largest L2 distance from float64 of the torch float32 runs. floor: for tensors on which torch happens to be
 nearly exact, the rounding of float32 itself, and what the caller knows of rounding in the tensor's surroundings.
-uncertain: from 1 for large tensors to 1 + SHORT for the smallest, whose noise is known less well. Of what an
+uncertain: from 1 for large tensors to 1 + SHORT for the smallest, whose noise is known less well. Of one element or two
+all runs may be exact by luck, which BY_LUCK makes up for. Of what an
 optimizer made of a real step's gradients the few elements that are farthest off do not count, on either side. What is
 zero in exact arithmetic, and so nothing but rounding, is allowed CANCELLED times as much.
 """
@@ -30,6 +31,10 @@ ZERO = 2.0**-24
 # A tensor's noise is one draw, and its elements round together (a bias's gradient is a few sums): of few elements it
 # says less. The share by which it may be short, of the smallest tensors, and up to how many elements these have.
 SHORT, FEW = 0.5, 16
+# Of one element, as a PReLU's weight is, two draws are both a tenth of what they usually are once in a hundred times.
+# By so much more noise of one or two elements counts, and one right tensor in a thousand fails, if MindSpore rounds half
+# as much again as torch (`python benchmarks/few_elements.py`). From three elements on SHORT is enough for that.
+BY_LUCK = {1: 6.2, 2: 1.6}
 # An optimizer that divides by the gradient's own size (Adam, RMSprop) turns rounding of the smallest gradients into
 # whole steps. These few elements make up nearly all the noise, and two runs cannot measure it: they are left out, in
 # torch's runs as in MindSpore's. (On given gradients every element counts.)
@@ -146,6 +151,9 @@ def judge(
         rest = float(np.sqrt(max(noise**2 - stored**2, 0.0)))
         allowed = STORED_MOST * stored + RATIO * uncertain(exact.size) * max(rest, floor_ulps * EPS32 * size)
         blind = allowed > BLIND * size
+    if exact.size in BY_LUCK and not blind:
+        least = min(BY_LUCK[exact.size] * RATIO * uncertain(exact.size) * noise, BLIND * size)
+        allowed, peak_allowed = max(allowed, least), max(peak_allowed, least)
     if not sound:
         verdict, why, unjudged = Verdict.NONE, "torch itself has values that are not finite", Unjudged.NOT_FINITE
     elif not np.isfinite(error):  # NaN is above no limit, and would pass below

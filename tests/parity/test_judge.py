@@ -8,6 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msmigrate.parity.verdict import (
     BLIND,
+    BY_LUCK,
     EPS32,
     FLOOR_ULPS,
     PEAK_RATIO,
@@ -232,3 +233,31 @@ def test_a_weight_that_stays_is_stored_all_the_same() -> None:
     assert known.verdict is Verdict.PASS and known.ratio < RATIO
     moved = judge(nothing, [nothing, by_luck], np.full(32, 1e-5), of_a_step=True, stored=stored, zero=True)
     assert moved.verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize("elements", BY_LUCK)
+def test_of_so_few_elements_torch_may_have_been_exact_by_luck(elements: int) -> None:
+    """Rounding errors as they are drawn: one right tensor in a thousand fails, not one in thirty."""
+    rng = np.random.default_rng(0)
+    exact = np.ones(elements)
+    errors = 1e-4 * rng.standard_normal((4000, 3, elements))
+    verdicts = [judge(exact, [exact + one, exact + two], exact + 1.5 * ours).verdict for one, two, ours in errors]
+    assert verdicts.count(Verdict.FAIL) < 0.003 * len(verdicts)
+
+
+@pytest.mark.parametrize("elements", [*BY_LUCK, 3])
+@pytest.mark.parametrize("noise", [1e-7, 1e-5, 1e-3, 1e-2, 5e-2])
+def test_of_few_elements_too_what_is_far_off_does_not_pass(elements: int, noise: float) -> None:
+    exact, torch, mindspore = case(3, elements)
+    limit = RATIO * uncertain(elements) * BY_LUCK.get(elements, 1.0)
+    noisy = [exact + noise * torch]
+    for wrong in (np.zeros_like(exact), -exact, exact + max(1.1 * limit * noise, 1e-5) * mindspore):
+        assert judge(exact, noisy, wrong).verdict is not Verdict.PASS
+
+
+def test_luck_hides_nothing_where_the_noise_is_known_from_around() -> None:
+    """What the floor allows is not multiplied: of one element it is what is usual, and no draw."""
+    exact = np.ones(1)
+    found = judge(exact, [exact + 1e-9], exact + 1e-4, relative_floor=1e-5)
+    assert found.verdict is Verdict.FAIL
+    assert found.allowed == pytest.approx(RATIO * uncertain(1) * 1e-5)

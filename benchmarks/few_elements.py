@@ -2,7 +2,7 @@
 
     python benchmarks/few_elements.py
 
-Draws rounding errors, MindSpore's half as large again as torch's, and has them judged as parity-step does. Prints markdown:
+Draws rounding errors, MindSpore's half as large again as torch's, and judges them as parity-step does. Prints markdown:
 for each number of elements the share that fails.
 """
 

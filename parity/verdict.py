@@ -32,8 +32,8 @@ ZERO = 2.0**-24
 # says less. The share by which it may be short, of the smallest tensors, and up to how many elements these have.
 SHORT, FEW = 0.5, 16
 # Of one element, as a PReLU's weight is, two draws are both a tenth of what they usually are once in a hundred times.
-# By so much more noise of one or two elements counts, and one right tensor in a thousand fails, if MindSpore rounds half
-# as much again as torch (`python benchmarks/few_elements.py`). From three elements on SHORT is enough for that.
+# By so much more noise of one or two elements counts, and one right tensor in a thousand fails, if MindSpore rounds
+# half as much again as torch (`python benchmarks/few_elements.py`). From three elements on SHORT is enough for that.
 BY_LUCK = {1: 6.2, 2: 1.6}
 # An optimizer that divides by the gradient's own size (Adam, RMSprop) turns rounding of the smallest gradients into
 # whole steps. These few elements make up nearly all the noise, and two runs cannot measure it: they are left out, in

@@ -436,6 +436,8 @@ def _with_counterparts(findings: list[Finding], alignment: Alignment) -> list[Fi
             )
             if finding.part.startswith("learning rate"):
                 there = there and scope.rates
+            if finding.stage == "update" and name in alignment.left_alone:
+                there = False  # to torch it was a weight, though neither side moves it
         else:
             there = (finding.part != "images" or scope.image_gradient) and (
                 finding.part != "given logits" or scope.given_logits

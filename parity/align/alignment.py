@@ -21,6 +21,7 @@ from pydantic import NonNegativeInt, PositiveInt
 from ...errors import Ambiguous, BadInput, BadRecipe
 from ...input_files import read_json, typed
 from ...migrate.checkpoint.user_map import TOGETHER, line, write_rules
+from ...printable import few
 from ...training.models.model_names import is_file
 from ...training.recipe.schema import FINE_TUNING, Recipe
 from ...workers.worker import wait_for
@@ -209,7 +210,8 @@ class Alignment:
 
     calls: (torch path, call, MindSpore path, call) of the layers that run; parameters: torch state name -> Tensor,
     in the torch model's order; classes: how many the torch model tells apart; logits: the shape of its output; ask:
-    what has to be settled by a map first; unlike: the tensors that the two nets do not both have alike; counts:
+    what has to be settled by a map first; unlike: the tensors that the two nets do not both have alike; left_alone: the
+    parameters that torch's model does not compute with, and MindSpore's net freezes; counts:
     framework -> path -> how often a layer runs in one pass, where that is not once; chains: torch path -> the Cells
     that compute one after the other what it does, none where no Cells do; shapes: torch path -> its output's shape
     without the first axis, where MindSpore's has them grouped otherwise, or the channels elsewhere; for_all: torch
@@ -228,6 +230,7 @@ class Alignment:
     scope: Scope = ALL
     ask: tuple[Question, ...] = ()
     unlike: tuple[Unlike, ...] = ()
+    left_alone: tuple[str, ...] = ()
     counts: Mapping[str, Mapping[str, PositiveInt]] = field(default_factory=dict)
     chains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shapes: Mapping[str, Shape] = field(default_factory=dict)
@@ -452,6 +455,9 @@ def pair_notes(alignment: Alignment) -> list[str]:
             shown = ", ".join(f"{one.name} ({one.why})" for one in left[:MOST_NAMES])
             more = f" and {len(left) - MOST_NAMES} more" if len(left) > MOST_NAMES else ""
             found.append(f"without a counterpart, and so not compared alone, of {name}: {shown}{more}")
+    if alignment.left_alone:
+        shown = few(alignment.left_alone, MOST_NAMES)
+        found.append(f"frozen in MindSpore; torch's model does not compute with them, and leaves them alone: {shown}")
     scope = alignment.scope
     without = {
         "the gradient of the input": scope.image_gradient,

@@ -53,7 +53,7 @@ from .layers import (
 )
 from .model_structure import Shape, Structure, channels_moved, file, for_all, join, parent, read, regrouped
 from .tensors import Crossed
-from .unlike import unlike
+from .unlike import left_alone, unlike
 
 FORCED = 1000.0
 BETWEEN, BEFORE, BEHIND = slice(0, 2), slice(1, 2), slice(0, 1)  # what is known of where a layer is
@@ -112,6 +112,7 @@ class _Aligner:
             tuple(crossed.left(calls)),
             ask=(*ask, *crossed.ask()),
             unlike=tuple(unlike(crossed)),
+            left_alone=left_alone(crossed),
             counts={side.structure.framework: side.several() for side in (self.torch_layers, self.mindspore_layers)},
             chains=found.chains,
             shapes=self._shapes(calls, lambda *shapes: regrouped(*shapes) or channels_moved(*shapes) is not None),

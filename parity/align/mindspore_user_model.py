@@ -288,7 +288,7 @@ def initial_values(options: ParityJob, alignment: Alignment, seed: int) -> dict[
     """Trainable parameters of a net newly drawn from `seed`, by torch's names, and what trains in torch alone."""
     mindspore.set_seed(seed)
     net = build(options, tuned=False).model
-    frozen = {each.name for each in alignment.unlike if each.lack is Lack.FROZEN}
+    frozen = {each.name for each in alignment.unlike if each.lack is Lack.FROZEN} | {*alignment.left_alone}
     trained = [c for c in held(net, alignment) if c.parameter.requires_grad or (c.patterns or c.name) in frozen]
     names = options.drawn(c.patterns or c.name for c in trained)
     drawn = (c for c in trained if (c.patterns or c.name) in names)
@@ -316,6 +316,7 @@ class PairStep(TrainStep):
         self.again = self.runs_twice = False  # whether the net runs again on the same images; whether it ever has
         self._in_graph_mode = options.get("mode") == "graph"
         self._torch_alone = {each.name: each.owner for each in alignment.unlike if each.lack in TORCH_TRAINS}
+        self._torch_alone |= {name: alignment.parameters[name].owner for name in alignment.left_alone}
         self._torch_alone |= {name: cut.owner for cut in alignment.cuts for name in cut.torch[1:]}
         self._paths = paths_and_parameters(net)
         # as net.trainable_params() has them, which is what people give an optimizer, and their own step counts on

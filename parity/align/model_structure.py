@@ -109,12 +109,14 @@ def file(folder: Path, framework: str) -> Path:
 
 @dataclass(frozen=True)
 class Held:
-    """One parameter or buffer of a module: its shape, whether it trains, and where in the user's file it is made."""
+    """One parameter or buffer of a module: its shape, whether it trains, where in the user's file it is made, and
+    whether, of torch's, an output of the model was computed with it."""
 
     shape: Shape
     trains: bool
     dtype: str = "float32"
     made: str = ""
+    reached: bool = True
 
 
 @dataclass(frozen=True)

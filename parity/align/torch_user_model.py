@@ -11,7 +11,7 @@ import copyreg
 import importlib
 import types
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -217,12 +217,13 @@ def _described(taken: Given, arrays: tuple[np.ndarray, ...], batch: int, tokens:
     for path, module in model.named_modules():
         module.register_forward_pre_hook(_entering(watch, path), with_kwargs=True)
         module.register_forward_hook(_leaving(watch, path))
-    with torch.set_grad_enabled(not tokens):
+    with torch.enable_grad():
         given = inputs if tokens else (inputs[0].requires_grad_(),)
         outputs = run_users("the torch model", lambda: model.train()(*given))
+    reached = _leaves_of(flat(outputs, torch.Tensor))
     shapes = tuple(of_batch(tuple(x.shape), len(arrays[0]), len(inputs[0]), batch) for x in flat(outputs, torch.Tensor))
     parts = tuple(taken.parts)
-    return Structure("torch", _modules(model), watch.in_order(), shapes, parts, tokens, _aliases(model))
+    return Structure("torch", _modules(model, reached), watch.in_order(), shapes, parts, tokens, _aliases(model))
 
 
 def _aliases(model: nn.Module) -> dict[str, str]:
@@ -232,7 +233,22 @@ def _aliases(model: nn.Module) -> dict[str, str]:
     return {name: first[id(tensor)] for name, tensor in named if first.setdefault(id(tensor), name) != name}
 
 
-def _modules(model: nn.Module) -> tuple[Module, ...]:
+def _leaves_of(outputs: Iterable[torch.Tensor]) -> set[int]:
+    """The ids of the tensors for which a backward pass from these outputs leaves a gradient."""
+    waiting: list[Any] = [output.grad_fn for output in outputs]
+    seen: set[Any] = {None}
+    found = set()
+    while waiting:
+        node = waiting.pop()
+        if node not in seen:
+            seen.add(node)
+            found.add(id(getattr(node, "variable", None)))
+            waiting += [before for before, _ in node.next_functions]
+    return found
+
+
+def _modules(model: nn.Module, reached: Set[int]) -> tuple[Module, ...]:
+    """reached: the ids of the parameters that the outputs were computed with."""
     found = []
     seen: dict[int, str] = {}  # a weight that several modules share is the first one's, as in named_parameters()
     for path, module in model.named_modules():
@@ -240,7 +256,7 @@ def _modules(model: nn.Module) -> tuple[Module, ...]:
         shared = {name: seen[id(p)] for name, p in held.items() if id(p) in seen}
         new = {name: p for name, p in held.items() if name not in shared}
         seen |= {id(p): join(path, name) for name, p in new.items()}
-        own = {name: _held(p, p.requires_grad) for name, p in new.items()}
+        own = {name: replace(_held(p, p.requires_grad), reached=id(p) in reached) for name, p in new.items()}
         buffers = {name: _held(b, False) for name, b in module.named_buffers(recurse=False)}
         kind = layer_class(type(module).mro())
         found.append(Module(path, kind, {**own, **buffers}, tuple(buffers), shared=shared))

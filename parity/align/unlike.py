@@ -40,7 +40,7 @@ FAULTS = {
 def unlike(crossed: Crossed) -> Iterator[Unlike]:
     """Every tensor that the two nets do not both have alike, torch's first, each in its model's order."""
     writer = _Writer(crossed)
-    missing = set(crossed.missing())
+    missing, idle = set(crossed.missing()), left_alone(crossed)
     for name, held in crossed.torch_tensors.items():
         if name in missing:
             yield writer.missing(name)
@@ -51,10 +51,23 @@ def unlike(crossed: Crossed) -> Iterator[Unlike]:
         trains = crossed.mindspore_tensors[tensor.mindspore].trains
         if name in crossed.unfit:
             yield writer.shape(name)
-        elif held.trains != trains:
+        elif held.trains != trains and name not in idle:
             yield writer.frozen(name) if held.trains else writer.trains(name)
     for name in crossed.extra():
         yield writer.extra(name)
+
+
+def left_alone(crossed: Crossed) -> tuple[str, ...]:
+    """The parameters that torch's model does not compute with, so that its optimizer leaves them alone, and that
+    MindSpore's net freezes, which would otherwise decay them: both do the same."""
+    return tuple(
+        name
+        for name, tensor in crossed.parameters.items()
+        if name not in crossed.unfit
+        and (held := crossed.torch_tensors[name]).trains
+        and not held.reached
+        and not crossed.mindspore_tensors[tensor.mindspore].trains
+    )
 
 
 class _Writer:

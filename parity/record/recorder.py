@@ -202,7 +202,8 @@ class Side(Protocol):
         if not self.alignment.scope.rates:
             return {}
         rates, decays = self.train_step.learning_rates(), self.train_step.weight_decays()
-        return {name: np.array([rates[name], decays[name]]) for name in rates}
+        named = (name for name in rates if name not in self.alignment.left_alone)
+        return {name: np.array([rates[name], decays[name]]) for name in named}
 
     def restart(self) -> None:
         """Back to the starting weights with a new optimizer and schedule."""

@@ -214,14 +214,19 @@ class TorchSide(Side):
 
     def parameters(self) -> Arrays:
         """Trainable parameters as they are now."""
-        return self._crossing({name: _numpy(p) for name, p in self.model.named_parameters() if p.requires_grad})
+        trained = ((name, p) for name, p in self.model.named_parameters() if self._trains(name, p))
+        return self._crossing({name: _numpy(p) for name, p in trained})
 
     def buffers(self) -> Arrays:
         """Buffers that have a counterpart in MindSpore; the mapping table drops the others (num_batches_tracked)."""
         dropped = dropped_state(self.model)
-        frozen = {name: p for name, p in self.model.named_parameters() if not p.requires_grad}
+        frozen = {name: p for name, p in self.model.named_parameters() if not self._trains(name, p)}
         held = {**frozen, **dict(self.model.named_buffers())}
         return self._crossing({name: _numpy(b) for name, b in held.items() if name not in dropped})
+
+    def _trains(self, name: str, parameter: nn.Parameter) -> bool:
+        """Whether a parameter trains here; one that nothing reaches, and that MindSpore's net freezes, does not."""
+        return parameter.requires_grad and name not in self.alignment.left_alone
 
     def evaluate(self, images: Images, seen: Seen) -> None:
         """A forward pass in evaluation mode."""

@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 RECIPE = HERE / "pair.yaml"
 QUICK = (
     *("Residual", "Tokens", "stepped", "grouped", "misgrouped", "handed", "Biasless", "composed_wrong", "fused_wrong"),
-    *("Shared", "ChannelsFirst", "Unset", "Bare"),
+    *("Shared", "ChannelsFirst", "Unset", "Bare", "Spare", "decayed", "frozen_too_much"),
 )
 REPLAYED = (
     "Shared",
@@ -53,6 +53,8 @@ PORTED = {
     "Biasless": "Tokens",
     "composed_wrong": "Composed",
     "fused_wrong": "Fused",
+    "decayed": "Spare",
+    "frozen_too_much": "Spare",
 }  # a net that is not one of the twins -> torch's
 MAP = "- {torch: left, mindspore: first}\n- {torch: right, mindspore: second}\n"
 

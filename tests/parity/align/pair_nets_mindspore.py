@@ -474,3 +474,29 @@ class Bare(nn.Cell):
     def construct(self, x: Tensor) -> tuple[Tensor, Tensor]:
         x = x.reshape(x.shape[0], 3, 4, 8, 4, 8).mean((3, 5)).reshape(x.shape[0], -1)
         return ops.matmul(x, self.first), ops.sigmoid(ops.matmul(x, self.second))
+
+
+class Spare(Small):
+    """What it computes nothing with is frozen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spare = conv(6, 6, 1, bias=True)
+        self.shift = Parameter(ops.randn(6))
+        for parameter in (self.spare.weight, self.spare.bias, self.shift):
+            parameter.requires_grad = False
+
+
+def decayed() -> nn.Cell:
+    """The optimizer decays what the net computes nothing with."""
+    net = Spare()
+    for parameter in (net.spare.weight, net.spare.bias, net.shift):
+        parameter.requires_grad = True
+    return net
+
+
+def frozen_too_much() -> nn.Cell:
+    """With it something is frozen that torch trains."""
+    net = Spare()
+    net.out.bias.requires_grad = False
+    return net

@@ -381,3 +381,12 @@ class Bare(nn.Module):
     def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         x = x.unfold(2, 8, 8).unfold(3, 8, 8).mean((4, 5)).flatten(1)
         return x @ self.weights[0], {"more": torch.tanh(x @ self.weights[1])}
+
+
+class Spare(Small):
+    """Has a layer and a parameter with which it computes nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spare = nn.Conv2d(6, 6, 1)
+        self.shift = nn.Parameter(torch.randn(6))

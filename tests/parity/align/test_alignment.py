@@ -245,6 +245,22 @@ def test_a_tensor_that_both_sides_freeze_is_no_difference() -> None:
     assert lacks(found) == [] and found.parameters["conv1.weight"].mindspore == "stem.weight"
 
 
+def test_what_torch_computes_nothing_with_and_mindspore_freezes_is_no_difference() -> None:
+    """But for what torch does compute with, and what only torch computes nothing with."""
+    ours = structure("torch", CHAIN)
+    unreached = {"weight": False, "bias": False}
+    modules = [
+        replace(m, tensors={n: replace(t, reached=unreached.get(n, True)) for n, t in m.tensors.items()})
+        if m.path == "fc"
+        else m
+        for m in ours.modules
+    ]
+    for frozen in (("weight", "bias"), ("bias",), ()):
+        theirs = structure("mindspore", changed(CHAIN, "fc", frozen=frozen))
+        found = align(replace(ours, modules=tuple(modules)), theirs, [])
+        assert lacks(found) == [] and found.left_alone == tuple(f"fc.{name}" for name in frozen)
+
+
 def test_what_is_missing_is_told_with_its_place_and_what_to_write() -> None:
     torch, mindspore = (
         structure("torch", CHAIN),

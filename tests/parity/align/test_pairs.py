@@ -121,6 +121,28 @@ def test_what_the_net_lacks_is_a_mismatch_and_hides_no_other_fault(verdict: Call
     assert alone["forward", "k output"] is alone["forward", "head output"] is Verdict.PASS
 
 
+def test_what_nothing_is_computed_with_may_be_frozen_and_not_decayed(verdict: Callable[[str], Report]) -> None:
+    """torch's optimizer leaves alone what has no gradient: frozen it "does not train; torch's does"."""
+    report = verdict("Spare")
+    assert failed(report) == [] and not report.causes
+    (note,) = [note for note in report.notes if note.startswith("frozen in MindSpore")]
+    assert note.endswith("leaves them alone: shift, spare.weight, spare.bias")
+    judged = {(f.part, f.name) for f in report.findings if f.stage == "update" and f.verdict is Verdict.PASS}
+    assert {("step1 buffers", "spare.weight"), ("step2 buffers", "shift")} <= judged
+    wrong = verdict("decayed")
+    assert wrong.outcome is Outcome.MISMATCH
+    only = {f.name: f.why for f in wrong.findings if f.stage == "gradients" and f.verdict is Verdict.FAIL}
+    assert only == dict.fromkeys(
+        ("shift", "spare.weight", "spare.bias"), "only MindSpore has this tensor; torch recorded none"
+    )
+
+
+def test_among_what_may_be_frozen_what_trains_in_torch_is_found(verdict: Callable[[str], Report]) -> None:
+    report = verdict("frozen_too_much")
+    assert report.outcome is Outcome.MISMATCH
+    assert {cause.place: cause.fault for cause in report.causes} == {"fc.bias": "parameter-frozen"}
+
+
 def at_fault(report: Report) -> dict[str, str]:
     """The modules whose own computation differs: torch's name -> the Cell's."""
     modules = [m for m in report.modules if m.verdict is Verdict.FAIL and m.own]

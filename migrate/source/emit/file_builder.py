@@ -36,6 +36,7 @@ from ..rewrite.rewriter import CALLED, as_told, rewrite_function, unseen_functio
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..source_files import OWN, Constant, literal, local_names, says_its_value, short
 from ..variations import Variation, variations
+from .idle_layers import freeze_idle_layers
 from .imports import Imports, report_undefined, undefined
 from .model_function import ModelFunction
 from .unused_code import defines, tidy
@@ -451,6 +452,7 @@ def _assembled(facts: Observations, new_names: Mapping[str, str]) -> tuple[FileB
     more = [*assembly.model.shared.before, root, *filter(None, made)]
     fill_configurations(assembly.configurations, assembly, assembly.model.expression, more)
     tidy(assembly.definitions, more)
+    freeze_idle_layers(assembly, assembly.definitions, more)
     texts = ("" if one is None else ast.unparse(one) for one in made)
     assembly.variations = [replace(one, source=text) for one, text in zip(plan, texts, strict=True)]
     return assembly, root

@@ -1,0 +1,304 @@
+"""Layers that a class makes and never runs do not train, as in torch.
+
+torch's optimizer leaves alone what has no gradient; MindSpore's is given zeros for it, and decays it. Only what no
+method of the class runs is frozen, or what one runs under settings alone, `if self.expand_ratio != 1`, where they are
+others. All else trains: what another input or mode may run, what somebody else may take, and what may be a layer of
+someone else's.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ..observe.observations import (
+    CallableKind,
+    DtypeKind,
+    Kind,
+    ModuleKind,
+    PlainKind,
+    SequenceKind,
+    SizeKind,
+    TensorKind,
+    callees_of,
+    kinds_of,
+)
+from ..rewrite.context import Program
+from ..rewrite.control_flow import comment
+from ..source_files import short
+
+MODULE, PARAMETER = "torch.nn.Module", "torch.nn.Parameter"
+REASON = "torch's optimizer leaves alone what never runs, MindSpore's would decay it"
+OF_INITIALIZERS = "torch.nn.init."
+# by which anybody gets at layers without naming them, and a class at its own parameters
+UNNAMED = {"children", "named_children", "modules", "named_modules", "get_submodule", "_modules", "__dict__"}
+OWN_UNNAMED = {"parameters", "named_parameters", "get_parameter", "_parameters"}
+NEGATED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+PLAIN_TEST = (ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.cmpop, ast.boolop, ast.unaryop)
+
+
+class Use(NamedTuple):
+    """Where a method reads an attribute of its object: the node, and the settings under which it comes there."""
+
+    name: str
+    settings: tuple[ast.expr, ...]
+
+
+def freeze_idle_layers(program: Program, definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) -> None:
+    """Write into every class of the file that what it never runs does not train.
+
+    more: what makes the model of the definitions.
+    """
+    files = {program.modules.get(name.rpartition(".")[0]) for name in definitions if name in program.owners}
+    trees = [program.tree(file) for file in files if file is not None]
+    if any(_reads_unnamed(tree, UNNAMED) for tree in trees):
+        return
+    named = _named_elsewhere([*trees, *definitions.values(), *more])
+    for qualified, cell in definitions.items():
+        if not isinstance(cell, ast.ClassDef) or qualified not in program.owners or not _is_plain(program, qualified):
+            continue
+        start = next((n for n in cell.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"), None)
+        of = program.class_node(program.modules[qualified.rpartition(".")[0]], short(qualified))
+        if start is None or of is None:
+            continue
+        read = _Class(program, qualified, definitions)
+        kept = {name for name in map(_attribute, start.body) if name}
+        idle: dict[str, dict[str, ast.expr]] = {}  # settings -> what never runs under them
+        for name, made in read.layers().items():
+            if name in kept and name not in named and (settings := read.never_runs(name, kept)) is not None:
+                idle.setdefault(settings, {})[name] = made
+        for settings, layers in idle.items():
+            start.body += _frozen(settings, layers)
+
+
+def _frozen(settings: str, layers: Mapping[str, ast.expr]) -> list[ast.stmt]:
+    """`for parameter in self.norm.get_parameters(): parameter.requires_grad = False`, under these settings."""
+    of_tensors = {name for name, made in layers.items() if any(isinstance(k, TensorKind) for k in kinds_of(made))}
+    cells = [f"self.{name}" for name in layers if name not in of_tensors]
+    lines = [f"self.{name}.requires_grad = False" for name in layers if name in of_tensors]
+    if len(cells) == 1:
+        lines.append(f"for parameter in {cells[0]}.get_parameters():\n    parameter.requires_grad = False")
+    elif cells:
+        loop = "    for parameter in cell.get_parameters():\n        parameter.requires_grad = False"
+        lines.append(f"for cell in ({', '.join(cells)}):\n{loop}")
+    made = ast.parse("\n".join(lines)).body
+    return [comment(REASON), *([ast.If(ast.parse(settings, mode="eval").body, made, [])] if settings else made)]
+
+
+def _is_plain(program: Program, qualified: str) -> bool:
+    """Whether a class runs what it holds in its own methods alone: no Sequential."""
+    bases = program.facts.bases(qualified)
+    own = [base for base in bases if base.startswith("torch.")]
+    return bool(own) and own[0] == MODULE
+
+
+class _Class:
+    """A class as the user wrote it, with those that it is derived from and those that are derived from it."""
+
+    def __init__(self, program: Program, qualified: str, definitions: Mapping[str, ast.stmt]) -> None:
+        family = [qualified, *program.facts.bases(qualified)]
+        family += [name for name in definitions if qualified in program.facts.bases(name)]
+        self.nodes: list[ast.ClassDef] = []
+        for name in dict.fromkeys(family):
+            file = program.modules.get(name.rpartition(".")[0])
+            node = None if file is None else program.class_node(file, name.rpartition(".")[2])
+            if file is not None and node is not None:
+                self.nodes.append(node)
+                self.nodes += [n for n in _derived(program.tree(file), node.name) if n not in self.nodes]
+        self.own = self.nodes[0]
+        methods = [n for node in self.nodes for n in node.body if isinstance(n, ast.FunctionDef)]
+        of_self = all(n.args.args[:1] and n.args.args[0].arg == "self" for n in methods if not n.decorator_list)
+        by_name = any(_reads_unnamed(node, OWN_UNNAMED) or _asks_by_name(node) for node in self.nodes)
+        self.known = of_self and not by_name
+        inside = (n for node in self.nodes for n in ast.walk(node))
+        self.stores = [n.attr for n in inside if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)]
+        self.uses = [use for method in methods for use in _uses(method)]
+
+    def layers(self) -> dict[str, ast.expr]:
+        """The attributes that the class's own `__init__` gives a layer or a parameter which is nobody else's."""
+        if not self.known:
+            return {}
+        starts = (n for n in self.own.body if isinstance(n, ast.FunctionDef) and n.name == "__init__")
+        named = [(_attribute(line), getattr(line, "value", None)) for start in starts for line in start.body]
+        return {name: value for name, value in named if name and value and _is_layer(value) and _is_fresh(value)}
+
+    def never_runs(self, name: str, kept: set[str]) -> str | None:
+        """The settings under which nothing runs a layer, as an expression; empty for any, None where it may run.
+
+        kept: the settings that the written class has.
+        """
+        uses = [use.settings for use in self.uses if use.name == name]
+        if self.stores.count(name) != 1 or not all(uses):
+            return None
+        read = {
+            n.attr for settings in uses for test in settings for n in ast.walk(test) if isinstance(n, ast.Attribute)
+        }
+        if any(self.stores.count(one) != 1 or one not in kept for one in read):
+            return None
+        each = [*{ast.unparse(found): found for found in map(_none_of, uses)}.values()]
+        return ast.unparse(ast.BoolOp(ast.And(), each) if len(each) > 1 else each[0]) if each else ""
+
+
+def _is_setting(test: ast.expr) -> bool:
+    """Whether an expression asks for nothing but plain values of its object, and not whether that trains."""
+    for node in ast.walk(test):
+        if isinstance(node, ast.Attribute):
+            kinds = kinds_of(node)
+            if node.attr == "training" or not _of_self(node) or not kinds:
+                return False
+            if not all(isinstance(kind, PlainKind) for kind in kinds):
+                return False
+        elif not isinstance(node, (*PLAIN_TEST, ast.expr_context)) and not (
+            isinstance(node, ast.Name) and node.id == "self"
+        ):
+            return False
+    return True
+
+
+def _uses(method: ast.FunctionDef) -> Iterator[Use]:
+    """Where a method reads attributes of its object, but for initializers that are given what a layer holds."""
+
+    def block(lines: Sequence[ast.stmt], settings: tuple[ast.expr, ...]) -> Iterator[Use]:
+        for line in lines:
+            yield from visit(line, settings)
+            if isinstance(line, ast.If) and _is_setting(line.test):
+                if _ends(line.body):
+                    settings = (*settings, negation(line.test))
+                elif _ends(line.orelse):
+                    settings = (*settings, line.test)
+
+    def visit(node: ast.AST, settings: tuple[ast.expr, ...]) -> Iterator[Use]:
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _of_self(node):
+            yield Use(node.attr, settings)
+        if method.name == "__init__" and isinstance(node, ast.Expr) and _is_initializer(node.value):
+            return
+        if isinstance(node, (ast.If, ast.IfExp)):
+            known = _is_setting(node.test)
+            yield from visit(node.test, settings)
+            for side, test in ((node.body, node.test), (node.orelse, negation(node.test))):
+                inside = (*settings, test) if known else settings
+                yield from block(side, inside) if isinstance(side, list) else visit(side, inside)
+            return
+        for _, value in ast.iter_fields(node):
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                yield from block(value, settings)
+            else:
+                for inner in value if isinstance(value, list) else [value]:
+                    if isinstance(inner, ast.AST):
+                        yield from visit(inner, settings)
+
+    yield from block(method.body, ())
+
+
+def _none_of(settings: Sequence[ast.expr]) -> ast.expr:
+    """That not all of these hold."""
+    each = [negation(test) for test in {ast.unparse(test): test for test in settings}.values()]
+    return each[0] if len(each) == 1 else ast.BoolOp(ast.Or(), each)
+
+
+def negation(test: ast.expr) -> ast.expr:
+    """`x != 1` for `x == 1`, and `not x` for `x`."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return test.operand
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and type(test.ops[0]) in NEGATED:
+        return ast.Compare(test.left, [NEGATED[type(test.ops[0])]()], test.comparators)
+    return ast.UnaryOp(ast.Not(), test)
+
+
+def _ends(lines: Sequence[ast.stmt]) -> bool:
+    return bool(lines) and isinstance(lines[-1], (ast.Return, ast.Raise))
+
+
+def _of_self(node: ast.Attribute) -> bool:
+    return isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _attribute(line: ast.stmt) -> str | None:
+    """The attribute of its object that a statement gives a value."""
+    targets = line.targets if isinstance(line, ast.Assign) else [line.target] if isinstance(line, ast.AnnAssign) else []
+    target = targets[0] if len(targets) == 1 else None
+    return target.attr if isinstance(target, ast.Attribute) and _of_self(target) else None
+
+
+def _is_fresh(node: ast.expr) -> bool:
+    """Whether an expression gives a value without layers, or makes those that it has: none is another's, too."""
+    kinds = kinds_of(node)
+    if isinstance(node, ast.Constant) or (kinds and all(map(_is_plain_value, kinds))):
+        return True
+    if isinstance(node, ast.Call):
+        of_class = {kind.cls if isinstance(kind, ModuleKind) else PARAMETER for kind in kinds} == {*callees_of(node)}
+        return of_class and all(map(_is_fresh, [*node.args, *(word.value for word in node.keywords)]))
+    parts = node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
+    return bool(parts) and all(map(_is_fresh, parts))
+
+
+def _is_plain_value(kind: Kind) -> bool:
+    """Whether a value holds no layer and no parameter."""
+    if isinstance(kind, SequenceKind):
+        return all(map(_is_plain_value, kind.items))
+    if isinstance(kind, CallableKind):
+        return kind.what == "class"
+    return isinstance(kind, (PlainKind, DtypeKind, SizeKind)) or (isinstance(kind, TensorKind) and not kind.parameter)
+
+
+def _is_layer(node: ast.expr) -> bool:
+    """Whether an expression was always a layer, or a parameter."""
+    kinds = kinds_of(node)
+    return bool(kinds) and all(isinstance(k, ModuleKind) or (isinstance(k, TensorKind) and k.parameter) for k in kinds)
+
+
+def _is_initializer(node: ast.expr) -> bool:
+    """Whether a call draws values for what it is given: `nn.init.zeros_(self.norm.weight)`."""
+    return (
+        isinstance(node, ast.Call)
+        and bool(callees_of(node))
+        and all(name.startswith(OF_INITIALIZERS) for name in callees_of(node))
+    )
+
+
+def _reads_unnamed(tree: ast.AST, names: set[str]) -> bool:
+    """Whether layers or parameters are got at without naming them, but to look at each of them in turn, as in
+    `for layer in self.modules(): if isinstance(layer, nn.Linear): nn.init.zeros_(layer.bias)`."""
+    looked: set[int] = set()
+    for loop in ast.walk(tree):
+        if isinstance(loop, ast.For):
+            each = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+            inside = [n for line in loop.body for n in ast.walk(line)]
+            owners = {id(n.value) for n in inside if isinstance(n, ast.Attribute)}
+            calls = [n for n in inside if isinstance(n, ast.Call) and ast.unparse(n.func) == "isinstance"]
+            owners |= {id(argument) for call in calls for argument in call.args}
+            if all(id(n) in owners for n in inside if isinstance(n, ast.Name) and n.id in each):
+                looked |= {id(n) for n in ast.walk(loop.iter)}
+    return any(isinstance(n, ast.Attribute) and n.attr in names and id(n) not in looked for n in ast.walk(tree))
+
+
+def _asks_by_name(tree: ast.AST) -> bool:
+    """Whether a class may read any attribute: by `getattr` with a name that is computed, or `vars(self)`."""
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+    return any(
+        call.func.id in ("vars", "eval", "exec")
+        or (call.func.id in ("getattr", "setattr") and not isinstance(call.args[1:2] and call.args[1], ast.Constant))
+        for call in calls
+        if isinstance(call.func, ast.Name)
+    )
+
+
+def _named_elsewhere(trees: Sequence[ast.AST]) -> set[str]:
+    """The attributes that are read of anything but `self`, and all texts, which may name one."""
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    found = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    return found | {node.attr for node in nodes if isinstance(node, ast.Attribute) and not _of_self(node)}
+
+
+def _derived(tree: ast.AST, name: str) -> Iterator[ast.ClassDef]:
+    """The classes of a file that are derived from one of its own."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and any(ast.unparse(base) == name for base in node.bases):
+            yield node
+            yield from _derived(tree, node.name)

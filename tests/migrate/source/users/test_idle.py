@@ -1,0 +1,51 @@
+"""Layers that never run do not train, as in torch, whose optimizer leaves alone what has no gradient."""
+
+from __future__ import annotations
+
+from written import Written
+
+Users = dict[str, Written]
+REASON = "# torch's optimizer leaves alone what never runs, MindSpore's would decay it"
+
+
+def test_what_never_runs_and_what_does_not_under_a_setting_is_frozen(users: Users) -> None:
+    found = users["never_run"]
+    found.agrees()
+    found.holds(REASON)
+    found.holds(
+        "self.shift.requires_grad = False\n"
+        "        for cell in (self.norm, self.spare):\n"
+        "            for parameter in cell.get_parameters():\n"
+        "                parameter.requires_grad = False\n",
+        "if self.times == 1:\n            for cell in (self.widen, self.act):\n",
+    )
+
+
+def test_a_setting_by_which_a_method_returns_is_one(users: Users) -> None:
+    found = users["left_early"]
+    found.agrees()
+    found.holds(
+        "for parameter in self.second.get_parameters():\n            parameter.requires_grad = False",
+        "if self.kind == 'short':\n            for parameter in self.second.get_parameters():",
+        "if (self.kind != 'short' or not self.more) and self.kind == 'short':\n"
+        "            for parameter in self.third.get_parameters():",
+    )
+
+
+def test_what_other_inputs_modes_or_calls_run_trains(users: Users) -> None:
+    found = users["on_some_inputs"]
+    found.agrees()
+    found.lacks("requires_grad")
+
+
+def test_what_others_run_or_hold_trains(users: Users) -> None:
+    found = users["lent"]
+    found.agrees()
+    found.lacks("requires_grad")
+
+
+def test_what_a_derived_class_runs_trains(users: Users) -> None:
+    found = users["run_by_the_derived"]
+    found.agrees()
+    assert found.source.text.count("requires_grad") == 1
+    found.holds("for parameter in self.unwanted.get_parameters():")

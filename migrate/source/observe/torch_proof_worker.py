@@ -75,7 +75,7 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *given: st
     arrays = {}
     for step, each in enumerate((made, *more), 1):
         arrays[f"labels{step}"] = random.integers(classes, size=len(made[0]))
-        arrays |= {f"input{step}{f'.{i}' if i else ''}": x.numpy() for i, x in enumerate(each)}
+        arrays |= {f"input{step}{f'.{i}' if i else ''}": x.detach().numpy() for i, x in enumerate(each)}
     np.savez(Path(folder) / BATCH, **arrays)
     alone = isinstance(found, torch.Tensor)
     return {"outputs": shapes, "alone": alone, "inputs": [list(x.shape) for x in made], "call": call}

@@ -119,7 +119,7 @@ def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, huge: 
             arrays |= {f"exact/{key}": value for key, value in exact.items()}
     leaves: list[torch.Tensor] = []
     structure = shape_of((*given, dict(words)), leaves)
-    arrays |= {f"input/{n}": leaf.numpy() for n, leaf in enumerate(leaves)}
+    arrays |= {f"input/{n}": leaf.detach().numpy() for n, leaf in enumerate(leaves)}
     np.savez(to.with_suffix(".npz"), **arrays)
     return {"classes": classes, "inputs": structure, "random": random}
 

@@ -12,6 +12,7 @@ from ..observe.observations import (
     Kind,
     ModuleKind,
     SequenceKind,
+    TensorKind,
     always,
     callees_of,
     constants_of,
@@ -21,6 +22,7 @@ from ..observe.observations import (
 )
 from ..source_files import literal
 from .context import Context, Stage, Unwritable, handles
+from .control_flow import comment
 from .row_calls import is_super
 
 PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
@@ -106,11 +108,51 @@ def freeze_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
 
 @handles("torch.Tensor.requires_grad_", stage=Stage.STATEMENT)
 def freeze_parameter(call: ast.Call, context: Context) -> list[ast.stmt] | None:
-    """`parameter.requires_grad = False`."""
+    """`parameter.requires_grad = False`; of what is computed with, a comment."""
     if not isinstance(call.func, ast.Attribute):
         return None
+    if _is_computed_with(call.func.value, context):
+        return [comment(DIFFERENTIATED)] if literal(_flag(call, context)) == (True, True) else None
     target = ast.Attribute(context.visit(call.func.value), "requires_grad", ast.Store())
     return [ast.Assign([target], _flag(call, context))]
+
+
+DIFFERENTIATED = "torch keeps a gradient here; mindspore.grad takes it, of a function of this tensor"
+
+
+@handles("torch.Tensor.requires_grad_")
+def with_gradient(call: ast.Call, context: Context) -> ast.expr | None:
+    """The tensor itself, of one that is computed with: only who takes a gradient by it sees a difference."""
+    if not isinstance(call.func, ast.Attribute) or not _is_computed_with(call.func.value, context):
+        return None
+    if literal(_flag(call, context)) != (True, True):
+        return None
+    note = comment(DIFFERENTIATED)
+    if all(ast.unparse(note) != ast.unparse(one) for one in context.before):
+        context.before.append(note)
+    found: ast.expr = context.visit(call.func.value)
+    return found
+
+
+@handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)
+def set_gradient(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
+    """A comment for `x.requires_grad = True` of what is computed with."""
+    target = node.targets[0]
+    if not isinstance(target, ast.Attribute) or target.attr != "requires_grad":
+        return None
+    if not _is_computed_with(target.value, context):
+        return None
+    if literal(node.value) != (True, True):
+        raise Unwritable(f"{ast.unparse(target)} of no parameter: MindSpore differentiates functions")
+    return [comment(DIFFERENTIATED)]
+
+
+def _is_computed_with(node: ast.expr, context: Context) -> bool:
+    """Whether an expression was a tensor that a model computes with: no parameter, and nothing that it is made with,
+    which somebody may train."""
+    inside = context.function is not None and context.function.name != "__init__"
+    kinds = kinds_of(node)
+    return inside and bool(kinds) and all(isinstance(kind, TensorKind) and not kind.parameter for kind in kinds)
 
 
 def _named(call: ast.Call, context: Context) -> tuple[ast.expr, ast.expr, ast.expr]:

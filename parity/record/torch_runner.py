@@ -263,6 +263,8 @@ class TorchSide(Side):
         self.train_step.end_epoch()
         self.taken.append(result.finite is not False)
         image_grad = None if result.image_grad is None else _numpy(result.image_grad)
+        if image_grad is None and self.alignment.scope.image_gradient and own_step(self.paired) is None:
+            image_grad = _numpy(torch.zeros_like(inputs[0]))  # behind a detach(): MindSpore says it with zeros
         logits = None if result.logits is None else _numpy(result.logits)
         return StepArrays(_numpy(result.loss), logits, grads, image_grad, result.finite, updated)
 

@@ -482,9 +482,11 @@ def _name_of_each(owner: ast.expr, names: set[str], attribute: str, context: Con
 
 def _name_in_mindspore(kind: Kind, attribute: str, context: Context) -> str:
     """The name in MindSpore of a tensor, or of a number, that a module of this kind has."""
-    row = context.program.torch_base(kind.cls) if isinstance(kind, ModuleKind) else None
-    if row is None:
+    if not isinstance(kind, ModuleKind):
         return attribute
+    row, held = context.program.torch_base(kind.cls), TABLES["held_by_modules"].get(attribute)
+    if row is None or held is not None:
+        return held or attribute
     states = [state.mindspore for state in row.state if state.torch == attribute and state.mindspore]
     numbers = [a.to[0] for a in row.arguments if a.torch == attribute and a.verb is None and len(a.to) == 1]
     return next(iter([*states, *numbers]), attribute)

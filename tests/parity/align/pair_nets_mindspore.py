@@ -486,6 +486,9 @@ class Spare(Small):
         for parameter in (self.spare.weight, self.spare.bias, self.shift):
             parameter.requires_grad = False
 
+    def construct(self, x: Tensor) -> Tensor:
+        return super().construct(ops.stop_gradient(x))
+
 
 def decayed() -> nn.Cell:
     """The optimizer decays what the net computes nothing with."""

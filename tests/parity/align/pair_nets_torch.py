@@ -384,9 +384,12 @@ class Bare(nn.Module):
 
 
 class Spare(Small):
-    """Has a layer and a parameter with which it computes nothing."""
+    """Has a layer and a parameter with which it computes nothing, and gives its input no gradient."""
 
     def __init__(self) -> None:
         super().__init__()
         self.spare = nn.Conv2d(6, 6, 1)
         self.shift = nn.Parameter(torch.randn(6))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x.detach().requires_grad_())

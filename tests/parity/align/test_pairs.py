@@ -129,6 +129,7 @@ def test_what_nothing_is_computed_with_may_be_frozen_and_not_decayed(verdict: Ca
     assert note.endswith("leaves them alone: shift, spare.weight, spare.bias")
     judged = {(f.part, f.name) for f in report.findings if f.stage == "update" and f.verdict is Verdict.PASS}
     assert {("step1 buffers", "spare.weight"), ("step2 buffers", "shift")} <= judged
+    assert Verdict.PASS in [f.verdict for f in report.findings if f.part == "images"]  # zeros, or none
     wrong = verdict("decayed")
     assert wrong.outcome is Outcome.MISMATCH
     only = {f.name: f.why for f in wrong.findings if f.stage == "gradients" and f.verdict is Verdict.FAIL}

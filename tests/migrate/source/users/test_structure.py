@@ -106,3 +106,9 @@ def test_functions_that_a_table_names_and_nothing_called(users: Users) -> None:
     found.holds("def doubled(x):\n    # not run\n    return x * 2")
     found.holds("def started_oddly(m, *args, **kwargs):\n    raise NotImplementedError('structure_torch.py:")
     assert ["what m.weight is was not seen" in one.text for one in found.source.not_run] == [True]
+
+
+def test_what_a_module_holds_by_name(users: Users) -> None:
+    found = users["in_turn"]
+    found.agrees()
+    found.holds("for name, layer in self._cells.items():")

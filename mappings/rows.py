@@ -173,6 +173,7 @@ class Row:
     otherwise: Row | None = None  # the same with a class of msmigrate's, for values that MindSpore's own does not take
     called_with: Mapping[str, int] = field(default_factory=dict)  # of such a class: what a call of the layer may give
     # it, which MindSpore's own does not take either -> its place in that call
+    over_one_value: bool = False  # such a class stands in where a softmax of the model goes over a single value
 
     @property
     def short(self) -> str:

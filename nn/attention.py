@@ -5,8 +5,29 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mindspore import Tensor, ops
+from mindspore import Tensor, nn, ops
 from mindspore import dtype as mstype
+
+
+class Softmax(nn.Cell):
+    """Softmax over an axis that may have a single value; see `softmax`."""
+
+    def __init__(self, axis: int = -1) -> None:
+        super().__init__()
+        self.axis = axis
+
+    def construct(self, input: Tensor) -> Tensor:
+        """input: of any shape."""
+        return softmax(input, self.axis)
+
+
+def softmax(input: Tensor, axis: int = -1) -> Tensor:
+    """Softmax over an axis that may have a single value.
+
+    Where MindSpore's CPU takes the first gradient of its own over a single value, in PyNative mode, every later one of
+    as many dimensions along that axis is wrong by most of its size.
+    """
+    return input - input + 1 if input.shape[axis] == 1 else ops.softmax(input, axis)
 
 
 def scaled_dot_product_attention(
@@ -37,7 +58,7 @@ def scaled_dot_product_attention(
             weights = ops.masked_fill(weights, ops.logical_not(attn_mask), float("-inf"))
         else:
             weights = weights + attn_mask
-    weights = ops.softmax(weights, -1)
+    weights = softmax(weights, -1)
     if dropout_p > 0.0:
         weights = ops.dropout(weights, dropout_p, True)
     return ops.matmul(weights, value)
@@ -87,7 +108,7 @@ def multi_head_attention_forward(
         weights = weights.reshape((batch, num_heads, length, source))
         weights = _masked(weights, mask)
         weights = weights.reshape((batch * num_heads, length, source))
-    weights = ops.softmax(weights, -1)
+    weights = softmax(weights, -1)
     if training and dropout_p > 0.0:
         weights = ops.dropout(weights, dropout_p, True)
     x = ops.bmm(weights, projected[2]).swapaxes(0, 1).reshape((length, batch, width))

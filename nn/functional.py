@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .activation import rrelu, selu, tanhshrink
-from .attention import multi_head_attention_forward, scaled_dot_product_attention
+from .attention import multi_head_attention_forward, scaled_dot_product_attention, softmax
 from .complex_numbers import abs, complex, div, hfft, ihfft, mul, real, view_as_complex
 from .convolution import conv_transpose1d, conv_transpose2d, conv_transpose3d, deform_conv2d, fold
 from .dropout import alpha_dropout, stochastic_depth

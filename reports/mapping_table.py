@@ -122,6 +122,8 @@ def argument_cells(row: Row) -> list[Cells]:
         cells += [
             (f"{name} of its call", name, f"{row.otherwise.mindspore} takes it") for name in row.otherwise.called_with
         ]
+        if row.otherwise.over_one_value:
+            cells.append(("", "", f"{row.otherwise.mindspore} where a softmax of the model goes over a single value"))
     cells += [("", f"{item.mindspore}={item.value!r}", item.why or "always written") for item in row.written]
     return cells + [("", name, f"not written: {why}") for name, why in row.unwritten.items()]
 

@@ -500,6 +500,7 @@ class Observations:
         }
         self.root = from_json(report["root"])  # how the model is made
         self.taken_out: bool = report.get("taken_out", False)  # whether modules stood in another one before
+        self.softmax_of_one: bool = report.get("softmax_of_one", False)  # whether one went over a single value
         self.records: dict[str, Record] = {k: from_json(v) for k, v in report.get("records", {}).items()}
         configurations = report.get("configurations", {}).items()
         self.configurations: dict[str, Configuration] = {key: from_json(value) for key, value in configurations}

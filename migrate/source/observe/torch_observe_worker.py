@@ -26,6 +26,7 @@ from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from ....errors import BadInput
@@ -41,6 +42,7 @@ from .torch_values import WithoutValues, noted
 
 # functions of torch's own that compute in plain Python what initialisation needs: written from their source
 WRITTEN_FROM_SOURCE = ("torch.nn.init._calculate_fan_in_and_fan_out", "torch.nn.init.calculate_gain")
+SOFTMAX = (torch.softmax, torch.Tensor.softmax, torch.nn.functional.softmax)
 PACKAGE = str(Path(__file__).parents[3]) + os.sep
 NOT_OF_MODELS = (
     PACKAGE,
@@ -115,7 +117,8 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
                     "sites": [first, len(nodes)],
                 }
             )
-    model, inputs = _run(make, spec, shapes, way, log)
+    with SoftmaxOfOne() as softmax:
+        model, inputs = _run(make, spec, shapes, way, log)
     taken = taken_out(log, model)
     files = _files(name.rpartition(".")[0] for name in log.definitions_seen())
     beside = _same_packages({*files, *(str(f["module"]) for f in functions)})
@@ -132,12 +135,27 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
         "registers": {module: log.registers(module) for module in {*beside, *files}},
         "root": to_json(log.made(model, root=True)),
         "taken_out": taken,
+        "softmax_of_one": softmax.seen,
         "classes": log.classes(model),
         "orders": log.orders,
         "inputs": inputs.said,
         "versions": {"torch": torch.__version__.partition("+")[0]},
     }
     return {**report, "derivatives": {name: _derivative(*one) for name, one in log.applied.items()}}
+
+
+class SoftmaxOfOne(TorchFunctionMode):
+    """Within this block, whether a softmax goes over a single value is `seen`."""
+
+    seen = False
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Called by torch for each of its functions, in its place."""
+        found = func(*args, **(kwargs or {}))
+        if func in SOFTMAX:
+            along = args[1] if len(args) > 1 else (kwargs or {}).get("dim")
+            self.seen |= isinstance(along, int) and found.dim() > 0 and found.shape[along] == 1
+        return found
 
 
 class _Context:

@@ -327,8 +327,11 @@ class Program(SourceFiles, ABC):
         return next((self._as_called(row) for row in rows if row is not None), None)
 
     def _as_called(self, row: Row | None) -> Row | None:
-        """The row; that of its other class, where a call of such a layer gives what MindSpore's own does not take."""
+        """The row; that of its other class, where a call of such a layer gives what MindSpore's own does not take, or a
+        softmax went over a single value."""
         other = row.otherwise if row is not None else None
+        if other is not None and other.over_one_value and self.facts.softmax_of_one:
+            return other
         if other is None or not other.called_with:
             return row
         return other if any(gives(call, other.called_with) for call in self._layer_calls(other.torch)) else row

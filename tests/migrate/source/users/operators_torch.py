@@ -156,3 +156,28 @@ def prefixed():
 def streams():
     torch.manual_seed(0)
     return Streams(), (image(),)
+
+
+class ToOnePlace(nn.Module):
+    """Attends to several places, and then to one, whose gradient is the first."""
+
+    def __init__(self):
+        super().__init__()
+        self.mix = nn.Linear(4, 4)
+        self.attend = nn.Softmax(dim=-1)
+
+    def forward(self, x):
+        x = self.mix(x)
+        weights = torch.softmax(x @ x.transpose(1, 2), dim=-1)
+        x = weights @ x * nn.functional.softmax(x, dim=1)
+        alone = x[:, :1]
+        weights = self.attend(alone @ alone.transpose(1, 2))
+        return weights @ alone + x
+
+
+def to_one_place():
+    return ToOnePlace(), (torch.randn(3, 5, 4),)
+
+
+def to_many_places():
+    return nn.Sequential(nn.Linear(4, 4), nn.Softmax(dim=-1)), (torch.randn(3, 5, 4),)

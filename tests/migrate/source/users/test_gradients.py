@@ -11,7 +11,9 @@ NOTE = "# torch keeps a gradient here; mindspore.grad takes it, of a function of
 def test_what_is_to_have_a_gradient_is_what_it_was(users: Users) -> None:
     found = users["coordinates"]
     found.agrees()
-    found.holds(f"{NOTE}        at = ops.stop_gradient(ops.deepcopy(x))", f"{NOTE}        return (at, self.mix(at * 2))")
+    found.holds(
+        f"{NOTE}        at = ops.stop_gradient(ops.deepcopy(x))", f"{NOTE}        return (at, self.mix(at * 2))"
+    )
     found.lacks("requires_grad")
     found = users["marked"]
     found.agrees()

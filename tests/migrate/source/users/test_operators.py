@@ -35,3 +35,13 @@ def test_what_is_looked_up_among_all_arguments_stays(users: Users) -> None:
     found = users["prefixed"]
     found.agrees()
     found.holds("given = dict(locals())", "out_wide=5, out_bias=False")
+
+
+def test_a_softmax_over_a_single_value_spoils_no_other(users: Users) -> None:
+    """The gradients of the others were off by most of their size, in MindSpore's PyNative mode."""
+    found = users["to_one_place"]
+    found.agrees()
+    found.holds("self.attend = Softmax()", "softmax(x @ ops.swapaxes(x, 1, 2))", "softmax(x, axis=1)")
+    found = users["to_many_places"]
+    found.agrees()
+    found.holds("nn.Softmax()")

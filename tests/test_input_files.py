@@ -222,7 +222,7 @@ def test_every_other_file_is_opened_by_the_one_function() -> None:
 
 
 def test_json_becomes_what_a_type_says_and_nothing_else() -> None:
-    held = {"shape": [2, 3], "trains": True, "dtype": "float32", "made": ""}
+    held = {"shape": [2, 3], "trains": True, "dtype": "float32", "made": "", "reached": True}
     assert typed(model_structure.Held, held) == model_structure.Held((2, 3), True)
     assert typed(model_structure.Held, {"shape": [], "trains": False}, whole=False) == model_structure.Held((), False)
     for wrong, why in (

@@ -28,7 +28,6 @@ FRAMEWORKS = ("torch", "mindspore")
 # what differs from worker to worker, or only says which test runs, and is not read while a framework is imported
 PASSED_ON = {processes.TOKEN, "PYTHONUNBUFFERED", "PYTEST_CURRENT_TEST", "PWD", "OLDPWD", "COLUMNS", "LINES"}
 PASSED_ON |= {"TORCHINDUCTOR_CACHE_DIR"}  # which torch sets where a test imports its compiler
-PASSED_ON |= {"MS_JIT"}  # which MindSpore reads at every call
 LARGEST = 1 << 17  # bytes of a request
 cold_start = processes.start
 

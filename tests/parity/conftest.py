@@ -109,11 +109,3 @@ def modes(request: pytest.FixtureRequest) -> Callable[[str], Report]:
         return report(modes_cases.recipe_of(case), modes_cases.options_of(root, case))
 
     return of
-
-
-@pytest.fixture
-def uncompiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """MindSpore computes what is marked with mindspore.jit operator by operator, but in full runs: a few steps of a
-    recipe's optimizer take a tenth of what compiling it takes."""
-    if request.node.get_closest_marker("full") is None:
-        monkeypatch.setenv("MS_JIT", "0")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,6 @@ from msmigrate.workers.mindspore_environment import prepare
 from msmigrate.workers.worker import leave
 
 prepare()
-if os.environ.get("EXTENT") != "all":
-    os.environ["MS_JIT"] = "0"  # every case's optimizer would be compiled three times; in full runs they are
 
 from mindspore import Tensor, nn  # noqa: E402
 from msmigrate.migrate.checkpoint.convert import convert  # noqa: E402

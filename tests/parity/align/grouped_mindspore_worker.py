@@ -16,8 +16,6 @@ from typing import Any
 from msmigrate.workers import mindspore_environment
 
 mindspore_environment.prepare()
-if "--full" not in sys.argv:
-    os.environ["MS_JIT"] = "0"  # each optimizer would be compiled, for a second; in full runs it is
 
 import mindspore  # noqa: E402
 import numpy as np  # noqa: E402

@@ -28,8 +28,7 @@ def recorded(root: Path, names: Sequence[str]) -> Callable[[str], Report]:
     for script in ("torch_pairs.py", "mindspore_pairs.py"):
         command = [sys.executable, str(HERE / script), str(root), *names]
         with (root / f"{script}.log").open("w") as log:
-            # each pair's optimizer would be compiled, for a second or two, to take a few steps
-            environment = {**os.environ, "OMP_NUM_THREADS": "1", "MS_JIT": "0"}
+            environment = {**os.environ, "OMP_NUM_THREADS": "1"}
             processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log, env=environment))
     try:
         while any(process.poll() is None for process in processes):

@@ -25,7 +25,6 @@ from msmigrate.training.recipe import reader as recipes
 from structures import Layer, structure
 
 HERE = Path(__file__).parent
-pytestmark = pytest.mark.usefixtures("uncompiled")
 MORE: dict[str, Any] = {
     "optimizer": {
         "name": "AdamW",

@@ -8,9 +8,9 @@ What a tensor may be off is
 noise: the largest L2 distance from float64 of the torch float32 runs. floor: for tensors on which torch happens to be
 nearly exact, the rounding of float32 itself, and what the caller knows of rounding in the tensor's surroundings.
 uncertain: from 1 for large tensors to 1 + SHORT for the smallest, whose noise is known less well. Of one element or two
-all runs may be exact by luck, which BY_LUCK makes up for. Of what an
-optimizer made of a real step's gradients the few elements that are farthest off do not count, on either side. What is
-zero in exact arithmetic, and so nothing but rounding, is allowed CANCELLED times as much.
+all runs may be exact by luck, which BY_LUCK makes up for. Of what an optimizer made of a real step's gradients the few
+elements that are farthest off do not count, on either side. What is zero in exact arithmetic, and so nothing but
+rounding, is allowed CANCELLED times as much.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from .control_flow import comment
 from .row_calls import is_super
 
 PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
+DIFFERENTIATED = "torch keeps a gradient here; mindspore.grad takes it, of a function of this tensor"
 BUFFERS = ("torch.nn.Buffer", "torch.nn.parameter.Buffer")
 MODES = ("torch.nn.Module.train", "torch.nn.Module.eval")
 LOADING = [
@@ -115,9 +116,6 @@ def freeze_parameter(call: ast.Call, context: Context) -> list[ast.stmt] | None:
         return [comment(DIFFERENTIATED)] if literal(_flag(call, context)) == (True, True) else None
     target = ast.Attribute(context.visit(call.func.value), "requires_grad", ast.Store())
     return [ast.Assign([target], _flag(call, context))]
-
-
-DIFFERENTIATED = "torch keeps a gradient here; mindspore.grad takes it, of a function of this tensor"
 
 
 @handles("torch.Tensor.requires_grad_")

@@ -172,6 +172,24 @@ def _pool_padding(value: Any, args: Mapping[str, Any]) -> tuple[str, Any]:
     return ("valid", 0) if plain else ("pad", value)
 
 
+def pool_sides(rank: int) -> Verb:
+    """torch `padding` of a function that pools, to MindSpore's: one number, or that of every side, in so many
+    dimensions."""
+
+    def forward(value: Any, args: Mapping[str, Any]) -> Any:
+        sizes = spread(value, rank) if len(spread(value, rank)) == rank else spread(value[0], rank)
+        return sizes[0] if len(set(sizes)) == 1 else tuple(size for size in sizes for _ in (0, 1))
+
+    def symbolic(node: ast.expr, types: Types) -> list[ast.expr] | None:
+        found = _sides_expression(rank)(node, types)
+        return found and found[1:]
+
+    def inverse(value: Any) -> Any:
+        return value if isinstance(value, int) else tuple(value[::2])
+
+    return Verb("one number, or a number for every side", forward, inverse, symbolic)
+
+
 def _single(value: Any, args: Mapping[str, Any]) -> Any:
     return spread(value, 1)[0]
 
@@ -349,6 +367,9 @@ _BUILT_IN: dict[str, Verb] = {
         lambda values: values[1],
         _pool_padding_expression,
     ),
+    "pool1d_sides": pool_sides(1),
+    "pool2d_sides": pool_sides(2),
+    "pool3d_sides": pool_sides(3),
     "stride_or_kernel": Verb("None becomes the kernel size", _kernel_if_none, _same, _window_expression, True),
     "twice": Verb("for both", lambda value, args: (value, value), lambda values: values[0], _twice_expression),
     "decimal": Verb("as a float", lambda value, args: float(value), _same, _float_expression),

@@ -222,6 +222,16 @@ class SourceFiles:
         return next((n for n in ast.walk(self.tree(file)) if isinstance(n, ast.ClassDef) and n.name == name), None)
 
 
+def own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    """What stands in a function, but for what stands in functions and classes in it."""
+    waiting: list[ast.AST] = [*function.body]
+    while waiting:
+        node = waiting.pop(0)
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef)):
+            waiting[:0] = ast.iter_child_nodes(node)
+
+
 class Imported:
     """The names that a file imports or defines at its top -> what they are called where they are defined.
 

@@ -34,6 +34,7 @@ from ...training.step.parameter_groups import is_norm, picked
 from ...workers.messages import State
 from ...workers.worker import progress, ready, run, wait_for
 from .. import compared_draws, containers
+from ..align import model_structure
 from ..align.alignment import Lack, read_alignment
 from ..align.torch_user_model import begin, build, load_start, replay_loss, tensors, write_start
 from ..align.user_model import Paired
@@ -212,9 +213,13 @@ def record_calls(options: ParityJob, model: nn.Module, inputs: Inputs, paired: P
     crossing = None if paired is None else paired.alignment.torch_names
     first = inputs.images[0], inputs.labels[0]
     backward = "gradients" in options.narrowing.stages
-    most = options.alone_batch if isinstance(inputs.images[0], np.ndarray) else None
-    parts = recipe.accumulate
-    return record_step(options.folder, model, loss, *first, about_run, parts, crossing, most=most, backward=backward)
+    single = isinstance(inputs.images[0], np.ndarray)
+    most = options.alone_batch if single else None
+    about_this = partial(record_step, options.folder, model, loss, *first, about_run, recipe.accumulate, crossing)
+    # of one input it is known from running the model whether that may have a gradient
+    structure = model_structure.file(options.folder, "torch")
+    image_gradient = not (single and structure.exists() and model_structure.read(structure).tokens)
+    return about_this(most=most, backward=backward, image_gradient=image_gradient)
 
 
 def record_replayed(options: ParityJob, model: nn.Module, written: Collection[str]) -> None:

@@ -494,13 +494,15 @@ def record_step(
     *,
     most: int | None = None,
     backward: bool = True,
+    image_gradient: bool = True,
 ) -> set[str]:
     """Record in FOLDER/replay what the modules do in the first of `parts` micro-batches of a step, in float32; most: of
     how many of its examples, None for all.
 
     model: at the starting weights; copied. images: what the model takes, each (N, ...); labels: what the loss takes.
     crossing: the state names that have a counterpart in MindSpore, where the user's own net says so. backward: whether
-    gradients come back, too. Returns the files that it wrote.
+    gradients come back, too; image_gradient: whether to what the model takes, which not every model runs with. Returns
+    the files that it wrote.
     """
     model = copy.deepcopy(model)
     arrays = [images] if isinstance(images, np.ndarray) else images
@@ -510,7 +512,9 @@ def record_step(
 
     def run(model: nn.Module) -> torch.Tensor:
         given = [first(array) for array in arrays]
-        return loss(model(*(x.requires_grad_(x.is_floating_point()) for x in given)), first(labels)).sum()
+        return loss(
+            model(*(x.requires_grad_(image_gradient and x.is_floating_point()) for x in given)), first(labels)
+        ).sum()
 
     with fixed(model, Draws(1)):
         return record(folder / FOLDER, model, run, about(torch.float32, CPU), crossing, backward=backward)

@@ -114,6 +114,14 @@ def test_pool_padding(padding: int, ceil_mode: bool, dilation: object, divisor: 
     there_and_back("pool_padding", padding, args)
 
 
+@given(padding=st.integers(0, 3) | st.tuples(st.integers(0, 3), st.integers(0, 3)))
+def test_pool_sides(padding: object) -> None:
+    found = VERBS["pool2d_sides"].forward(padding, {})
+    back = VERBS["pool2d_sides"].inverse(found)
+    assert back == (padding[0] if isinstance(padding, tuple) and padding[0] == padding[1] else padding)
+    assert isinstance(found, int) or (len(found) == 4 and found[::2] == found[1::2])
+
+
 @given(kernel_size=PAIRS, stride=st.none() | PAIRS)
 def test_stride_or_kernel(kernel_size: object, stride: object) -> None:
     there_and_back("stride_or_kernel", stride, {"kernel_size": kernel_size})

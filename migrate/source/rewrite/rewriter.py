@@ -25,12 +25,12 @@ from . import (
     row_calls,
     tensors,
 )
-from .context import Context, handles
+from .context import Context, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
 from .graph_mode import expand_nested_comprehensions, hoist_walrus
 from .signatures import SignatureRewriter, expand_kwargs
 from .tensors import StridedSlices, note_of_caller
-from .views import write_through_views
+from .views import LOST, hand_back, write_through_views
 
 # the files whose handlers are registered as they are imported
 HANDLERS = (
@@ -152,8 +152,9 @@ def _normalise(function: ast.FunctionDef, context: Context) -> None:
         expand_nested_comprehensions(function)
         pick_by_index(function)
     hoist_walrus(function)
+    hand_back(function, context.program)
     note_of_caller(function)
-    write_through_views(function)
+    write_through_views(function, context.program)
     context.local |= {*local_names(function)}
     graph_mode.start_with_braces(function)
     expand_kwargs(function, context.program)
@@ -163,6 +164,8 @@ def _normalise(function: ast.FunctionDef, context: Context) -> None:
 @handles(syntax=[ast.Call])
 def call(node: ast.Call, context: Context) -> ast.AST:
     """A call by the program's own source, or by the row of the mapping table."""
+    if LOST in vars(node):
+        raise Unwritable(vars(node)[LOST])
     callees = callees_of(node)
     as_base = any(name in context.program.translated and context.program.row(name) for name in callees)
     if not as_base and all(map(context.is_user_code, callees)):

@@ -16,6 +16,8 @@ from typing import NamedTuple
 from ..library_names import TABLES
 from ..observe.instrument import sliced
 from ..observe.observations import (
+    NONE,
+    DictKind,
     DtypeKind,
     ObjectKind,
     PlainKind,
@@ -32,7 +34,7 @@ from ..observe.observations import (
     replacing,
     set_callee,
 )
-from ..source_files import literal
+from ..source_files import literal, own_nodes
 from .context import (
     Context,
     ObservedArgument,
@@ -244,13 +246,20 @@ def written_tensor(node: ast.expr) -> ast.expr | None:
     return found
 
 
+def gives_back(function: ast.FunctionDef) -> bool:
+    """Whether a function gives anything back."""
+    return any(
+        isinstance(node, (ast.Yield, ast.YieldFrom)) or (isinstance(node, ast.Return) and node.value is not None)
+        for node in own_nodes(function)
+    )
+
+
 def note_of_caller(function: ast.FunctionDef) -> None:
     """Note on the names of a function's arguments that what is written into them is all that it does: where it gives
     nothing back."""
     for inner in [node for node in ast.walk(function) if isinstance(node, ast.FunctionDef)]:
         nodes = [*ast.walk(inner)]
-        gives = any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes)
-        if gives or any(isinstance(node, ast.Return) and node.value is not None for node in nodes):
+        if gives_back(inner):
             continue
         bound = {
             n.id for node in nodes if isinstance(node, ast.Assign) for n in node.targets if isinstance(n, ast.Name)
@@ -334,10 +343,19 @@ def legacy_constructor(call: ast.Call, context: Context) -> ast.expr:
 ONE_NUMBER = {"torch.ones": 1.0, "torch.zeros": 0.0, "torch.empty": 0.0}
 
 
+def _says_dtype(settings: ast.expr) -> bool:
+    """Whether a dictionary may give a call a dtype: one whose entries are not known may."""
+    return not always(kinds_of(settings), DictKind) or any(
+        dict(kind.entries).get("dtype", NONE) != NONE for kind in kinds_of(settings) if isinstance(kind, DictKind)
+    )
+
+
 @handles(*ONE_NUMBER)
 def one_number(call: ast.Call, context: Context) -> ast.expr | None:
     """`torch.ones([])`, as a tensor without axes, which MindSpore's kernels of ones and zeros do not make."""
     words = {word.arg: word.value for word in call.keywords if word.arg not in ("device", "size")}
+    if None in words and not _says_dtype(words[None]):
+        del words[None]
     sizes = [*call.args, *(word.value for word in call.keywords if word.arg == "size")]
     name = callees_of(call)[0]
     plain = bool(sizes) and literal(sizes[0]) in ((True, []), (True, ()))

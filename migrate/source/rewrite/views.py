@@ -23,9 +23,9 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from ..source_files import local_names
+from ..source_files import SourceFiles, local_names, own_nodes
 from .initializers import underlying_tensor
-from .tensors import written_tensor
+from .tensors import gives_back, written_tensor
 
 Loop = ast.For | ast.While
 BLOCKS = ("body", "orelse", "finalbody")
@@ -44,17 +44,128 @@ class View:
         return {self.base, *(node.id for node in inside if isinstance(node, ast.Name))}
 
 
-def write_through_views(function: ast.FunctionDef) -> None:
-    """Give every name that is read later what was written under another one, and a parameter what is written to its
-    data under a name; in place."""
-    writer = _Writer(function)
+LOST = "lost"  # on the node of a call: why what it writes into an argument cannot be written
+
+
+def hand_back(function: ast.FunctionDef, files: SourceFiles) -> None:
+    """Let a function that gives nothing back return the tensors that it writes into, for its callers; in place."""
+    names = handed_back(function, files)
+    if not names:
+        return
+    values: list[ast.expr] = [ast.Name(name, ast.Load()) for name in names]
+    value = values[0] if len(values) == 1 else ast.Tuple(values, ast.Load())
+    for node in own_nodes(function):
+        if isinstance(node, ast.Return):
+            node.value = copy.deepcopy(value)
+    if not isinstance(function.body[-1], (ast.Return, ast.Raise)):
+        function.body.append(replacing(ast.Return(value), function.body[-1]))
+    function.returns = None
+    ast.fix_missing_locations(function)
+
+
+def handed_back(function: ast.FunctionDef, files: SourceFiles) -> list[str]:
+    """The arguments that a function of the model hands back: it gives nothing else back, and they still have their
+    names at its end."""
+    written = {} if gives_back(function) else written_arguments(function, files)
+    return [*written] if all(written.values()) else []
+
+
+def written_arguments(function: ast.FunctionDef, files: SourceFiles, around: Sequence[ast.AST] = ()) -> dict[str, bool]:
+    """The arguments of a function that are tensors and into which it writes, or a function that it calls; whether each
+    name still stands for that tensor at the end.
+
+    Parameters are left out, which keep their place, and writing into a part, `x[0] = y`, which MindSpore does as torch.
+    around: the functions from which this one is called.
+    """
+    known: dict[str, bool] | None = vars(function).get("written_arguments")
+    if known is not None:
+        return known
+    writer, given = _Writer(function), {each.arg for each in (*function.args.args, *function.args.kwonlyargs)}
+    first: dict[str, ast.stmt] = {}
+    for node in own_nodes(function):
+        if isinstance(node, ast.stmt):
+            names = [target.id for target in _written_whole(node)] + [
+                name.id
+                for called, call in _calls_of_model(node, files)
+                if called not in (*around, function)
+                for name in _handed(called, call, files, (*around, function))
+                if isinstance(name, ast.Name)
+            ]
+            for name in names:
+                first.setdefault(name, node)
+    found = {}
+    for name, statement in first.items():
+        kinds = writer.kinds.get(name, {})
+        if name not in given or not kinds or not all(isinstance(k, TensorKind) and not k.parameter for k in kinds):
+            continue
+        stored = [n for n in own_nodes(function) if isinstance(n, ast.stmt) and name in _stored_itself(n)]
+        if not any(n.lineno <= statement.lineno for n in stored):
+            found[name] = not stored
+    vars(function)["written_arguments"] = found
+    return found
+
+
+def _stored_itself(statement: ast.stmt) -> set[str]:
+    return set() if isinstance(statement, (ast.FunctionDef, ast.ClassDef, *_BLOCKS)) else _stored(statement)
+
+
+def _written_whole(statement: ast.stmt) -> list[ast.Name]:
+    """The name of a tensor all of which a statement writes to."""
+    into: ast.expr | None = None
+    if isinstance(statement, ast.AugAssign):
+        into = statement.target
+    elif isinstance(statement, ast.Expr) and (target := written_tensor(statement.value)) is not None:
+        into = underlying_tensor(target)
+    return [into] if isinstance(into, ast.Name) else []
+
+
+def _calls_of_model(statement: ast.stmt, files: SourceFiles) -> list[tuple[ast.FunctionDef, ast.Call]]:
+    """The calls of functions of the model in a statement, but for those in statements in it."""
+    waiting: list[ast.AST] = [n for n in ast.iter_child_nodes(statement) if not isinstance(n, ast.stmt)]
+    found = []
+    while waiting:
+        node = waiting.pop(0)
+        waiting += [n for n in ast.iter_child_nodes(node) if not isinstance(n, (ast.stmt, ast.Lambda))]
+        callees = callees_of(node) if isinstance(node, ast.Call) else []
+        if isinstance(node, ast.Call) and len(callees) == 1:
+            name = callees[0].removeprefix("module ")
+            function = files.functions.get(name if name == callees[0] else f"{name}.forward")
+            called = files.node(function) if function is not None else None
+            if called is not None:
+                found.append((called, node))
+    return found
+
+
+def _handed(
+    called: ast.FunctionDef, call: ast.Call, files: SourceFiles, around: Sequence[ast.AST] = ()
+) -> list[ast.expr | None]:
+    """What a call gives for each argument into which the function that it calls writes; None where nothing shows."""
+    arguments = [each.arg for each in called.args.args]
+    plain = any(isinstance(item, ast.Name) and item.id == "staticmethod" for item in called.decorator_list)
+    if arguments[:1] in (["self"], ["cls"]) and not plain:
+        arguments = arguments[1:]
+    if any(isinstance(each, ast.Starred) for each in call.args):
+        return []
+    given = dict(zip(arguments, call.args, strict=False)) | {word.arg: word.value for word in call.keywords if word.arg}
+    return [given.get(name) for name in written_arguments(called, files, around)]
+
+
+def write_through_views(function: ast.FunctionDef, files: SourceFiles) -> None:
+    """Give every name that is read later what was written under another one or by a function that it was given to, and
+    a parameter what is written to its data under a name; in place."""
+    writer = _Writer(function, files)
     writer.name_parameters(function)
     function.body = writer.block(function.body, {}, [])
 
 
+_BLOCKS = (ast.For, ast.While, ast.If, ast.With, ast.Try)
+
+
 class _Writer:
-    def __init__(self, function: ast.FunctionDef) -> None:
+    def __init__(self, function: ast.FunctionDef, files: SourceFiles | None = None) -> None:
+        self.files = files
         self.taken = {*local_names(function)}
+        self.statements = [node for node in own_nodes(function) if isinstance(node, ast.stmt)]
         self.reads: dict[str, list[ast.Name]] = {}
         self.kinds: dict[str, dict[Kind, None]] = {}
         for node in ast.walk(function):
@@ -84,11 +195,13 @@ class _Writer:
         """The statements, each with what is written back after it; `views` is what holds before them, then after."""
         found: list[ast.stmt] = []
         for statement in body:
-            found.append(statement)
-            if isinstance(statement, (ast.For, ast.While, ast.If, ast.With, ast.Try)):
+            taken = self._taken(statement, loops)
+            found.append(taken or statement)
+            if isinstance(statement, _BLOCKS):
                 self._inside(statement, views, loops)
                 continue
             names = self._written_by(statement)
+            names += [] if taken is None else [name for name in _stored(taken) if self._is_tensor(name)]
             for name in names:
                 found += self._others(name, statement, views, loops)
             _forget(views, _stored(statement) - {*names})
@@ -106,6 +219,53 @@ class _Writer:
         for part in BLOCKS:
             if getattr(statement, part, None):
                 setattr(statement, part, self.block(getattr(statement, part), dict(inner), within))
+
+    def _taken(self, statement: ast.stmt, loops: Sequence[Loop]) -> ast.stmt | None:
+        """The statement that takes what a function hands back that writes into what it is given; None for any other.
+
+        A call of one that gives something else back is noted, where what it writes into is read afterwards.
+        """
+        if self.files is None:
+            return None
+        for called, call in _calls_of_model(statement, self.files):
+            given = _handed(called, call, self.files)
+            if (
+                given
+                and isinstance(statement, ast.Expr)
+                and statement.value is call
+                and handed_back(called, self.files)
+            ):
+                targets: list[ast.expr] = [self._target(each) for each in given]
+                target = targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())
+                return ast.fix_missing_locations(replacing(ast.Assign([target], call), statement))
+            stored = _stored(statement) if isinstance(statement, ast.Assign) else set()
+            for name in [each.id for each in given if isinstance(each, ast.Name) and each.id not in stored]:
+                if self._read_next(name, statement, loops):
+                    vars(call)[LOST] = (
+                        f"{called.name} writes into `{name}`, which is read afterwards, and gives something else back: "
+                        "return the tensor that it writes into, too"
+                    )
+        return None
+
+    def _target(self, given: ast.expr | None) -> ast.expr:
+        if not isinstance(given, (ast.Name, ast.Attribute, ast.Subscript)):
+            return ast.Name("_", ast.Store())
+        target = copy.deepcopy(given)
+        target.ctx = ast.Store()
+        return target
+
+    def _read_next(self, name: str, statement: ast.stmt, loops: Sequence[Loop]) -> bool:
+        """Whether a name is read once a statement has run, before it has another value."""
+        if not self._read_after(name, statement, loops):
+            return False
+        end = (statement.end_lineno or 0, statement.end_col_offset or 0)
+        later = [n for n in self.statements if (n.lineno, n.col_offset) >= end and not isinstance(n, _BLOCKS)]
+        for each in later:
+            if any(isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load) for n in ast.walk(each)):
+                return True
+            if name in _stored(each) and each.col_offset <= statement.col_offset:
+                return False
+        return True
 
     def _rows(self, loop: ast.For, loops: Sequence[Loop]) -> dict[str, View]:
         """The names that a loop gives to rows which are written to in it; then it counts them."""

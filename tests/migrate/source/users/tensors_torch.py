@@ -292,3 +292,71 @@ class ViewNet(nn.Module):
 
 def views():
     return ViewNet().eval(), vectors()
+
+
+class GivenTensorNet(nn.Module):
+    """Methods and functions that write into the tensors that they are given, and give nothing back."""
+
+    def __init__(self, width: int = 6):
+        super().__init__()
+        self.fc = nn.Linear(width, width)
+        self.places = nn.Parameter(torch.randn(1, width))
+        self.least = nn.Parameter(torch.zeros(()))
+        self.window = (1, 0)
+
+    def add_places(self, x: torch.Tensor, length: int) -> None:
+        def cut(table: torch.Tensor) -> torch.Tensor:
+            return table[:, :length]
+
+        if length == 0:
+            return
+        x.add_(cut(self.places))
+
+    def through(self, x: torch.Tensor) -> None:
+        self.add_places(x, length=x.shape[1])
+
+    def both(self, x, y):
+        x.mul_(self.places)
+        y += 1
+
+    @staticmethod
+    def halve(x):
+        x *= 0.5
+
+    def forward(self, x):
+        y = self.fc(x)
+        self.through(y)
+        same = y * 1.0
+        other = same
+        self.halve(same)
+        parts = torch.stack([y, y * 2])
+        self.halve(parts[1])
+        z = y * 3
+        self.both(z, parts)
+        fresh = torch.relu(z)
+        self.halve(fresh + 1)
+        pooled = F.avg_pool2d(parts[None], (3, 1), 1, self.window) + F.avg_pool2d(parts[None], 3, 1, (1, 1))
+        return other + z + fresh + parts.sum(0) + pooled.sum((0, 1)) + self.least
+
+
+def given_tensors():
+    return GivenTensorNet(), vectors()
+
+
+class LostTensorNet(GivenTensorNet):
+    """Gives something else back than what it writes into, which is read afterwards; and the same, where it is not."""
+
+    def scaled(self, x, y):
+        x.mul_(2.0)
+        return y + 1
+
+    def forward(self, x):
+        y, w = self.fc(x), self.fc(x * 2)
+        z = self.scaled(y, x)
+        u = self.scaled(w, x)
+        w = u * 2
+        return z + y + w
+
+
+def lost_tensors():
+    return LostTensorNet(), vectors()

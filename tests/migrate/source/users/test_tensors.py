@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from written import Written
 
 Users = dict[str, Written]
+MODELS = Path(__file__).with_name("tensors_torch.py")
 
 
 def test_shapes(users: Users) -> None:
@@ -66,3 +69,23 @@ def test_writing_under_another_name_of_a_tensor(users: Users) -> None:
     found.holds("canvas[index] = page", "parts[1] = second", "parts[0, :, 1:] = first", "canvas[i] = line")
     found.holds("out = same", "shortcut = out", "out = out + 0.25")
     found.lacks("parts[1] = lost")
+
+
+def test_a_function_hands_back_the_tensors_that_it_writes_into(users: Users) -> None:
+    found = users["given_tensors"]
+    found.agrees()
+    found.holds("x = ops.add(x, cut(self.places))\n        return x", "x = self.add_places(x, length=x.shape[1])")
+    found.holds("y = self.through(y)", "same = self.halve(same)", "other = same", "z, parts = self.both(z, parts)")
+    found.holds("parts[1] = self.halve(parts[1])", "return x, y")
+    found.lacks(".copy_(")
+
+
+def test_a_function_that_gives_something_else_back_than_it_writes_into_is_refused(users: Users) -> None:
+    problems = users["lost_tensors"].source.problems
+    assert [(problem.line, problem.text) for problem in problems] == [
+        (
+            next(i for i, line in enumerate(MODELS.read_text().splitlines(), 1) if "z = self.scaled(y, x)" in line),
+            "scaled writes into `y`, which is read afterwards, and gives something else back: return the tensor that "
+            "it writes into, too",
+        )
+    ]

@@ -386,6 +386,25 @@ class _Placed(torch.autograd.Function):
         return gradient, None, None
 
 
+class _Valued(torch.autograd.Function):
+    """What a function gives, with the gradient of what it gives next to it: a choice is of the gradient alone.
+
+    `clamp(x, 0, 15).long()` is 14 where 15 was moved by its last place.
+    """
+
+    @staticmethod
+    def forward(moved: torch.Tensor, plain: torch.Tensor) -> torch.Tensor:
+        return plain.view_as(plain)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        """Nothing is kept."""
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+        return gradient, None
+
+
 class OwnSides(KinkSides):
     """Keeps in `choices` what a model chooses itself, for another run to take; nothing is moved."""
 
@@ -566,8 +585,11 @@ class _Functions(TorchFunctionMode):
         moved = self.sides.function_input(path, x, POINTWISE[func](x, *rest, **named))
         if moved is None:
             return func(x, *rest, **named)
+        plain = func(x.detach().clone(), *rest, **named)
         output = func(moved, *rest, **named)
-        return x.copy_(output) if output is moved else output  # in place: whoever has x has to see it
+        in_place = output is moved
+        output = _Valued.apply(output, plain)
+        return x.copy_(output) if in_place else output  # in place: whoever has x has to see it
 
     def _pool(self, path: str, func: Any, args: Any, named: Any, output: Any) -> Any:
         x, *rest = args or (named["input"],)

@@ -271,7 +271,8 @@ class KinkSides:
             return moved
         places = tuple(axis[undecided] for axis in places)
         sides = (near.to(x.device) for near in _next_to(kink, x.dtype))
-        return _Placed.apply(values if moved is None else moved, places, torch.where(above[places], *sides))
+        source = values if moved is None else moved
+        return _Valued.apply(source, source.detach().clone().index_put_(places, torch.where(above[places], *sides)))
 
     def _pooled(
         self,
@@ -367,33 +368,15 @@ class KinkSides:
         return None if explained is None else torch.zeros_like(flipped).masked_scatter_(flipped, explained)
 
 
-class _Placed(torch.autograd.Function):
-    """Values with others at some places; the gradient is handed on as it comes.
-
-    Not by arithmetic, which is a pass over all values in both directions for a few of them.
-    """
-
-    @staticmethod
-    def forward(values: torch.Tensor, places: tuple[torch.Tensor, ...], others: torch.Tensor) -> torch.Tensor:
-        return values.clone().index_put_(places, others)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        """Nothing is kept."""
-
-    @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
-        return gradient, None, None
-
-
 class _Valued(torch.autograd.Function):
-    """What a function gives, with the gradient of what it gives next to it: a choice is of the gradient alone.
+    """Other values with the gradient of these, as it comes.
 
-    `clamp(x, 0, 15).long()` is 14 where 15 was moved by its last place.
+    So what a function gives stays what it was where its input is moved: `clamp(x, 0, 15).long()` was 14 for 15. Not by
+    arithmetic, which is a pass over all values in both directions for a few of them.
     """
 
     @staticmethod
-    def forward(moved: torch.Tensor, plain: torch.Tensor) -> torch.Tensor:
+    def forward(values: torch.Tensor, plain: torch.Tensor) -> torch.Tensor:
         return plain.view_as(plain)
 
     @staticmethod

@@ -371,13 +371,12 @@ class KinkSides:
 class _Valued(torch.autograd.Function):
     """Other values with the gradient of these, as it comes.
 
-    So what a function gives stays what it was where its input is moved: `clamp(x, 0, 15).long()` was 14 for 15. Not by
-    arithmetic, which is a pass over all values in both directions for a few of them.
+    So what a function gives stays what it was where its input is moved: `clamp(x, 0, 15).long()` was 14 for 15.
     """
 
     @staticmethod
     def forward(values: torch.Tensor, plain: torch.Tensor) -> torch.Tensor:
-        return plain.view_as(plain)
+        return plain.clone()
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -570,9 +569,8 @@ class _Functions(TorchFunctionMode):
             return func(x, *rest, **named)
         plain = func(x.detach().clone(), *rest, **named)
         output = func(moved, *rest, **named)
-        in_place = output is moved
-        output = _Valued.apply(output, plain)
-        return x.copy_(output) if in_place else output  # in place: whoever has x has to see it
+        kept = _Valued.apply(output, plain)
+        return x.copy_(kept) if output is moved else kept  # in place: whoever has x has to see it
 
     def _pool(self, path: str, func: Any, args: Any, named: Any, output: Any) -> Any:
         x, *rest = args or (named["input"],)

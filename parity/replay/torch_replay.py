@@ -501,8 +501,7 @@ def record_step(
 
     model: at the starting weights; copied. images: what the model takes, each (N, ...); labels: what the loss takes.
     crossing: the state names that have a counterpart in MindSpore, where the user's own net says so. backward: whether
-    gradients come back, too; image_gradient: whether to what the model takes, which not every model runs with. Returns
-    the files that it wrote.
+    gradients come back, image_gradient: whether to the inputs, too. Returns the files that it wrote.
     """
     model = copy.deepcopy(model)
     arrays = [images] if isinstance(images, np.ndarray) else images
@@ -511,10 +510,8 @@ def record_step(
         return torch.from_numpy(array).chunk(parts)[0][:most].clone()
 
     def run(model: nn.Module) -> torch.Tensor:
-        given = [first(array) for array in arrays]
-        return loss(
-            model(*(x.requires_grad_(image_gradient and x.is_floating_point()) for x in given)), first(labels)
-        ).sum()
+        given = [x.requires_grad_(image_gradient and x.is_floating_point()) for x in map(first, arrays)]
+        return loss(model(*given), first(labels)).sum()
 
     with fixed(model, Draws(1)):
         return record(folder / FOLDER, model, run, about(torch.float32, CPU), crossing, backward=backward)

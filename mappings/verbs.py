@@ -177,7 +177,7 @@ def pool_sides(rank: int) -> Verb:
     dimensions."""
 
     def forward(value: Any, args: Mapping[str, Any]) -> Any:
-        sizes = spread(value, rank) if len(spread(value, rank)) == rank else spread(value[0], rank)
+        sizes = spread(value, rank)  # or one in a tuple for all
         return sizes[0] if len(set(sizes)) == 1 else tuple(size for size in sizes for _ in (0, 1))
 
     def symbolic(node: ast.expr, types: Types) -> list[ast.expr] | None:

@@ -215,11 +215,11 @@ def record_calls(options: ParityJob, model: nn.Module, inputs: Inputs, paired: P
     backward = "gradients" in options.narrowing.stages
     single = isinstance(inputs.images[0], np.ndarray)
     most = options.alone_batch if single else None
-    about_this = partial(record_step, options.folder, model, loss, *first, about_run, recipe.accumulate, crossing)
-    # of one input it is known from running the model whether that may have a gradient
+    record_this = partial(record_step, options.folder, model, loss, *first, about_run, recipe.accumulate, crossing)
+    # where there is one input, the model was run to see whether that may have a gradient
     structure = model_structure.file(options.folder, "torch")
     image_gradient = not (single and structure.exists() and model_structure.read(structure).tokens)
-    return about_this(most=most, backward=backward, image_gradient=image_gradient)
+    return record_this(most=most, backward=backward, image_gradient=image_gradient)
 
 
 def record_replayed(options: ParityJob, model: nn.Module, written: Collection[str]) -> None:

@@ -28,6 +28,7 @@ from .initializers import underlying_tensor
 from .tensors import gives_back, written_tensor
 
 Loop = ast.For | ast.While
+_BLOCKS = (ast.For, ast.While, ast.If, ast.With, ast.Try)
 BLOCKS = ("body", "orelse", "finalbody")
 
 
@@ -65,8 +66,8 @@ def hand_back(function: ast.FunctionDef, files: SourceFiles) -> None:
 
 def handed_back(function: ast.FunctionDef, files: SourceFiles) -> list[str]:
     """The arguments that a function of the model hands back: it gives nothing else back, and they still have their
-    names at its end."""
-    written = {} if gives_back(function) else written_arguments(function, files)
+    names at its end. `__init__` and the like give nothing back to anybody."""
+    written = {} if gives_back(function) or function.name.startswith("__") else written_arguments(function, files)
     return [*written] if all(written.values()) else []
 
 
@@ -86,7 +87,8 @@ def written_arguments(function: ast.FunctionDef, files: SourceFiles, around: Seq
         if isinstance(node, ast.stmt):
             names = [target.id for target in _written_whole(node)] + [
                 name.id
-                for called, call in _calls_of_model(node, files)
+                for call, functions in _calls_of_model(node, files)
+                for called in functions
                 if called not in (*around, function)
                 for name in _handed(called, call, files, (*around, function))
                 if isinstance(name, ast.Name)
@@ -119,21 +121,20 @@ def _written_whole(statement: ast.stmt) -> list[ast.Name]:
     return [into] if isinstance(into, ast.Name) else []
 
 
-def _calls_of_model(statement: ast.stmt, files: SourceFiles) -> list[tuple[ast.FunctionDef, ast.Call]]:
-    """The calls of functions of the model in a statement, but for those in statements in it."""
+def _calls_of_model(statement: ast.stmt, files: SourceFiles) -> Iterator[tuple[ast.Call, list[ast.FunctionDef]]]:
+    """The calls in a statement, but for those in statements in it, and the functions of the model that they call: now
+    this one, now that one, where it is a method of several classes."""
     waiting: list[ast.AST] = [n for n in ast.iter_child_nodes(statement) if not isinstance(n, ast.stmt)]
-    found = []
     while waiting:
         node = waiting.pop(0)
         waiting += [n for n in ast.iter_child_nodes(node) if not isinstance(n, (ast.stmt, ast.Lambda))]
-        callees = callees_of(node) if isinstance(node, ast.Call) else []
-        if isinstance(node, ast.Call) and len(callees) == 1:
-            name = callees[0].removeprefix("module ")
-            function = files.functions.get(name if name == callees[0] else f"{name}.forward")
-            called = files.node(function) if function is not None else None
-            if called is not None:
-                found.append((called, node))
-    return found
+        if isinstance(node, ast.Call):
+            ran = (
+                files.functions.get(f"{name.removeprefix('module ')}.forward" if name.startswith("module ") else name)
+                for name in callees_of(node)
+            )
+            functions = [files.node(function) for function in ran if function is not None]
+            yield node, [function for function in functions if function is not None]
 
 
 def _handed(
@@ -150,15 +151,16 @@ def _handed(
     return [given.get(name) for name in written_arguments(called, files, around)]
 
 
+def _text(node: ast.expr | None) -> str:
+    return "" if node is None else ast.unparse(node)
+
+
 def write_through_views(function: ast.FunctionDef, files: SourceFiles) -> None:
     """Give every name that is read later what was written under another one or by a function that it was given to, and
     a parameter what is written to its data under a name; in place."""
     writer = _Writer(function, files)
     writer.name_parameters(function)
     function.body = writer.block(function.body, {}, [])
-
-
-_BLOCKS = (ast.For, ast.While, ast.If, ast.With, ast.Try)
 
 
 class _Writer:
@@ -195,7 +197,7 @@ class _Writer:
         """The statements, each with what is written back after it; `views` is what holds before them, then after."""
         found: list[ast.stmt] = []
         for statement in body:
-            taken = self._taken(statement, loops)
+            taken = self._taking(statement, loops)
             found.append(taken or statement)
             if isinstance(statement, _BLOCKS):
                 self._inside(statement, views, loops)
@@ -220,30 +222,28 @@ class _Writer:
             if getattr(statement, part, None):
                 setattr(statement, part, self.block(getattr(statement, part), dict(inner), within))
 
-    def _taken(self, statement: ast.stmt, loops: Sequence[Loop]) -> ast.stmt | None:
-        """The statement that takes what a function hands back that writes into what it is given; None for any other.
+    def _taking(self, statement: ast.stmt, loops: Sequence[Loop]) -> ast.stmt | None:
+        """The statement that takes what functions hand back that write into what they are given; None for any other.
 
-        A call of one that gives something else back is noted, where what it writes into is read afterwards.
+        A call of one that hands it not back is noted, where what it writes into is read afterwards.
         """
         if self.files is None:
             return None
-        for called, call in _calls_of_model(statement, self.files):
-            given = _handed(called, call, self.files)
-            if (
-                given
-                and isinstance(statement, ast.Expr)
-                and statement.value is call
-                and handed_back(called, self.files)
-            ):
-                targets: list[ast.expr] = [self._target(each) for each in given]
+        for call, functions in _calls_of_model(statement, self.files):
+            each = [_handed(called, call, self.files) for called in functions]
+            given = next(filter(None, each), [])
+            alike = all([*map(_text, one)] == [*map(_text, given)] for one in each)
+            alone = isinstance(statement, ast.Expr) and statement.value is call
+            if given and alone and alike and all(handed_back(called, self.files) for called in functions):
+                targets: list[ast.expr] = [self._target(one) for one in given]
                 target = targets[0] if len(targets) == 1 else ast.Tuple(targets, ast.Store())
                 return ast.fix_missing_locations(replacing(ast.Assign([target], call), statement))
             stored = _stored(statement) if isinstance(statement, ast.Assign) else set()
-            for name in [each.id for each in given if isinstance(each, ast.Name) and each.id not in stored]:
+            for name in [one.id for some in each for one in some if isinstance(one, ast.Name) and one.id not in stored]:
                 if self._read_next(name, statement, loops):
                     vars(call)[LOST] = (
-                        f"{called.name} writes into `{name}`, which is read afterwards, and gives something else back: "
-                        "return the tensor that it writes into, too"
+                        f"{functions[0].name} writes into `{name}`, which is read afterwards, and does not hand it "
+                        "back: return the tensor, and use what comes back"
                     )
         return None
 

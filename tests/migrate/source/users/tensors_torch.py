@@ -294,6 +294,16 @@ def views():
     return ViewNet().eval(), vectors()
 
 
+class Twice(nn.Module):
+    def scale(self, x):
+        x.mul_(2.0)
+
+
+class Less(nn.Module):
+    def scale(self, x):
+        x -= 0.5
+
+
 class GivenTensorNet(nn.Module):
     """Methods and functions that write into the tensors that they are given, and give nothing back."""
 
@@ -303,6 +313,7 @@ class GivenTensorNet(nn.Module):
         self.places = nn.Parameter(torch.randn(1, width))
         self.least = nn.Parameter(torch.zeros(()))
         self.window = (1, 0)
+        self.scales = nn.ModuleList([Twice(), Less()])
 
     def add_places(self, x: torch.Tensor, length: int) -> None:
         def cut(table: torch.Tensor) -> torch.Tensor:
@@ -333,8 +344,10 @@ class GivenTensorNet(nn.Module):
         self.halve(parts[1])
         z = y * 3
         self.both(z, parts)
-        fresh = torch.relu(z)
+        fresh = torch.relu(z) * 1.0
         self.halve(fresh + 1)
+        for one in self.scales:
+            one.scale(fresh)
         pooled = F.avg_pool2d(parts[None], (3, 1), 1, self.window) + F.avg_pool2d(parts[None], 3, 1, (1, 1))
         return other + z + fresh + parts.sum(0) + pooled.sum((0, 1)) + self.least
 

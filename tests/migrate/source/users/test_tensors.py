@@ -76,7 +76,7 @@ def test_a_function_hands_back_the_tensors_that_it_writes_into(users: Users) -> 
     found.agrees()
     found.holds("x = ops.add(x, cut(self.places))\n        return x", "x = self.add_places(x, length=x.shape[1])")
     found.holds("y = self.through(y)", "same = self.halve(same)", "other = same", "z, parts = self.both(z, parts)")
-    found.holds("parts[1] = self.halve(parts[1])", "return x, y")
+    found.holds("parts[1] = self.halve(parts[1])", "return (x, y)", "fresh = one.scale(fresh)")
     found.lacks(".copy_(")
 
 
@@ -85,7 +85,7 @@ def test_a_function_that_gives_something_else_back_than_it_writes_into_is_refuse
     assert [(problem.line, problem.text) for problem in problems] == [
         (
             next(i for i, line in enumerate(MODELS.read_text().splitlines(), 1) if "z = self.scaled(y, x)" in line),
-            "scaled writes into `y`, which is read afterwards, and gives something else back: return the tensor that "
-            "it writes into, too",
+            "scaled writes into `y`, which is read afterwards, and does not hand it back: return the tensor, and use "
+            "what comes back",
         )
     ]

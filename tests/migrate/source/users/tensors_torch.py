@@ -196,7 +196,7 @@ class TypeNet(nn.Module):
         w = z.type(torch.float32).to(device=x.device, dtype=torch.float32) * n
         if w.dtype == torch.float16 or not w.is_floating_point():
             w = w.float()
-        if w.is_cuda:
+        if w.is_cuda or w.is_xpu or w.is_nested:
             w = w.cpu()
         return w.detach() + y.double().float()
 

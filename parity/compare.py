@@ -332,8 +332,9 @@ def _flipped(one: Trace, other: Trace, entry: Entry) -> tuple[int, float]:
     if np.array_equal(ours, choices):
         return 0, 0.0
     packed = ours.dtype == np.uint8
-    flips = int(np.unpackbits(ours ^ choices).sum()) if packed else 1
-    return (flips if packed else 0), math.sqrt(flips / (ours.size * (8 if packed else 1)))
+    sides = 4 * ours.size  # of the packed bits the first half; the others say what is exactly at a kink
+    flips = int(np.unpackbits(ours ^ choices)[:sides].sum()) if packed else 1
+    return (flips if packed else 0), math.sqrt(flips / (sides if packed else ours.size))
 
 
 def _of_a_flip(finding: Finding, count: int) -> Finding:

@@ -1,33 +1,39 @@
 """Where layers have kinks, and which side of them a recorded run took.
 
 At a kink a gradient jumps: a ReLU's at zero, a Hardswish's at -3 and at 3, a max-pool's where another element becomes
-the largest. What is kept of the side that a run took puts the torch reference there where rounding decides.
+the largest. What is kept of the side that a run took puts the torch reference there where rounding decides. Where both
+are exactly at the kink nothing was rounded: then a gradient that differs is the framework's or the code's, and stays.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+
+
+class Top(float):
+    """A kink that is above itself: an input equal to it gets the gradient above, as at a clamp's upper bound."""
+
 
 # torch class -> the inputs at which its gradient jumps
 KINKS: dict[str, tuple[float, ...]] = {
     "ReLU": (0.0,),
-    "ReLU6": (0.0, 6.0),
+    "ReLU6": (0.0, Top(6.0)),
     "LeakyReLU": (0.0,),
     "PReLU": (0.0,),
-    "Hardswish": (-3.0, 3.0),
-    "Hardsigmoid": (-3.0, 3.0),
+    "Hardswish": (-3.0, Top(3.0)),
+    "Hardsigmoid": (-3.0, Top(3.0)),
 }
 KINKED = tuple(KINKS)
 POOLED = ("MaxPool2d",)
 BY_INPUT = (*(kind for kind in KINKED if kind != "ReLU"), *POOLED)  # whose choice the output does not tell
-HALFWAY = "LeakyReLU"  # MindSpore's is the larger of x and slope · x, and at zero its gradient is the mean of both
 EVENLY = "_evenly"  # ends the kind of a function whose gradient equal elements share: of a maximum over several axes
 
 
 def choice(kind: str | None, output: np.ndarray, source: np.ndarray | None) -> np.ndarray | None:
-    """What is kept of the choice that a layer of torch class `kind` made: for each of its kinks in turn whether an
-    input was above it, as packed bits, of HALFWAY then whether it was there or above; of a max-pool its input, from
-    which the choice follows; None for other layers.
+    """What is kept of the choice that a layer of torch class `kind` made: of its kinks what `packed` gives, of a
+    max-pool its input, from which the choice follows; None for other layers.
 
     source: the input, which the classes in BY_INPUT need.
     """
@@ -36,11 +42,23 @@ def choice(kind: str | None, output: np.ndarray, source: np.ndarray | None) -> n
     if kind not in KINKS:
         return None
     if kind in BY_INPUT:
-        if source is None:
-            return None
-        at = [source >= kink for kink in KINKS[kind] if kind == HALFWAY]
-        return np.packbits(np.stack([*(source > kink for kink in KINKS[kind]), *at]))
-    return np.packbits(output > 0)
+        return None if source is None else of_input(source, KINKS[kind])
+    return of_output(output)
+
+
+def of_input(x: np.ndarray, kinks: Sequence[float]) -> np.ndarray:
+    """What is kept of an input at kinks: MindSpore's gradient at one is the one below."""
+    return packed([x > kink for kink in kinks], [x == kink for kink in kinks])
+
+
+def of_output(output: np.ndarray) -> np.ndarray:
+    """What is kept of a ReLU, whose gradient is zero at zero in both frameworks: from its output, without ties."""
+    return packed([output > 0], [np.zeros_like(output, bool)])
+
+
+def packed(above: Sequence[np.ndarray], at: Sequence[np.ndarray]) -> np.ndarray:
+    """For each kink in turn which elements were above it, then for each which were exactly at it, as packed bits."""
+    return np.packbits(np.stack([*above, *at]))
 
 
 def function_name(path: str, kind: str) -> str:

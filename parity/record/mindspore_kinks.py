@@ -14,7 +14,7 @@ from mindspore.ops import auto_generate, functional_overload
 from mindspore.ops.auto_generate import pyboost_inner_prim
 from mindspore.ops.operations import nn_ops
 
-from .kinks import EVENLY, KINKED, KINKS, POOLED, function_name
+from .kinks import EVENLY, KINKED, KINKS, POOLED, function_name, of_input, of_output, packed
 
 Made = Callable[..., "np.ndarray | None"]  # what is kept of a call, from its output and arguments; None: nothing
 
@@ -24,24 +24,28 @@ def _array(x: Any) -> Any:
 
 
 def _sides(*kinks: float) -> Made:
-    return lambda _, x, *__: np.packbits(np.stack([x.asnumpy() > kink for kink in kinks]))
+    return lambda _, x, *__: of_input(x.asnumpy(), kinks)
 
 
 def _positive(output: Any, *_: Any) -> np.ndarray:
-    return np.packbits(output.asnumpy() > 0)
+    return of_output(output.asnumpy())
 
 
 def _first_above(_: Any, one: Any, other: Any) -> np.ndarray | None:
     """Which elements of the first are above the second's; of numbers and of indices there is no gradient."""
-    above = np.greater(_array(one), _array(other))
-    return np.packbits(above) if above.ndim and _has_gradient(one, other) else None
+    above, same = np.greater(_array(one), _array(other)), np.equal(_array(one), _array(other))
+    return packed([above], [same]) if above.ndim and _has_gradient(one, other) else None
 
 
 def _clamped(_: Any, x: Any, min: Any = None, max: Any = None) -> np.ndarray | None:
     """Both bounds let the gradient through where an element is equal to them."""
-    kept = [x.asnumpy() >= min] if isinstance(min, (int, float)) else []
-    kept += [x.asnumpy() > max] if isinstance(max, (int, float)) else []
-    return np.packbits(np.stack(kept)) if kept and _has_gradient(x) else None
+    bounds = [
+        (above, end) for above, end in ((np.greater_equal, min), (np.greater, max)) if isinstance(end, (int, float))
+    ]
+    if not bounds or not _has_gradient(x):
+        return None
+    values = x.asnumpy()
+    return packed([above(values, end) for above, end in bounds], [values == end for _, end in bounds])
 
 
 def _source(_: Any, x: Any, *__: Any, **___: Any) -> np.ndarray | None:

@@ -15,7 +15,7 @@ choices of its module, or of those around it and in it, that are its own but for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,7 +28,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from ..trace import SIDES_STAGE, Part, Trace
-from .kinks import EVENLY, KINKS, POOLED, function_name, is_function
+from .kinks import EVENLY, KINKS, POOLED, Top, function_name, is_function, packed
 
 # Share of the tensor's root mean square below which a choice is rounding's. Rounding was measured at 1e-6 to 1e-5 of
 # it in ResNets of all depths; what differs by more than this is left alone, and shows in the forward stage.
@@ -40,12 +40,8 @@ MISTAKEN = 0.01  # share of its elements in which a function's choices may diffe
 Kinks = tuple[float, ...]
 
 
-class _Top(float):
-    """A kink that is above itself: an input that is equal to it gets no gradient, as of a clamp's upper bound."""
-
-
 def _above(x: torch.Tensor, kink: float) -> torch.Tensor:
-    return x >= kink if isinstance(kink, _Top) else x > kink
+    return x >= kink if isinstance(kink, Top) else x > kink
 
 
 def _at(*kinks: float) -> Callable[..., Kinks]:
@@ -55,30 +51,26 @@ def _at(*kinks: float) -> Callable[..., Kinks]:
 def _between(x: Any, low: Any = None, high: Any = None, *_: Any, **named: Any) -> Kinks:
     """The bounds of a clamp; a tensor is no bound of one number."""
     low, high = named.get("min", low), named.get("max", high)
-    ends = ((float, low), (_Top, high))
+    ends = ((float, low), (Top, high))
     return tuple(kind(bound) for kind, bound in ends if isinstance(bound, (int, float)))
 
 
 def _hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0, *_: Any, **__: Any) -> Kinks:
-    return float(min_val), _Top(max_val)
-
-
-def _below(x: Any, max: Any = None) -> Kinks:
-    return _between(x, None, max)
+    return float(min_val), Top(max_val)
 
 
 # function -> the inputs at which its gradient jumps, from the arguments of a call
 POINTWISE: dict[Any, Callable[..., Kinks]] = {
     **dict.fromkeys((F.relu, torch.relu, torch.Tensor.relu, F.relu_, torch.relu_, torch.Tensor.relu_), _at(0.0)),
     **dict.fromkeys((F.leaky_relu, torch.prelu, F.selu, torch.selu, torch.abs, torch.Tensor.abs), _at(0.0)),
-    F.relu6: _at(0.0, _Top(6.0)),
+    F.relu6: _at(*KINKS["ReLU6"]),
     F.hardswish: _at(*KINKS["Hardswish"]),
     F.hardsigmoid: _at(*KINKS["Hardsigmoid"]),
     F.hardtanh: _hardtanh,
     **dict.fromkeys((torch.clamp, torch.Tensor.clamp, torch.clip, torch.Tensor.clip), _between),
     **dict.fromkeys((torch.clamp_, torch.Tensor.clamp_, torch.Tensor.clip_), _between),
     **dict.fromkeys((torch.clamp_min, torch.Tensor.clamp_min), _between),
-    **dict.fromkeys((torch.clamp_max, torch.Tensor.clamp_max), _below),
+    **dict.fromkeys((torch.clamp_max, torch.Tensor.clamp_max), lambda x, max=None: _between(x, max=max)),
 }
 # function -> the same with the indices of what it took, in the flattened last axes of which it pools this many
 POOLS: dict[Any, tuple[Callable[..., Any], int]] = {
@@ -105,6 +97,22 @@ OF_TWO = {
 
 
 @dataclass(frozen=True)
+class _Side:
+    """Which elements another run had above a kink, and which exactly at it."""
+
+    above: torch.Tensor
+    at: torch.Tensor
+
+    def turned(self) -> _Side:
+        """The same of what has its two tensors in the other order."""
+        return _Side(~self.above & ~self.at, self.at)
+
+    def flipped(self, above: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        """Where a run with these is on the other side; not where both are at the kink."""
+        return (self.above != above) & ~(self.at & at)
+
+
+@dataclass(frozen=True)
 class _Recorded:
     """One call's choices: the name that it was recorded under, which call of that name, and what was kept."""
 
@@ -112,20 +120,21 @@ class _Recorded:
     call: int
     kept: np.ndarray
 
-    def sides(self, count: int) -> list[np.ndarray]:
-        """Which of so many elements were above each of the call's kinks; empty where it had not so many, and where what
-        was kept is the input of what takes the largest: its numbers may be as many as the packed sides have bytes."""
-        if self.kept.dtype != np.uint8:
+    def sides(self, like: torch.Tensor) -> list[_Side]:
+        """The sides of so many elements, one for each of the call's kinks; empty where it had not so many, and where
+        what was kept is the input of what takes the largest: its numbers may be as many as the sides have bytes."""
+        count = like.numel()
+        there = [kinks for kinks in (1, 2) if self.kept.size == (2 * kinks * count + 7) // 8]
+        if self.kept.dtype != np.uint8 or not there:
             return []
-        bits = np.unpackbits(self.kept)
-        there = [kinks for kinks in (1, 2) if self.kept.size == (kinks * count + 7) // 8]
-        return [bits[k * count : (k + 1) * count].view(bool) for k in range(there[0] if there else 0)]
+        bits = np.unpackbits(self.kept, count=2 * there[0] * count).view(bool).reshape(2, there[0], count)
+        return [_Side(_as(above, like), _as(at, like)) for above, at in zip(*bits, strict=True)]
 
 
 @dataclass
 class KinkSides:
-    """The choices that another framework made in one step, by (module name, call): a ReLU's sides as packed bits, one
-    for each element and kink, the input of a max-pool or of a maximum over an axis, from which its choice follows.
+    """The choices that another framework made in one step, by (module name, call): a ReLU's sides as packed bits, the
+    input of a max-pool or of a maximum over an axis, from which its choice follows.
 
     matched and differing count the elements that were moved over, and those that disagree by more than rounding.
     """
@@ -150,14 +159,14 @@ class KinkSides:
         """The input `values` of a ReLU, or of another layer with `kinks`, with its undecided elements on the other
         run's side, or None if nothing moves. slope: of a LeakyReLU, whose other run may have been at zero itself."""
         recorded = self._next(name)
-        sides = recorded.sides(values.numel()) if recorded is not None else []
-        if slope is not None and len(sides) == 2:
-            return self._leaky(_as(sides[0], values), _as(sides[1], values), values, slope)
+        sides = recorded.sides(values) if recorded is not None else []
         if len(sides) != len(kinks):
             return None
+        if slope is not None:
+            return self._leaky(sides[0], values, slope)
         moved = None
         for side, kink in zip(sides, kinks, strict=True):
-            moved = self._moved(_as(side, values), values, kink, moved)
+            moved = self._moved(side, values, kink, moved)
         return moved
 
     def pool_output(
@@ -172,37 +181,24 @@ class KinkSides:
 
     def function_input(self, path: str, values: torch.Tensor, kinks: Kinks) -> torch.Tensor | None:
         """What `relu_input` does, for a function that is called in the module at `path`."""
-        moved, count = None, values.numel()
-        x = values.detach()
+        moved, x = None, values.detach()
         for kink in kinks:
-            gap, above = (x - kink).abs(), _above(x, kink)
-
-            def clear(side: np.ndarray, gap: torch.Tensor = gap, above: torch.Tensor = above) -> int:
-                return self._clear(_as(side, x) != above, gap, x)
-
-            sides = [side for one in self._near(path) for side in _and_turned(one.sides(count))]
-            found = self._own(sides, clear, count)
+            found = self._side(path, x, x - kink, _above(x, kink))
             if found is not None:
-                moved = self._moved(_as(found, x), values, kink, moved)
+                moved = self._moved(found, values, kink, moved)
         return moved
 
     def larger(self, path: str, one: torch.Tensor, other: torch.Tensor, output: torch.Tensor) -> torch.Tensor | None:
         """The larger (or smaller) of two tensors' elements, `output`, from the one that the other run took it from."""
         first, second = torch.broadcast_tensors(one, other)
         a, b = first.detach(), second.detach()
-        gap, above, largest = (a - b).abs(), a > b, bool((output.detach() >= a).all())
-        found = self._own(
-            [s for kept in self._near(path) for s in _and_turned(kept.sides(a.numel()))],
-            lambda side: self._clear(_as(side, a) != above, gap, a),
-            a.numel(),
-        )
+        gap, above, largest = a - b, a > b, bool((output.detach() >= a).all())
+        found = self._side(path, a, gap, above)
         if found is None:
             return None
-        theirs = _as(found, a)
-        undecided = self._undecided(theirs != above, gap, a)
-        return (
-            None if undecided is None else torch.where(undecided, torch.where(theirs == largest, first, second), output)
-        )
+        undecided = self._undecided(found.flipped(above, gap == 0), gap.abs(), a)
+        taken = torch.where(found.above == largest, first, second)
+        return None if undecided is None else torch.where(undecided, taken, output)
 
     def function_pool(
         self, path: str, values: torch.Tensor, output: torch.Tensor, indices: Callable[[torch.Tensor], Any], axes: int
@@ -244,14 +240,12 @@ class KinkSides:
         undecided = self._undecided(flipped, gap, x)
         return None if undecided is None else torch.where(undecided, _shared(values, theirs, axes), output)
 
-    def _leaky(
-        self, above: torch.Tensor, from_zero: torch.Tensor, values: torch.Tensor, slope: float
-    ) -> torch.Tensor | None:
-        """As relu_input. Where the other run was at zero it took half of both gradients: above zero a LeakyReLU hands
-        on all, so what goes in there hands on that share."""
+    def _leaky(self, side: _Side, values: torch.Tensor, slope: float) -> torch.Tensor | None:
+        """As relu_input. MindSpore's is the larger of x and slope · x, so where it was at zero it took half of both
+        gradients: above zero a LeakyReLU hands on all, so what goes in there hands on that share."""
         x = values.detach()
-        halfway = from_zero & ~above
-        moved = self._moved(torch.where(halfway, x > 0, above), values, 0.0, None)
+        halfway = side.at & (x != 0)
+        moved = self._moved(_Side(torch.where(side.at, x > 0, side.above), side.at), values, 0.0, None)
         undecided = self._undecided(halfway, x.abs(), x)
         if undecided is None:
             return moved
@@ -259,20 +253,19 @@ class KinkSides:
         share = tiny + (values - x) * ((1.0 + slope) / 2.0)
         return torch.where(undecided, share, values if moved is None else moved)
 
-    def _moved(
-        self, above: torch.Tensor, values: torch.Tensor, kink: float, moved: torch.Tensor | None
-    ) -> torch.Tensor | None:
+    def _moved(self, side: _Side, values: torch.Tensor, kink: float, moved: torch.Tensor | None) -> torch.Tensor | None:
         """`moved`, None for `values`, with the undecided elements next to a kink on the side where the other run had
-        them. above: whether it was the upper one."""
+        them."""
         x = values.detach()
-        places = (above != _above(x, kink)).nonzero(as_tuple=True)
+        places = side.flipped(_above(x, kink), x == kink).nonzero(as_tuple=True)
         undecided = self._explained((x[places] - kink).abs(), x)
         if undecided is None:
             return moved
         places = tuple(axis[undecided] for axis in places)
         sides = (near.to(x.device) for near in _next_to(kink, x.dtype))
         source = values if moved is None else moved
-        return _Valued.apply(source, source.detach().clone().index_put_(places, torch.where(above[places], *sides)))
+        near = torch.where(side.above[places], *sides)
+        return _Valued.apply(source, source.detach().clone().index_put_(places, near))
 
     def _pooled(
         self,
@@ -319,12 +312,23 @@ class KinkSides:
             around = around.rpartition(".")[0]
         yield from (one for where, one in at if where != path and where.startswith(f"{path}." if path else ""))
 
+    def _side(self, path: str, x: torch.Tensor, gap: torch.Tensor, above: torch.Tensor) -> _Side | None:
+        """The side that a call took which is so far above a kink; or its other one: a maximum may have both in either
+        order."""
+        recorded = (side for one in self._near(path) for side in one.sides(x))
+        both = (each for side in recorded for each in (side, side.turned()))
+
+        def clear(side: _Side) -> int:
+            return self._clear(side.flipped(above, gap == 0) | side.at, gap.abs(), x)
+
+        return self._own(both, clear, x.numel())
+
     def _sources(self, path: str, count: int) -> list[_Recorded]:
         """The inputs of so many elements that something near took the largest of."""
         return [one for one in self._near(path) if one.kept.dtype != np.uint8 and one.kept.size == count]
 
     @staticmethod
-    def _own(candidates: list[Any], clear: Callable[[Any], int], most: int) -> Any:
+    def _own(candidates: Iterable[Any], clear: Callable[[Any], int], most: int) -> Any:
         """The first of the candidates that differs from a call in nothing but what is undecided, else the one that
         differs least, in at most a share MISTAKEN of `most` elements; None without one."""
         best, least = None, MISTAKEN * most
@@ -401,7 +405,7 @@ class OwnSides(KinkSides):
 
     def relu_input(self, name: str, values: torch.Tensor, kinks: Kinks = KINKS["ReLU"], slope: Any = None) -> None:
         """Which elements are above each kink."""
-        self._keep(name, _packed(*(_above(values, kink) for kink in kinks)))
+        self._keep(name, _packed(values, kinks))
 
     def pool_output(self, name: str, pool: nn.Module, values: torch.Tensor, output: torch.Tensor) -> None:
         """The input, from which the choice follows."""
@@ -410,11 +414,11 @@ class OwnSides(KinkSides):
     def function_input(self, path: str, values: torch.Tensor, kinks: Kinks) -> None:
         """As of a ReLU, of a function that has no name."""
         if kinks:
-            self._keep(function_name(path, "pointwise"), _packed(*(_above(values, kink) for kink in kinks)))
+            self._keep(function_name(path, "pointwise"), _packed(values, kinks))
 
     def larger(self, path: str, one: torch.Tensor, other: torch.Tensor, output: torch.Tensor) -> None:
         """Which elements of the first are above the second's."""
-        self._keep(function_name(path, "maximum"), _packed(torch.gt(*torch.broadcast_tensors(one, other))))
+        self._keep(function_name(path, "maximum"), _packed(one - other, (0.0,)))
 
     def function_pool(self, path: str, values: torch.Tensor, *_: Any) -> None:
         """As of a max-pool."""
@@ -430,8 +434,9 @@ class OwnSides(KinkSides):
         self.choices[name, call] = made
 
 
-def _packed(*above: torch.Tensor) -> np.ndarray:
-    return np.packbits(torch.stack(above).detach().cpu().numpy())
+def _packed(x: torch.Tensor, kinks: Kinks) -> np.ndarray:
+    x = x.detach()
+    return packed(*([_array(each) for each in one] for one in ([_above(x, k) for k in kinks], [x == k for k in kinks])))
 
 
 def _array(values: torch.Tensor) -> np.ndarray:
@@ -443,13 +448,6 @@ def _as(kept: np.ndarray, like: torch.Tensor) -> torch.Tensor:
     """What was kept, in the shape and on the device of a tensor, and in its dtype but for sides."""
     tensor = torch.from_numpy(kept).reshape(like.shape)
     return tensor.to(like.device) if kept.dtype == bool else tensor.to(like)
-
-
-def _and_turned(sides: list[np.ndarray]) -> Iterator[np.ndarray]:
-    """Every side, and the other one: a maximum of two may have them in either order."""
-    for side in sides:
-        yield side
-        yield ~side
 
 
 def _flips(

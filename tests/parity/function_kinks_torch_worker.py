@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from msmigrate.parity.record.kinks import of_input, packed
 from msmigrate.parity.record.torch_kinks import KinkSides, OwnSides, taking
 from torch import nn
 
@@ -24,10 +25,15 @@ class Block(nn.Module):
         return self.function(x)
 
 
+def sides_of(above: np.ndarray) -> np.ndarray:
+    """What another run keeps that has no element at the kink."""
+    return packed([above], [np.zeros_like(above)])
+
+
 def case(net: nn.Module, name: str, watched: bool = True) -> dict[str, Any]:
     """Two elements next to zero, one on each side; the other run has both on the other side."""
     x = torch.tensor([1.0, -1.0, 1e-7, -1e-7], requires_grad=True)
-    sides = KinkSides({(name, 0): np.packbits(np.array([True, False, False, True]))})
+    sides = KinkSides({(name, 0): sides_of(np.array([True, False, False, True]))})
     with taking(sides, net) if watched else nullcontext():
         out = net(x * 1.0)
     (grad,) = torch.autograd.grad(out.sum(), x)
@@ -35,15 +41,24 @@ def case(net: nn.Module, name: str, watched: bool = True) -> dict[str, Any]:
 
 
 def as_many_numbers() -> dict[str, Any]:
-    """Before the ReLU's 32 sides, in 4 bytes, stand the 4 numbers that a maximum of the same module was given."""
+    """Before the ReLU's sides of 32 elements, in 8 bytes, stand the 8 numbers that a maximum of the same module had."""
     x = (torch.arange(32.0) - 16.0).requires_grad_()
     theirs = np.arange(32) >= 16  # at 0 it took the other side
-    records = {("0.max()", 0): np.ones(4, np.float32), ("0.relu()", 0): np.packbits(theirs)}
+    records = {("0.max()", 0): np.ones(8, np.float32), ("0.relu()", 0): sides_of(theirs)}
     sides = KinkSides(records)
     with taking(sides, net := nn.Sequential(Block(F.relu))):
         out = net(x * 1.0)
     (grad,) = torch.autograd.grad(out.sum(), x)
     return {"grad": grad.tolist(), "matched": sides.matched}
+
+
+def tied(function: Callable[[torch.Tensor], torch.Tensor], kept: np.ndarray) -> dict[str, Any]:
+    """At 0 and 1 exactly, as the other run is, which hands its gradient on there."""
+    x = torch.tensor([0.0, 0.5, 1.0], requires_grad=True)
+    sides = KinkSides({("0.f()", 0): kept})
+    with taking(sides, net := nn.Sequential(Block(function))):
+        out = net(x * 1.0)
+    return {"grad": torch.autograd.grad(out.sum(), x)[0].tolist(), "matched": sides.matched}
 
 
 def inputs() -> torch.Tensor:
@@ -79,7 +94,7 @@ def other(x: torch.Tensor) -> np.ndarray:
 
 def bits(*kinks: float) -> Callable[[torch.Tensor], np.ndarray]:
     """The sides of the other run's elements."""
-    return lambda x: np.packbits(np.stack([other(x) > kink for kink in kinks]))
+    return lambda x: of_input(other(x), kinks)
 
 
 def source(x: torch.Tensor) -> np.ndarray:
@@ -93,7 +108,7 @@ def flipped(x: torch.Tensor) -> torch.Tensor:
 
 def compare(x: torch.Tensor) -> np.ndarray:
     """Which elements of the other run's are larger than their mirror images."""
-    return np.packbits(other(x) > other(x)[..., ::-1])
+    return sides_of(other(x) > other(x)[..., ::-1])
 
 
 def clamp_(x: torch.Tensor) -> torch.Tensor:
@@ -110,7 +125,7 @@ FUNCTIONS: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], Any]] = {
     "clip by keywords": (lambda x: torch.clip(input=x, max=0.5), bits(0.5)),
     "in place": (clamp_, bits(0, 0.5)),
     "hardtanh": (lambda x: F.hardtanh(x, -0.25, 0.5), bits(-0.25, 0.5)),
-    "leaky_relu for a maximum": (F.leaky_relu, lambda x: np.packbits(0.01 * other(x) > other(x))),
+    "leaky_relu for a maximum": (F.leaky_relu, lambda x: sides_of(0.01 * other(x) > other(x))),
     "abs": (torch.abs, bits(0)),
     "maximum": (lambda x: torch.maximum(x, flipped(x)), compare),
     "minimum": (lambda x: torch.min(x, flipped(x)), compare),
@@ -135,7 +150,7 @@ def functions() -> dict[str, dict[str, bool]]:
         expected = taken(lambda x, f=function: f(x + (torch.from_numpy(other(x.detach())) - x.detach())), {})
         decoy = ("0.relu()", 0), ("0.maxpool()", 0)  # recorded earlier, of other values
         records = {
-            decoy[0]: lambda x: np.packbits(x.numpy().flatten()[::-1] > 0.1),
+            decoy[0]: lambda x: sides_of(x.numpy().flatten()[::-1] > 0.1),
             decoy[1]: lambda x: -x.numpy(),
             ("0.f()", 0): make,
         }
@@ -154,6 +169,13 @@ facts = {
     "not recorded": case(relu, "1.relu()"),
     "afterwards": case(relu, "0.relu()", watched=False),
     "as many numbers": as_many_numbers(),
+    "clamp at its bounds": tied(
+        lambda x: x.clamp(0, 1),
+        packed(
+            [np.array([True, True, True]), np.array([False, False, False])],
+            [np.array([True, False, False]), np.array([False, False, True])],
+        ),
+    ),
     "functions": functions(),
 }
 json.dump(facts, sys.stdout)

@@ -7,16 +7,21 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from msmigrate.parity.record.kinks import KINKS, choice
+from msmigrate.parity.record.kinks import KINKS, choice, of_input, packed
 from msmigrate.parity.record.torch_kinks import TOLERANCE, KinkSides, OwnSides, taking
 from torch import nn
+
+
+def sides_of(above: list[bool]) -> np.ndarray:
+    """What another run keeps that has no element at zero."""
+    return packed([np.array(above)], [np.zeros(len(above), bool)])
 
 
 def relu_case(dtype: torch.dtype, inplace: bool, far: bool = False) -> dict[str, Any]:
     """Two elements next to zero, one on each side; the other run has both on the other side."""
     gap = 1e-7 if not far else 10 * TOLERANCE
     x = torch.tensor([1.0, -1.0, gap, -gap], dtype=dtype, requires_grad=True)
-    sides = KinkSides({("0", 0): np.packbits(np.array([True, False, False, True]))})
+    sides = KinkSides({("0", 0): sides_of([True, False, False, True])})
     net = nn.Sequential(nn.ReLU(inplace=inplace))
     with taking(sides, net):
         out = net(x * 1.0)
@@ -32,13 +37,13 @@ def other_kinks_case(dtype: torch.dtype, module: nn.Module) -> dict[str, Any]:
     x = torch.tensor([kink + gap for kink in kinks for gap in (1e-6, -1e-6)] + [20.0], dtype=dtype, requires_grad=True)
     theirs = torch.tensor([kink - gap for kink in kinks for gap in (1e-6, -1e-6)] + [20.0], dtype=dtype)
     theirs.requires_grad_()
-    packed = choice(type(module).__name__, np.zeros(0), theirs.detach().numpy())
-    assert packed is not None
-    sides = KinkSides({("0", 0): packed})
+    kept = choice(type(module).__name__, np.zeros(0), theirs.detach().numpy())
+    assert kept is not None
+    sides = KinkSides({("0", 0): kept})
     net = nn.Sequential(module)
     with taking(sides, net):
         out = net(x * 1.0)
-    own = np.packbits(np.stack([theirs.detach().numpy() > kink for kink in kinks]))  # with no half of both gradients
+    own = of_input(theirs.detach().numpy(), kinks)
     (grad,) = torch.autograd.grad(out.sum(), x)
     (expected,) = torch.autograd.grad(module(theirs * 1.0).sum(), theirs)
     (plain,) = torch.autograd.grad(module(x * 1.0).sum(), x)
@@ -60,7 +65,10 @@ def own_choices(net: nn.Module, x: torch.Tensor) -> dict[tuple[str, int], bytes]
 
 
 def leaky_at_zero_case(dtype: torch.dtype) -> dict[str, Any]:
-    """The other run's input was zero in four places; torch is a little above, below, at it, and once far from it."""
+    """The other run's input was zero in four places; torch is a little above, below, at it, and once far from it.
+
+    Where both are at zero nothing was rounded, and nothing is moved.
+    """
     x = torch.tensor([1e-8, -1e-8, 0.0, 0.5, -1.0, 1.0], dtype=dtype, requires_grad=True)
     theirs = np.array([0.0, 0.0, 0.0, 0.0, -1.0, 1.0], np.float32)
     kept = choice("LeakyReLU", theirs, theirs)
@@ -73,9 +81,20 @@ def leaky_at_zero_case(dtype: torch.dtype) -> dict[str, Any]:
     return {"grad": grad.tolist(), "away": away, "matched": sides.matched, "differing": sides.differing}
 
 
+def tied_case(dtype: torch.dtype, module: nn.Module) -> dict[str, Any]:
+    """Both are exactly at each kink: nothing is moved, for what the gradients are there is no matter of rounding."""
+    kinks = KINKS[type(module).__name__]
+    x = torch.tensor([*kinks, 20.0], dtype=dtype)
+    kept = choice(type(module).__name__, np.zeros(0), x.numpy())
+    assert kept is not None
+    sides = KinkSides({("0", 0): kept})
+    with taking(sides, nn.Sequential(module)):
+        return {"moved": sides.relu_input("0", x, kinks) is not None, "matched": sides.matched}
+
+
 def agreeing_case() -> dict[str, Any]:
     x = torch.tensor([1.0, -1.0, 1e-9, -1e-9, 0.0])
-    sides = KinkSides({("0", 0): np.packbits((x > 0).numpy())})
+    sides = KinkSides({("0", 0): sides_of((x > 0).tolist())})
     with taking(sides, nn.Sequential(nn.ReLU())):
         return {"moved": sides.relu_input("0", x) is not None, "matched": sides.matched}
 
@@ -92,8 +111,8 @@ def reused_case() -> dict[str, Any]:
             return [self.relu(x.clone()) for _ in range(3)]
 
     net, x = Net(), torch.tensor([1e-8, 1.0], requires_grad=True)
-    packed = np.packbits(np.array([False, True]))
-    sides = KinkSides({("relu", 1): packed, ("relu", 3): packed, ("unknown", 0): packed})
+    kept = sides_of([False, True])
+    sides = KinkSides({("relu", 1): kept, ("relu", 3): kept, ("unknown", 0): kept})
     with taking(sides, net):
         outs = net(x)
     grads = [torch.autograd.grad(out.sum(), x, retain_graph=True)[0].tolist() for out in outs]
@@ -149,6 +168,7 @@ for name, dtype in (("float32", torch.float32), ("float64", torch.float64)):
     for module in (nn.ReLU6(), nn.Hardswish(), nn.Hardsigmoid(), nn.LeakyReLU(0.1), nn.PReLU()):
         kinked = module.to(dtype)
         facts[f"{type(module).__name__} {name}"] = other_kinks_case(dtype, kinked)
+        facts[f"{type(module).__name__} tied {name}"] = tied_case(dtype, kinked)
     for case, arguments in POOLS.items():
         facts[f"pool {case} {name}"] = pool_case(dtype, **arguments)
     facts[f"pool far {name}"] = pool_case(dtype, far=True, kernel_size=3, stride=2, padding=1)

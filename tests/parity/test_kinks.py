@@ -48,7 +48,9 @@ def test_every_layer_takes_the_other_side_of_each_of_its_kinks(facts: Facts, kin
 def test_what_is_kept_of_a_choice() -> None:
     values = np.array([[-4.0, 0.0, 4.0]], np.float32)
     kept = choice("Hardswish", values, values)
-    assert kept is not None and np.unpackbits(kept, count=6).tolist() == [0, 1, 1, 0, 0, 1]
+    assert kept is not None and np.unpackbits(kept, count=12).tolist() == [0, 1, 1, 0, 0, 1, *[0] * 6]
+    at = choice("ReLU6", values + 2.0, values + 2.0)  # -2, 2 and 6
+    assert at is not None and np.unpackbits(at, count=12).tolist() == [0, 1, 1, *[0] * 3, *[0] * 3, 0, 0, 1]
     assert np.unpackbits(choice("ReLU", values, None), count=3).tolist() == [0, 0, 1]
     assert choice("MaxPool2d", values, values) is values
     assert choice("Linear", values, values) is None and choice(None, values, None) is None
@@ -63,8 +65,14 @@ def test_a_relu_far_from_zero_is_left_alone_and_counted(facts: Facts, dtype: str
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_at_zero_the_other_framework_s_leaky_relu_takes_half_of_both_gradients(facts: Facts, dtype: str) -> None:
     seen = facts[f"leaky at zero {dtype}"]
-    assert seen["grad"] == pytest.approx([0.55, 0.55, 0.55, 1.0, 0.1, 1.0])
-    assert seen["away"] < 2e-8 and (seen["matched"], seen["differing"]) == (3, 1)
+    assert seen["grad"] == pytest.approx([0.55, 0.55, 0.1, 1.0, 0.1, 1.0])
+    assert seen["away"] < 2e-8 and (seen["matched"], seen["differing"]) == (2, 1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", [kind for kind in KINKS if kind != "ReLU"])
+def test_nothing_moves_where_both_are_exactly_at_a_kink(facts: Facts, kind: str, dtype: str) -> None:
+    assert facts[f"{kind} tied {dtype}"] == {"moved": False, "matched": 0}
 
 
 def test_nothing_moves_where_both_agree(facts: Facts) -> None:

@@ -467,13 +467,14 @@ def statistics_decayed(context: Context) -> list[Cause]:
     part = f"step{step} buffers"
     names = [e.name for e in context.mindspore.select("update", part) if context.comparable(e.key)]
     names = [name for name in names if ("init", "values", name, 0) in context.mindspore.entries]
-    wrong = {f.name for f in context.failed("update", part)}
+    failed = {f.name for f in context.failed("update", part)}
+    wrong = [name for name in names if name in failed]
     args = context.recipe.optimizer.args
     shrunk = args.get("lr", 0.0) * args.get("weight_decay", 0.0)
-    if not names or not shrunk or len(wrong) < len(names) / 2:
+    if not wrong or not shrunk or len(wrong) < len(names) / 2:
         return []
     now, torch = [], []
-    for name in (name for name in names if name in wrong):
+    for name in wrong:
         start = context.mindspore_values(("init", "values", name, 0)).astype(np.float64)
         now.append(start + context.mindspore_values(("update", part, name, 0)))
         torch.append(start + context.traces.matched[0].array(("update", part, name, 0)))

@@ -36,8 +36,9 @@ class Pair:
     map_file: regex pairs for names that alignment does not find by itself. checkpoint: torch weights to start from.
     batch: an .npz or .safetensors file with the steps' inputs. outputs: the loss is one of everything that the models
     return (output_loss of align/torch_user_model.py), and not the recipe's. of_recipe: it is the recipe's model, one of
-    torchvision's or timm's, so that what the recipe says about training it is meant of this pair. Raises BadInput for
-    what names no model.
+    torchvision's or timm's, so that what the recipe says about training it is meant of this pair. freezes: what torch's
+    model does not compute with is frozen in MindSpore's, as a user has to who trains on such inputs. Raises BadInput
+    for what names no model.
     """
 
     torch: str
@@ -47,6 +48,7 @@ class Pair:
     batch: Path | None = None
     outputs: bool = False
     of_recipe: bool = False
+    freezes: bool = False
 
     def __post_init__(self) -> None:
         parse_spec(self.torch)

@@ -219,7 +219,7 @@ def _with_proof(
     ours = (options.model, _net(options, found.written))
     if begin.call is not None:
         ours = flat_pair(ours[0], options.out.absolute(), found.written.maker, begin, folder.with_name("flat"))
-    pair = Pair(*ours, None, options.weights, begin.batch, outputs=not begin.plain)
+    pair = Pair(*ours, None, options.weights, begin.batch, outputs=not begin.plain, freezes=True)
     of_step = (each.name for each in fields(StepOptions) if each.name != "batch")  # which the batch file says
     steps: Any = {name: getattr(options, name) for name in of_step}
     try:

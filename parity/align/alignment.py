@@ -211,7 +211,7 @@ class Alignment:
     calls: (torch path, call, MindSpore path, call) of the layers that run; parameters: torch state name -> Tensor,
     in the torch model's order; classes: how many the torch model tells apart; logits: the shape of its output; ask:
     what has to be settled by a map first; unlike: the tensors that the two nets do not both have alike; left_alone: the
-    parameters that torch's model does not compute with, and MindSpore's net freezes; counts:
+    parameters that torch's model does not compute with, and MindSpore's net freezes; freezes: for the step; counts:
     framework -> path -> how often a layer runs in one pass, where that is not once; chains: torch path -> the Cells
     that compute one after the other what it does, none where no Cells do; shapes: torch path -> its output's shape
     without the first axis, where MindSpore's has them grouped otherwise, or the channels elsewhere; for_all: torch
@@ -231,6 +231,7 @@ class Alignment:
     ask: tuple[Question, ...] = ()
     unlike: tuple[Unlike, ...] = ()
     left_alone: tuple[str, ...] = ()
+    freezes: bool = False
     counts: Mapping[str, Mapping[str, PositiveInt]] = field(default_factory=dict)
     chains: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shapes: Mapping[str, Shape] = field(default_factory=dict)
@@ -457,7 +458,10 @@ def pair_notes(alignment: Alignment) -> list[str]:
             found.append(f"without a counterpart, and so not compared alone, of {name}: {shown}{more}")
     if alignment.left_alone:
         shown = few(alignment.left_alone, MOST_NAMES)
-        found.append(f"frozen in MindSpore; torch's model does not compute with them, and leaves them alone: {shown}")
+        step = ", for this step (in training, freeze what your inputs do not reach)" if alignment.freezes else ""
+        found.append(
+            f"frozen in MindSpore{step}; torch's model does not compute with them, and leaves them alone: {shown}"
+        )
     scope = alignment.scope
     without = {
         "the gradient of the input": scope.image_gradient,

@@ -59,10 +59,10 @@ FORCED = 1000.0
 BETWEEN, BEFORE, BEHIND = slice(0, 2), slice(1, 2), slice(0, 1)  # what is known of where a layer is
 
 
-def align(torch: Structure, mindspore: Structure, rules: list[Rule]) -> Alignment:
+def align(torch: Structure, mindspore: Structure, rules: list[Rule], freezes: bool = False) -> Alignment:
     """Align two structures. Raises BadInput for a map that does not fit; what cannot be settled stands in `ask`, what
-    one side has otherwise or not at all in `unlike`."""
-    return _Aligner(torch, mindspore, rules).align()
+    one side has otherwise or not at all in `unlike`. freezes: of the pair."""
+    return _Aligner(torch, mindspore, rules).align(freezes)
 
 
 class _Aligner:
@@ -78,7 +78,7 @@ class _Aligner:
         self.pairs: dict[str, tuple[str, str, str]] = {}  # torch path -> MindSpore path, how, how sure
         self.taken: set[str] = set()
 
-    def align(self) -> Alignment:
+    def align(self, freezes: bool) -> Alignment:
         for path, target in self.mapped.items():
             if path in self.torch.by_path and target in self.mindspore.by_path:
                 self._pair(path, target, MAP, CERTAIN)
@@ -111,8 +111,9 @@ class _Aligner:
             crossed.parameters,
             tuple(crossed.left(calls)),
             ask=(*ask, *crossed.ask()),
-            unlike=tuple(unlike(crossed)),
-            left_alone=left_alone(crossed),
+            unlike=tuple(unlike(crossed, freezes)),
+            left_alone=left_alone(crossed, freezes),
+            freezes=freezes,
             counts={side.structure.framework: side.several() for side in (self.torch_layers, self.mindspore_layers)},
             chains=found.chains,
             shapes=self._shapes(calls, lambda *shapes: regrouped(*shapes) or channels_moved(*shapes) is not None),
@@ -574,7 +575,7 @@ def settle(options: ParityJob) -> None:
         return
     folder, rules = options.folder, read_rules(options.pair.map_file)
     torch, mindspore = read(file(folder, "torch")), read(file(folder, "mindspore"))
-    found = align(torch, mindspore, rules)
+    found = align(torch, mindspore, rules, options.pair.freezes)
     classes = torch.outputs[0][1] if torch.outputs and len(torch.outputs[0]) > 1 else 0
     found = replace(found, classes=classes, logits=_logits(torch), scope=scope(torch, mindspore))
     partial = folder / OPEN

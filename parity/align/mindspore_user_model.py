@@ -221,6 +221,13 @@ def held(net: nn.Cell, alignment: Alignment) -> list[Canonical]:
     return found + [Canonical(name, each.owner, paths[path], shape, each.torch[0]) for path, name, shape, each in cut]
 
 
+def leave_alone(net: nn.Cell, alignment: Alignment) -> None:
+    """Freeze what is frozen for the step, which MindSpore's optimizers would decay without a gradient."""
+    for each in held(net, alignment):
+        if each.name in alignment.left_alone:
+            each.parameter.requires_grad = False
+
+
 @contextmanager
 def graph_mode() -> Iterator[None]:
     """Within this block MindSpore compiles every Cell that is called, as for a user who has set that mode."""

@@ -37,10 +37,10 @@ FAULTS = {
 }
 
 
-def unlike(crossed: Crossed) -> Iterator[Unlike]:
+def unlike(crossed: Crossed, freezes: bool = False) -> Iterator[Unlike]:
     """Every tensor that the two nets do not both have alike, torch's first, each in its model's order."""
     writer = _Writer(crossed)
-    missing, idle = set(crossed.missing()), left_alone(crossed)
+    missing, idle = set(crossed.missing()), left_alone(crossed, freezes)
     for name, held in crossed.torch_tensors.items():
         if name in missing:
             yield writer.missing(name)
@@ -57,16 +57,16 @@ def unlike(crossed: Crossed) -> Iterator[Unlike]:
         yield writer.extra(name)
 
 
-def left_alone(crossed: Crossed) -> tuple[str, ...]:
+def left_alone(crossed: Crossed, freezes: bool = False) -> tuple[str, ...]:
     """The parameters that torch's model does not compute with, so that its optimizer leaves them alone, and that
-    MindSpore's net freezes, which would otherwise decay them: both do the same."""
+    MindSpore's net freezes, which would otherwise decay them: both do the same. freezes: it is frozen for the step."""
     return tuple(
         name
         for name, tensor in crossed.parameters.items()
         if name not in crossed.unfit
         and (held := crossed.torch_tensors[name]).trains
         and not held.reached
-        and not crossed.mindspore_tensors[tensor.mindspore].trains
+        and (freezes or not crossed.mindspore_tensors[tensor.mindspore].trains)
     )
 
 

@@ -170,6 +170,7 @@ def main(options: ParityJob) -> None:
         load_start(net, str(wait_for(folder / CHECKPOINT)))
     else:
         mindspore_user_model.load_start(net, options, paired.alignment)
+        mindspore_user_model.leave_alone(net, paired.alignment)
     wait_for(folder / INPUTS)
     inputs = read_inputs(folder, recipe)
     start = None if options.continue_from is None else resume.read(folder)

@@ -259,6 +259,8 @@ def test_what_torch_computes_nothing_with_and_mindspore_freezes_is_no_difference
         theirs = structure("mindspore", changed(CHAIN, "fc", frozen=frozen))
         found = align(replace(ours, modules=tuple(modules)), theirs, [])
         assert lacks(found) == [] and found.left_alone == tuple(f"fc.{name}" for name in frozen)
+        both = align(replace(ours, modules=tuple(modules)), theirs, [], freezes=True)
+        assert lacks(both) == [] and both.left_alone == ("fc.weight", "fc.bias")
 
 
 def test_what_is_missing_is_told_with_its_place_and_what_to_write() -> None:

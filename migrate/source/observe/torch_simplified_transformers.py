@@ -191,7 +191,7 @@ def install() -> None:
 
 def for_training(model: nn.Module) -> None:
     """Let a model of transformers return no keys and values for a next token, which training does not use, and compute
-    attention as its own code writes it, which is what is moved."""
+    attention and experts as its own code writes them, which is what is moved."""
     for module in model.modules():
         config: Any = getattr(module, "config", None)
         if not type(config).__module__.startswith("transformers."):
@@ -200,6 +200,8 @@ def for_training(model: nn.Module) -> None:
             config.use_cache = False
         if getattr(config, "_attn_implementation", None) == "sdpa":
             config._attn_implementation = "eager"
+        if getattr(config, "_experts_implementation", None) is not None:
+            config._experts_implementation = "eager"
 
 
 def tie_weights(model: nn.Module) -> None:

@@ -76,6 +76,7 @@ from .pooling import (
 )
 from .tensors import (
     arange,
+    as_strided,
     bernoulli,
     broadcast_tensors,
     channel_shuffle,
@@ -106,6 +107,7 @@ from .tensors import (
     roll,
     select,
     size,
+    stride,
     tensor,
     tensor_split,
     tree_flatten,

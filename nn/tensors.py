@@ -127,6 +127,29 @@ def contiguous(input: Tensor) -> Tensor:
     return input
 
 
+def stride(input: Tensor, dim: int | None = None) -> Any:
+    """How many values lie between two neighbours along each dimension, or along one, as of values that lie in order."""
+    found: tuple[int, ...] = ()
+    step = 1
+    for size in reversed(input.shape):
+        found = (step, *found)
+        step = step * size
+    return found if dim is None else found[dim]
+
+
+def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+    """The values that stand so far from each other among the tensor's own, which lie in order: windows that overlap.
+
+    size: of the result. stride: how far neighbours along each of its dimensions are from each other, in values.
+    storage_offset: where its first value is.
+    """
+    places = ops.zeros((1,) * len(size), mindspore.int32) + (0 if storage_offset is None else storage_offset)
+    for axis in range(len(size)):
+        shape = (1,) * axis + (size[axis],) + (1,) * (len(size) - axis - 1)
+        places = places + ops.arange(size[axis]).astype(mindspore.int32).reshape(shape) * stride[axis]
+    return ops.gather(input.reshape((-1,)), places.reshape((-1,)), 0).reshape(tuple(size))
+
+
 def tensor_split(
     input: Tensor,
     indices_or_sections: int | Sequence[int] | None = None,

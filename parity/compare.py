@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -240,9 +241,12 @@ def _finding(of: _Family, entry: Entry) -> Finding:
         exact, subject, noisy = exact[finite], subject[finite], [run[finite] for run in noisy]
         if not exact.size:
             return Finding.of(entry, Verdict.PASS, error=0.0)
-    known = {"relative_floor": usual.floor(entry), "floor_ulps": floor_ulps(entry)}
+    known: dict[str, Any] = {"relative_floor": usual.floor(entry), "floor_ulps": floor_ulps(entry)}
     of_a_step, stored = is_of_a_step(entry), usual.stored(entry)
-    m = judge(exact, noisy, subject, **known, of_a_step=of_a_step, stored=stored, zero=usual.is_zero(entry))
+    judged = partial(judge, **known, of_a_step=of_a_step, stored=stored, zero=usual.is_zero(entry))
+    m = judged(exact, noisy, subject)
+    if m.unjudged is Unjudged.NOT_FINITE and (inner := ~_at_the_end([exact, *noisy, subject])).any():
+        m = judged(exact[inner], [run[inner] for run in noisy], subject[inner])
     size = m.size or 1.0
     numbers = {"error": m.relative, "noise": m.noise / size, "allowed": m.allowed / size, "ratio": m.ratio}
     return Finding.of(entry, m.verdict, m.why, m.unjudged, **numbers)
@@ -271,6 +275,16 @@ def _finite_places(entries: Sequence[Entry], arrays: Sequence[np.ndarray]) -> np
     alike = all(np.array_equal(array[~finite], arrays[0][~finite]) for array in arrays)  # a NaN equals nothing
     alike = alike and all(bool(np.isfinite(array[finite]).all()) for array in arrays)
     return finite if alike and len(counts) == 1 else None
+
+
+def _at_the_end(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """Where all have the largest or smallest number of their dtype, flat bool: it stands for an infinity, as in a mask
+    of attention, and is another number in float64."""
+    ends = [array / np.finfo(array.dtype).max for array in arrays]
+    at_end: np.ndarray = np.abs(ends[0]) == 1.0
+    for end in ends[1:]:
+        at_end &= end == ends[0]
+    return at_end
 
 
 def _nonfinite(trace: Trace, key: Key) -> int:

@@ -121,6 +121,28 @@ def test_the_same_infinities_on_both_sides_are_equal_and_the_rest_is_judged(tmp_
     assert verdict("rest", masked(0, 7, off=1e-3)) == [("conv", Verdict.FAIL)]
 
 
+def test_the_last_numbers_of_each_dtype_stand_for_infinities(tmp_path: Path) -> None:
+    """A mask of attention has torch.finfo(x.dtype).min, which is another number in float64."""
+
+    def lowest(*places: int, off: float = 0.0, share: float = 1.0) -> Callable[[np.ndarray], np.ndarray]:
+        def change(array: np.ndarray) -> np.ndarray:
+            array = (array + off).astype(array.dtype)
+            array.reshape(-1)[list(places)] = share * np.finfo(array.dtype).min
+            return array
+
+        return change
+
+    def verdict(folder: str, theirs: Callable[[np.ndarray], np.ndarray]) -> list[tuple[str, Verdict]]:
+        mask = only("forward", "conv", lowest(0, 7))
+        report = Run(only("forward", "conv", theirs), mask, mask).report(tmp_path / folder)
+        return [(f.name, f.verdict) for f in report.findings if f.verdict is not Verdict.PASS]
+
+    assert verdict("same", lowest(0, 7)) == []
+    assert verdict("rest", lowest(0, 7, off=1e-3)) == [("conv", Verdict.FAIL)]
+    assert verdict("elsewhere", lowest(0, 8)) == [("conv", Verdict.NONE)]
+    assert verdict("half", lowest(0, 7, share=0.5)) == [("conv", Verdict.NONE)]
+
+
 def test_a_nan_of_float64_alone_is_no_pass(tmp_path: Path) -> None:
     report = Run(torch64=only("gradients", "conv.weight", lambda a: np.full_like(a, np.nan))).report(tmp_path)
     assert [(f.name, f.verdict) for f in report.findings if f.verdict is not Verdict.PASS] == [

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -243,10 +242,10 @@ def _finding(of: _Family, entry: Entry) -> Finding:
             return Finding.of(entry, Verdict.PASS, error=0.0)
     known: dict[str, Any] = {"relative_floor": usual.floor(entry), "floor_ulps": floor_ulps(entry)}
     of_a_step, stored = is_of_a_step(entry), usual.stored(entry)
-    judged = partial(judge, **known, of_a_step=of_a_step, stored=stored, zero=usual.is_zero(entry))
-    m = judged(exact, noisy, subject)
+    known |= {"of_a_step": of_a_step, "stored": stored, "zero": usual.is_zero(entry)}
+    m = judge(exact, noisy, subject, **known)
     if m.unjudged is Unjudged.NOT_FINITE and (inner := ~_at_the_end([exact, *noisy, subject])).any():
-        m = judged(exact[inner], [run[inner] for run in noisy], subject[inner])
+        m = judge(exact[inner], [run[inner] for run in noisy], subject[inner], **known)
     size = m.size or 1.0
     numbers = {"error": m.relative, "noise": m.noise / size, "allowed": m.allowed / size, "ratio": m.ratio}
     return Finding.of(entry, m.verdict, m.why, m.unjudged, **numbers)

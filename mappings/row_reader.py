@@ -94,6 +94,7 @@ def read_row(entry: Any, kind: str, file: str) -> Row:
             _argument(name, content, fields.where) for name, content in fields.take("arguments", dict).items()
         ),
         written=tuple(_written(name, content, fields.where) for name, content in fields.words("written").items()),
+        in_order=fields.take("in_order", bool, default=True),
         unwritten=fields.words("unwritten", str),
         defaults=fields.words("defaults", str),
         state=tuple(_state(content, fields.where) for content in fields.take("state", list, default=())),

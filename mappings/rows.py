@@ -156,6 +156,7 @@ class Row:
     aliases: tuple[str, ...] = ()
     instead_of: Mapping[str, Own] = field(default_factory=dict)  # MindSpore's own names for what the row is of
     written: tuple[Written, ...] = ()
+    in_order: bool = True  # MindSpore's arguments stand in the order of torch's; else they are given by name
     unwritten: Mapping[str, str] = field(default_factory=dict)  # MindSpore argument -> why it is left alone
     defaults: Mapping[str, str] = field(default_factory=dict)  # MindSpore's own defaults, as Python source
     state: tuple[State, ...] = ()

@@ -187,6 +187,11 @@ def closest(name: str, among: Iterable[Row]) -> list[str]:
     return list(dict.fromkeys(torch for names in alike for torch in names))[:3]
 
 
+def layer_classes() -> dict[str, str]:
+    """Torch's class names of MindSpore's layers, by MindSpore's."""
+    return {row.mindspore.rsplit(".", 1)[-1]: row.short for row in rows("layer") if row.mindspore}
+
+
 def translate(name: str, args: Mapping[str, Any], positional: tuple[Any, ...] = (), *, partial: bool = False) -> Call:
     """Translate a torch call into the MindSpore call that means the same, with every argument written out.
 

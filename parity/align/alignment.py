@@ -254,6 +254,11 @@ class Alignment:
         return next((m.torch for m in self.modules if m.mindspore == mindspore_path), None)
 
     @cached_property
+    def mindspore_layers(self) -> set[str]:
+        """The Cells of a pair that count as layers and have a counterpart; what they are made of is their own."""
+        return {path for _, _, path, _ in self.calls}
+
+    @cached_property
     def _torch_calls(self) -> dict[tuple[str, int], tuple[str, int]]:
         return {
             (mindspore, mindspore_call): (torch, torch_call)

@@ -435,10 +435,13 @@ class MindSporeSide(Side):
         return [x.asnumpy() for x in tensors(images)], target(labels).asnumpy()
 
     def _functions(self, seen: Seen) -> AbstractContextManager[None]:
-        """Tell `seen` of the sides that ReLUs take which are function calls."""
-        paths = ((self.alignment.torch_path(path), cell) for path, cell in self.net.cells_and_names())
-        classes = layer_classes()
-        cells = {path: (cell, classes.get(type(cell).__name__)) for path, cell in paths if path is not None}
+        """Tell `seen` of the sides that ReLUs take which are function calls, or parts of what counts as one layer."""
+        classes, of = table.layer_classes(), self.alignment
+        cells = {
+            torch: (cell, classes.get(type(cell).__name__) if of.identity or path in of.mindspore_layers else None)
+            for path, cell in self.net.cells_and_names()
+            if (torch := of.torch_path(path)) is not None
+        }
 
         def keep(name: str, call: int, kind: str, made: np.ndarray) -> None:
             seen(LeafOutput(name, call, kind, made, made=made))
@@ -475,16 +478,11 @@ def _moving_output(run: int) -> Callable[..., Any]:
     return lambda _, __, output: each(output)
 
 
-def layer_classes() -> dict[str, str]:
-    """Torch's class names of MindSpore's layers, by MindSpore's."""
-    return {row.mindspore.rsplit(".", 1)[-1]: row.short for row in table.rows("layer") if row.mindspore}
-
-
 @contextmanager
 def leaf_outputs(net: nn.Cell, seen: Seen, alignment: Alignment = IDENTITY) -> Iterator[None]:
     """Tell `seen` of every childless Cell's output (of a pair: of every layer that has a counterpart), under torch's
     names and class names. PyNative only: in Graph mode hooks on Cells silently never fire."""
-    classes = layer_classes()
+    classes = table.layer_classes()
     calls: dict[str, int] = {}
 
     def hook_for(name: str) -> object:
@@ -515,7 +513,6 @@ def leaf_outputs(net: nn.Cell, seen: Seen, alignment: Alignment = IDENTITY) -> I
         examples[:] = [len(each) for each in flat(inputs, Tensor)[:1]] or examples
 
     examples = [1]  # of the batch that the net is given
-    layers = {path for _, _, path, _ in alignment.calls}
     # a model zoo's DropPath has a Dropout inside, torch's has none: what leaves the branch is compared
     branches = [f"{name}." for name, cell in net.cells_and_names() if type(cell).__name__ in BRANCHES]
     handles = [net.register_forward_pre_hook(begins)] if alignment.for_all else []
@@ -525,7 +522,7 @@ def leaf_outputs(net: nn.Cell, seen: Seen, alignment: Alignment = IDENTITY) -> I
         if (
             (not cell.cells() or f"{name}." in branches) and not name.startswith(tuple(branches))
             if alignment.identity
-            else name in layers
+            else name in alignment.mindspore_layers
         )
     ]
     try:

@@ -292,11 +292,12 @@ class Alone:
         def keep(name: str, number: int, _: str, made: np.ndarray) -> None:
             self.sides.append((name, number, made))
 
-        inside = {}
+        inside, layers = {}, {id(cell) for cell, _ in self.layers.values()}
         for module in self.recording.inside(path):
             name = relative(module.path, path)
             if name is not None and module.path in self.cells:
-                inside[name] = (self.cells[module.path], module.kind)
+                cell = self.cells[module.path]
+                inside[name] = (cell, module.kind if id(cell) in layers else None)
         with ExitStack() as undo:
             for cell, calls in self.layers.values():
                 there = [each[0] for each in calls if each and each[0] not in handed_on]

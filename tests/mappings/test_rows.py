@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from mapping_cases import MODES, Results, bind, is_called, quick, runnable
 from mapping_judge import judge
@@ -79,6 +81,16 @@ def test_every_argument_of_mindspore_is_written(row: Row, found: dict[str, Resul
     assert not written & set(row.unwritten)
     defaults = {name: default for name, default in signature.items() if default is not None}
     assert dict(row.defaults) == defaults
+
+
+@pytest.mark.parametrize("row", [row for row in CALLED if row.mindspore], ids=lambda row: row.torch)
+def test_arguments_in_another_order_are_given_by_name(row: Row, found: dict[str, Results]) -> None:
+    """What has to be given is written without names, as far as both have it in one order."""
+    names = list(found["mindspore"].notes["signatures"][row.torch])
+    to = [argument.to for argument in row.arguments if argument.required]
+    leading = [each[0] for each in itertools.takewhile(lambda each: len(each) == 1, to)]
+    leading = list(itertools.takewhile(lambda name: name not in row.defaults, leading))
+    assert row.in_order == (leading == names[: len(leading)])
 
 
 def test_aliases_exist_in_torch(found: dict[str, Results]) -> None:

@@ -175,7 +175,7 @@ def call_through_variable(row: Row, given: Mapping[str, ObservedArgument], name:
 def _placed(row: Row, given: Mapping[str, ObservedArgument], keywords: dict[str, ast.expr]) -> Any:
     """The leading required arguments without their names, as people write them; the others with."""
     first: list[ast.expr] = []
-    for argument in row.arguments:
+    for argument in row.arguments if row.in_order else ():
         plain = argument.required and argument.torch in given and len(argument.to) == 1 and argument.to[0] in keywords
         if not plain or argument.to[0] in row.defaults:
             break

@@ -373,3 +373,23 @@ class LostTensorNet(GivenTensorNet):
 
 def lost_tensors():
     return LostTensorNet(), vectors()
+
+
+class WindowNet(nn.Module):
+    """Windows that overlap, by how far a tensor's values lie from each other, and what is chosen by a method."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 4)
+
+    def forward(self, x):
+        y = self.fc(x)
+        n, count, width = y.shape
+        step = list(y.stride())
+        windows = y.as_strided((n, count - 1, 2, width), (step[0], step[1], y.stride(1), step[2]))
+        lower = windows.new_ones(2, width).tril().bool()
+        return torch.full_like(windows, -1.0).where(lower, windows * 2)
+
+
+def windows():
+    return WindowNet(), torch.randn(2, 5, 3)

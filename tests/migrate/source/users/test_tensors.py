@@ -89,3 +89,11 @@ def test_a_function_that_gives_something_else_back_than_it_writes_into_is_refuse
             "what comes back",
         )
     ]
+
+
+def test_windows_by_how_far_values_lie_apart_and_a_choice_by_a_method(users: Users) -> None:
+    found = users["windows"]
+    found.agrees()
+    found.holds(
+        "step = list(stride(y))", "as_strided(y, (n, count - 1, 2, width)", "condition=lower, other=windows * 2"
+    )

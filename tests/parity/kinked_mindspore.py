@@ -33,6 +33,30 @@ class Modules(Functions):
         return self.last(self.head(self.relu(self.wide(x))))
 
 
+class Clipped(nn.Conv2d):
+    """A layer with weights that has another one inside."""
+
+    def __init__(self, ours: int, theirs: int) -> None:
+        super().__init__(ours, theirs, 3, pad_mode="valid", has_bias=True)
+        self.act = nn.ReLU()
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.act(super().construct(x))
+
+
+class Inside(nn.Cell):
+    """The net of such layers, under torch's names, by which a layer inside of another corresponds too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1, self.conv2, self.act = Clipped(1, 16), Clipped(16, 32), nn.ReLU()
+        self.fc1, self.fc2 = nn.Dense(128, 32), nn.Dense(32, 10)
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = ops.max_pool2d(self.conv2(self.conv1(x)), 2)
+        return ops.log_softmax(self.fc2(self.act(self.fc1(x.reshape(len(x), -1)))), axis=1)
+
+
 class Rare(nn.Cell):
     """Cells where torch has functions, and functions that are called otherwise."""
 

@@ -34,6 +34,30 @@ class Modules(nn.Module):
         return self.body(x)
 
 
+class Clipped(nn.Conv2d):
+    """A layer with weights that has another one inside, as timm's norms have their activation."""
+
+    def __init__(self, ours: int, theirs: int) -> None:
+        super().__init__(ours, theirs, 3, 1)
+        self.act = nn.ReLU(inplace=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.act(super().forward(x))
+
+
+class Inside(Functions):
+    """The same of such layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1, self.conv2 = Clipped(1, 16), Clipped(16, 32)
+        self.act = nn.ReLU()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = F.max_pool2d(self.conv2(self.conv1(x)), 2)
+        return F.log_softmax(self.fc2(self.act(self.fc1(torch.flatten(x, 1)))), dim=1)
+
+
 class Rare(nn.Module):
     """Clamps, maxima and pools that are no MaxPool2d."""
 

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.parity.run import parity_step
+from msmigrate.parity.run_folder import MINDSPORE
+from msmigrate.parity.trace import SIDES_STAGE, Part, Trace
 from msmigrate.parity.verdict import Verdict
 from msmigrate.training.recipe import reader as recipes
 
@@ -113,7 +115,8 @@ def test_every_way_to_a_function_is_seen_once(mindspore: dict[str, Any]) -> None
     assert seen["whole numbers"] == []
 
 
-PAIRS = [("Functions", "Modules"), ("Modules", "Functions"), ("Functions", "Functions"), ("Rare", "Rare")]
+PAIRS = [("Inside", "Inside"), ("Functions", "Modules"), ("Modules", "Functions"), ("Functions", "Functions")]
+PAIRS += [("Rare", "Rare")]
 
 
 @pytest.mark.parametrize(
@@ -134,3 +137,6 @@ def test_a_net_agrees_whose_pools_hold_elements_that_rounding_alone_tells_apart(
     found = parity_step(recipe, job)
     assert found.parity, [(f.place, f.why) for f in found.findings if f.verdict is not Verdict.PASS]
     assert any("rounding alone decides" in note for note in found.notes)
+    if torch_net == "Inside":  # of a layer inside of a layer, by its name; of one by itself, as its own
+        kept = {entry.name for entry in Trace(job.folder / MINDSPORE).select(SIDES_STAGE, Part.of_step(1))}
+        assert {"conv1.act.relu()", "conv2.act.relu()", "act"} <= kept and "conv1.act" not in kept

@@ -392,4 +392,4 @@ class WindowNet(nn.Module):
 
 
 def windows():
-    return WindowNet(), torch.randn(2, 5, 3)
+    return WindowNet(), [torch.randn(2, 5, 3)]

@@ -33,6 +33,15 @@ from ..source.source_files import LONGEST_TEXT
 
 MOVES = ("to", "cuda", "cpu", "float")  # methods that give the object that they are of
 SCHEDULES = "schedules"  # the verb of arguments that hold schedules
+# what an operator, a dot or a bracket stands next to
+OPERANDS: dict[type, tuple[str, ...]] = {
+    ast.Attribute: ("value",),
+    ast.Subscript: ("value",),
+    ast.Call: ("func",),
+    ast.BinOp: ("left", "right"),
+    ast.UnaryOp: ("operand",),
+    ast.Compare: ("left",),
+}
 SIMPLE = (ast.Name, ast.Attribute, ast.Constant, ast.Call, ast.Subscript)
 
 
@@ -79,7 +88,7 @@ def rewrite(seen: LibraryUse, row: Row, texts: Texts) -> Rewritten:
     words = [*first, *(word(name, value) for name, value in kwargs.items())]
     target = call.target
     if target.startswith("mindspore.Tensor.") and seen.name.startswith("torch.Tensor."):  # a method there, too
-        target = f"{written(given[row.arguments[0].torch])}.{target.rpartition('.')[2]}"
+        target = f"{_operand(written(given[row.arguments[0].torch]))}.{target.rpartition('.')[2]}"
     other = target if row.otherwise is not None and target == row.otherwise.mindspore else None
     return Rewritten(f"{target}({', '.join(words)})", tuple(dict.fromkeys(notes)), other=other)
 
@@ -106,7 +115,7 @@ def _moved(seen: LibraryUse, row: Row, given: Mapping[str, Any]) -> str | None:
         if argument.device and value is not None:
             text = value if isinstance(value, str) else repr(value)
             is_dtype = isinstance(value, Expression) and any(name in _listed(argument) for name in value.names)
-            if not is_dtype and re.search(r"device|cuda|gpu|cpu|rank", text):
+            if not is_dtype and re.search(r"device|cuda|gpu|cpu|rank", text, re.IGNORECASE):
                 return argument.remedy
     return None
 
@@ -202,8 +211,24 @@ SIZES = re.compile(
 
 
 def _all_sizes(value: Any) -> bool:
-    """Whether an expression is all sizes of a tensor, as `x.shape` is, and not one of them."""
-    return isinstance(value, Expression) and bool(SIZES.search(value.text))
+    """Whether an expression is all sizes of a tensor, as `x.shape` and `(n, 1)` are, and not one of them."""
+    if not isinstance(value, Expression):
+        return False
+    return bool(SIZES.search(value.text)) or isinstance(_parsed(value.text), (ast.Tuple, ast.List))
+
+
+def _parsed(text: str) -> ast.expr | None:
+    """An expression of a call's source, None where it cannot be read alone."""
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _operand(text: str) -> str:
+    """The text in brackets, where what stands behind it would take a part of it alone."""
+    inner = _parsed(text)
+    return text if inner is None or isinstance(inner, SIMPLE) else f"({text})"
 
 
 def _listed(argument: Argument) -> list[Any]:
@@ -248,12 +273,9 @@ def _through_verb(
 
 def _formula(verb: Verb, value: Expression) -> str | None:
     """`1 - value` with the expression in its place, where the verb has such a form for every number."""
-    try:
-        inner = ast.parse(value.text, mode="eval").body
-    except (SyntaxError, ValueError):
+    if _parsed(value.text) is None:
         return None
-    text = value.text if isinstance(inner, SIMPLE) else f"({value.text})"
-    nodes = verb.symbolic(ast.Name(text, ast.Load()), None) if verb.symbolic else None
+    nodes = verb.symbolic(ast.Name(_operand(value.text), ast.Load()), None) if verb.symbolic else None
     return ast.unparse(nodes[0]) if nodes else None
 
 
@@ -319,7 +341,10 @@ def _replaced(node: Any, new: Callable[[ast.AST], str | None]) -> Any:
         return ast.Name(id=text, ctx=ast.Load())
     made = copy.copy(node)
     for field, value in ast.iter_fields(node):
-        setattr(made, field, _replaced(value, new))
+        changed = _replaced(value, new)
+        if field in OPERANDS.get(type(node), ()) and changed is not value and isinstance(changed, ast.Name):
+            changed = ast.Name(id=_operand(changed.id), ctx=ast.Load())
+        setattr(made, field, changed)
     return made
 
 

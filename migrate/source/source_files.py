@@ -222,8 +222,8 @@ class SourceFiles:
         return next((n for n in ast.walk(self.tree(file)) if isinstance(n, ast.ClassDef) and n.name == name), None)
 
 
-def own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
-    """What stands in a function, but for what stands in functions and classes in it."""
+def own_nodes(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> Iterator[ast.AST]:
+    """What stands in a function or a file, in its order, but for what stands in functions and classes in it."""
     waiting: list[ast.AST] = [*function.body]
     while waiting:
         node = waiting.pop(0)
@@ -422,7 +422,47 @@ def read_script_file(path: Path, shown: str | None = None) -> ScriptFile:
     line = _too_deep(tree)
     if line:
         raise BadInput(f"{shown}:{line}: nested more than {DEEPEST} deep; that is no script that a person wrote")
+    _through_bars(tree)
     return ScriptFile(path, shown, tuple(LINE_ENDS.split(text.removeprefix("\N{BOM}"))), tree)
+
+
+def _through_bars(tree: ast.Module) -> None:
+    """Let loops over a progress bar that has a name go over the call that made it: what goes round is what it is given.
+
+    `bar = tqdm(loader)`, or `with tqdm(loader) as bar:`, and `for x, y in bar:` is `for x, y in tqdm(loader):`.
+    """
+    for scope in ast.walk(tree):
+        if not isinstance(scope, (ast.Module, ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        made: dict[str, ast.Call] = {}
+        for node in own_nodes(scope):
+            if isinstance(node, (ast.For, ast.AsyncFor)):
+                node.iter = _Bars(made).visit(node.iter)
+            pairs: list[tuple[ast.AST | None, ast.expr]] = []
+            if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                pairs = [(node.targets[0], node.value)]
+            elif isinstance(node, (ast.With, ast.AsyncWith)):
+                pairs = [(item.optional_vars, item.context_expr) for item in node.items]
+            for target, value in pairs:
+                if isinstance(target, ast.Name) and isinstance(value, ast.Call) and _last_name(value.func) == "tqdm":
+                    made[target.id] = value
+                elif isinstance(target, ast.Name):
+                    made.pop(target.id, None)
+
+
+class _Bars(ast.NodeTransformer):
+    """Puts the calls that made progress bars where their names stand."""
+
+    def __init__(self, made: Mapping[str, ast.Call]) -> None:
+        self.made = made
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """The call for its name."""
+        return self.made.get(node.id, node)
+
+
+def _last_name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def _too_deep(tree: ast.Module) -> int | None:

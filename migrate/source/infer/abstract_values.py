@@ -49,6 +49,7 @@ class ListValue(Value):
 
     items: list[Value]
     closed: bool = True  # whether these are all
+    loops: int = 0  # around where it was made, of those that are not followed round by round
 
     def extend(self, more: list[Value]) -> None:
         """Add elements, but not more than are followed: in `a += a` they double with every line."""

@@ -144,7 +144,9 @@ def _method(
     if isinstance(value, ArgumentParser):
         return _of_parser(value, method, arguments, node, scope.source, keep)
     if isinstance(value, ListValue):
-        return _of_items(value, method, values, keep)
+        found = _of_items(value, method, values, keep)
+        value.closed = value.closed and (interpreter.repeats <= value.loops or method in ("index", "count", "copy"))
+        return found
     if isinstance(value, DictValue):
         return _of_pairs(value, method, arguments, keep)
     if isinstance(value, Constant):

@@ -134,7 +134,7 @@ def _subscript(interpreter: Interpreter, node: ast.Subscript, scope: Scope) -> V
 
 @evaluates(ast.List, ast.Tuple, ast.Set)
 def _list(interpreter: Interpreter, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:
-    found = ListValue([])
+    found = ListValue([], loops=interpreter.repeats)
     for element in node.elts:
         inner = interpreter.value(element.value if isinstance(element, ast.Starred) else element, scope)
         interpreter.note_named(inner, element, scope)

@@ -116,6 +116,7 @@ class Interpreter:
         self.conditions: list[str] = []
         self.tests: list[tuple[ast.expr, Scope]] = []
         self.loops: list[str] = []
+        self.repeats = 0  # of the loops around, also of callers, those of which one round stands for all
         self.spent = 0  # of the budget
         self.values: dict[int, tuple[int, Value]] = {}  # an expression's node -> how surely, and what it gave first
         self.varied: set[int] = set()  # those that gave something else when they ran again

@@ -199,10 +199,13 @@ def _for(interpreter: Interpreter, node: Any, scope: Scope) -> None:
         kind = EPOCHS
         _note_epochs(interpreter, node, scope)
     rounds = element.items[:ROUNDS] if kind == LISTED and isinstance(element, ListValue) else [element]
+    followed = kind == LISTED and isinstance(element, ListValue) and element.closed and len(element.items) <= ROUNDS
     interpreter.loops.append(OTHER if kind == LISTED else kind)
+    interpreter.repeats += not followed
     for item in rounds:
         interpreter.assign(node.target, item, scope)
         interpreter.block(node.body, scope)
+    interpreter.repeats -= not followed
     interpreter.loops.pop()
     interpreter.block(node.orelse, scope)
 
@@ -228,7 +231,9 @@ def _note_epochs(interpreter: Interpreter, node: Any, scope: Scope) -> None:
 def _while(interpreter: Interpreter, node: ast.While, scope: Scope) -> None:
     interpreter.value(node.test, scope)
     interpreter.loops.append(OTHER)
+    interpreter.repeats += 1
     interpreter.block(node.body, scope)
+    interpreter.repeats -= 1
     interpreter.loops.pop()
     interpreter.block(node.orelse, scope)
 

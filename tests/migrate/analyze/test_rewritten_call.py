@@ -217,3 +217,19 @@ def test_a_verbs_description_decides_nothing(write: Write, monkeypatch: pytest.M
     for label, description in descriptions.items():
         after = [(*use, tuple(note.replace(label, description) for note in notes)) for *use, notes in after]
     assert after == before
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "expected"),
+    [
+        ("torch.zeros((n, 1))", "torch.zeros", "mindspore.ops.zeros(size=(n, 1), dtype=None)"),
+        ("torch.empty([3, n])", "torch.empty", "mindspore.ops.zeros(size=[3, n], dtype=None)"),
+        ("torch.zeros(n, 1)", "torch.zeros", "mindspore.ops.zeros(size=(n, 1), dtype=None)"),
+        ("(torch.ones(2) / n).cpu().numpy()", "torch.Tensor.numpy", "(mindspore.ops.ones(shape=(2,), dtype=None) / n)"),
+        ("torch.ones(2).to(DEVICE)", "torch.Tensor.to", "mindspore.ops.ones(shape=(2,), dtype=None)"),
+    ],
+)
+def test_sizes_brackets_and_devices(line: str, name: str, expected: str, write: Write) -> None:
+    """Sizes stood in another tuple, a quotient lost its brackets, and a device was a dtype."""
+    text = rewritten(f"import torch\n{line}", name, write).rewritten
+    assert text is not None and text.startswith(expected), text

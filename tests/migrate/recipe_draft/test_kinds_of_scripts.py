@@ -608,3 +608,35 @@ def test_a_default_is_taken_where_the_script_calls_without_arguments(write: Writ
     loop = REST.replace("range(4)", "range(rounds)").replace("\n", "\n    ")
     assert drafted(write(HEAD + f"def train(rounds=9):{loop}\ntrain()\n"))["train"]["epochs"] == 9
     assert drafted(write(HEAD + f"def train(rounds=9):{loop}\nrun(train)\n"))["train"]["epochs"] == "???"
+
+
+@pytest.mark.parametrize(
+    "loops",
+    [
+        "epochs = tqdm(range(rounds))\nfor epoch in epochs:\n    bar = tqdm(loader, total=9)\n    for x, y in bar:",
+        "for epoch in tqdm.tqdm(range(rounds)):\n  with tqdm.tqdm(loader) as bar:\n    for x, y in bar:",
+    ],
+)
+def test_a_loop_over_a_progress_bar_with_a_name_is_one_over_what_it_shows(write: Write, loops: str) -> None:
+    """How many epochs there are stood nowhere in the draft, and the step was listed line by line."""
+    head, _, rest = REST.partition("for epoch in range(4):\n    for x, y in loader:")
+    imported = "import tqdm" if "tqdm.tqdm" in loops else "from tqdm import tqdm"
+    script = write(f"{HEAD}{imported}\nrounds = 4\n{head}{loops}{rest}")
+    assert drafted(script)["train"]["epochs"] == 4 and listed(script) == []
+
+
+def test_how_long_a_list_is_that_a_loop_fills_is_not_known(write: Write) -> None:
+    """It was the length after one round: `[cut is 0]` stood behind the line."""
+    own = """
+rows, few = [], []
+for row in torch.load("rows.pt"):
+    rows.append(row)
+for row in (1, 2, 3):
+    few.append(row)
+cut, three = int(len(rows) * 0.8), len(few)
+data = my_own(rows[:cut], three)
+"""
+    rest = REST.replace('data = datasets.ImageFolder("/birds/train", transforms.ToTensor())', "")
+    found = listed(write(HEAD + own + rest))
+    (line,) = (one for one in found if one.startswith("data = "))
+    assert "cut is" not in line and "three is 3" in line

@@ -38,7 +38,7 @@ from .options import SAMPLE, WHOLE, Narrowing, Stage, joined
 SIDES_STAGE: Literal["sides"] = "sides"  # not judged: the choices at kinks, for the other recorder (recorder.py)
 RecordedStage = Stage | Literal["sides"]
 Count = Annotated[int, Field(ge=0, lt=MAX_DIM)]
-FORMAT = 2
+FORMAT = 3
 CHUNK = 1 << 20  # bytes read at once
 
 Key = tuple[str, str, str, int]  # stage, part, name, call

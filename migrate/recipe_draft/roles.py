@@ -19,7 +19,7 @@ from ..source.infer.abstract_values import (
 )
 from ..source.infer.interpreter import CERTAINTIES, OPTION
 from . import silence
-from .flow import ADDS, EACH, GIVEN, IS, NAMED, Definition, Flow, Statement
+from .flow import ADDS, EACH, GIVEN, IS, LOOPS, NAMED, Definition, Flow, Statement
 
 MODEL, OPTIMIZER, SCHEDULE, CRITERION, LOADER = "model", "optimizer", "schedule", "criterion", "loader"
 SCALER, EMA = "scaler", "ema"  # of a loss; of weights
@@ -294,7 +294,10 @@ class Roles:
         if name in WRAPPERS and node.args:
             return MODEL if plain[0] == MODEL else None
         if name in ("iter", "next") and plain:
-            return plain[0] if name == "iter" else BATCH if plain[0] == LOADER else None
+            at = self.flow.of[id(node)]  # before a loop it is a look at what a batch is like
+            there = (one.node for one in at.around), ast.walk(at.function or at.source.tree)
+            inside, loops = (any(isinstance(one, LOOPS) for one in nodes) for nodes in there)
+            return plain[0] if name == "iter" else BATCH if plain[0] == LOADER and (inside or not loops) else None
         called = self.role(func) if not isinstance(self.flow.value(func), (LibraryName, ScriptFunction)) else None
         if called == MODEL:
             return OUTPUT if plain == [INPUT] and not node.keywords else None

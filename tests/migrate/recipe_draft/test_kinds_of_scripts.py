@@ -640,3 +640,14 @@ data = my_own(rows[:cut], three)
     found = listed(write(HEAD + own + rest))
     (line,) = (one for one in found if one.startswith("data = "))
     assert "cut is" not in line and "three is 3" in line
+
+
+def test_a_batch_that_is_drawn_before_the_loop_is_not_the_steps(write: Write) -> None:
+    """It draws from what shuffles, and what is made by it stood nowhere."""
+    first = "first, _ = next(iter(loader))\nnet.fc = nn.Linear(first.shape[1], 7)\n"
+    found = listed(write(HEAD + REST.replace("for epoch", f"{first}for epoch")))
+    assert has(found, "first, _ = next(iter(loader))")
+    own = REST.replace(
+        "for x, y in loader:", "batches = iter(loader)\n    for i in range(9):\n        x, y = next(batches)"
+    )
+    assert not has(listed(write(HEAD + own)), "x, y = next(batches)")

@@ -44,10 +44,14 @@ class Net(nn.Module):
         self.stem = nn.Conv2d(3, width, 3, padding=1)
         self.blocks = nn.Sequential(*[Block(width) for _ in range(2)])
         self.head = nn.Linear(width, 5)
+        self.hidden = nn.Parameter(torch.randn(width))
         self.register_buffer("heads", torch.ones(2, 2).to_sparse(), persistent=False)
 
-    def forward(self, x):
-        x = self.blocks(self.stem(x))
+    def forward(self, x, mask=None):
+        x = self.stem(x)
+        if mask is not None:
+            x = torch.where(mask, self.hidden[:, None, None], x)
+        x = self.blocks(x)
         return {"out": self.head(x.mean((2, 3))), "features": x}
 
 
@@ -182,7 +186,7 @@ def test_a_model_of_one_s_own_is_written_loaded_and_proven(net: str, tmp_path: P
         and told["checkpoint"]
         == {
             "file": str(out.with_suffix(".ckpt")),
-            "tensors": 14,
+            "tensors": 15,
             "bytes": out.with_suffix(".ckpt").stat().st_size,
             "loaded": True,
         }
@@ -191,7 +195,9 @@ def test_a_model_of_one_s_own_is_written_loaded_and_proven(net: str, tmp_path: P
     assert (told["source"]["classes"], told["source"]["lines"]) == (2, len(text.splitlines()))
     assert told["source"]["function"] == "build" and told["source"]["problems"] == []
     assert "import torch" not in text and '"""A residual block."""' in text.replace("'''", '"""')
-    assert json.loads(report.read_text())["parity"] is True
+    proof = json.loads(report.read_text())
+    (note,) = [note for note in proof["notes"] if note.startswith("frozen in MindSpore, for this step")]
+    assert proof["parity"] is True and note.endswith("leaves them alone: hidden")
 
 
 @pytest.mark.full

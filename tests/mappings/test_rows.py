@@ -9,7 +9,7 @@ from mapping_cases import MODES, Results, bind, is_called, quick, runnable
 from mapping_judge import judge
 from msmigrate import errors
 from msmigrate.mappings import table
-from msmigrate.mappings.rows import MISSING, NOT_APPLICABLE, NOT_RUN, SAME_DISTRIBUTION, Case, Row
+from msmigrate.mappings.rows import MISSING, NOT_APPLICABLE, NOT_RUN, SAME_DISTRIBUTION, Argument, Case, Row
 
 CASES = list(runnable())
 QUICK = [item for item in CASES if item[0] in quick()]
@@ -87,9 +87,11 @@ def test_every_argument_of_mindspore_is_written(row: Row, found: dict[str, Resul
 def test_arguments_in_another_order_are_given_by_name(row: Row, found: dict[str, Results]) -> None:
     """What has to be given is written without names, as far as both have it in one order."""
     names = list(found["mindspore"].notes["signatures"][row.torch])
-    to = [argument.to for argument in row.arguments if argument.required]
-    leading = [each[0] for each in itertools.takewhile(lambda each: len(each) == 1, to)]
-    leading = list(itertools.takewhile(lambda name: name not in row.defaults, leading))
+
+    def plain(argument: Argument) -> bool:
+        return argument.required and len(argument.to) == 1 and argument.to[0] not in row.defaults
+
+    leading = [argument.to[0] for argument in itertools.takewhile(plain, row.arguments)]
     assert row.in_order == (leading == names[: len(leading)])
 
 

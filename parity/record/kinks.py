@@ -47,7 +47,7 @@ def choice(kind: str | None, output: np.ndarray, source: np.ndarray | None) -> n
 
 
 def of_input(x: np.ndarray, kinks: Sequence[float]) -> np.ndarray:
-    """What is kept of an input at kinks: MindSpore's gradient at one is the one below."""
+    """What is kept of an input at kinks; one that is exactly at a kink counts as below it."""
     return packed([x > kink for kink in kinks], [x == kink for kink in kinks])
 
 

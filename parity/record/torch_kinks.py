@@ -405,7 +405,7 @@ class OwnSides(KinkSides):
 
     def relu_input(self, name: str, values: torch.Tensor, kinks: Kinks = KINKS["ReLU"], slope: Any = None) -> None:
         """Which elements are above each kink."""
-        self._keep(name, _packed(values, kinks))
+        self._keep(name, _packed(*(_above(values, kink) for kink in kinks)))
 
     def pool_output(self, name: str, pool: nn.Module, values: torch.Tensor, output: torch.Tensor) -> None:
         """The input, from which the choice follows."""
@@ -414,11 +414,11 @@ class OwnSides(KinkSides):
     def function_input(self, path: str, values: torch.Tensor, kinks: Kinks) -> None:
         """As of a ReLU, of a function that has no name."""
         if kinks:
-            self._keep(function_name(path, "pointwise"), _packed(values, kinks))
+            self._keep(function_name(path, "pointwise"), _packed(*(_above(values, kink) for kink in kinks)))
 
     def larger(self, path: str, one: torch.Tensor, other: torch.Tensor, output: torch.Tensor) -> None:
         """Which elements of the first are above the second's."""
-        self._keep(function_name(path, "maximum"), _packed(one - other, (0.0,)))
+        self._keep(function_name(path, "maximum"), _packed(torch.gt(*torch.broadcast_tensors(one, other))))
 
     def function_pool(self, path: str, values: torch.Tensor, *_: Any) -> None:
         """As of a max-pool."""
@@ -434,9 +434,9 @@ class OwnSides(KinkSides):
         self.choices[name, call] = made
 
 
-def _packed(x: torch.Tensor, kinks: Kinks) -> np.ndarray:
-    x = x.detach()
-    return packed(*([_array(each) for each in one] for one in ([_above(x, k) for k in kinks], [x == k for k in kinks])))
+def _packed(*above: torch.Tensor) -> np.ndarray:
+    sides = [_array(each) for each in above]
+    return packed(sides, [np.zeros_like(each) for each in sides])  # at a kink itself both runs of torch do the same
 
 
 def _array(values: torch.Tensor) -> np.ndarray:

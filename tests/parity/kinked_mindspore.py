@@ -36,8 +36,8 @@ class Modules(Functions):
 class Clipped(nn.Conv2d):
     """A layer with weights that has another one inside."""
 
-    def __init__(self, ours: int, theirs: int) -> None:
-        super().__init__(ours, theirs, 3, pad_mode="valid", has_bias=True)
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(inputs, outputs, 3, pad_mode="valid", has_bias=True)
         self.act = nn.ReLU()
 
     def construct(self, x: Tensor) -> Tensor:

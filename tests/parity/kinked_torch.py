@@ -37,8 +37,8 @@ class Modules(nn.Module):
 class Clipped(nn.Conv2d):
     """A layer with weights that has another one inside, as timm's norms have their activation."""
 
-    def __init__(self, ours: int, theirs: int) -> None:
-        super().__init__(ours, theirs, 3, 1)
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(inputs, outputs, 3, 1)
         self.act = nn.ReLU(inplace=True)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

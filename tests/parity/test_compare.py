@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +100,15 @@ def test_torchs_own_nan_is_no_pass(tmp_path: Path) -> None:
     assert found.verdict is Verdict.NONE and "torch float32 itself has 120 values that are not finite" in found.why
 
 
+def masks(
+    place: Path, torch: Callable[..., np.ndarray], folder: str, mindspore: Callable[..., np.ndarray]
+) -> list[tuple[str, Verdict]]:
+    """What does not pass where both sides have changed one output so."""
+    mask = only("forward", "conv", torch)
+    report = Run(only("forward", "conv", mindspore), mask, mask).report(place / folder)
+    return [(f.name, f.verdict) for f in report.findings if f.verdict is not Verdict.PASS]
+
+
 def test_the_same_infinities_on_both_sides_are_equal_and_the_rest_is_judged(tmp_path: Path) -> None:
     """A mask of attention has them by design."""
 
@@ -109,11 +119,7 @@ def test_the_same_infinities_on_both_sides_are_equal_and_the_rest_is_judged(tmp_
 
         return change
 
-    def verdict(folder: str, theirs: Callable[[np.ndarray], np.ndarray]) -> list[tuple[str, Verdict]]:
-        mask = only("forward", "conv", masked(0, 7))
-        report = Run(only("forward", "conv", theirs), mask, mask).report(tmp_path / folder)
-        return [(f.name, f.verdict) for f in report.findings if f.verdict is not Verdict.PASS]
-
+    verdict = partial(masks, tmp_path, masked(0, 7))
     assert verdict("same", masked(0, 7)) == []
     assert verdict("elsewhere", masked(0, 8)) == [("conv", Verdict.FAIL)]
     assert verdict("other sign", masked(0, 7, value=np.inf)) == [("conv", Verdict.FAIL)]
@@ -132,11 +138,7 @@ def test_the_last_numbers_of_each_dtype_stand_for_infinities(tmp_path: Path) -> 
 
         return change
 
-    def verdict(folder: str, theirs: Callable[[np.ndarray], np.ndarray]) -> list[tuple[str, Verdict]]:
-        mask = only("forward", "conv", lowest(0, 7))
-        report = Run(only("forward", "conv", theirs), mask, mask).report(tmp_path / folder)
-        return [(f.name, f.verdict) for f in report.findings if f.verdict is not Verdict.PASS]
-
+    verdict = partial(masks, tmp_path, lowest(0, 7))
     assert verdict("same", lowest(0, 7)) == []
     assert verdict("rest", lowest(0, 7, off=1e-3)) == [("conv", Verdict.FAIL)]
     assert verdict("elsewhere", lowest(0, 8)) == [("conv", Verdict.NONE)]

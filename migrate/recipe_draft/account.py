@@ -29,10 +29,10 @@ from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, j
 from . import roles as role_names
 from . import silence
 from .data_files import DataFiles
-from .entries import behind_names, shown
+from .entries import behind_names, called_where, shown
 from .flow import FUNCTIONS, LOOPS, Flow, Statement
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds, name_of
-from .step_order import Counting, misplaced
+from .step_order import Counting, misplaced, trains_at
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # to write to one of these is to train otherwise
@@ -42,6 +42,7 @@ PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", 
 CHANGING = ("torch.nn.init.", "torch.nn.utils.", "torch.set_", "torch.use_", "torch.autograd.", "apex.", "torch.fx.")
 STEPS = ("backward", "step", "unscale_", "scale_loss", "add_param_group", "manual_backward", "register_hook")
 COMPUTES = (ast.Slice, ast.BinOp, ast.UnaryOp, ast.Compare, ast.ListComp, ast.GeneratorExp)
+RUNS = "the model runs here in training mode: its statistics move, and it draws"
 LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
 
 
@@ -360,7 +361,7 @@ class Account:
 
     def _line(self, statement: Statement, kinds: Kinds, verdict: str, why: str) -> Line:
         loops = [" ".join(head.text.rstrip(":").split()) for head in self._loops(statement)]
-        values = behind_names(statement.nodes, self.interpreter) if verdict == LISTED else ""
+        values = behind_names(statement.nodes, self.interpreter, self._counting.moves) if verdict == LISTED else ""
         return Line(statement, kinds, verdict, why, loops[-1] if loops else "", values)
 
     # judging
@@ -370,10 +371,12 @@ class Account:
             *(self.kinds(e) for e in statement.expressions),
             *(self._values.bound.get(d, NONE) for d in statement.defines),
         )
-        if not kinds and id(statement) not in self.live:
+        if not kinds and id(statement) not in self.live and not trains_at(self.flow, statement, self.kinds):
             return None
         verdict, why = self._verdict(statement, kinds)
-        why = self._where(statement, all_=True) if verdict == LISTED and not why else why
+        if verdict == LISTED:
+            calls = called_where(statement, self.flow, self._runs, self._undecided)
+            why = ", ".join(filter(None, (why or self._where(statement, all_=True), calls)))
         return self._line(statement, kinds, verdict, why)
 
     def _ends(self, lines: list[Line]) -> Iterator[Line]:
@@ -417,7 +420,8 @@ class Account:
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
             return (LISTED, where) if where else (DRAFTED, step or "a value of the draft comes from here")
         if not acts and not live:
-            return SILENT, "what it computes reaches only prints, logs and files"
+            runs = trains_at(self.flow, statement, self.kinds)
+            return (LISTED, RUNS) if runs else (SILENT, "what it computes reaches only prints, logs and files")
         if isinstance(statement.node, (ast.If, ast.Try, ast.Match)) or type(statement.node).__name__ == "TryStar":
             return SILENT, "a condition, of which what stands under it tells"
         if isinstance(statement.node, LOOPS):
@@ -469,21 +473,17 @@ class Account:
         if isinstance(node, (ast.For, ast.AsyncFor)):
             return "the loop over batches" if self.roles.loops_over(node.iter) == role_names.LOADER else None
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)) and node.value is not None:
+            several, targets = isinstance(node.value, ast.Tuple), getattr(node, "targets", [])
             parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-            unpacks = not isinstance(node.value, ast.Tuple) and any(
-                isinstance(one, (ast.Tuple, ast.List)) for one in getattr(node, "targets", [])
-            )
+            unpacks = not several and any(isinstance(one, (ast.Tuple, ast.List)) for one in targets)
             given = {self.roles.exact(part) for part in parts}
             if parts and None not in given and (not unpacks or given == {role_names.BATCH} or self._hands(node.value)):
-                simple = all(
-                    isinstance(one, (ast.Name, ast.Tuple, ast.Attribute)) for one in getattr(node, "targets", [])
-                )
+                simple = all(isinstance(one, (ast.Name, ast.Tuple, ast.Attribute)) for one in targets)
                 return "the step of a recipe" if simple else None
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             return self.roles.updates(node.value)
-        return (
-            "the mean over micro-batches" if isinstance(node, ast.AugAssign) and self.roles.divides(statement) else None
-        )
+        mean = isinstance(node, ast.AugAssign) and self.roles.divides(statement)
+        return "the mean over micro-batches" if mean else None
 
     def _hands(self, value: ast.expr) -> bool:
         """Whether this calls a function whose statements are accounted for, and which gives several things."""

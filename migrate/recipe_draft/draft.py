@@ -56,6 +56,7 @@ from .entries import (
     surely,
     to_floats,
     trained,
+    unread_model,
 )
 from .flow import Flow
 from .silence import reason
@@ -151,7 +152,7 @@ class Draft:
         if mixup is not None and not mixup.out:
             _unsmoothed(loss)
         sections = [
-            model(interpreter),
+            model(interpreter, flow),
             data(interpreter, flow, micro_batches),
             mixup,
             loss,
@@ -215,7 +216,7 @@ def _unsmoothed(loss: Entry) -> None:
         loss.value.pop("args", None)
 
 
-def model(interpreter: Interpreter) -> Entry:
+def model(interpreter: Interpreter, flow: Flow) -> Entry:
     """The section `model`: that which the optimizer trains; every recipe has one."""
     made = trained(interpreter)
     if isinstance(made, ScriptObject) and made.source is not None and made.node is not None:
@@ -224,7 +225,7 @@ def model(interpreter: Interpreter) -> Entry:
         return Entry("model", ASK, [where, "a model of the script's own", OTHERS], roots={id(made.node): "model"})
     seen = made.seen if isinstance(made, LibraryObject) else None
     if seen is None:
-        return Entry("model", ASK, ["which model is trained was not found", OTHERS])
+        return Entry("model", ASK, [unread_model(interpreter, flow), OTHERS])
     roots = {id(seen.node): "model"}
     name = _model_name(seen)
     if name is None:
@@ -414,8 +415,7 @@ def _batches(loader: LibraryUse) -> LibraryUse | None:
 def _evaluates(seen: LibraryUse) -> bool:
     """Whether a loader is one of validation or test, by the names that stand in its call."""
     argument = next((argument for argument in seen.arguments or [] if argument.name in (None, "dataset")), None)
-    texts = [seen.source.text(argument.node)] if argument is not None else []
-    made = _dataset(seen)
+    texts, made = [seen.source.text(argument.node)] if argument is not None else [], _dataset(seen)
     if made is not None:
         texts += [made.source.text(inner.node) for inner in made.arguments or []]
         texts += [f"{inner.name}={known(inner.value)}" for inner in made.arguments or [] if inner.name == "train"]

@@ -6,7 +6,7 @@ import ast
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -33,9 +33,9 @@ from ..source.infer.abstract_values import (
     origins,
     plain,
 )
-from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS, UNCALLED, Interpreter
+from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS, UNCALLED, Interpreter, joined
 from ..source.library_names import MODULE, OPTIMIZER, SCHEDULE, family_of, is_class
-from .flow import ADDS, Flow, parts_of
+from .flow import ADDS, Flow, Statement, parts_of
 
 WORD = re.compile(r"[A-Za-z_][\w.-]*")  # a text that YAML takes for one without quotes
 LARGEST = 10**18  # the reader takes whole numbers of at most 18 digits, and no infinity
@@ -472,6 +472,18 @@ def trained(interpreter: Interpreter) -> Value | None:
     return sure[0] if len(sure) == 1 else None
 
 
+def unread_model(interpreter: Interpreter, flow: Flow) -> str:
+    """Words for a trained model of which nothing was read: the line that makes what the optimizer is given."""
+    for seen in distinct(surely(calls(interpreter, "optimizer"))):
+        given = (part for argument in seen.arguments or [] for part in ast.walk(argument.node))
+        owners = [one.value for one in given if isinstance(one, ast.Attribute) and "parameters" in one.attr]
+        for one in (inner for owner in owners for inner in flow.behind(owner)):
+            statement = flow.of.get(id(one))
+            if isinstance(one, ast.Call) and statement is not None and statement.function is not seen.node:
+                return str(Comment(statement.place, f"{shown(statement.text)}: what this makes was not read"))
+    return "which model is trained was not found"
+
+
 def _put_into_others(interpreter: Interpreter) -> set[int]:
     """The calls of the script's statements that make a part of another object: model.head = Head(…)."""
     found: set[int] = set()
@@ -527,15 +539,40 @@ def shown(text: str) -> str:
     return shortened(" ".join(text.split()), LONGEST)
 
 
-def behind_names(parts: Iterable[ast.AST], interpreter: Interpreter) -> str:
-    """The numbers and words that names in a statement stand for, as `args.lr is 0.001`; empty for none that is one
-    whenever the statement runs. parts: its nodes."""
+def behind_names(parts: Iterable[ast.AST], interpreter: Interpreter, moves: Callable[[ast.AST], bool]) -> str:
+    """The numbers and words that names and elements in a statement stand for, as `args.lr is 0.001`; empty for none
+    that is one whenever the statement runs.
+
+    parts: its nodes. moves: whether such a node may be another thing the next time.
+    """
     found: dict[str, str] = {}
     for part in parts:
-        if isinstance(part, (ast.Name, ast.Attribute)) and isinstance(part.ctx, ast.Load):
+        if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Load):
             value = known(interpreter.values.get(id(part), (0, None))[1])
             word = isinstance(value, str) and len(value) <= LONGEST_WORD and not DEVICE.fullmatch(value)
             plainly = word or isinstance(value, (int, float))
-            if plainly and id(part) not in interpreter.varied:
+            if plainly and id(part) not in interpreter.varied and not moves(part):
                 found.setdefault(ast.unparse(part), repr(value))
     return ", ".join(f"{name} is {value}" for name, value in found.items())
+
+
+def called_where(
+    statement: Statement, flow: Flow, runs: Callable[[Statement], bool], undecided: Callable[[Statement], list[str]]
+) -> str:
+    """The places that call a statement's function where they are several and one has a condition; else "".
+
+    runs: whether a statement runs with the defaults. undecided: the conditions of one that nobody knows.
+    """
+    function, seen = statement.function, set[int]()
+    while function is not None and id(function) not in seen:
+        seen.add(id(function))
+        callers = list({id(one): one for one, _, _ in flow.calls.get(id(function), []) if runs(one)}.values())
+        if len(callers) > 1:
+            conditions = [undecided(one) for one in callers]
+            places = [
+                ":".join(map(str, one.place)) + (f" only where {joined(found)}" if found else "")
+                for one, found in zip(callers, conditions, strict=True)
+            ]
+            return f"called at {', and at '.join(places)}" if any(conditions) else ""
+        function = callers[0].function if callers else None
+    return ""

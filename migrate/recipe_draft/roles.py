@@ -476,10 +476,10 @@ class ValueKinds:
         return evaluates and self.roles.exact(owner) == MODEL and self._backward_follows(call)
 
     def seeds_otherwise(self, call: ast.Call, seed: int | None) -> bool:
-        """Whether a call sets a seed that is another number than the recipe's: what is drawn comes out otherwise."""
-        value = self.flow.value(call.args[0]) if call.args else None
-        given = known(value) if value is not None else None
-        other = isinstance(given, int) and given != seed
+        """Whether a call sets a seed that is, or may be, another number than the recipe's: what is drawn comes out
+        otherwise."""
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        other = bool(given) and (seed is None or known(self.flow.value(given[0])) != seed)
         return other and silence.matches(name_of(self.flow, call), silence.SEEDS)
 
     def keeps(self, statement: Statement, open_: set[int]) -> bool:

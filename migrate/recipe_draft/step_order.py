@@ -159,7 +159,8 @@ def _wrong(
         return any(other.at < event.at and other.meets(event) for other in others)
 
     clears = inside(CLEAR)
-    good = [one for one in clears if not list(undecided(one.statement))]
+    always = [set(undecided(one.statement)) for one in backward]  # what the backward passes wait for, too, does no harm
+    good = [one for one in clears if all(set(undecided(one.statement)) <= each for each in always)]
     if not good:
         for event in of.get(CLEAR, []):
             where = " and ".join(undecided(event.statement)) if event in clears else ""
@@ -373,24 +374,50 @@ def _part(head: Statement, statement: Statement) -> str:
     return ""
 
 
+def trains_at(flow: Flow, statement: Statement, kinds: Callable[[ast.expr], frozenset[str]]) -> bool:
+    """Whether a statement calls the model where it may be in training mode: no call of `eval()` is the last one before.
+
+    kinds: what of training an expression holds.
+    """
+    called = [call.func for call in statement.calls if MODEL in kinds(call.func)]
+    if not any(isinstance(one, ast.Name) or getattr(one, "attr", "") in flow.attributes for one in called):
+        return False  # of which others are its methods
+    switches = [
+        (event.at, call.func.attr)
+        for one in flow.statements
+        for call in one.calls
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("train", "eval") and len(call.args) < 2
+        for event in _events(flow, one, call.func.attr)
+    ]
+    before = [
+        max((one for one in switches if one[0] < event.at), default=None) for event in _events(flow, statement, RUN)
+    ]
+    return any(last is None or last[1] == "train" for last in before)
+
+
 @dataclass(frozen=True)
 class Counting:
     """What a script counts on: what reading knows of such a value is what it is the first time.
 
     attributes: those that a method or a loop computes from what they were before; names: those that are added to, with
-    their function.
+    their function; set_again: the attributes that a method sets, and another statement, too.
     """
 
     attributes: frozenset[str]
     names: frozenset[tuple[int, str]]
+    set_again: frozenset[str]
 
     @classmethod
     def read(cls, flow: Flow) -> Counting:
         """Of all statements of a script."""
         attributes: set[str] = set()
         names: set[tuple[int, str]] = set()
+        setters: dict[str, list[bool]] = {}  # of each attribute: whether it is a method
         for statement in flow.statements:
             node, value = statement.node, getattr(statement.node, "value", None)
+            for one in (part for target in _targets(statement) for part in ast.walk(target)):
+                if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store):
+                    setters.setdefault(one.attr, []).append(_is_method(statement))
             if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
                 names.add((id(statement.function), node.target.id))
             if value is None or not (_is_method(statement) or _in_a_loop(statement)):
@@ -398,11 +425,20 @@ class Counting:
             read = {ast.unparse(part) for part in ast.walk(value) if isinstance(part, ast.Attribute)}
             written = [one for one in _targets(statement) if isinstance(one, ast.Attribute)]
             attributes |= {one.attr for one in written if isinstance(node, ast.AugAssign) or ast.unparse(one) in read}
-        return cls(frozenset(attributes), frozenset(names))
+        set_again = {name for name, found in setters.items() if any(found) and len(found) > 1}
+        return cls(frozenset(attributes), frozenset(names), frozenset(set_again))
 
     def of(self, node: ast.expr) -> bool:
         """Whether an expression reads such an attribute."""
         return any(isinstance(part, ast.Attribute) and part.attr in self.attributes for part in ast.walk(node))
+
+    def moves(self, node: ast.AST) -> bool:
+        """Whether a name, an attribute or an element may be another thing whenever it is read."""
+        if isinstance(node, ast.Name):
+            return any(node.id == name for _, name in self.names)
+        if isinstance(node, ast.Attribute):
+            return node.attr in self.attributes or node.attr in self.set_again
+        return isinstance(node, ast.Subscript) and self.moves(node.value)
 
     def starts_anew(self, statement: Statement) -> bool:
         """Whether it sets such a value again, in a method or in a round of a loop."""

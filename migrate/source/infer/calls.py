@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import Any
 
 from .. import library_names as names
@@ -56,9 +57,9 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
     if isinstance(function, LibraryName):
         return _of_library(interpreter, function.name, node, scope, arguments)
     if isinstance(function, ScriptFunction):
-        return interpreter.call(function, arguments)
+        return interpreter.call(function, _placed(arguments, scope))
     if isinstance(function, ScriptClass):
-        return interpreter.make(function, arguments, node, scope)
+        return interpreter.make(function, _placed(arguments, scope), node, scope)
     if isinstance(function, (LibraryObject, ScriptObject)) and receiver is None:
         if isinstance(function, LibraryObject) and not function.family and names.is_class(function.name):
             interpreter.note(f"{function.name}.__call__", node, scope, arguments, function)
@@ -99,6 +100,19 @@ def _arguments(interpreter: Interpreter, node: ast.Call, scope: Scope) -> list[C
         interpreter.note_named(argument.value, argument.node, scope)
         if isinstance(argument.value, ScriptFunction):  # handed on, so that another calls it
             interpreter.handed_on(argument.value)
+    return found
+
+
+def _placed(arguments: list[CallArgument], scope: Scope) -> list[CallArgument]:
+    """What one of the script's own functions is given; of a constant that is written out, the place is kept."""
+    found = []
+    for argument in arguments:
+        value = argument.value
+        written = isinstance(argument.node, (ast.Constant, ast.UnaryOp)) and not argument.at
+        if written and isinstance(value, Constant) and not value.origins:
+            text = f"{argument.name}=" * bool(argument.name) + scope.source.text(argument.node)
+            value = Constant(value.value, origins=(Origin(scope.source.shown, argument.node.lineno, text),))
+        found.append(replace(argument, value=value))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,10 +76,12 @@ def _warm_workers(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     from msmigrate import processes
+    from warm_commands import WarmCommands
     from warm_workers import WarmWorkers
 
     warm = WarmWorkers()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(processes, "start", warm.start)
+        patch.setattr(subprocess, "run", WarmCommands(warm).run)
         yield
     warm.end()

@@ -11,12 +11,14 @@ from __future__ import annotations
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import subprocess
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NoReturn
@@ -28,7 +30,10 @@ FRAMEWORKS = ("torch", "mindspore")
 # what differs from worker to worker, or only says which test runs, and is not read while a framework is imported
 PASSED_ON = {processes.TOKEN, "PYTHONUNBUFFERED", "PYTEST_CURRENT_TEST", "PWD", "OLDPWD", "COLUMNS", "LINES"}
 PASSED_ON |= {"TORCHINDUCTOR_CACHE_DIR"}  # which torch sets where a test imports its compiler
+TESTS = Path(__file__).resolve().parent
+Key = tuple[str | tuple[str, str], ...]  # a framework, and the variables that it is imported with
 LARGEST = 1 << 17  # bytes of a request
+ENDED = "the process that workers are forked from has ended; run the tests with --cold"
 cold_start = processes.start
 
 
@@ -39,23 +44,30 @@ class WarmWorkers:
     """The processes that workers are forked from: one for each framework and environment that was seen twice."""
 
     def __init__(self) -> None:
-        self.seen = set[tuple[object, ...]]()
-        self.servers = dict[tuple[object, ...], Server]()
+        self.seen: Counter[Key] = Counter()
+        self.servers = dict[Key, Server]()
+        self.forked = False  # whether this process is itself a fork, whose end would end what it starts
 
     def start(self, command: Sequence[str], **options: Any) -> Any:
         """Do what processes.start() does."""
+        server = self.server(command, options["env"]) if "env" in options else None
+        return cold_start(command, **options) if server is None else server.fork(command, options["env"], options)
+
+    def server(self, command: Sequence[str], environment: Mapping[str, str]) -> Server | None:
+        """The process to fork this command from; None for one that starts cold."""
         framework = _framework(command)
-        if framework is None or "env" not in options:
-            return cold_start(command, **options)
-        environment: Mapping[str, str] = options["env"]
-        read = {name: value for name, value in environment.items() if name not in PASSED_ON}
-        key = (framework, *sorted(read.items()))
-        if key not in self.seen:
-            self.seen.add(key)
-            return cold_start(command, **options)
-        if key not in self.servers:
-            self.servers[key] = Server(framework, read)
-        return self.servers[key].fork(command, environment, options)
+        if framework is None:
+            return None
+        key = (framework, *sorted((name, value) for name, value in environment.items() if name not in PASSED_ON))
+        self.seen[key] += 1
+        self.start_servers()
+        return self.servers.get(key)
+
+    def start_servers(self) -> None:
+        """Start the processes that are missing."""
+        for key, times in self.seen.items():
+            if times > 1 and key not in self.servers and not self.forked:
+                self.servers[key] = Server(str(key[0]), dict(pair for pair in key[1:] if isinstance(pair, tuple)))
 
     def end(self) -> None:
         for server in self.servers.values():
@@ -64,11 +76,13 @@ class WarmWorkers:
 
 
 def _framework(command: Sequence[str]) -> str | None:
-    """What a worker of msmigrate imports; None for any other command."""
-    if list(command[:2]) != [sys.executable, "-m"] or not command[2].startswith("msmigrate."):
-        return None
-    name = command[2].rpartition(".")[2]
-    return next((framework for framework in FRAMEWORKS if name.startswith(f"{framework}_")), None)
+    """What a worker of msmigrate, or a script of the tests, imports; None for any other command."""
+    if list(command[:2]) == [sys.executable, "-m"] and command[2].startswith("msmigrate."):
+        name = command[2].rpartition(".")[2]
+        return next((framework for framework in FRAMEWORKS if name.startswith(f"{framework}_")), None)
+    script = Path(command[1]) if len(command) > 1 and command[0] == sys.executable else Path()
+    named = script.suffix == ".py" and TESTS in script.resolve().parents
+    return next((framework for framework in FRAMEWORKS if named and framework in script.stem), None)
 
 
 class Server:
@@ -91,13 +105,37 @@ class Server:
         if options["stdin"] == subprocess.DEVNULL:
             os.close(there[0])
             there[0] = os.open(os.devnull, os.O_RDONLY)
-        request = {"words": list(command[2:]), "folder": str(Path.cwd()), "environment": dict(environment)}
-        try:
-            socket.send_fds(self.channel, [json.dumps(request).encode()], there)
-        finally:
-            for descriptor in there:
-                os.close(descriptor)
+        self._ask(list(command[2:]), str(Path.cwd()), environment, there)
         return Fork(pipes["stdin"][1], *(pipes[name][0] for name in ("stdout", "stderr", "report")), options)
+
+    def run(
+        self,
+        command: Sequence[str],
+        folder: str,
+        environment: Mapping[str, str],
+        outputs: Sequence[int],
+        timeout: float | None,
+    ) -> int | None:
+        """Run a script or a module to its end: its exit code, or None where the time was over."""
+        report, its = os.pipe()
+        words = list(command[2:]) if command[1] == "-m" else [str(Path(folder, command[1])), *command[2:]]
+        self._ask(words, folder, environment, [os.open(os.devnull, os.O_RDONLY), *map(os.dup, outputs), its])
+        with open(report, encoding="utf-8") as lines:  # noqa: PTH123
+            pid = int(lines.readline() or 0)
+            if not pid:
+                raise RuntimeError(ENDED)
+            if select.select([report], [], [], timeout)[0]:
+                return int(lines.readline() or -signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
+            return None
+
+    def _ask(self, words: list[str], folder: str, environment: Mapping[str, str], descriptors: list[int]) -> None:
+        request = {"words": words, "folder": folder, "environment": dict(environment)}
+        try:
+            socket.send_fds(self.channel, [json.dumps(request).encode()], descriptors)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
 
 
 class Fork:
@@ -115,7 +153,7 @@ class Fork:
         self._report = open(report, encoding="utf-8")  # noqa: SIM115
         self.pid = int(self._report.readline() or 0)  # an empty line: the server has ended
         if not self.pid:
-            raise RuntimeError("the process that workers are forked from has ended; run the tests with --cold")
+            raise RuntimeError(ENDED)
 
     def wait(self, timeout: float | None = None) -> int:
         if self.returncode is None:
@@ -168,7 +206,7 @@ def _watch(request: dict[str, Any], stdin: int, stdout: int, stderr: int, report
 
 
 def _work(request: dict[str, Any], *descriptors: int) -> NoReturn:
-    """Be `python -m MODULE WORDS…`."""
+    """Be `python -m MODULE WORDS…`, or `python SCRIPT WORDS…`."""
     os.setsid()
     for number, descriptor in enumerate(descriptors):
         os.dup2(descriptor, number)
@@ -178,11 +216,14 @@ def _work(request: dict[str, Any], *descriptors: int) -> NoReturn:
     os.environ.update(request["environment"])
     time.tzset()
     _draw_anew()
-    sys.path[0] = request["folder"]
-    sys.argv = request["words"]
+    sys.argv, script = request["words"], request["words"][0].endswith(".py")
+    sys.path[0] = str(Path(sys.argv[0]).parent) if script else request["folder"]
     code = 0
     try:
-        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        if script:
+            runpy.run_path(sys.argv[0], run_name="__main__")
+        else:
+            runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:

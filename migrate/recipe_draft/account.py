@@ -124,7 +124,7 @@ class Account:
         self.roles.open = self.open
         self._mark_ends()
         self.live = self._reach(self.acting.values())
-        self._counting = Counting.read(flow)
+        self._counting, self._said_of = Counting.read(flow), set[int]()
         while self._opens_more():
             pass
         self.misplaced = misplaced(flow, self.roles, self._runs, self._undecided)
@@ -375,7 +375,9 @@ class Account:
             return None
         verdict, why = self._verdict(statement, kinds)
         if verdict == LISTED:
-            calls = called_where(statement, self.flow, self._runs, self._undecided)
+            anew = id(statement.function) not in self._said_of  # at the first line of a function
+            calls = called_where(statement, self.flow, self._runs, self._undecided) if anew else ""
+            self._said_of.add(id(statement.function))
             why = ", ".join(filter(None, (why or self._where(statement, all_=True), calls)))
         return self._line(statement, kinds, verdict, why)
 
@@ -589,12 +591,10 @@ class Account:
             return (None if scaled else why) or ("a value that reading knows" if known else None)
         if self._counting.of(node.value):
             return None  # what reading knows of it is the first time's
-        if found is not None and is_known(found):
-            return "a value that reading knows, which is accounted for where it is used"
         empty = isinstance(found, (ListValue, DictValue)) and not (
             getattr(found, "items", None) or getattr(found, "pairs", None)
         )
-        if empty or (isinstance(found, Constant)):
+        if empty or isinstance(found, Constant) or (found is not None and is_known(found)):
             return "a value that reading knows, which is accounted for where it is used"
         begins = getattr(statement.function, "name", "") == "__init__"  # then what is handed over is an object's own
         return "a copy" if isinstance(node.value, ast.Name) and (begins or not kept) else None

@@ -479,7 +479,7 @@ def unread_model(interpreter: Interpreter, flow: Flow) -> str:
         owners = [one.value for one in given if isinstance(one, ast.Attribute) and "parameters" in one.attr]
         for one in (inner for owner in owners for inner in flow.behind(owner)):
             statement = flow.of.get(id(one))
-            if isinstance(one, ast.Call) and statement is not None and statement.function is not seen.node:
+            if isinstance(one, ast.Call) and statement is not None and statement.alone is None:
                 return str(Comment(statement.place, f"{shown(statement.text)}: what this makes was not read"))
     return "which model is trained was not found"
 

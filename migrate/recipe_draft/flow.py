@@ -23,7 +23,7 @@ from ..source.infer.abstract_values import (
     ScriptObject,
     Value,
 )
-from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter
+from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter, is_property
 from ..source.source_files import ScriptFile
 
 IS, EACH, ADDS, GIVEN, NAMED = "is", "each", "adds", "given", "named"  # how a definition binds its value
@@ -463,6 +463,8 @@ class Flow:
             made.append((node.name, definition_of(None, NAMED)))
         elif isinstance(node, ast.Return) and node.value is not None and function is not None and first:
             self.returns.setdefault(id(function), []).append((statement, node.value))
+            if is_property(function):
+                self._attribute(function.name, definition_of(node.value, IS), first)
         for part in statement.nodes:
             if isinstance(part, ast.NamedExpr):
                 define(part.target, part.value, IS)
@@ -562,11 +564,9 @@ class Flow:
         return bool(name) and self._reason(name) is not None
 
     def _attribute(self, name: str, definition: Definition, first: bool) -> None:
-        if first and all(
-            one.statement is not definition.statement or one.path != definition.path
-            for one in self.attributes.get(name, [])
-        ):
-            self.attributes.setdefault(name, []).append(definition)
+        known = self.attributes.setdefault(name, [])
+        if first and all(one.statement is not definition.statement or one.path != definition.path for one in known):
+            known.append(definition)
             definition.statement.defines.append(definition)
 
     def _read(self, expression: ast.expr, names: Names, scope: ScopeNames, stored: bool = False) -> None:

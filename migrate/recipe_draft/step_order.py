@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ...printable import shortened
 from ..source import library_names as families
-from ..source.infer.abstract_values import LibraryObject, LibraryUse, known
+from ..source.infer.abstract_values import LibraryName, LibraryObject, LibraryUse, ScriptClass, ScriptFunction, known
 from ..source.infer.expressions import truth
 from ..source.infer.interpreter import LONGEST, Interpreter
 from ..source.source_files import ScriptFile
@@ -380,8 +380,8 @@ def trains_at(flow: Flow, statement: Statement, kinds: Callable[[ast.expr], froz
     kinds: what of training an expression holds.
     """
     called = [call.func for call in statement.calls if MODEL in kinds(call.func)]
-    if not any(isinstance(one, ast.Name) or getattr(one, "attr", "") in flow.attributes for one in called):
-        return False  # of which others are its methods
+    if not any(_is_object(flow, one) for one in called):
+        return False
     switches = [
         (event.at, call.func.attr)
         for one in flow.statements
@@ -393,6 +393,15 @@ def trains_at(flow: Flow, statement: Statement, kinds: Callable[[ast.expr], froz
         max((one for one in switches if one[0] < event.at), default=None) for event in _events(flow, statement, RUN)
     ]
     return any(last is None or last[1] == "train" for last in before)
+
+
+def _is_object(flow: Flow, node: ast.expr) -> bool:
+    """Whether what is called is an object that the script keeps, by a name or in an attribute, and no function."""
+    if isinstance(flow.value(node), (LibraryName, ScriptFunction, ScriptClass)):
+        return False
+    if isinstance(node, ast.Attribute):
+        return isinstance(node.value, ast.Name) and bool(flow.attributes.get(node.attr))
+    return isinstance(node, ast.Name) and bool(flow.reads.get(id(node)))
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ from .abstract_values import (
     with_other,
     wrapped,
 )
-from .interpreter import Interpreter, evaluates
+from .interpreter import Interpreter, evaluates, is_property
 
 ROUNDS = 16  # of a loop over a list that is known
 LISTED, EPOCHS, BATCHES, OTHER = "list", "epochs", "batches", "loop"
@@ -86,7 +86,8 @@ def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
     if isinstance(value, ScriptClass):
         return value.find(name) or Value()
     if isinstance(value, ScriptObject):
-        return value.attributes.get(name) or _of_object(value, name)
+        found = value.attributes.get(name) or _of_object(value, name)
+        return interpreter.call(found, []) if isinstance(found, ScriptFunction) and is_property(found.node) else found
     if isinstance(value, DictValue):
         return value.pairs.get(name) or Value()
     if isinstance(value, LibraryObject):

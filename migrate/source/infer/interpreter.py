@@ -420,6 +420,12 @@ class Interpreter:
         return made
 
 
+def is_property(node: Any) -> bool:
+    """Whether reading a method's name calls it."""
+    named = [getattr(one, "attr", getattr(one, "id", "")) for one in getattr(node, "decorator_list", ())]
+    return any(name in ("property", "cached_property") for name in named)
+
+
 def _is_static(node: Any) -> bool:
     return any(getattr(decorator, "id", "") == "staticmethod" for decorator in getattr(node, "decorator_list", ()))
 

@@ -755,3 +755,28 @@ def test_a_model_that_could_not_be_read_is_asked_for_at_its_line(write: Write) -
     script = write(f"{HEAD}from elsewhere import Elsewhere\ndevice = 'cuda'\n{rest}")
     text = recipe_text(analyze_script(script))
     assert "net = Elsewhere(7).to(device): what this makes was not read" in text and "not found" not in text
+
+
+def test_what_a_property_gives_is_followed(write: Write) -> None:
+    """The file of the labels stood nowhere: nothing led from the attribute that is read to the method that gives it."""
+    own = """
+import functools, pandas
+class Settings:
+    def __init__(self, root):
+        self.root = root
+    @property
+    def rate(self):
+        return 0.125
+    @functools.cached_property
+    def labels(self):
+        return self.root + "/labels.csv"
+settings = Settings("/birds")
+"""
+    rest = REST.replace("lr=0.2", "lr=settings.rate").replace(
+        "net = ", "table = pandas.read_csv(settings.labels)\nnet = "
+    )
+    rest = rest.replace('"/birds/train"', "choose(table)")
+    script = write(HEAD + own + rest)
+    assert drafted(script)["optimizer"]["args"]["lr"] == 0.125
+    found = listed(script)
+    assert has(found, "table = pandas.read_csv(settings.labels) [settings.labels is '/birds/labels.csv']"), found

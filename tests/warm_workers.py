@@ -85,6 +85,11 @@ def _framework(command: Sequence[str]) -> str | None:
     return next((framework for framework in FRAMEWORKS if named and framework in script.stem), None)
 
 
+def _words(command: Sequence[str], folder: str) -> list[str]:
+    """The module or the whole path of the script, and its arguments."""
+    return list(command[2:]) if command[1] == "-m" else [str(Path(folder, command[1])), *command[2:]]
+
+
 class Server:
     """One process that has imported a framework."""
 
@@ -105,7 +110,7 @@ class Server:
         if options["stdin"] == subprocess.DEVNULL:
             os.close(there[0])
             there[0] = os.open(os.devnull, os.O_RDONLY)
-        self._ask(list(command[2:]), str(Path.cwd()), environment, there)
+        self._ask(_words(command, str(Path.cwd())), str(Path.cwd()), environment, there)
         return Fork(pipes["stdin"][1], *(pipes[name][0] for name in ("stdout", "stderr", "report")), options)
 
     def run(
@@ -118,8 +123,9 @@ class Server:
     ) -> int | None:
         """Run a script or a module to its end: its exit code, or None where the time was over."""
         report, its = os.pipe()
-        words = list(command[2:]) if command[1] == "-m" else [str(Path(folder, command[1])), *command[2:]]
-        self._ask(words, folder, environment, [os.open(os.devnull, os.O_RDONLY), *map(os.dup, outputs), its])
+        self._ask(
+            _words(command, folder), folder, environment, [os.open(os.devnull, os.O_RDONLY), *map(os.dup, outputs), its]
+        )
         with open(report, encoding="utf-8") as lines:  # noqa: PTH123
             pid = int(lines.readline() or 0)
             if not pid:

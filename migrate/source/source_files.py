@@ -10,10 +10,11 @@ import ast
 import io
 import re
 import tokenize
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -88,6 +89,7 @@ class SourceFiles:
         self.trees: dict[str, ast.Module] = {}
         self.imported: dict[str, Imported] = {}
         self._comments: dict[str, dict[int, tuple[str, bool]]] = {}
+        self._classes: dict[str, dict[str, ast.ClassDef]] = {}
         self.functions = {function.qualified: function for function in facts.functions}
         self.modules = {**facts.files, **{f.module: f.file for f in facts.functions}}
         self.all_files = {**facts.beside, **self.modules}
@@ -188,10 +190,7 @@ class SourceFiles:
     def _owners(self) -> dict[str, list[Function]]:
         """Every class of their files -> those of its functions that ran."""
         found: dict[str, list[Function]] = {
-            f"{module}.{node.name}": []
-            for module, file in self.modules.items()
-            for node in self.tree(file).body
-            if isinstance(node, ast.ClassDef)
+            f"{module}.{name}": [] for module, file in self.modules.items() for name in _defined(file).classes
         }
         for function in self.facts.functions:
             owner, dot, _ = function.qualified.rpartition(".")
@@ -202,9 +201,7 @@ class SourceFiles:
     def _assigned(self) -> Iterator[str]:
         """What their files define at the top without `class` or `def`, such as named tuples."""
         for module, file in self.modules.items():
-            for node in self.tree(file).body:
-                if isinstance(node, ast.Assign):
-                    yield from (f"{module}.{target.id}" for target in node.targets if isinstance(target, ast.Name))
+            yield from (f"{module}.{name}" for name in _defined(file).assigned)
 
     def node(self, function: Function) -> ast.FunctionDef | None:
         """The definition of a function that ran."""
@@ -219,7 +216,35 @@ class SourceFiles:
 
     def class_node(self, file: str, name: str) -> ast.ClassDef | None:
         """The definition of a class."""
-        return next((n for n in ast.walk(self.tree(file)) if isinstance(n, ast.ClassDef) and n.name == name), None)
+        if file not in self._classes:
+            found = self._classes[file] = {}
+            for node in ast.walk(self.tree(file)):
+                if isinstance(node, ast.ClassDef):
+                    found.setdefault(node.name, node)
+        return self._classes[file].get(name)
+
+
+@dataclass(frozen=True)
+class Defined:
+    """The names that a file defines at its top: those of its classes, and those that it assigns."""
+
+    classes: tuple[str, ...]
+    assigned: tuple[str, ...]
+
+
+def _defined(file: str) -> Defined:
+    found = Path(file).stat()
+    return _defined_in(file, found.st_mtime_ns, found.st_size)
+
+
+@lru_cache(maxsize=4096)  # of a library's many files most are read for this alone
+def _defined_in(file: str, *_: int) -> Defined:
+    body = ast.parse(Path(file).read_bytes()).body
+    targets = [target for node in body if isinstance(node, ast.Assign) for target in node.targets]
+    return Defined(
+        tuple(node.name for node in body if isinstance(node, ast.ClassDef)),
+        tuple(target.id for target in targets if isinstance(target, ast.Name)),
+    )
 
 
 def own_nodes(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> Iterator[ast.AST]:
@@ -272,14 +297,26 @@ class Imported:
 def imports_at_top(tree: ast.Module) -> ast.Module:
     """The file, where every import inside of a function stands at its end instead: MindSpore compiles none inside."""
     moved: list[ast.stmt] = []
-    for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:
-        for block in (block for node in ast.walk(function) for block in blocks_of(node)):
+    for function in [node for node in _with_blocks(tree) if isinstance(node, ast.FunctionDef)]:
+        for block in (block for node in _with_blocks(function) for block in blocks_of(node)):
             for index, statement in enumerate(block):
                 if isinstance(statement, (ast.Import, ast.ImportFrom)):
                     moved.append(statement)
                     block[index] = replacing(ast.Pass(), statement)
     tree.body += moved
     return tree
+
+
+def _with_blocks(tree: ast.AST) -> Iterator[ast.AST]:
+    """It, and all in it that holds statements, in the order of ast.walk, which looks at every expression, too."""
+    waiting = deque([tree])
+    while waiting:
+        node = waiting.popleft()
+        yield node
+        for field in ("body", "handlers", "orelse", "finalbody", "cases"):
+            inner = getattr(node, field, None)
+            if isinstance(inner, list):
+                waiting.extend(one for one in inner if hasattr(one, "body") or hasattr(one, "cases"))
 
 
 def blocks_of(node: ast.AST) -> Iterator[list[ast.stmt]]:

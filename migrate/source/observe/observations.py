@@ -472,10 +472,14 @@ def replacing(new: _Node, old: ast.AST) -> _Node:
 def parsed(file: str) -> ast.Module:
     """A file's tree, whose statements and expressions are numbered: by these numbers the worker reports on them."""
     tree = ast.parse(Path(file).read_bytes())
-    nodes = (node for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.expr)))
-    for number, node in enumerate(nodes):
-        vars(node)["number"] = number
+    for number, node in enumerate(_numbered(tree)):
+        node.__dict__["number"] = number
     return tree
+
+
+def _numbered(tree: ast.Module) -> Iterator[ast.AST]:
+    """What has a number, in the order of numbers, which is that of ast.walk."""
+    return (node for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.expr)))
 
 
 def number_of(node: ast.AST) -> int:
@@ -509,10 +513,10 @@ class Observations:
         self.orders: list[list[str]] = [*self.classes.values(), *report.get("orders", {}).values()]
         # the autograd.Functions that ran -> why their backward is not the derivative of their forward; empty if it is
         self.derivatives: dict[str, str] = report.get("derivatives", {})
-        self._sites: dict[tuple[str, int], list[int]] = {}
+        self._sites: dict[str, dict[int, list[int]]] = {}  # of each file's nodes
         for function in report["functions"]:
             for site in range(*function["sites"]):
-                self._sites.setdefault((function["file"], report["nodes"][site]), []).append(site)
+                self._sites.setdefault(function["file"], {}).setdefault(report["nodes"][site], []).append(site)
         self._reached = set(report["reached"])
         self._values = {int(site): [*map(from_json, kinds)] for site, kinds in report["values"].items()}
         self._constants = {int(site): values for site, values in report["constants"].items()}
@@ -527,10 +531,12 @@ class Observations:
 
     def tree(self, file: str) -> ast.Module:
         """The parsed file, with what was seen of its nodes on these."""
-        tree = parsed(file)
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.stmt, ast.expr)) and (sites := self._sites.get((file, number_of(node)))):
-                vars(node)["observed"] = Observed(
+        tree = ast.parse(Path(file).read_bytes())
+        here = self._sites.get(file, {})
+        for number, node in enumerate(_numbered(tree)):
+            node.__dict__["number"] = number
+            if sites := here.get(number):
+                node.__dict__["observed"] = Observed(
                     any(site in self._reached for site in sites),
                     list(dict.fromkeys(kind for site in sites for kind in self._values.get(site, ()))),
                     self._constants_at([site for site in sites if site in self._values]),

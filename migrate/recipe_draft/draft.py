@@ -56,11 +56,10 @@ from .entries import (
     surely,
     to_floats,
     trained,
-    unread_model,
 )
 from .flow import Flow
 from .silence import reason
-from .step_order import accumulate, steps_over
+from .step_order import accumulate, steps_over, unread_model
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: none is
 TRIES = 60
@@ -156,7 +155,7 @@ class Draft:
             data(interpreter, flow, micro_batches),
             mixup,
             loss,
-            training_sections.optimizer(interpreter),
+            training_sections.optimizer(interpreter, flow),
             training_sections.schedule(interpreter),
             training_sections.clip(interpreter),
             Entry("accumulate", micro_batches, why) if micro_batches > 1 else None,
@@ -225,7 +224,7 @@ def model(interpreter: Interpreter, flow: Flow) -> Entry:
         return Entry("model", ASK, [where, "a model of the script's own", OTHERS], roots={id(made.node): "model"})
     seen = made.seen if isinstance(made, LibraryObject) else None
     if seen is None:
-        return Entry("model", ASK, [unread_model(interpreter, flow), OTHERS])
+        return Entry("model", ASK, [unread_model(flow), OTHERS])
     roots = {id(seen.node): "model"}
     name = _model_name(seen)
     if name is None:

@@ -472,18 +472,6 @@ def trained(interpreter: Interpreter) -> Value | None:
     return sure[0] if len(sure) == 1 else None
 
 
-def unread_model(interpreter: Interpreter, flow: Flow) -> str:
-    """Words for a trained model of which nothing was read: the line that makes what the optimizer is given."""
-    for seen in distinct(surely(calls(interpreter, "optimizer"))):
-        given = (part for argument in seen.arguments or [] for part in ast.walk(argument.node))
-        owners = [one.value for one in given if isinstance(one, ast.Attribute) and "parameters" in one.attr]
-        for one in (inner for owner in owners for inner in flow.behind(owner)):
-            statement = flow.of.get(id(one))
-            if isinstance(one, ast.Call) and statement is not None and statement.alone is None:
-                return str(Comment(statement.place, f"{shown(statement.text)}: what this makes was not read"))
-    return "which model is trained was not found"
-
-
 def _put_into_others(interpreter: Interpreter) -> set[int]:
     """The calls of the script's statements that make a part of another object: model.head = Head(…)."""
     found: set[int] = set()

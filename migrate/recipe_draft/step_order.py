@@ -17,7 +17,7 @@ from ..source.infer.abstract_values import LibraryName, LibraryObject, LibraryUs
 from ..source.infer.expressions import truth
 from ..source.infer.interpreter import LONGEST, Interpreter
 from ..source.source_files import ScriptFile
-from .entries import calls, place, sources, surely
+from .entries import Comment, calls, place, shown, sources, surely
 from .flow import EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
 from .roles import EMA, LOADER, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, Roles, name_of
 
@@ -86,6 +86,55 @@ def steps_over(flow: Flow, loader: LibraryUse) -> bool:
 
     loops = [s.node for s in flow.statements if isinstance(s.node, (ast.For, ast.AsyncFor))]
     return any(roles.loops_over(loop.iter) == LOADER and holds(loop) for loop in loops)
+
+
+def _makers(flow: Flow) -> Iterator[tuple[Statement, ast.Call]]:
+    """The calls that are given parameters, and make what `step()` is called on: the optimizers, whoever's they are."""
+    steps = (call for s in flow.statements for call in s.calls if getattr(call.func, "attr", "") == "step")
+    for one in (one for call in steps for one in flow.behind(call.func.value)):  # type: ignore[attr-defined]
+        statement = flow.of.get(id(one))
+        if isinstance(one, ast.Call) and statement is not None and statement.alone is None and list(_given(one)):
+            yield statement, one
+
+
+def _given(call: ast.Call) -> Iterator[ast.expr]:
+    """What a call is given the parameters of."""
+    for part in (part for given in (*call.args, *call.keywords) for part in ast.walk(given)):
+        if isinstance(part, ast.Attribute) and "parameters" in part.attr:
+            yield part.value
+
+
+def unread_optimizer(flow: Flow) -> str:
+    """Words where no optimizer of torch's was found: the line that makes another."""
+    for statement, _ in _makers(flow):
+        return _words(statement, "what this makes was not read")
+    return "no optimizer was found"
+
+
+def unread_model(flow: Flow) -> str:
+    """Words for a trained model of which nothing was read: the line that makes what the optimizer is given."""
+    owners = (owner for _, call in _makers(flow) for owner in _given(call))
+    for one in (one for owner in owners for one in flow.behind(owner)):
+        statement = flow.of.get(id(one))
+        if isinstance(one, ast.Call) and statement is not None and statement.alone is None:
+            return _words(statement, "what this makes was not read")
+    return "which model is trained was not found"
+
+
+def unread_loss(flow: Flow) -> str:
+    """Words where no loss of torch's starts the backward pass: the line that makes what does."""
+    for statement in flow.statements:
+        for call in (call for call in statement.calls if getattr(call.func, "attr", "") == "backward"):
+            for one in flow.behind(call.func.value):  # type: ignore[attr-defined]
+                made = flow.of.get(id(one))
+                if made is not None and made is not statement and made.alone is None:
+                    return _words(made, "the backward pass starts from this, of which the loss was not read")
+    return "which loss the backward pass starts from was not found"
+
+
+def _words(statement: Statement, why: str) -> str:
+    """It is listed at its line, too, so that this is no comment by which a line counts as drafted."""
+    return str(Comment(statement.place, f"{shown(statement.text)}: {why}"))
 
 
 @dataclass(frozen=True)

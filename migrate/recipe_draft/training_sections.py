@@ -54,17 +54,18 @@ from .entries import (
 )
 from .flow import Flow
 from .roles import CRITERION, FUNCTIONAL, Roles
+from .step_order import unread_loss, unread_optimizer
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are no class's
 
 
-def optimizer(interpreter: Interpreter) -> Entry:
+def optimizer(interpreter: Interpreter, flow: Flow) -> Entry:
     """The section `optimizer`; every recipe has one."""
     found = calls(interpreter, "optimizer")
     several = distinct(surely(found))
     if len(several) != 1:
         said = [f"{place(seen)}: one of {len(several)} optimizers; a recipe has one" for seen in several]
-        said = said or ["no optimizer was found", *(f"with other arguments: {place(seen)}" for seen in options(found))]
+        said = said or [unread_optimizer(flow), *(f"with other arguments: {place(seen)}" for seen in options(found))]
         return Entry("optimizer", ASK, said)
     chosen = several[0]
     row = row_of(chosen.name)
@@ -294,7 +295,7 @@ def loss(interpreter: Interpreter, flow: Flow) -> tuple[Entry, float]:
         for statement in added:
             file, line = statement.place
             said.append(f"{file} line {line}: {statement.source.text(statement.node)}: more is added to it")
-        return Entry("loss", ASK, said or ["which loss the backward pass starts from was not found"]), 0.0
+        return Entry("loss", ASK, said or [unread_loss(flow)]), 0.0
     chosen = reaching[0]
     if known(chosen.get("reduction"), None) == "none":
         said = [place(chosen), "it gives a number for each sample; what becomes of them is listed"]

@@ -780,3 +780,14 @@ settings = Settings("/birds")
     assert drafted(script)["optimizer"]["args"]["lr"] == 0.125
     found = listed(script)
     assert has(found, "table = pandas.read_csv(settings.labels) [settings.labels is '/birds/labels.csv']"), found
+
+
+def test_an_optimizer_and_a_loss_that_could_not_be_read_are_asked_for_at_their_lines(write: Write) -> None:
+    """ "No optimizer was found" and "which loss was not found" stood where the script says both."""
+    rest = REST.replace("torch.optim.SGD(net.parameters(), lr=0.2)", "Adan(net.parameters(), lr=0.2)")
+    rest = rest.replace("torchvision.models.resnet18(num_classes=7)", "Elsewhere(7)")
+    rest = rest.replace("loss = criterion(net(x), y)", "near = far(net(x), y)\n        loss = near + far(x, y)")
+    text = recipe_text(analyze_script(write(f"{HEAD}from elsewhere import Adan, Elsewhere, far\n{rest}")))
+    assert "opt = Adan(net.parameters(), lr=0.2): what this makes was not read" in text
+    assert "net = Elsewhere(7): what this makes was not read" in text
+    assert "loss = near + far(x, y): the backward pass starts from this, of which the loss was not read" in text

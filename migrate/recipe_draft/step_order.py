@@ -113,7 +113,8 @@ def unread_optimizer(flow: Flow) -> str:
 
 def unread_model(flow: Flow) -> str:
     """Words for a trained model of which nothing was read: the line that makes what the optimizer is given."""
-    owners = (owner for _, call in _makers(flow) for owner in _given(call))
+    makers = {id(call): call for _, call in _makers(flow)}
+    owners = (owner for call in makers.values() for owner in _given(call) if len(makers) == 1)  # of several, none is it
     for one in (one for owner in owners for one in flow.behind(owner)):
         statement = flow.of.get(id(one))
         if isinstance(one, ast.Call) and statement is not None and statement.alone is None:

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 
 from ...printable import shortened
 from ..source import library_names as families
-from ..source.infer.abstract_values import LibraryName, LibraryObject, LibraryUse, ScriptClass, ScriptFunction, known
+from ..source.infer.abstract_values import (
+    LibraryName,
+    LibraryObject,
+    LibraryUse,
+    ScriptClass,
+    ScriptFunction,
+    ScriptObject,
+    known,
+)
 from ..source.infer.expressions import truth
 from ..source.infer.interpreter import LONGEST, Interpreter
 from ..source.source_files import ScriptFile
@@ -116,8 +124,9 @@ def unread_model(flow: Flow) -> str:
     makers = {id(call): call for _, call in _makers(flow)}
     owners = (owner for call in makers.values() for owner in _given(call) if len(makers) == 1)  # of several, none is it
     for one in (one for owner in owners for one in flow.behind(owner)):
-        statement = flow.of.get(id(one))
-        if isinstance(one, ast.Call) and statement is not None and statement.alone is None:
+        statement, made = flow.of.get(id(one)), flow.value(one)
+        read = isinstance(made, ScriptObject) or (isinstance(made, LibraryObject) and made.seen is not None)
+        if isinstance(one, ast.Call) and statement is not None and statement.alone is None and not read:
             return _words(statement, "what this makes was not read")
     return "which model is trained was not found"
 

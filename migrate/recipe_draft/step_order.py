@@ -20,6 +20,7 @@ from ..source.infer.abstract_values import (
     ScriptClass,
     ScriptFunction,
     ScriptObject,
+    Value,
     known,
 )
 from ..source.infer.expressions import truth
@@ -114,9 +115,8 @@ def _given(call: ast.Call) -> Iterator[ast.expr]:
 
 def unread_optimizer(flow: Flow) -> str:
     """Words where no optimizer of torch's was found: the line that makes another."""
-    for statement, _ in _makers(flow):
-        return _words(statement, "what this makes was not read")
-    return "no optimizer was found"
+    unread = (statement for statement, call in _makers(flow) if not _is_read(flow.value(call)))
+    return next((_words(statement, "what this makes was not read") for statement in unread), "no optimizer was found")
 
 
 def unread_model(flow: Flow) -> str:
@@ -124,9 +124,9 @@ def unread_model(flow: Flow) -> str:
     makers = {id(call): call for _, call in _makers(flow)}
     owners = (owner for call in makers.values() for owner in _given(call) if len(makers) == 1)  # of several, none is it
     for one in (one for owner in owners for one in flow.behind(owner)):
-        statement, made = flow.of.get(id(one)), flow.value(one)
-        read = isinstance(made, ScriptObject) or (isinstance(made, LibraryObject) and made.seen is not None)
-        if isinstance(one, ast.Call) and statement is not None and statement.alone is None and not read:
+        statement = flow.of.get(id(one))
+        made = isinstance(one, ast.Call) and not _is_read(flow.value(one))
+        if made and statement is not None and statement.alone is None:
             return _words(statement, "what this makes was not read")
     return "which model is trained was not found"
 
@@ -137,9 +137,15 @@ def unread_loss(flow: Flow) -> str:
         for call in (call for call in statement.calls if getattr(call.func, "attr", "") == "backward"):
             for one in flow.behind(call.func.value):  # type: ignore[attr-defined]
                 made = flow.of.get(id(one))
-                if made is not None and made is not statement and made.alone is None:
+                inside = made is not None and made is not statement and made.alone is None
+                if made is not None and inside and not isinstance(one, ast.Constant):
                     return _words(made, "the backward pass starts from this, of which the loss was not read")
     return "which loss the backward pass starts from was not found"
+
+
+def _is_read(made: Value | None) -> bool:
+    """Whether reading knows what an object is of."""
+    return isinstance(made, ScriptObject) or (isinstance(made, LibraryObject) and made.seen is not None)
 
 
 def _words(statement: Statement, why: str) -> str:

@@ -67,7 +67,7 @@ def scope(file: Path, root: Path) -> str:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--cold", action="store_true", help="start every worker as a user's command does, not as a fork")
+    parser.addoption("--cold", action="store_true", help="start every process anew, as for users, and none as a fork")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,8 +2,8 @@
 
 A test that compares two small nets spends more time on importing torch and MindSpore than on the nets. Here one process
 for each framework imports it once, and every worker of this process's tests is a fork of it: with its own session,
-working folder, environment and pipes, as Popen would start it. A worker is started cold where its environment is not
-the one that was imported with, and by every test that runs a command in a process of its own; `--cold` starts all so.
+working folder, environment and pipes, as Popen would start it; so is what warm_commands.py hands over. What has an
+environment for the first time starts cold, and with `--cold` all does.
 """
 
 from __future__ import annotations

@@ -59,7 +59,8 @@ from .entries import (
 )
 from .flow import Flow
 from .silence import reason
-from .step_order import accumulate, steps_over, unread_model
+from .step_order import accumulate, steps_over
+from .unread import unread_model
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: none is
 TRIES = 60

@@ -54,7 +54,7 @@ from .entries import (
 )
 from .flow import Flow
 from .roles import CRITERION, FUNCTIONAL, Roles
-from .step_order import unread_loss, unread_optimizer
+from .unread import unread_loss, unread_optimizer
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are no class's
 

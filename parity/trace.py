@@ -138,6 +138,33 @@ class Entry:
         return f"{self.name}#{self.call}" if self.call else self.name
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What is recorded of one tensor: its elements or a sample of them, and what `Entry` says of the whole."""
+
+    elements: np.ndarray
+    shape: tuple[int, ...]
+    dtype: str
+    sampled: bool
+    nonfinite: int
+    norm: float
+    digest: str | None
+
+    @classmethod
+    def of(cls, array: np.ndarray, sample: int | None, digest: bool = False) -> Kept:
+        """A copy of at most so many elements of an array, of any shape and numeric dtype; None: of all."""
+        flat = np.ascontiguousarray(array).reshape(-1)
+        sampled = sample is not None and flat.size > sample
+        elements = flat[sample_positions(flat.size, sample)] if sampled and sample is not None else flat.copy()
+        # a float32 dot product tells at once whether anything is not finite; the exact count only when it must be
+        norm = float(np.sqrt(np.dot(flat, flat))) if flat.dtype.kind == "f" else float(np.linalg.norm(flat))
+        finite = bool(np.isfinite(norm))
+        nonfinite = 0 if finite else int(flat.size - np.isfinite(flat).sum())
+        said = hashlib.sha256(flat.data).hexdigest() if digest else None
+        shape = tuple(array.shape)
+        return cls(elements, shape, str(array.dtype), sampled, nonfinite, norm if finite else -1.0, said)
+
+
 class TraceWriter:
     """Collect one framework's tensors and write them as a trace folder; `close` makes it readable.
 
@@ -175,31 +202,29 @@ class TraceWriter:
 
         `digest` adds the SHA-256 of all its bytes; `whole` stores every element whatever the sample size.
         """
-        if not self.narrowing.records(stage):
-            return
-        flat = np.ascontiguousarray(array).reshape(-1)
-        kept = flat
-        if self.sample is not None and flat.size > self.sample and not whole:
-            kept = flat[sample_positions(flat.size, self.sample)]
-        # a float32 dot product tells at once whether anything is not finite; the exact count only when it must be
-        norm = float(np.sqrt(np.dot(flat, flat))) if flat.dtype.kind == "f" else float(np.linalg.norm(flat))
-        nonfinite = 0 if np.isfinite(norm) else int(flat.size - np.isfinite(flat).sum())
+        if self.narrowing.records(stage):
+            self.add_kept(stage, part, name, Kept.of(array, None if whole else self.sample, digest), call, module)
+
+    def add_kept(
+        self, stage: RecordedStage, part: str, name: str, kept: Kept, call: int = 0, module: str | None = None
+    ) -> None:
+        """Record what was kept of a tensor."""
         entry = Entry(
             stage,
             Part(part),
             name,
             call,
             len(self._entries),
-            tuple(array.shape),
-            str(array.dtype),
-            kept is not flat,
-            nonfinite,
-            norm if np.isfinite(norm) else -1.0,
-            hashlib.sha256(flat.data).hexdigest() if digest else None,
+            kept.shape,
+            kept.dtype,
+            kept.sampled,
+            kept.nonfinite,
+            kept.norm,
+            kept.digest,
             module,
         )
         self._entries.append(entry)
-        self._parts.setdefault((stage, part), {})[tensor_name(entry)] = kept.copy() if kept is flat else kept
+        self._parts.setdefault((stage, part), {})[tensor_name(entry)] = kept.elements
 
     def flush(self, stage: str, part: str) -> None:
         """Write one finished part to disk and forget its tensors, so that memory holds one part at a time; what is
@@ -286,7 +311,7 @@ class Trace:
         return found.reshape(-1)
 
     def _opened(self, path: Path) -> Any:
-        if sha256(path) != self._digests.get(path.name):
+        if _digest(path) != self._digests.get(path.name):
             raise ValueError("the file is not the one that was recorded: its SHA-256 differs")
         with open_regular(path) as file:
             read_header(file, path.name)  # whose checks safetensors does not make all
@@ -327,6 +352,17 @@ def sha256(path: Path) -> str:
         while chunk := file.read(CHUNK):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+def _digest(path: Path) -> str:
+    """As sha256, of a file that may be opened again and again: it is read anew where it has changed since."""
+    found = path.stat()
+    return _digest_of(path, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _digest_of(path: Path, *_: int) -> str:
+    return sha256(path)
 
 
 def tensor_name(entry: Entry) -> str:

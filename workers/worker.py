@@ -11,7 +11,8 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -22,6 +23,7 @@ from . import deferred_compiler
 from .messages import DONE, Event, Failure, Message, Progress, Ready, Result, State, encode
 
 LOOK = 0.02  # seconds between two looks for a file
+IDLE = object()  # where nothing is left to do
 Job = TypeVar("Job")
 _messages: int | None = None  # the descriptor that the parent reads; None where a worker's code runs anywhere else
 
@@ -123,15 +125,22 @@ def leave(status: int = 0) -> NoReturn:
     os._exit(status)
 
 
-def wait_for(path: Path) -> Path:
+def _nothing() -> Generator[object, None, None]:
+    yield from ()
+
+
+def wait_for(path: Path, meanwhile: Generator[object, None, None] | None = None) -> Path:
     """Wait until another process has put `path` in place; raises WorkerFailed when the parent is gone.
 
+    meanwhile: does a little each time that it is asked for its next, and is closed then.
     There is no deadline: the parent ends its workers when one of them fails, and a worker run by hand may wait for a
     trace that comes from another machine.
     """
     parent = os.getppid()
-    while not path.exists():
-        if os.getppid() != parent:
-            raise WorkerFailed(f"the process that waited for {path} is gone")
-        time.sleep(LOOK)
+    with closing(meanwhile or _nothing()) as work:
+        while not path.exists():
+            if os.getppid() != parent:
+                raise WorkerFailed(f"the process that waited for {path} is gone")
+            if next(work, IDLE) is IDLE:
+                time.sleep(LOOK)
     return path

@@ -7,7 +7,8 @@ are exactly at the kink nothing was rounded: then a gradient that differs is the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -59,6 +60,48 @@ def of_output(output: np.ndarray) -> np.ndarray:
 def packed(above: Sequence[np.ndarray], at: Sequence[np.ndarray]) -> np.ndarray:
     """For each kink in turn which elements were above it, then for each which were exactly at it, as packed bits."""
     return np.packbits(np.stack([*above, *at]))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One call's choices: the name that it was recorded under, which call of that name, and what was kept."""
+
+    name: str
+    call: int
+    kept: np.ndarray
+
+    def kinks(self, count: int) -> int:
+        """Of how many kinks it says the sides of so many elements; 0 where it had not so many, and where what was kept
+        is the input of what takes the largest: its numbers may be as many as the sides have bytes."""
+        there = [kinks for kinks in (1, 2) if self.kept.size == (2 * kinks * count + 7) // 8]
+        return there[0] if there and self.kept.dtype == np.uint8 else 0
+
+    def sides(self, count: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Of each kink which of so many elements were above it, and which exactly at it; flat."""
+        kinks = self.kinks(count)
+        bits = np.unpackbits(self.kept, count=2 * kinks * count) if kinks else np.empty(0, np.uint8)
+        yield from zip(*bits.view(bool).reshape(2, kinks, count), strict=True)
+
+    def others(self, number: int, above: np.ndarray) -> np.ndarray:
+        """The positions, in the flattened array, of the elements that were on the other side of a kink than in `above`.
+
+        They are few: compared as packed bits, most elements are looked at eight at a time.
+        """
+        start, end = number * above.size, (number + 1) * above.size
+        if above.size % 8:
+            bits = np.unpackbits(self.kept[start // 8 : (end + 7) // 8])[start % 8 :][: above.size]
+            return np.flatnonzero(bits != above.reshape(-1))
+        unlike = self.kept[start // 8 : end // 8] ^ np.packbits(above.reshape(-1))
+        at = np.flatnonzero(unlike)
+        byte, bit = np.nonzero(np.unpackbits(unlike[at, None], axis=1))
+        found: np.ndarray = 8 * at[byte] + bit
+        return found
+
+    def was_at(self, number: int, count: int, positions: np.ndarray) -> np.ndarray:
+        """Which of so many elements, by their positions, were exactly at a kink."""
+        bits = (self.kinks(count) + number) * count + positions
+        found: np.ndarray = (self.kept[bits // 8] >> (7 - bits % 8) & 1).astype(bool)
+        return found
 
 
 def function_name(path: str, kind: str) -> str:

@@ -295,8 +295,10 @@ def given_gradient(name: str, shape: tuple[int, ...], step: int) -> np.ndarray:
 
     Uniform, for normal ones take four times as long to draw, and 25 million are drawn in each step of a ResNet50.
     """
-    draws = _given(f"{name}@{step}").random(shape, dtype=np.float32)
-    return np.asarray((draws - np.float32(0.5)) * np.float32(0.04))  # of no axes NumPy makes a number
+    draws = np.asarray(_given(f"{name}@{step}").random(shape, dtype=np.float32))  # of no axes NumPy makes a number
+    draws -= np.float32(0.5)
+    draws *= np.float32(0.04)
+    return draws
 
 
 def given_weights(name: str, shape: tuple[int, ...], step: int) -> np.ndarray:

@@ -28,7 +28,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 from ..trace import SIDES_STAGE, Part, Trace
-from .kinks import EVENLY, KINKS, POOLED, Top, function_name, is_function, packed
+from .kinks import EVENLY, KINKS, POOLED, Choice, Top, function_name, is_function, packed
 
 # Share of the tensor's root mean square below which a choice is rounding's. Rounding was measured at 1e-6 to 1e-5 of
 # it in ResNets of all depths; what differs by more than this is left alone, and shows in the forward stage.
@@ -112,25 +112,6 @@ class _Side:
         return (self.above != above) & ~(self.at & at)
 
 
-@dataclass(frozen=True)
-class _Recorded:
-    """One call's choices: the name that it was recorded under, which call of that name, and what was kept."""
-
-    name: str
-    call: int
-    kept: np.ndarray
-
-    def sides(self, like: torch.Tensor) -> list[_Side]:
-        """The sides of so many elements, one for each of the call's kinks; empty where it had not so many, and where
-        what was kept is the input of what takes the largest: its numbers may be as many as the sides have bytes."""
-        count = like.numel()
-        there = [kinks for kinks in (1, 2) if self.kept.size == (2 * kinks * count + 7) // 8]
-        if self.kept.dtype != np.uint8 or not there:
-            return []
-        bits = np.unpackbits(self.kept, count=2 * there[0] * count).view(bool).reshape(2, there[0], count)
-        return [_Side(_as(above, like), _as(at, like)) for above, at in zip(*bits, strict=True)]
-
-
 @dataclass
 class KinkSides:
     """The choices that another framework made in one step, by (module name, call): a ReLU's sides as packed bits, the
@@ -158,15 +139,21 @@ class KinkSides:
     ) -> torch.Tensor | None:
         """The input `values` of a ReLU, or of another layer with `kinks`, with its undecided elements on the other
         run's side, or None if nothing moves. slope: of a LeakyReLU, whose other run may have been at zero itself."""
-        recorded = self._next(name)
-        sides = recorded.sides(values) if recorded is not None else []
-        if len(sides) != len(kinks):
+        recorded, x = self._next(name), values.detach()
+        if recorded is None or recorded.kinks(x.numel()) != len(kinks):
             return None
         if slope is not None:
-            return self._leaky(sides[0], values, slope)
+            return self._leaky(_sides(recorded, values)[0], values, slope)
         moved = None
-        for side, kink in zip(sides, kinks, strict=True):
-            moved = self._moved(side, values, kink, moved)
+        for number, kink in enumerate(kinks):
+            above = _above(x, kink)
+            positions = recorded.others(number, _array(above))
+            if positions.size:
+                was_at = torch.from_numpy(recorded.was_at(number, x.numel(), positions)).to(x.device)
+                places = tuple(torch.from_numpy(axis).to(x.device) for axis in np.unravel_index(positions, x.shape))
+                flipped = ~(was_at & (x[places] == kink))
+                places = tuple(axis[flipped] for axis in places)
+                moved = self._moved_at(places, ~above[places], values, kink, moved)
         return moved
 
     def pool_output(
@@ -210,7 +197,7 @@ class KinkSides:
             return None
         ours = indices(values.detach())
 
-        def clear(kept: _Recorded) -> int:
+        def clear(kept: Choice) -> int:
             return self._clear(*_flips(values, output, ours, indices(_as(kept.kept, values)), axes), values)
 
         found = self._own(sources, clear, output.numel())
@@ -227,7 +214,7 @@ class KinkSides:
         x = values.detach()
         ours = _shares(x, axes, largest, evenly)
 
-        def flips(kept: _Recorded) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        def flips(kept: Choice) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
             even = len(axes) > 1 or EVENLY in kept.name.rpartition(".")[2]
             theirs = _shares(_as(kept.kept, x), axes, largest, even)
             gap = (output.detach() - _shared(x, theirs, axes)).abs()
@@ -258,18 +245,30 @@ class KinkSides:
         them."""
         x = values.detach()
         places = side.flipped(_above(x, kink), x == kink).nonzero(as_tuple=True)
+        return self._moved_at(places, side.above[places], values, kink, moved)
+
+    def _moved_at(
+        self,
+        places: tuple[torch.Tensor, ...],
+        above: torch.Tensor,
+        values: torch.Tensor,
+        kink: float,
+        moved: torch.Tensor | None,
+    ) -> torch.Tensor | None:
+        """As `_moved`, of the elements at these places, which were above the kink or not."""
+        x = values.detach()
         undecided = self._explained((x[places] - kink).abs(), x)
         if undecided is None:
             return moved
         places = tuple(axis[undecided] for axis in places)
         sides = (near.to(x.device) for near in _next_to(kink, x.dtype))
         source = values if moved is None else moved
-        near = torch.where(side.above[places], *sides)
+        near = torch.where(above[undecided], *sides)
         return _Valued.apply(source, source.detach().clone().index_put_(places, near))
 
     def _pooled(
         self,
-        recorded: _Recorded,
+        recorded: Choice,
         values: torch.Tensor,
         output: torch.Tensor,
         indices: Callable[[torch.Tensor], Any],
@@ -291,16 +290,16 @@ class KinkSides:
         return {name for name, _ in self.choices}
 
     @cached_property
-    def functions(self) -> list[_Recorded]:
+    def functions(self) -> list[Choice]:
         """The choices of functions, in the order in which they were recorded."""
-        return [_Recorded(name, call, kept) for (name, call), kept in self.choices.items() if is_function(name)]
+        return [Choice(name, call, kept) for (name, call), kept in self.choices.items() if is_function(name)]
 
     @property
     def has_functions(self) -> bool:
         """Whether choices of functions were recorded."""
         return bool(self.functions)
 
-    def _near(self, path: str) -> Iterator[_Recorded]:
+    def _near(self, path: str) -> Iterator[Choice]:
         """The choices of functions that were called in the module at `path`, then around it, then inside of it: the
         other framework may have other modules."""
         at = [(one.name.rpartition(".")[0], one) for one in self.functions]
@@ -315,7 +314,7 @@ class KinkSides:
     def _side(self, path: str, x: torch.Tensor, gap: torch.Tensor, above: torch.Tensor) -> _Side | None:
         """The side that a call took which is so far above a kink; or its other one: a maximum may have both in either
         order."""
-        recorded = (side for one in self._near(path) for side in one.sides(x))
+        recorded = (side for one in self._near(path) for side in _sides(one, x))
         both = (each for side in recorded for each in (side, side.turned()))
 
         def clear(side: _Side) -> int:
@@ -323,7 +322,7 @@ class KinkSides:
 
         return self._own(both, clear, x.numel())
 
-    def _sources(self, path: str, count: int) -> list[_Recorded]:
+    def _sources(self, path: str, count: int) -> list[Choice]:
         """The inputs of so many elements that something near took the largest of."""
         return [one for one in self._near(path) if one.kept.dtype != np.uint8 and one.kept.size == count]
 
@@ -340,11 +339,11 @@ class KinkSides:
                 break
         return best
 
-    def _next(self, name: str) -> _Recorded | None:
+    def _next(self, name: str) -> Choice | None:
         call = self._calls.get(name, 0)
         self._calls[name] = call + 1
         kept = self.choices.get((name, call))
-        return None if kept is None else _Recorded(name, call, kept)
+        return None if kept is None else Choice(name, call, kept)
 
     def _clear(self, flipped: torch.Tensor, gap: torch.Tensor, scale: torch.Tensor) -> int:
         """How many flipped elements differ by more than rounding explains."""
@@ -352,7 +351,7 @@ class KinkSides:
         return int((~(gaps <= self._within(scale))).sum()) if gaps.numel() else 0
 
     def _within(self, scale: torch.Tensor) -> torch.Tensor:
-        wide = _wide(scale)
+        wide = scale.float() if scale.dtype == torch.float16 else scale  # where squares cannot overflow
         size = torch.linalg.vector_norm(wide) / wide.numel() ** 0.5
         return self.tolerance * (size if bool(size.isfinite()) else wide[wide.isfinite()].square().mean().sqrt())
 
@@ -444,6 +443,11 @@ def _array(values: torch.Tensor) -> np.ndarray:
     return found
 
 
+def _sides(choice: Choice, like: torch.Tensor) -> list[_Side]:
+    """The sides of so many elements, one for each of the call's kinks; empty where it had not so many."""
+    return [_Side(_as(above, like), _as(at, like)) for above, at in choice.sides(like.numel())]
+
+
 def _as(kept: np.ndarray, like: torch.Tensor) -> torch.Tensor:
     """What was kept, in the shape and on the device of a tensor, and in its dtype but for sides."""
     tensor = torch.from_numpy(kept).reshape(like.shape)
@@ -481,11 +485,6 @@ def _next_to(kink: float, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tenso
         return tiny, -tiny
     place, far = torch.tensor(kink, dtype=dtype), torch.tensor(torch.inf, dtype=dtype)
     return torch.nextafter(place, far), torch.nextafter(place, -far)
-
-
-def _wide(values: torch.Tensor) -> torch.Tensor:
-    """The values where their squares cannot overflow."""
-    return values.float() if values.dtype == torch.float16 else values
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import gc
 import re
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import partial
@@ -42,7 +42,8 @@ from ..job import ParityJob, as_arrays, recipe_of
 from ..replay.module_calls import BOTH_WAYS, FORWARD, NOT_ASKED, Outcome, Recording
 from ..replay.module_calls import FILE as RECORDING
 from ..replay.module_calls import FOLDER as REPLAY
-from ..replay.torch_replay import Alone, record_step, replay
+from ..replay.torch_recording import record_step
+from ..replay.torch_replay import Ahead, Alone, replay
 from ..run_folder import (
     CHOICES,
     FINE_TUNED,
@@ -78,7 +79,7 @@ from .recorder import (
 )
 from .torch_device import described, device
 from .torch_kinks import KinkSides, OwnSides
-from .torch_precision import precisions, shortening, try_layouts
+from .torch_precision import Precision, precisions, shortening, try_layouts
 from .torch_randomness import fixed
 from .torch_runner import TorchSide, continued_from
 
@@ -181,17 +182,18 @@ def main(options: ParityJob) -> None:
     written: set[str] = set()
     if options.replays and not (options.folder / REPLAY / RECORDING).exists():
         written = record_calls(options, model, inputs, paired)
+    ahead = Ahead()
     if not options.alone and options.narrowing.takes_steps:
         release_memory()
         progress("torch: waiting for MindSpore's steps", State.WAITING)
-        wait_for(options.folder / MINDSPORE / "trace.json")
+        wait_for(options.folder / MINDSPORE / "trace.json", _meanwhile(options, model, written, ahead))
     record_matched(options, model, inputs, paired)
     if not options.alone:
         ready(options.folder / LAST_TRACE["torch"])
     if options.replays and options.alone:
         record_itself(options, model)
     elif options.replays and not options.alone:
-        record_replayed(options, model, written)
+        record_replayed(options, model, written, ahead)
 
 
 CORES = torch.get_num_threads()
@@ -222,11 +224,27 @@ def record_calls(options: ParityJob, model: nn.Module, inputs: Inputs, paired: P
     return record_this(most=most, backward=backward, image_gradient=image_gradient)
 
 
-def record_replayed(options: ParityJob, model: nn.Module, written: Collection[str]) -> None:
-    """Wait for MindSpore's replay, and run every module alone in each precision; written: what `record_calls` wrote."""
-    folder = options.folder
+def _meanwhile(
+    options: ParityJob, model: nn.Module, written: Collection[str], ahead: Ahead
+) -> Generator[None, None, None] | None:
+    """What can be done while MindSpore's side is at work: modules alone; written: what `record_calls` wrote."""
+    if not options.replays:
+        return None
+    recording = Recording.open(options.folder / REPLAY)
+    recording.verified.update(written)
+    return ahead.run(recording, model, _runs(options, model), options.sample, options.narrowing.module)
+
+
+def _runs(options: ParityJob, model: nn.Module) -> Callable[[], Generator[Precision, None, None]]:
+    """Hands out the precisions to run modules alone in, as often as it is called."""
+    return lambda: shortening(precisions(model, device(options.torch_device)), options.precision)
+
+
+def record_replayed(options: ParityJob, model: nn.Module, written: Collection[str], ahead: Ahead | None = None) -> None:
+    """Wait for MindSpore's replay, and run every module alone in each precision, but for what ran ahead."""
+    folder, ahead = options.folder, ahead or Ahead()
     progress("torch: waiting for MindSpore's modules", State.WAITING)
-    wait_for(folder / MINDSPORE_REPLAY / "trace.json")
+    wait_for(folder / MINDSPORE_REPLAY / "trace.json", _meanwhile(options, model, written, ahead))
 
     def needed() -> list[str]:
         ready(folder / LAST_REPLAY["torch"])
@@ -236,7 +254,7 @@ def record_replayed(options: ParityJob, model: nn.Module, written: Collection[st
             wait_for(folder / containers.RAN)
         return labels
 
-    _each_alone(options, model, needed if options.chooses_containers else None, verified=written)
+    _each_alone(options, model, needed if options.chooses_containers else None, verified=written, ahead=ahead)
 
 
 def record_itself(options: ParityJob, model: nn.Module) -> None:
@@ -254,13 +272,12 @@ def _each_alone(
     needed: Callable[[], list[str]] | None = None,
     by: str = MINDSPORE_REPLAY,
     verified: Collection[str] = (),
+    ahead: Ahead | None = None,
 ) -> None:
-    """Every module alone in each precision; needed, by and verified: as replay has them."""
+    """Every module alone in each precision; needed, by, verified and ahead: as replay has them."""
     _share_cores(options)
-    each = partial(precisions, model, device(options.torch_device))
-    of_recipe = partial(about, options.recipe)
-    runs = partial(shortening, name=options.precision)
-    replay(options.folder, model, lambda: runs(each()), of_recipe, options.sample, needed, by, verified)
+    of_recipe, runs = partial(about, options.recipe), _runs(options, model)
+    replay(options.folder, model, runs, of_recipe, options.sample, needed, by, verified, ahead)
 
 
 def record_choices(options: ParityJob, runner: Alone) -> None:

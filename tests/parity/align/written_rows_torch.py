@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from msmigrate.parity.align.torch_user_model import describe
 from msmigrate.parity.align.user_model import Given
-from msmigrate.parity.replay.torch_replay import record_step
+from msmigrate.parity.replay.torch_recording import record_step
 from torch import nn
 
 

@@ -26,7 +26,7 @@ from msmigrate.parity.diagnosis.torch_subjects import (
     noise_of,
 )
 from msmigrate.parity.replay.module_calls import Recording
-from msmigrate.parity.replay.torch_replay import record
+from msmigrate.parity.replay.torch_recording import record
 from msmigrate.parity.result import ModuleVerdict
 from msmigrate.parity.verdict import Verdict
 from torch import nn

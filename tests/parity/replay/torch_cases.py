@@ -10,7 +10,8 @@ from cases import BY_PARTS, CASES
 from msmigrate.parity import containers
 from msmigrate.parity.record import torch_worker
 from msmigrate.parity.record.torch_precision import precisions
-from msmigrate.parity.replay.torch_replay import record_step, replay
+from msmigrate.parity.replay.torch_recording import record_step
+from msmigrate.parity.replay.torch_replay import replay
 from msmigrate.parity.run_folder import MINDSPORE_REPLAY, TORCH32, matched
 from msmigrate.parity.trace import TraceWriter
 from msmigrate.workers.worker import wait_for

@@ -1,0 +1,286 @@
+"""Record the module calls of torch's step: what every module was given, what it gave, and the gradients that came back.
+
+What runs alone in either framework runs on what is recorded here.
+"""
+
+from __future__ import annotations
+
+import copy
+import weakref
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.utils.rnn import PackedSequence
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
+
+from ...training.models.outputs import flat
+from ..options import Stage
+from ..record.randomness import Draws
+from ..record.torch_device import CPU
+from ..record.torch_kinks import KinkSides
+from ..record.torch_randomness import fixed
+from ..record.torch_runner import dropped_state
+from .module_calls import (
+    FOLDER,
+    Call,
+    Module,
+    Packed,
+    Recording,
+    Stored,
+    Unsupported,
+    Value,
+    Writer,
+    label,
+    one_line,
+    tensor_name,
+)
+from .torch_replay import About, Alone, tensors
+
+
+def record(
+    folder: Path,
+    model: nn.Module,
+    loss: Callable[[nn.Module], torch.Tensor],
+    about: dict[str, Any],
+    crossing: Container[str] | None = None,
+    *,
+    backward: bool = True,
+) -> set[str]:
+    """Run one float32 training step's forward and backward pass, and write FOLDER/replay.json and its tensors.
+
+    model: at the starting weights, and left there, but for its running statistics: give a copy without gradients. loss:
+    runs the model and returns the scalar to differentiate. Tensors go to disk as they appear, each once.
+    crossing: the state names that have a counterpart in MindSpore, None where the mapping table says it. backward:
+    without it no gradient is recorded, and none is computed when the modules run alone. Returns the tensors' files.
+    """
+    model.train()
+    recorder = _Recorder(Writer(folder))
+    handles = [handle for name, module in model.named_modules() for handle in recorder.watch(name, module)]
+    try:
+        with _Uses(recorder):
+            scalar = loss(model)
+        if backward:
+            scalar.backward()
+    finally:
+        for handle in handles:
+            handle.remove()
+    model.zero_grad(set_to_none=True)
+    calls = recorder.calls()
+    modules = _tree(model, crossing, recorder.used)
+    written = Recording(folder, {m.path: m for m in modules}, {c.label: c for c in calls}, {}, recorder.writer.there)
+    checked = Alone(written, model, torch.float32)
+    recorder.writer.close(modules, [replace(call, strays=_strays(checked, call)) for call in calls], about)
+    return recorder.writer.there
+
+
+SAME = 1e-4  # share of a tensor's size up to which rounding alone may part two passes of torch in one precision
+
+
+def _strays(runner: Alone, call: Call) -> str:
+    """Why a container's wiring says nothing, or nothing: it fails where the outputs of modules are handed on, or does
+    otherwise, as where it reads what a module wrote over its input."""
+    inner = runner.recording.handed_on(call, ())
+    if not inner:
+        return ""
+    if any(each.path == call.path for each in inner):
+        return "it calls itself"
+    given = {each.label: flat((each.args, each.kwargs), Stored) for each in inner}
+    expected = {(name, tensor_name("input", i)): one for name, each in given.items() for i, one in enumerate(each)}
+    expected |= {(call.label, tensor_name("output", i)): one for i, one in enumerate(flat(call.output, Stored))}
+    others: list[str] = []
+
+    def held(stage: Stage, name: str, tensor: str, array: np.ndarray) -> None:
+        stored = expected.pop((name, tensor), None) if stage == "forward" else None
+        if stored is None or array.dtype.kind != "f":
+            return
+        recorded = runner.recording.array(stored)
+        if recorded.shape != array.shape or not np.linalg.norm(recorded - array) <= SAME * np.linalg.norm(recorded):
+            others.append(f"{name} {tensor} is another one")
+
+    try:
+        with fixed(runner.model, Draws(1)) as draws:
+            backward = any(gradient is not None for gradient in call.gradients)
+            runner.wired(call, inner, KinkSides({}), held, backward=backward)
+    except Exception as error:
+        return one_line(error)
+    if draws.taken:  # a further call of it would draw other numbers
+        return ""
+    return next(iter(others), f"{' '.join(next(iter(expected)))} is missing" if expected else "")
+
+
+class _Uses(TorchFunctionMode):
+    """Tells a recorder of every parameter that a function is called with."""
+
+    def __init__(self, recorder: _Recorder) -> None:
+        super().__init__()
+        self.recorder = recorder
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "") != "__get__":  # its shape or dtype is no value
+            for each in tree_leaves((args, kwargs or {})):
+                if isinstance(each, nn.Parameter):
+                    self.recorder.uses(each)
+        return func(*args, **(kwargs or {}))
+
+
+@dataclass
+class _Open:
+    """A call that has begun."""
+
+    path: str
+    number: int
+    caller: str | None
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
+    output: Value = None
+    gradients: list[Stored | None] = field(default_factory=list)
+
+
+class _Recorder:
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self._begun: list[_Open] = []
+        self._stack: list[_Open] = []
+        self._numbers: dict[str, int] = {}
+        self._known: dict[int, tuple[weakref.ref[Any], int, Stored]] = {}
+        self.used: dict[str, dict[int, nn.Parameter]] = {}  # by module: the parameters that its own code computes with
+
+    def watch(self, path: str, module: nn.Module) -> list[Any]:
+        """Hook one module."""
+
+        def before(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            number = self._numbers.get(path, 0)
+            self._numbers[path] = number + 1
+            caller = label(self._stack[-1].path, self._stack[-1].number) if self._stack else None
+            kept = tuple(self._keep(each) for each in args)  # at once: an in-place module overwrites its input
+            opened = _Open(path, number, caller, kept, {key: self._keep(each) for key, each in kwargs.items()})
+            self._begun.append(opened)
+            self._stack.append(opened)
+
+        def after(_: nn.Module, __: tuple[Any, ...], output: Any) -> None:
+            call = self._stack.pop()
+            seen: list[tuple[torch.Tensor, PackedSequence | None]] = []
+            call.output = self._keep(output, seen)
+            call.gradients = [None] * len(seen)
+            for i, (tensor, whole) in enumerate(seen):
+                if tensor.requires_grad:
+                    tensor.register_hook(self._gradient_of(call, i, whole))
+
+        return [
+            module.register_forward_pre_hook(before, with_kwargs=True),
+            module.register_forward_hook(after),
+        ]
+
+    def uses(self, parameter: nn.Parameter) -> None:
+        """Know of a parameter that is computed with now."""
+        if self._stack and parameter.requires_grad:
+            self.used.setdefault(self._stack[-1].path, {})[id(parameter)] = parameter
+
+    def calls(self) -> list[Call]:
+        """Everything recorded, in the order in which the calls began."""
+        return [Call(**{**vars(call), "gradients": tuple(call.gradients)}) for call in self._begun]
+
+    def _gradient_of(self, call: _Open, position: int, whole: PackedSequence | None) -> Callable[[torch.Tensor], None]:
+        def hook(gradient: torch.Tensor) -> None:
+            if whole is not None:
+                gradient = tensors(PackedSequence(gradient, *whole[1:]))[0]
+            call.gradients[position] = self._store(gradient)
+
+        return hook
+
+    def _keep(self, value: Any, seen: list[tuple[torch.Tensor, PackedSequence | None]] | None = None) -> Value:
+        """Store the tensors of a nest; `seen` collects those that were stored, in order; of a packed sequence the one
+        that has its gradient, with the sequence."""
+        if isinstance(value, PackedSequence):
+            padded, lengths = tensors(value)
+            if seen is not None:
+                seen += [(value.data, value), (lengths, None)]
+            return Packed(self._store(padded), self._store(lengths))
+        if isinstance(value, torch.Tensor):
+            try:
+                stored = self._store(value)
+            except (TypeError, ValueError, RuntimeError):  # a dtype or a device that NumPy cannot have
+                return Unsupported(f"{value.dtype} tensor")
+            if seen is not None:
+                seen.append((value, None))
+            return stored
+        if isinstance(value, (list, tuple)):
+            nested = [self._keep(each, seen) for each in value]
+            return nested if isinstance(value, list) else tuple(nested)
+        if isinstance(value, dict) and all(type(key) is str for key in value):
+            return {key: self._keep(each, seen) for key, each in value.items()}
+        if value is None or type(value) in (bool, int, float, str):
+            return value
+        return Unsupported(type(value).__name__)
+
+    def _store(self, tensor: torch.Tensor) -> Stored:
+        """The stored tensor; one that is seen again unchanged is not read again."""
+        found, version = self._known.get(id(tensor)), tensor._version
+        if found is not None and found[1] == version and found[0]() is tensor:
+            return found[2]
+        needs_grad = tensor.requires_grad and tensor.is_floating_point()
+        array: np.ndarray = tensor.detach().cpu().contiguous().numpy()
+        stored = self.writer.store(array, needs_grad)
+        self._known[id(tensor)] = (weakref.ref(tensor), version, stored)
+        return stored
+
+
+def _tree(
+    model: nn.Module,
+    crossing: Container[str] | None,
+    used: Mapping[str, Mapping[int, nn.Parameter]],
+) -> list[Module]:
+    names = {id(module): name for name, module in model.named_modules()}  # a shared module has its first name
+    modules = []
+    for name, module in model.named_modules():
+        dropped = dropped_state(module)
+        children = dict.fromkeys(names[id(child)] for child in module.children())
+        parameters = tuple(key for key, parameter in module.named_parameters() if parameter.requires_grad)
+        buffers = [key for key, b in module.named_buffers() if b.is_floating_point() and key not in dropped]
+        if crossing is not None:
+            buffers = [key for key in buffers if (f"{name}.{key}" if name else key) in crossing]
+        own = {id(parameter): key for key, parameter in module.named_parameters()}
+        uses = tuple(own.get(key) for key in used.get(name, ())) if children else ()
+        modules.append(Module(name, type(module).__name__, tuple(children), parameters, tuple(buffers), uses))
+    return modules
+
+
+def record_step(
+    folder: Path,
+    model: nn.Module,
+    loss: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+    images: np.ndarray | Sequence[np.ndarray],
+    labels: np.ndarray,
+    about: About,
+    parts: int = 1,
+    crossing: Container[str] | None = None,
+    *,
+    most: int | None = None,
+    backward: bool = True,
+    image_gradient: bool = True,
+) -> set[str]:
+    """Record in FOLDER/replay what the modules do in the first of `parts` micro-batches of a step, in float32; most: of
+    how many of its examples, None for all.
+
+    model: at the starting weights; copied. images: what the model takes, each (N, ...); labels: what the loss takes.
+    crossing: the state names that have a counterpart in MindSpore, where the user's own net says so. backward: whether
+    gradients come back, image_gradient: whether to the inputs, too. Returns the files that it wrote.
+    """
+    model = copy.deepcopy(model)
+    arrays = [images] if isinstance(images, np.ndarray) else images
+
+    def first(array: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(array).chunk(parts)[0][:most].clone()
+
+    def run(model: nn.Module) -> torch.Tensor:
+        given = [x.requires_grad_(image_gradient and x.is_floating_point()) for x in map(first, arrays)]
+        return loss(model(*given), first(labels)).sum()
+
+    with fixed(model, Draws(1)):
+        return record(folder / FOLDER, model, run, about(torch.float32, CPU), crossing, backward=backward)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from msmigrate.parity.record.kinks import KINKS, choice
+from msmigrate.parity.record.kinks import KINKS, Choice, choice, packed
 
 Facts = dict[str, dict[str, Any]]
 DTYPES = ("float32", "float64")
@@ -54,6 +55,20 @@ def test_what_is_kept_of_a_choice() -> None:
     assert np.unpackbits(choice("ReLU", values, None), count=3).tolist() == [0, 0, 1]
     assert choice("MaxPool2d", values, values) is values
     assert choice("Linear", values, values) is None and choice(None, values, None) is None
+
+
+@pytest.mark.parametrize("kinks", [1, 2])
+@pytest.mark.parametrize("shape", [(2, 3, 5, 7), (3, 8, 4), (5,), (1, 64)])
+def test_elements_on_the_other_side_are_found_without_unpacking(shape: tuple[int, ...], kinks: int) -> None:
+    draws = np.random.default_rng(0)
+    above, at = (draws.random((kinks, *shape)) < share for share in (0.5, 0.2))
+    ours = above ^ (draws.random(above.shape) < 0.1)
+    kept = Choice("relu", 0, packed([*above], [*at]))
+    for number, (was_above, was_at) in enumerate(kept.sides(math.prod(shape))):
+        positions = kept.others(number, ours[number])
+        assert positions.tolist() == np.flatnonzero(was_above != ours[number].reshape(-1)).tolist()
+        assert kept.was_at(number, was_at.size, positions).tolist() == was_at[positions].tolist()
+    assert np.array_equal(above.reshape(kinks, -1), [side for side, _ in kept.sides(math.prod(shape))])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from cases import CASES, QUICK
+from cases import AHEAD, CASES, QUICK
 from msmigrate.parity.replay.module_calls import FOLDER, Recording
+from msmigrate.parity.run_folder import replayed as replay_of
+from msmigrate.parity.run_folder import torch_runs
+from msmigrate.parity.trace import Trace
 from msmigrate.parity.verdict import RATIO, Verdict
 
 EVERY = [name if name in QUICK else pytest.param(name, marks=pytest.mark.full) for name in CASES]
@@ -23,6 +26,19 @@ def test_exactly_the_faulty_modules_are_at_fault(replayed: Of, case: str) -> Non
         trouble = [(f.place, f.why) for f in seen.findings if f.verdict is not Verdict.PASS]
         assert not trouble
         assert max(f.ratio for f in seen.findings if f.ratio is not None) < RATIO
+
+
+def test_what_ran_ahead_is_what_runs_later(replayed: Of) -> None:
+    """But for what draws, and for what was not wanted, which run when MindSpore's side is known."""
+    later = replayed("odd").folder
+    before = later.with_name(AHEAD["odd"])
+    ran = json.loads((before / "ahead.json").read_text())
+    assert len(ran) == 3 and all({"bn", "word", "relu", "stack.1"} <= {*labels} for labels in ran.values())
+    assert not any({"drop", "drop#1", "pair"} & {*labels} for labels in ran.values())
+    for name in torch_runs(later, replay_of):
+        one, other = Trace(later / name), Trace(before / name)
+        assert one.entries == other.entries and {"drop output", "pair output"} <= {e.name for e in one.entries.values()}
+        assert all(one.array(key).tobytes() == other.array(key).tobytes() for key in one.entries)
 
 
 def test_a_container_around_a_fault_fails_without_being_at_fault(replayed: Of) -> None:

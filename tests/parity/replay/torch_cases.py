@@ -1,17 +1,21 @@
 """Torch's side of every case: torch_cases.py ROOT CASE…"""
 
+import json
+import shutil
 import sys
+from collections.abc import Generator
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
-from cases import BY_PARTS, CASES
+from cases import AHEAD, BY_PARTS, CASES
 from msmigrate.parity import containers
 from msmigrate.parity.record import torch_worker
-from msmigrate.parity.record.torch_precision import precisions
+from msmigrate.parity.record.torch_precision import Precision, precisions
+from msmigrate.parity.replay.module_calls import FOLDER, Recording
 from msmigrate.parity.replay.torch_recording import record_step
-from msmigrate.parity.replay.torch_replay import replay
+from msmigrate.parity.replay.torch_replay import Ahead, replay
 from msmigrate.parity.run_folder import MINDSPORE_REPLAY, TORCH32, matched
 from msmigrate.parity.trace import TraceWriter
 from msmigrate.workers.worker import wait_for
@@ -56,8 +60,23 @@ def main(root: Path, names: list[str]) -> None:
         started.append((folder, model))
     for folder, model in started:
         wait_for(folder / MINDSPORE_REPLAY / "trace.json")
+        if folder.name in AHEAD:
+            run_ahead(shutil.copytree(folder, folder.with_name(AHEAD[folder.name])), model)
         needed = partial(chosen, folder) if folder.name.startswith(BY_PARTS) else None
         replay(folder, model, partial(precisions, model), about, needed=needed)
+
+
+def run_ahead(folder: Path, model: nn.Module) -> None:
+    """The replay of a case once more, where single modules ran before, and which did."""
+
+    def runs() -> Generator[Precision, None, None]:
+        yield from precisions(model)
+
+    ahead = Ahead()
+    for _ in ahead.run(Recording.open(folder / FOLDER), model, runs, None, lambda path: path != "pair"):
+        pass
+    (folder / "ahead.json").write_text(json.dumps({name: list(known) for name, known in ahead.found.items()}))
+    replay(folder, model, runs, about, ahead=ahead)
 
 
 def chosen(folder: Path) -> list[str]:

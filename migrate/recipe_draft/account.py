@@ -33,14 +33,11 @@ from .entries import behind_names, called_where, shown
 from .flow import FUNCTIONS, LOOPS, Flow, Statement
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds, name_of
 from .step_order import Counting, misplaced, trains_at
+from .unread import read_by_libraries
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # to write to one of these is to train otherwise
 DRAFTED, ASKED, SILENT, LISTED = "drafted", "asked for", "silent", "listed"
-PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
-# calls of torch's that change what they are given, or everything
-CHANGING = ("torch.nn.init.", "torch.nn.utils.", "torch.set_", "torch.use_", "torch.autograd.", "apex.", "torch.fx.")
-STEPS = ("backward", "step", "unscale_", "scale_loss", "add_param_group", "manual_backward", "register_hook")
 COMPUTES = (ast.Slice, ast.BinOp, ast.UnaryOp, ast.Compare, ast.ListComp, ast.GeneratorExp)
 RUNS = "the model runs here in training mode: its statistics move, and it draws"
 LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
@@ -127,7 +124,7 @@ class Account:
         self._counting, self._said_of = Counting.read(flow), set[int]()
         while self._opens_more():
             pass
-        self.misplaced = misplaced(flow, self.roles, self._runs, self._undecided)
+        self.misplaced = read_by_libraries(flow) | misplaced(flow, self.roles, self._runs, self._undecided)
         lines = [line for statement in flow.statements if (line := self._judged(statement)) is not None]
         ends = {id(line.statement): line for line in self._ends(lines)}
         listed = {id(line.statement) for line in lines if line.verdict == LISTED}
@@ -237,7 +234,7 @@ class Account:
             return False  # what is in it is read by itself
         given = frozenset().union(*(self.kinds(a) for a in [*call.args, *(k.value for k in call.keywords)]))
         if isinstance(called, LibraryName):
-            if called.name.startswith(CHANGING):
+            if called.name.startswith(silence.CHANGING):
                 return True
             return not families.is_library(called.name) and bool(given & HEAVY)
         if isinstance(call.func, ast.Attribute):
@@ -245,7 +242,7 @@ class Account:
             value = self.flow.value(call.func.value)
             if method.startswith("__") or (isinstance(called, (LibraryObject, ScriptObject)) and called is not value):
                 return False  # super().__init__(); a module that is called gives a tensor
-            if method == "backward" or (method in STEPS and (owner or given)) or self._drives(call.func.value):
+            if method == "backward" or (method in silence.STEPS and (owner or given)) or self._drives(call.func.value):
                 return True
             if method in silence.CONTAINERS and not isinstance(value, (LibraryObject, ScriptObject)):
                 return False
@@ -335,8 +332,10 @@ class Account:
         if CERTAINTIES[rank] == OPTION and not self.flow.doubtful(statement, set()):
             return False
         function = statement.function
-        if statement.owner is not None and statement.owner.name not in self.named:
-            return False  # a class that nothing names
+        if id(function) in self.interpreter.unnamed or (
+            statement.owner is not None and statement.owner.name not in self.named
+        ):
+            return False
         called = not isinstance(function, FUNCTIONS) or function.name in self.named
         called = called or (statement.owner is not None and id(statement.owner) in self.trainers)
         name = getattr(function, "name", "")
@@ -371,7 +370,8 @@ class Account:
             *(self.kinds(e) for e in statement.expressions),
             *(self._values.bound.get(d, NONE) for d in statement.defines),
         )
-        if not kinds and id(statement) not in self.live and not trains_at(self.flow, statement, self.kinds):
+        touches = kinds or id(statement) in self.live or id(statement) in self.misplaced
+        if not touches and not trains_at(self.flow, statement, self.kinds):
             return None
         verdict, why = self._verdict(statement, kinds)
         if verdict == LISTED:
@@ -551,7 +551,7 @@ class Account:
         """Whether a call gives a plain value of plain values: int(x), "a".lower(), or one that may be passed over."""
         of = self.flow.value(call.func.value) if isinstance(call.func, ast.Attribute) else None
         text = isinstance(of, Constant) and isinstance(of.value, str)
-        return text or self.passed(call) is not None or name_of(self.flow, call) in PLAIN_FUNCTIONS
+        return text or self.passed(call) is not None or name_of(self.flow, call) in silence.PLAIN_FUNCTIONS
 
     def _plain_value(self, statement: Statement, kinds: Kinds) -> str | None:
         """A value that reading knows: what uses it is drafted with it, or listed."""

@@ -145,7 +145,7 @@ class Draft:
     """The sections of a recipe drafted from a script, and the account of the script's statements."""
 
     def __init__(self, interpreter: Interpreter) -> None:
-        flow = Flow(interpreter, reason)
+        flow = Flow(interpreter := interpreter.living(), reason)
         micro_batches, why, conditions = accumulate(interpreter)
         loss, smoothing = training_sections.loss(interpreter, flow)
         mixup = training_sections.mixup(interpreter, smoothing)

@@ -451,7 +451,8 @@ def trained(interpreter: Interpreter) -> Value | None:
     if len(found) > 1:
         return None
     for seen in found:
-        nodes = [argument.node for argument in seen.arguments or [] if argument.name in (None, "params")]
+        given = [argument.node for argument in seen.arguments or [] if argument.name in (None, "params")]
+        nodes = [all_handed_over(interpreter, node) for node in given]
         for inner in (inner for node in nodes or [seen.node] for inner in ast.walk(node)):
             of = inner.value if isinstance(inner, ast.Attribute) and "parameters" in inner.attr else inner
             candidates = [of, *(name for name in ast.walk(of) if isinstance(name, ast.Name))]
@@ -462,6 +463,7 @@ def trained(interpreter: Interpreter) -> Value | None:
                 if isinstance(value, LibraryObject) and value.family == MODULE and value.seen is not None:
                     return value
     zoo = distinct(surely(by_sureness(s for s in interpreter.seen if s.arguments is not None and makes_model(s))))
+    zoo = [seen for seen in zoo if not _is_part(interpreter, seen)]
     if len(zoo) == 1:
         made = interpreter.values.get(id(zoo[0].node), (0, None))[1]
         return made if isinstance(made, LibraryObject) and made.seen is not None else None
@@ -470,6 +472,25 @@ def trained(interpreter: Interpreter) -> Value | None:
     own = [made for made in own if id(made.node) not in parts]
     sure = list({id(made.node): made for made in own if made.certainty not in (OPTION, UNCALLED)}.values())
     return sure[0] if len(sure) == 1 else None
+
+
+def all_handed_over(interpreter: Interpreter, node: ast.expr) -> ast.expr:
+    """The call `model.parameters()`, where it was handed to a function under this name; else the expression itself."""
+    value = interpreter.values.get(id(node), (0, None))[1]
+    call = value.seen.node if isinstance(node, ast.Name) and isinstance(value, LibraryObject) and value.seen else None
+    called = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "parameters"
+    return call if called and call is not None else node
+
+
+def _is_part(interpreter: Interpreter, seen: LibraryUse) -> bool:
+    """Whether a model is made inside of one of the script's own, of which an object is made."""
+    line = seen.node.lineno
+    for node in ast.walk(seen.source.tree):
+        if isinstance(node, ast.ClassDef) and node.lineno <= line <= (node.end_lineno or line):
+            of = next((made.of for made in interpreter.made if made.of.node is node), None)
+            if of is not None and (of.library_base() or "").startswith("torch.nn."):
+                return True
+    return False
 
 
 def _put_into_others(interpreter: Interpreter) -> set[int]:

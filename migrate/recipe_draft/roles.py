@@ -89,10 +89,10 @@ class Roles:
 
     def _starts(self) -> Iterator[ast.expr]:
         """What backward passes start from, and what they are given."""
-        for call in (call for statement in self.flow.statements for call in statement.calls):
+        named = (s for s in self.flow.statements if id(s.function) not in self.flow.interpreter.unnamed)
+        for call in (call for s in named for call in s.calls):
             if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
-                yield call.func.value
-                yield from call.args
+                yield from (call.func.value, *call.args)
 
     def _adds(self, statement: Statement) -> bool:
         node = statement.node

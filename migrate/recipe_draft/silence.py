@@ -123,6 +123,10 @@ DRIVEN = (
 )
 
 EXITS = ("exit", "quit", "sys.exit", "os._exit")  # what ends a run
+PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
+# and what is never passed over: calls of torch's that change what they are given, or everything, and methods
+CHANGING = ("torch.nn.init.", "torch.nn.utils.", "torch.set_", "torch.use_", "torch.autograd.", "apex.", "torch.fx.")
+STEPS = ("backward", "step", "unscale_", "scale_loss", "add_param_group", "manual_backward", "register_hook")
 
 
 @lru_cache(maxsize=4096)

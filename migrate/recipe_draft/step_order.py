@@ -416,12 +416,13 @@ class Counting:
     """What a script counts on: what reading knows of such a value is what it is the first time.
 
     attributes: those that a method or a loop computes from what they were before; names: those that are added to, with
-    their function; set_again: the attributes that a method sets, and another statement, too.
+    their function; set_again: the attributes that a method sets, and another statement, too; each: what loops name.
     """
 
     attributes: frozenset[str]
     names: frozenset[tuple[int, str]]
     set_again: frozenset[str]
+    each: frozenset[str]
 
     @classmethod
     def read(cls, flow: Flow) -> Counting:
@@ -442,7 +443,10 @@ class Counting:
             written = [one for one in _targets(statement) if isinstance(one, ast.Attribute)]
             attributes |= {one.attr for one in written if isinstance(node, ast.AugAssign) or ast.unparse(one) in read}
         set_again = {name for name, found in setters.items() if any(found) and len(found) > 1}
-        return cls(frozenset(attributes), frozenset(names), frozenset(set_again))
+        heads = [part for s in flow.statements for part in (s.node, *s.nodes)]
+        loops = (part.target for part in heads if isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension)))
+        each = {part.id for target in loops for part in ast.walk(target) if isinstance(part, ast.Name)}
+        return cls(frozenset(attributes), frozenset(names), frozenset(set_again), frozenset(each))
 
     def of(self, node: ast.expr) -> bool:
         """Whether an expression reads such an attribute."""
@@ -451,7 +455,7 @@ class Counting:
     def moves(self, node: ast.AST) -> bool:
         """Whether a name, an attribute or an element may be another thing whenever it is read."""
         if isinstance(node, ast.Name):
-            return any(node.id == name for _, name in self.names)
+            return node.id in self.each or any(node.id == name for _, name in self.names)
         if isinstance(node, ast.Attribute):
             return node.attr in self.attributes or node.attr in self.set_again
         return isinstance(node, ast.Subscript) and self.moves(node.value)

@@ -38,6 +38,7 @@ from .entries import (
     TENSORBOARD,
     Comment,
     Entry,
+    all_handed_over,
     by_sureness,
     calls,
     distinct,
@@ -75,11 +76,12 @@ def optimizer(interpreter: Interpreter, flow: Flow) -> Entry:
     section.roots[id(chosen.node)] = "optimizer"
     section.leave(chosen, *map(str, range(len(row.arguments))), *(argument.torch for argument in row.arguments))
     groups = chosen.arguments[0] if chosen.arguments and chosen.arguments[0].name in (None, "params") else None
-    if trained(interpreter) is not None and (groups is None or not _whole_model(interpreter, groups.node)):
+    node = all_handed_over(interpreter, groups.node) if groups is not None else None
+    if trained(interpreter) is not None and (node is None or not _whole_model(interpreter, node)):
         text = chosen.source.text(groups.node) if groups is not None else "its parameters"
         at = (chosen.source.shown, (groups.node if groups is not None else chosen.node).lineno)
         section.left.append((at, f"{' '.join(text.split())} is what {chosen.name} trains, not all of the model"))
-    if groups is not None and not re.search(r"parameters\(\)$", chosen.source.text(groups.node)):
+    if groups is not None and node is groups.node and not re.search(r"parameters\(\)$", chosen.source.text(node)):
         section.comments.append(f"it is given {chosen.source.text(groups.node)}, and not model.parameters():")
         section.comments.append("no_weight_decay and groups say what of them is treated otherwise")
         _decays(section, groups.value)
@@ -288,7 +290,9 @@ def loss(interpreter: Interpreter, flow: Flow) -> tuple[Entry, float]:
     found = distinct([*surely(calls(interpreter, "loss")), *_loss_functions(interpreter)])
     reaching = [seen for seen in found if _as_loss(flow, seen).starts_backward()]
     if len(distinct(surely(calls(interpreter, "optimizer")))) > 1:
-        return Entry("loss", ASK, ["each optimizer has its own loss; a recipe has one"]), 0.0
+        return Entry(
+            "loss", ASK, ["several optimizers train, each on what it is given; a recipe has one, and one loss"]
+        ), 0.0
     added = _as_loss(flow, reaching[0]).added_to_the_loss() if len(reaching) == 1 else []
     if len(reaching) != 1 or added:
         said: list[str] = [f"{place(seen)}: a part of the loss" for seen in reaching]

@@ -1,8 +1,9 @@
-"""Words for a model, an optimizer or a loss of which nothing was read: the line of the script that makes it."""
+"""Words for what was not read: the line that makes a model, an optimizer or a loss, and what only a library reads."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from ..source.infer.abstract_values import LibraryObject, ScriptObject, Value
@@ -17,6 +18,14 @@ def _makers(flow: Flow) -> Iterator[tuple[Statement, ast.Call]]:
         statement = flow.of.get(id(one))
         if isinstance(one, ast.Call) and statement is not None and statement.alone is None and list(_given(one)):
             yield statement, one
+
+
+def _stepped(flow: Flow) -> Iterator[str]:
+    """What `step()` is called on, in the script's words, without schedules and scalers by their names."""
+    for call in (call for s in flow.statements for call in s.calls if getattr(call.func, "attr", "") == "step"):
+        words = ast.unparse(call.func.value)  # type: ignore[attr-defined]
+        if not re.search("sched|scale", words, re.IGNORECASE):
+            yield words
 
 
 def _given(call: ast.Call) -> Iterator[ast.expr]:
@@ -35,7 +44,8 @@ def unread_optimizer(flow: Flow) -> str:
 def unread_model(flow: Flow) -> str:
     """Words for a trained model of which nothing was read: the line that makes what the optimizer is given."""
     makers = {id(call): call for _, call in _makers(flow)}
-    owners = (owner for call in makers.values() for owner in _given(call) if len(makers) == 1)  # of several, none is it
+    alone = len(makers) == 1 and len(set(_stepped(flow))) == 1  # of what several are given none is it
+    owners = (owner for call in makers.values() for owner in _given(call) if alone)
     for one in (one for owner in owners for one in flow.behind(owner)):
         statement = flow.of.get(id(one))
         made = isinstance(one, ast.Call) and not _is_read(flow.value(one))
@@ -54,6 +64,27 @@ def unread_loss(flow: Flow) -> str:
                 if made is not None and inside and not isinstance(one, ast.Constant):
                     return _words(made, "the backward pass starts from this, of which the loss was not read")
     return "which loss the backward pass starts from was not found"
+
+
+PLAIN_BASES = ("object", "abc.", "enum.", "typing.", "collections.", "torch.")  # which read no option
+
+
+def read_by_libraries(flow: Flow) -> dict[int, str]:
+    """Statement (its id) -> words, for the options in a data class that derives from a library's class: the library
+    reads them, and the script need not."""
+    found: dict[int, str] = {}
+    for statement in (s for s in flow.statements if s.owner is not None and s.function is None):
+        node, owner = statement.node, statement.owner
+        value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+        if value is None or owner is None or not any("dataclass" in ast.unparse(one) for one in owner.decorator_list):
+            continue
+        defaults = [k.value for k in value.keywords if k.arg == "default"] if isinstance(value, ast.Call) else [value]
+        of = flow.class_of(owner)
+        base = (of.library_base() if of is not None else None) or "object"
+        if base.startswith(PLAIN_BASES) or any(isinstance(one, ast.Constant) and one.value is None for one in defaults):
+            continue
+        found[id(statement)] = f"{base} reads it"
+    return found
 
 
 def _is_read(made: Value | None) -> bool:

@@ -192,7 +192,8 @@ def _method(
 def _of_python(interpreter: Interpreter, name: str, node: ast.Call, scope: Scope, values: list[Value]) -> Value:
     if name == "getattr" and len(values) >= 2 and isinstance(known(values[1]), str):
         value = attribute(interpreter, values[0], known(values[1]))
-        return values[2] if type(value) is Value and len(values) > 2 else value
+        lacks = type(value) is Value and len(values) > 2 and _lacks(values[0], known(values[1]))
+        return values[2] if lacks else value
     if name == "hasattr" and len(values) == 2 and isinstance(values[0], ParsedArguments):
         return Constant(known(values[1]) in {**values[0].parser.defaults, **values[0].assigned})
     if name == "super":
@@ -203,6 +204,15 @@ def _of_python(interpreter: Interpreter, name: str, node: ast.Call, scope: Scope
             return LibraryObject(names.TENSOR) if name == "next" else found
     given = builtin(name, values)
     return given if type(given) is not Value else _loader_inside(values) or given
+
+
+def _lacks(owner: Value, name: str) -> bool:
+    """Whether an object is known to have no such attribute; what was not read may have any."""
+    if isinstance(owner, ParsedArguments):
+        return name not in {**owner.parser.defaults, **owner.assigned}
+    if isinstance(owner, ScriptObject):
+        return name not in owner.attributes and all(isinstance(one, ScriptClass) for one in owner.of.lineage())
+    return isinstance(owner, ScriptModule) or (isinstance(owner, Constant) and owner.value is None)
 
 
 def _super(scope: Scope) -> Value:

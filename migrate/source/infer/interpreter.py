@@ -7,6 +7,7 @@ what a kind of statement does stand in functions registered for the node: see ex
 from __future__ import annotations
 
 import ast
+import copy
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -56,6 +57,7 @@ BUDGET = 100_000  # steps of reading; a script of a thousand lines takes some te
 DEEPEST_CALL = 12
 RUNS = 24  # of one function; presets and helpers are called a few times, each with other arguments
 MOST_FILES = 100
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 Evaluate = Callable[["Interpreter", Any, Scope], Value]
 Execute = Callable[["Interpreter", Any, Scope], End]
@@ -124,6 +126,7 @@ class Interpreter:
         self.yields: dict[int, bool] = {}  # whether a function is a generator
         self.runs: dict[int, int] = {}
         self.returns: list[list[tuple[int, Value]]] = []
+        self.unnamed: set[int] = set()  # functions that nothing names, where what is in them is left out
         self.depth = 0
 
     # files
@@ -153,6 +156,37 @@ class Interpreter:
             if own is None and function.owner is not None:  # the script makes no object of this class
                 own = self.instances[id(function.owner.node)] = ScriptObject(function.owner, certainty=UNCALLED)
             self.call(ScriptFunction(function.node, function.scope, own, function.owner), [], by_script=False)
+
+    def living(self) -> Interpreter:
+        """The same without what stands in functions that nothing names."""
+        found = copy.copy(self)
+        found.unnamed = self._unnamed()
+        found.seen = [seen for seen in self.seen if id(seen.node) not in found.unnamed]
+        return found
+
+    def _unnamed(self) -> set[int]:
+        """The functions that stand at the top of a file and are named nowhere in what may run, and those inside of
+        them, by their nodes. `model.train()` names no function `train`, and `tools.train()` one of a file `tools`.
+
+        Empty where no step is left without them: then something that was not read calls them.
+        """
+        trees = [module.scope.source.tree for module in self.files.values()]
+        nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+        imported = [alias for node in nodes for alias in node.names]
+        files = {alias.asname or alias.name.partition(".")[0] for alias in imported}
+        waiting = [one for tree in trees for one in tree.body if not isinstance(one, FUNCTIONS) or one.decorator_list]
+        unnamed = [one for tree in trees for one in tree.body if isinstance(one, FUNCTIONS) and not one.decorator_list]
+        living: list[ast.AST] = []
+        while waiting:
+            living += [node for one in waiting for node in ast.walk(one)]
+            named = set().union(*(_named_in(one, files) for one in waiting))
+            named |= {alias.name for alias in imported if alias.asname in named}
+            waiting = [one for one in unnamed if one.name in named]
+            unnamed = [one for one in unnamed if one not in waiting]
+        called = (node.func for node in living if isinstance(node, ast.Call))
+        if not any(isinstance(func, ast.Attribute) and func.attr in ("backward", "step") for func in called):
+            return set()
+        return {id(node) for one in unnamed for node in ast.walk(one)}
 
     def _run_file(self, source: ScriptFile, name: str) -> ScriptModule:
         scope = Scope(source, names={"__name__": Constant(name), "__file__": Value()})
@@ -418,6 +452,38 @@ class Interpreter:
         else:
             made.attributes |= {argument.name: argument.value for argument in arguments if argument.name}
         return made
+
+
+def _named_in(node: ast.AST, files: set[str]) -> set[str]:
+    """The names that are read inside of a node and are no function's own, and the attributes of `files`."""
+    found: set[str] = set()
+    waiting: list[tuple[ast.AST, frozenset[str]]] = [(node, frozenset())]
+    while waiting:
+        part, own = waiting.pop()
+        match part:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+                given = {one.arg for one in ast.walk(part.args) if isinstance(one, ast.arg)}
+                stored = {n.id for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+                own = own | given | stored
+            case ast.Name(name) if name not in own:
+                found.add(name)
+            case ast.Attribute(value, attribute) if _begins_with(value) in files:
+                found.add(attribute)
+            case ast.Call(ast.Name("getattr"), [_, ast.Constant(str() as name), *_]):
+                found.add(name)
+            case ast.Subscript(ast.Call(ast.Name("globals" | "locals" | "vars")), ast.Constant(str() as name)):
+                found.add(name)
+            case ast.Constant(str() as text) if ":" in text:  # "module:function", for a library to call
+                found.add(text.rpartition(":")[2])
+        waiting += [(child, own) for child in ast.iter_child_nodes(part)]
+    return found
+
+
+def _begins_with(node: ast.expr) -> str:
+    """The name that a chain of attributes begins with, or nothing."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def is_property(node: Any) -> bool:

@@ -791,3 +791,109 @@ def test_an_optimizer_and_a_loss_that_could_not_be_read_are_asked_for_at_their_l
     assert "opt = Adan(net.parameters(), lr=0.2): what this makes was not read" in text
     assert "net = Elsewhere(7): what this makes was not read" in text
     assert "loss = near + far(x, y): the backward pass starts from this, of which the loss was not read" in text
+
+
+def test_what_stands_in_place_of_an_attribute_that_was_not_read_is_no_value(write: Write) -> None:
+    """`getattr(cfg, "rate", 0.3)` gave 0.3 where `cfg` came from a file that nobody read."""
+    settings = "import yaml, types\ncfg = yaml.safe_load(open('cfg.yml'))\nown = types.SimpleNamespace()\n"
+    known = "class Options:\n    momentum = 0.5\noptions = Options()\n"
+    rest = REST.replace("lr=0.2", "lr=getattr(cfg, 'rate', 0.3), momentum=getattr(options, 'other', 0.75)")
+    args = drafted(write(f"{HEAD}{settings}{known}{rest}"))["optimizer"]["args"]
+    assert args["lr"] == "???" and args["momentum"] == 0.75
+
+
+def test_a_method_of_the_same_name_calls_no_function(write: Write) -> None:
+    """`net.train()` counted as a call of the function `train`, and what is in it was drafted: half precision."""
+    dead = """
+def train(net, opt, scaler, loader):
+    for x, y in loader:
+        with torch.cuda.amp.autocast():
+            loss = F.cross_entropy(net(x), y)
+            loss += net.penalty() * 0.1
+        scaler.scale(loss).backward()
+        scaler.step(opt)
+names = ["car", "train"]
+"""
+    script = write(HEAD + dead + REST.replace("net = ", "net = ", 1).replace("for epoch", "net.train()\nfor epoch"))
+    assert "amp" not in drafted(script) and drafted(script)["loss"]["name"] == "CrossEntropyLoss"
+    assert not has(listed(script), "scaler.step(opt)")
+    for way in ("train(net, opt, None, loader)", "import helpers\nhelpers.run(train)", "globals()['train'](net, opt)"):
+        assert has(listed(write(f"{HEAD}{dead}{REST}\n{way}\n")), "scaler.step(opt)"), way
+
+
+def test_a_model_around_a_librarys_is_the_scripts_own(write: Write) -> None:
+    """The one inside of it was drafted, with its own number of classes; and parameters that were handed over were "not
+    all of the model"."""
+    own = """
+class Wide(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = torchvision.models.resnet18(num_classes=16)
+        self.body.fc = nn.Identity()
+        self.head = nn.Linear(512, 1300)
+    def forward(self, x):
+        return self.head(self.body(x))
+def chosen(parameters, rate):
+    return torch.optim.SGD(parameters, lr=rate)
+"""
+    rest = REST.replace("torchvision.models.resnet18(num_classes=7)", "Wide()")
+    script = write(
+        HEAD + own + rest.replace("torch.optim.SGD(net.parameters(), lr=0.2)", "chosen(net.parameters(), 0.2)")
+    )
+    assert drafted(script)["model"] == "???" and drafted(script)["optimizer"]["args"]["lr"] == 0.2
+    assert not any("not all of the model" in line for line in listed(script))
+    part = script.read_text().replace("chosen(net.parameters(), 0.2)", "chosen(net.head.parameters(), 0.2)")
+    assert any("not all of the model" in line for line in listed(write(part)))
+
+
+def test_what_a_loop_names_has_no_one_value(write: Write) -> None:
+    """ "cls is 0" stood behind a line that reads it in every round."""
+    loop = """    for cls in range(7):
+        if cls not in done:
+            net.fc.bias.data[cls] = known.get(cls, 0.0)
+            done.add(cls)
+    for x, y in loader"""
+    rest = REST.replace("    for x, y in loader", loop)
+    found = listed(write(f"{HEAD}known = {{}}\ndone = set()\n{rest}"))
+    assert has(found, "net.fc.bias.data[cls] = known") and not any("cls is" in line for line in found), found
+
+
+def test_options_that_a_library_reads_are_listed(write: Write) -> None:
+    """What a data class sets of the library's own was passed over where the script itself did not read it."""
+    script = write("""
+from dataclasses import dataclass, field
+import torch, transformers
+@dataclass
+class Training(transformers.TrainingArguments):
+    lr_scheduler_type: str = field(default="cosine")
+    run_name: str = field(default=None)
+@dataclass
+class Own:
+    unread: int = 3
+made = transformers.HfArgumentParser((Training, Own)).parse_args_into_dataclasses()
+trainer = transformers.Trainer(model=transformers.AutoModel.from_pretrained("x"), args=made[0])
+trainer.train()
+""")
+    found = listed(script)
+    read = "[transformers.TrainingArguments reads it]"
+    assert [line for line in found if read in line] == [f'lr_scheduler_type: str = field(default="cosine") {read}'], (
+        found
+    )
+
+
+def test_no_line_makes_the_model_where_several_optimizers_step(write: Write) -> None:
+    """The line that makes a loss with weights of its own was named, for its optimizer alone had them in words."""
+    script = write(f"""{HEAD}
+from elsewhere import made, groups, losses
+net = made()
+far, centre = losses()
+opt = torch.optim.SGD(groups(net), lr=0.1)
+other = torch.optim.SGD(centre.parameters(), lr=0.5)
+for epoch in range(3):
+    for x, y in made():
+        loss = far(net(x), y)
+        loss.backward()
+        opt.step()
+        other.step()
+""")
+    assert "losses(): what this makes" not in recipe_text(analyze_script(script))

@@ -42,6 +42,8 @@ OPERANDS: dict[type, tuple[str, ...]] = {
     ast.UnaryOp: ("operand",),
     ast.Compare: ("left",),
 }
+SHORT = {"long": "int64", "int": "int32", "short": "int16", "half": "float16", "float": "float32", "double": "float64"}
+OF_A_TUPLE = ("torch.reshape", "torch.broadcast_to", "torch.permute", "torch.tile")  # sizes or axes, and not one by one
 SIMPLE = (ast.Name, ast.Attribute, ast.Constant, ast.Call, ast.Subscript)
 
 
@@ -67,6 +69,7 @@ def rewrite(seen: LibraryUse, row: Row, texts: Texts) -> Rewritten:
         return Rewritten(mistaken=str(error))
     notes: list[str] = []
     unpacked = [argument.node for argument in seen.arguments or [] if argument.name in ("*", "**")]
+    unpacked = [node for node in unpacked if not (isinstance(node, ast.Starred) and _takes_any(row))]
     if unpacked:
         notes.append(f"arguments come out of {seen.source.text(unpacked[0])}: write them out")
     moved = _moved(seen, row, given)
@@ -84,7 +87,9 @@ def rewrite(seen: LibraryUse, row: Row, texts: Texts) -> Rewritten:
     if row.left_out and row.arguments[0].torch in given:  # a wrapper: what is in it stays
         return Rewritten(written(given[row.arguments[0].torch]), tuple(dict.fromkeys(notes)))
     kwargs = {**call.kwargs, **after}
-    first = [written(given[a.torch]) for a in row.arguments if a.torch in row.unwritten and a.torch in given]
+    elements = "*args" in row.unwritten  # which both take by place: those of a list or dictionary of modules
+    leading = [a for a in row.arguments if a.torch in row.unwritten or (elements and not a.to)]
+    first = [written(given[a.torch]) for a in leading if a.torch in given]
     words = [*first, *(word(name, value) for name, value in kwargs.items())]
     target = call.target
     if target.startswith("mindspore.Tensor.") and seen.name.startswith("torch.Tensor."):  # a method there, too
@@ -128,8 +133,12 @@ def _bound(seen: LibraryUse, row: Row, texts: Texts) -> dict[str, Any]:
     if seen.name.startswith("torch.Tensor.") and isinstance(seen.node, ast.Call):
         assert isinstance(seen.node.func, ast.Attribute)  # it was seen as a method
         positional.append(Expression(text_of(seen, seen.node.func.value, texts)))
+    placed = seen.node.args if isinstance(seen.node, ast.Call) and _takes_any(row) else []
+    starred = any(isinstance(one, ast.Starred) for one in placed)
+    if starred:  # as written: what reading knows of a list is what one call put into it
+        positional += [Expression(text_of(seen, one, texts)) for one in placed]
     for argument in seen.arguments or []:
-        if argument.name in ("*", "**"):
+        if argument.name in ("*", "**") or (starred and argument.name is None):
             continue
         value = _value(seen, argument, texts)
         if argument.name is None:
@@ -138,7 +147,31 @@ def _bound(seen: LibraryUse, row: Row, texts: Texts) -> dict[str, Any]:
             crossing = known_names.get(argument.name)
             schedules = _schedules(argument.value, texts) if crossing and crossing.verb == SCHEDULES else None
             named[argument.name] = value if schedules is None else schedules
+    _in_old_order(seen, positional, named)
     return table.bind(row, named, tuple(positional))
+
+
+def _takes_any(row: Row) -> bool:
+    """Whether it takes any number of things by place, as they are."""
+    return any(argument.rest and argument.verb is None for argument in row.arguments)
+
+
+# Methods of tensors that still take their factors before the tensors: x.addmm_(1, -2, a, b); each with how many tensors
+OLD_ORDER = {
+    **dict.fromkeys(("addmm", "addmv", "addr", "addbmm", "baddbmm", "sspaddmm"), (("beta", "alpha"), 2)),
+    **dict.fromkeys(("addcmul", "addcdiv"), (("value",), 2)),
+    **dict.fromkeys(("add", "sub"), (("alpha",), 1)),
+}
+
+
+def _in_old_order(seen: LibraryUse, positional: list[Any], named: dict[str, Any]) -> None:
+    """Give numbers that stand before the tensors of such a method their names."""
+    method = seen.name.removeprefix("torch.Tensor.").removesuffix("_")
+    factors, tensors = OLD_ORDER.get(method, ((), 0)) if seen.name.startswith("torch.Tensor.") else ((), 0)
+    given = positional[1 : len(positional) - tensors]
+    if 0 < len(given) <= len(factors) and all(type(one) in (int, float) for one in given):
+        named.update(zip(factors, given, strict=False))
+        del positional[1 : 1 + len(given)]
 
 
 def _value(seen: LibraryUse, argument: CallArgument, texts: Texts) -> Any:
@@ -148,9 +181,10 @@ def _value(seen: LibraryUse, argument: CallArgument, texts: Texts) -> Any:
         return ast.literal_eval(argument.node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         found = Expression(f"{text_of(seen, argument.node, texts)}{argument.at}", known(argument.value))
+        found.several = isinstance(argument.value, ListValue) or seen.name in OF_A_TUPLE
         if isinstance(argument.value, LibraryName):  # torch.float32; a member of an enumeration, by its value
             last = argument.value.name.rpartition(".")[2]
-            found.names = (argument.value.name, last, last.lower())
+            found.names = (argument.value.name, f"torch.{SHORT.get(last, last)}", last, last.lower())
         return found
 
 
@@ -183,6 +217,10 @@ def _stand_ins(row: Row, given: Mapping[str, Any], notes: list[str]) -> tuple[di
         if argument.verb == "dims" and isinstance(value, tuple) and len(value) == 1 and _all_sizes(value[0]):
             values[argument.torch], after[argument.to[0]] = _stand_in(row, argument, value[0]), value[0]
             continue
+        if argument.verb == "dims" and isinstance(value, tuple) and len(value) == 1 and _unknown_name(value[0]):
+            notes.append(
+                f"{argument.torch}=({value[0]},): as of a number; where it is a list or a tuple, write it as it is"
+            )
         if not isinstance(value, Expression):
             continue
         named = next((name for name in value.names if name in _listed(argument)), None)
@@ -214,7 +252,13 @@ def _all_sizes(value: Any) -> bool:
     """Whether an expression is all sizes of a tensor, as `x.shape` and `(n, 1)` are, and not one of them."""
     if not isinstance(value, Expression):
         return False
-    return bool(SIZES.search(value.text)) or isinstance(_parsed(value.text), (ast.Tuple, ast.List))
+    return value.several or bool(SIZES.search(value.text)) or isinstance(_parsed(value.text), (ast.Tuple, ast.List))
+
+
+def _unknown_name(value: Any) -> bool:
+    """Whether this is a name or a place of which reading does not know what it holds."""
+    plain = isinstance(value, Expression) and value.value is None
+    return plain and isinstance(_parsed(value.text), (ast.Name, ast.Attribute, ast.Subscript))
 
 
 def _parsed(text: str) -> ast.expr | None:
@@ -302,6 +346,7 @@ class Expression:
     def __init__(self, text: str, value: Any = None) -> None:
         self.text, self.value = text, value
         self.names: tuple[str, ...] = ()  # what the tables may call it, where it is a library's own value
+        self.several = False  # whether it is known to be a list or a tuple
 
     def __repr__(self) -> str:
         return self.text
@@ -419,12 +464,14 @@ def filled(row: Row, seen: LibraryUse) -> str | None:
     if row.rewrite is None or seen.arguments is None or row.torch not in FILLED_BY:
         return row.rewrite
     names = FILLED_BY[row.torch]
-    texts: dict[str, str] = {name: text for name, text in names.items() if text is not None}
+    unpacked = any(argument.name in ("*", "**") for argument in seen.arguments)  # where anything may come from
+    texts: dict[str, str] = {name: text for name, text in names.items() if text is not None and not unpacked}
     by_position = () if row.torch in KEYWORDS_ONLY else tuple(names)
     plain = [argument for argument in seen.arguments if argument.name is None]
     for name, argument in [*zip(by_position, plain, strict=False), *((a.name, a) for a in seen.arguments if a.name)]:
         if name in names:
-            texts[name] = " ".join(seen.source.text(argument.node).split()).replace("torch.", "mindspore.")
+            text = f"{seen.source.text(argument.node)}{argument.at}"
+            texts[name] = " ".join(text.split()).replace("torch.", "mindspore.")
     if texts.get("num_workers") == "0":
         texts["num_workers"] = "1"  # what MindSpore has at least
 

@@ -169,7 +169,8 @@ def _method(
         return _loader_inside(values) or Value()
     family, name = _family(value)
     if not family and not (names.is_library(name) and names.is_class(name)):
-        guessed = names.telling_method(method) or _by_habit(node, method)
+        text = hasattr(str, method) and any(isinstance(known(given), str) for given in values)
+        guessed = None if text else names.telling_method(method) or _by_habit(node, method)
         if guessed is None and not names.is_library(name):
             return _loader_inside(values) or Value()
         family, name = (guessed, "") if guessed else ("", name)

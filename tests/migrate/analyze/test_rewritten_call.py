@@ -233,3 +233,61 @@ def test_sizes_brackets_and_devices(line: str, name: str, expected: str, write: 
     """Sizes stood in another tuple, a quotient lost its brackets, and a device was a dtype."""
     text = rewritten(f"import torch\n{line}", name, write).rewritten
     assert text is not None and text.startswith(expected), text
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "expected"),
+    [
+        (
+            "def made(k):\n    layers = [nn.ReLU()]\n    for i in range(k):\n        layers.append(nn.Tanh())\n"
+            "    return nn.Sequential(*layers)\nmade(1), made(3)",
+            "torch.nn.Sequential",
+            "mindspore.nn.SequentialCell(*layers)",
+        ),
+        (
+            "nn.ModuleDict([(str(i), nn.ReLU()) for i in range(k)])",
+            "torch.nn.ModuleDict",
+            "mindspore.nn.CellDict([(str(i), mindspore.nn.ReLU()) for i in range(k)])",
+        ),
+        ("nn.ModuleList(parts)", "torch.nn.ModuleList", "mindspore.nn.CellList(parts)"),
+        ("torch.zeros(2, dtype=torch.long)", "torch.zeros", "mindspore.ops.zeros(size=(2,), dtype=mindspore.int64)"),
+        ("torch.reshape(torch.ones(6), shape)", "torch.reshape", "mindspore.ops.reshape(input=mindspore.ops.ones("),
+        (
+            "x = torch.ones(2, 2)\nx.addmm_(1, -2, a, b)",
+            "torch.Tensor.addmm_",
+            "mindspore.ops.addmm(input=x, mat1=a, mat2=b, beta=1, alpha=-2)",
+        ),
+        (
+            "x = torch.ones(2)\nx.addcmul_(0.5, a, b)",
+            "torch.Tensor.addcmul_",
+            "mindspore.ops.addcmul(input=x, tensor1=a, tensor2=b, value=0.5)",
+        ),
+    ],
+)
+def test_nothing_is_dropped_of_a_call(code: str, name: str, expected: str, write: Write) -> None:
+    """Modules out of a list, the elements of a dictionary of modules, and numbers before the tensors of a method."""
+    found = rewritten(f"import torch\nfrom torch import nn\n{code}", name, write)
+    assert found.rewritten is not None and found.rewritten.startswith(expected), found.rewritten
+
+
+def test_a_list_of_sizes_is_not_put_into_another_tuple(write: Write) -> None:
+    text = rewritten("import torch\ntorch.reshape(torch.ones(6), shape)", "torch.reshape", write).rewritten
+    assert text is not None and text.endswith("shape=shape)")
+    (note,) = rewritten("import torch\ntorch.zeros(size)", "torch.zeros", write).notes
+    assert note == "size=(size,): as of a number; where it is a list or a tuple, write it as it is"
+
+
+def test_options_that_are_unpacked_are_not_guessed(write: Write) -> None:
+    """A loader's options out of a dictionary were torch's defaults, or the dictionary itself, in what is to write."""
+    loader = "from torch.utils.data import DataLoader\ncfg = {'train': {'batch_size': 104}}\nDataLoader(data, **%s)"
+    known = rewritten(loader % "cfg['train']", "torch.utils.data.DataLoader", write).rewrite
+    unknown = rewritten(loader % "other['train']", "torch.utils.data.DataLoader", write).rewrite
+    assert known is not None and "batch(cfg['train']['batch_size'], drop_remainder=False)" in known
+    assert unknown is not None and "batch(BATCH_SIZE, drop_remainder=DROP_LAST)" in unknown
+
+
+def test_a_text_is_no_tensor(write: Write) -> None:
+    script = write("import torch\ndef made(size):\n    label = str(size)\n    return label.split('_'), label.split(3)")
+    assert [use.source for use in analyze_script(script).uses if use.torch == "torch.Tensor.split"] == [
+        "label.split(3)"
+    ]

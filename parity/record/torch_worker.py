@@ -187,6 +187,7 @@ def main(options: ParityJob) -> None:
         release_memory()
         progress("torch: waiting for MindSpore's steps", State.WAITING)
         wait_for(options.folder / MINDSPORE / "trace.json", _meanwhile(options, model, written, ahead))
+        release_memory()
     record_matched(options, model, inputs, paired)
     if not options.alone:
         ready(options.folder / LAST_TRACE["torch"])
@@ -236,7 +237,6 @@ def _meanwhile(
 
 
 def _runs(options: ParityJob, model: nn.Module) -> Callable[[], Generator[Precision, None, None]]:
-    """Hands out the precisions to run modules alone in, as often as it is called."""
     return lambda: shortening(precisions(model, device(options.torch_device)), options.precision)
 
 

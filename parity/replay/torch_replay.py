@@ -23,6 +23,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from ...training.models.outputs import flat
 from ...workers.worker import progress
 from ..options import Stage
+from ..record.kinks import KINKED, POOLED
 from ..record.randomness import Draws, given_upstream
 from ..record.torch_device import CPU
 from ..record.torch_kinks import KinkSides, taking
@@ -286,7 +287,9 @@ class Ahead:
 
         recording, model, precisions, sample: as `replay` has them; wanted: which modules are judged, by dotted name.
         """
-        calls = [call for call in recording.calls.values() if call.label not in recording.made_by and wanted(call.path)]
+        kinked = (*KINKED, *POOLED)  # which MindSpore's choices decide
+        single = [call for call in recording.calls.values() if call.label not in recording.made_by]
+        calls = [c for c in single if wanted(c.path) and recording.modules[c.path].kind not in kinked]
         with closing(precisions()) as runs:
             for name, dtype, variant, device in runs:
                 runner = Alone(recording, model, dtype, device, channels_last=variant % 2 == 1)

@@ -20,6 +20,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
@@ -132,7 +133,8 @@ class Server:
                 raise RuntimeError(ENDED)
             if select.select([report], [], [], timeout)[0]:
                 return int(lines.readline() or -signal.SIGKILL)
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(pid, signal.SIGKILL)
             return None
 
     def _ask(self, words: list[str], folder: str, environment: Mapping[str, str], descriptors: list[int]) -> None:
@@ -169,7 +171,8 @@ class Fork:
 
     def kill(self) -> None:
         if self.returncode is None:
-            os.kill(self.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(self.pid, signal.SIGKILL)
 
 
 # In the process that workers are forked from

@@ -58,6 +58,7 @@ DEEPEST_CALL = 12
 RUNS = 24  # of one function; presets and helpers are called a few times, each with other arguments
 MOST_FILES = 100
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+ANY = "*"  # in place of a name that is known when the script runs
 
 Evaluate = Callable[["Interpreter", Any, Scope], Value]
 Execute = Callable[["Interpreter", Any, Scope], End]
@@ -173,7 +174,8 @@ class Interpreter:
         trees = [module.scope.source.tree for module in self.files.values()]
         nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
         imported = [alias for node in nodes for alias in node.names]
-        files = {alias.asname or alias.name.partition(".")[0] for alias in imported}
+        read = {name.rpartition(".")[2] for name in self.files}
+        files = {alias.asname or alias.name.partition(".")[0] for alias in imported if {*alias.name.split(".")} & read}
         waiting = [one for tree in trees for one in tree.body if not isinstance(one, FUNCTIONS) or one.decorator_list]
         unnamed = [one for tree in trees for one in tree.body if isinstance(one, FUNCTIONS) and not one.decorator_list]
         living: list[ast.AST] = []
@@ -181,7 +183,7 @@ class Interpreter:
             living += [node for one in waiting for node in ast.walk(one)]
             named = set().union(*(_named_in(one, files) for one in waiting))
             named |= {alias.name for alias in imported if alias.asname in named}
-            waiting = [one for one in unnamed if one.name in named]
+            waiting = [one for one in unnamed if one.name in named or ANY in named]
             unnamed = [one for one in unnamed if one not in waiting]
         called = (node.func for node in living if isinstance(node, ast.Call))
         if not any(isinstance(func, ast.Attribute) and func.attr in ("backward", "step") for func in called):
@@ -475,6 +477,12 @@ def _named_in(node: ast.AST, files: set[str]) -> set[str]:
                 found.add(name)
             case ast.Constant(str() as text) if ":" in text:  # "module:function", for a library to call
                 found.add(text.rpartition(":")[2])
+            case ast.Subscript(ast.Call(ast.Name("globals" | "locals" | "vars"))) | ast.Call(ast.Name("eval" | "exec")):
+                found.add(ANY)
+            case ast.Call(ast.Name("getattr"), [owner, _, *_]) if isinstance(owner, ast.Subscript) or (
+                _begins_with(owner) in files
+            ):  # sys.modules[…], or a file
+                found.add(ANY)
         waiting += [(child, own) for child in ast.iter_child_nodes(part)]
     return found
 

@@ -817,7 +817,12 @@ names = ["car", "train"]
     script = write(HEAD + dead + REST.replace("net = ", "net = ", 1).replace("for epoch", "net.train()\nfor epoch"))
     assert "amp" not in drafted(script) and drafted(script)["loss"]["name"] == "CrossEntropyLoss"
     assert not has(listed(script), "scaler.step(opt)")
-    for way in ("train(net, opt, None, loader)", "import helpers\nhelpers.run(train)", "globals()['train'](net, opt)"):
+    ways = ("train(net, opt, None, loader)", "import helpers\nhelpers.run(train)", "globals()['train'](net, opt)")
+    for way in (
+        *ways,
+        "import sys\nglobals()[sys.argv[1]](net)",
+        "import sys\ngetattr(sys.modules[__name__], sys.argv[1])(net)",
+    ):
         assert has(listed(write(f"{HEAD}{dead}{REST}\n{way}\n")), "scaler.step(opt)"), way
 
 

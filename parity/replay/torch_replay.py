@@ -48,6 +48,8 @@ from .module_calls import (
 )
 
 Keep = Callable[[Stage, str, str, np.ndarray], None]  # of a stage, the label of a call, a tensor's name and value
+Given = list[tuple[Stage, str, Kept]]  # of a call: stage, tensor name, what is recorded of the tensor
+About = Callable[[torch.dtype, torch.device], dict[str, object]]  # what a trace says of itself
 
 
 class Alone:
@@ -260,12 +262,6 @@ def as_array(tensor: torch.Tensor) -> np.ndarray:
     """The tensor for a trace: whole numbers as int64, whatever the framework counts in."""
     array: np.ndarray = tensor.detach().cpu().contiguous().numpy()
     return array.astype(np.int64) if array.dtype.kind in "iub" else array
-
-
-About = Callable[[torch.dtype, torch.device], dict[str, object]]
-
-
-Given = list[tuple[Stage, str, Kept]]  # of a call: stage, tensor name, what is recorded of the tensor
 
 
 class Ahead:

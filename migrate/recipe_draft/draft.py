@@ -32,7 +32,7 @@ from ..source.infer.abstract_values import (
 )
 from ..source.infer.interpreter import PERHAPS, Interpreter
 from ..source.library_names import DATASET
-from . import training_sections
+from . import precision, training_sections
 from .account import Account
 from .entries import (
     ASK,
@@ -60,7 +60,7 @@ from .entries import (
 from .flow import Flow
 from .silence import reason
 from .step_order import accumulate, steps_over
-from .unread import unread_model
+from .unread import setting, unread, unread_model
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: none is
 TRIES = 60
@@ -160,7 +160,7 @@ class Draft:
             training_sections.schedule(interpreter),
             training_sections.clip(interpreter),
             Entry("accumulate", micro_batches, why) if micro_batches > 1 else None,
-            *training_sections.amp(interpreter),
+            *precision.amp(interpreter),
             training_sections.ema(interpreter),
             training_sections.sync(interpreter),
             training_sections.train(interpreter),
@@ -170,7 +170,7 @@ class Draft:
         live = [section for section in self.sections if not section.out]
         roots = {node: role for section in live for node, role in section.roots.items()}
         said = set().union(*(section.places(asked=False) for section in live))
-        for seen in training_sections.switched_off(interpreter):
+        for seen in precision.switched_off(interpreter):
             roots[id(seen.node)] = "scaler"
             said.add((seen.source.shown, seen.node.lineno))
         asked = set().union(*(section.places(asked=True) for section in live))
@@ -477,17 +477,15 @@ def _fetching(loader: LibraryUse) -> list[Entry]:
     found = []
     if "torch.utils.data.DataLoader" not in restated(loader.name):
         return []  # timm's loaders shuffle and drop by is_training
-    made, shuffle = _batches(loader), loader.get("shuffle", 2)
+    made, shuffle = _batches(loader), setting(loader, "shuffle", 2)
     sampled = given_to(loader, SAMPLER) is not None or given_to(loader, BATCH_SAMPLER) is not None
-    if not sampled and shuffle is None and partly_unread(loader):
-        found.append(Entry("shuffle", ASK, [f"{place(loader)}: not all of it could be read"]))
-    elif not sampled and (shuffle is None or known(shuffle, True) is False):
-        found.append(Entry("shuffle", False, ["torch's loaders shuffle only when told to"] if shuffle is None else []))
-    drop_last = made.get("drop_last", 8 if made is loader else 2) if made is not None else Constant(True)
-    if made is not None and drop_last is None and partly_unread(made):
-        found.append(Entry("drop_last", ASK))
-    elif known(drop_last, False) is not True:
-        found.append(Entry("drop_last", False))
+    drop_last = setting(made, "drop_last", 8 if made is loader else 2) if made is not None else True
+    for key, value in (("shuffle", sampled or shuffle), ("drop_last", drop_last)):
+        if value == ASK:
+            found.append(Entry(key, ASK, [place(loader), unread(key)]))
+        elif not value:
+            said = ["torch's loaders shuffle only when told to"] if key == "shuffle" and value is None else []
+            found.append(Entry(key, False, said))
     workers = loader.get("num_workers", 5)
     count = number(workers)
     if isinstance(count, int) and count > 0:

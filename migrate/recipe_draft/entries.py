@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any, NamedTuple
 
 from ...errors import MsmigrateError
@@ -445,23 +446,19 @@ def unwrapped(value: Value | None) -> Value | None:
     return value
 
 
+def several_train(interpreter: Interpreter) -> bool:
+    """Whether more than one optimizer may train at once, and not one of several as a condition chooses."""
+    found = distinct(surely(calls(interpreter, "optimizer")))
+    return any(not either(one, other) for one, other in combinations(found, 2))
+
+
 def trained(interpreter: Interpreter) -> Value | None:
     """The model whose parameters the optimizer is given; without an optimizer, the only one that is made."""
-    found = distinct(surely(calls(interpreter, "optimizer")))
-    if len(found) > 1:
+    if several_train(interpreter):
         return None
-    for seen in found:
-        given = [argument.node for argument in seen.arguments or [] if argument.name in (None, "params")]
-        nodes = [all_handed_over(interpreter, node) for node in given]
-        for inner in (inner for node in nodes or [seen.node] for inner in ast.walk(node)):
-            of = inner.value if isinstance(inner, ast.Attribute) and "parameters" in inner.attr else inner
-            candidates = [of, *(name for name in ast.walk(of) if isinstance(name, ast.Name))]
-            for candidate in candidates:
-                value = unwrapped(interpreter.values.get(id(candidate), (0, None))[1])
-                if isinstance(value, ScriptObject) and value.of.family() == MODULE:
-                    return value
-                if isinstance(value, LibraryObject) and value.family == MODULE and value.seen is not None:
-                    return value
+    owners = [_owner(interpreter, seen) for seen in distinct(surely(calls(interpreter, "optimizer")))]
+    if any(owner is not None for owner in owners):
+        return owners[0] if all(owner is owners[0] for owner in owners) else None
     zoo = distinct(surely(by_sureness(s for s in interpreter.seen if s.arguments is not None and makes_model(s))))
     zoo = [seen for seen in zoo if not _is_part(interpreter, seen)]
     if len(zoo) == 1:
@@ -472,6 +469,21 @@ def trained(interpreter: Interpreter) -> Value | None:
     own = [made for made in own if id(made.node) not in parts]
     sure = list({id(made.node): made for made in own if made.certainty not in (OPTION, UNCALLED)}.values())
     return sure[0] if len(sure) == 1 else None
+
+
+def _owner(interpreter: Interpreter, seen: LibraryUse) -> Value | None:
+    """The model whose parameters an optimizer is given."""
+    given = [argument.node for argument in seen.arguments or [] if argument.name in (None, "params")]
+    nodes = [all_handed_over(interpreter, node) for node in given]
+    for inner in (inner for node in nodes or [seen.node] for inner in ast.walk(node)):
+        of = inner.value if isinstance(inner, ast.Attribute) and "parameters" in inner.attr else inner
+        for candidate in (of, *(name for name in ast.walk(of) if isinstance(name, ast.Name))):
+            value = unwrapped(interpreter.values.get(id(candidate), (0, None))[1])
+            if isinstance(value, ScriptObject) and value.of.family() == MODULE:
+                return value
+            if isinstance(value, LibraryObject) and value.family == MODULE and value.seen is not None:
+                return value
+    return None
 
 
 def all_handed_over(interpreter: Interpreter, node: ast.expr) -> ast.expr:

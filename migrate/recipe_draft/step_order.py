@@ -24,7 +24,7 @@ from ..source.infer.abstract_values import (
 from ..source.infer.expressions import truth
 from ..source.infer.interpreter import LONGEST, Interpreter
 from ..source.source_files import ScriptFile
-from .entries import calls, place, sources, surely
+from .entries import place, several_train, sources
 from .flow import EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
 from .roles import EMA, LOADER, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, Roles, name_of
 
@@ -42,7 +42,7 @@ def accumulate(interpreter: Interpreter) -> tuple[int, list[str], set[str]]:
     It is N where the one optimizer steps under `… % N == 0`, alone or through a GradScaler, while the backward passes
     run, and gradients are not cleared, without that condition.
     """
-    if len({id(seen.node) for seen in surely(calls(interpreter, "optimizer"))}) > 1:
+    if several_train(interpreter):
         return 1, [], set()
     for seen in interpreter.seen:
         steps = seen.name.endswith(".step") and getattr(seen.receiver, "family", "") == families.OPTIMIZER

@@ -13,9 +13,7 @@ from ...mappings.rows import Row
 from ..analyze.rewritten_call import SCHEDULES
 from ..source import library_names as names
 from ..source.infer.abstract_values import (
-    Constant,
     DictValue,
-    LibraryName,
     LibraryObject,
     LibraryUse,
     ListValue,
@@ -27,12 +25,10 @@ from ..source.infer.abstract_values import (
 from ..source.infer.expressions import BATCHES, EPOCHS
 from ..source.infer.interpreter import CERTAINTIES, OPTION, UNCALLED, Interpreter
 from .entries import (
-    AMP,
     ASK,
     CLIP,
     EMA,
     MIXUP,
-    SCALE,
     SEED,
     SYNC,
     TENSORBOARD,
@@ -47,6 +43,7 @@ from .entries import (
     options,
     part,
     place,
+    several_train,
     short_name,
     sources,
     surely,
@@ -55,7 +52,7 @@ from .entries import (
 )
 from .flow import Flow
 from .roles import CRITERION, FUNCTIONAL, Roles
-from .unread import unread_loss, unread_optimizer
+from .unread import setting, settings, unread, unread_loss, unread_optimizer
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are no class's
 
@@ -141,9 +138,9 @@ def _made_by_name(seen: LibraryUse) -> Entry:
     section.leave(seen, "0", "1", "2", "3", "4", "model_or_params", "model", "opt", "lr", "weight_decay", "momentum")
     args = []
     for name, at in (("lr", 2), ("weight_decay", 3), ("momentum", 4)):
-        value = seen.get(name, at)
-        if number(value) is not None and any(argument.torch == name for argument in row.arguments):
-            args.append(Entry(name, number(value), sources(value)))
+        value = setting(seen, name, at)
+        if value is not None and any(argument.torch == name for argument in row.arguments):
+            args.append(Entry(name, value, [unread(name)] if value == ASK else sources(seen.get(name, at))))
     if drafted in ("sgd", "nesterov"):
         args.append(Entry("nesterov", True, ["timm's sgd is Nesterov's"]))
     assert section.below is not None
@@ -261,7 +258,7 @@ def clip(interpreter: Interpreter) -> Entry | None:
             entry = Entry("clip", {"max_norm": float(size)}, [place(seen), *sources(value)])
             arguments = seen.arguments or [] if seen in found else []
             clipped = next((a for a in arguments if a.name in (None, "parameters")), None)
-            several = len(distinct(surely(calls(interpreter, "optimizer")))) > 1  # so that no model is the one
+            several = several_train(interpreter)  # so that no model is the one
             judged = several or trained(interpreter) is not None
             if judged and clipped is not None and not _whole_model(interpreter, clipped.node):
                 text = " ".join(seen.source.text(clipped.node).split())
@@ -285,11 +282,11 @@ MEASURED = "ReduceLROnPlateau"  # the schedule that moves by what its step() is 
 AS_CROSS_ENTROPY = ("timm.loss.LabelSmoothingCrossEntropy", "timm.loss.SoftTargetCrossEntropy")
 
 
-def loss(interpreter: Interpreter, flow: Flow) -> tuple[Entry, float]:
-    """The section `loss`, and the label smoothing that it has: the one loss from which the backward pass starts."""
+def loss(interpreter: Interpreter, flow: Flow) -> tuple[Entry, Any]:
+    """The section `loss`, and its label smoothing, perhaps ???: the one loss from which the backward pass starts."""
     found = distinct([*surely(calls(interpreter, "loss")), *_loss_functions(interpreter)])
     reaching = [seen for seen in found if _as_loss(flow, seen).starts_backward()]
-    if len(distinct(surely(calls(interpreter, "optimizer")))) > 1:
+    if several_train(interpreter):
         return Entry(
             "loss", ASK, ["several optimizers train, each on what it is given; a recipe has one, and one loss"]
         ), 0.0
@@ -328,27 +325,28 @@ def _as_loss(flow: Flow, seen: LibraryUse) -> Roles:
     return Roles(flow, {id(seen.node): FUNCTIONAL if "functional." in seen.name else CRITERION}, 1)
 
 
-def _loss_section(interpreter: Interpreter, chosen: LibraryUse) -> tuple[Entry, float]:
+def _loss_section(interpreter: Interpreter, chosen: LibraryUse) -> tuple[Entry, Any]:
     row = _loss_row(chosen.name)
     if row is None or row.torch in AS_CROSS_ENTROPY:  # CrossEntropyLoss, its smoothing under another name
-        smoothing = chosen.get("smoothing", 0) or Constant(0.1)
-        amount = number(smoothing) or 0.0
+        given = setting(chosen, "smoothing", 0)
+        amount = 0.1 if given is None else given
         soft = chosen.name.endswith("SoftTargetCrossEntropy")
         value: dict[str, Any] = {"name": "CrossEntropyLoss"}
         if not soft and amount:
             value["args"] = {"label_smoothing": amount}
-        return Entry("loss", value, [place(chosen), *sources(smoothing)]), 0.0 if soft else amount
+        said = [place(chosen), *([unread("smoothing")] if given == ASK else sources(chosen.get("smoothing", 0)))]
+        return Entry("loss", value, said), 0.0 if soft else amount
     if row.short == "NLLLoss" and any(seen.name.endswith(("log_softmax", "LogSoftmax")) for seen in interpreter.seen):
         said = [place(chosen), "on log_softmax: the same as CrossEntropyLoss on what the log_softmax takes"]
         return Entry("loss", {"name": "CrossEntropyLoss"}, said), 0.0
-    given = chosen.arguments or []
+    arguments = chosen.arguments or []
     taken = ("input", "target") if "functional." in chosen.name else ()  # which a function is given before the others
-    first = sum(name not in {argument.name for argument in given} for name in taken)
-    settings = replace(chosen, arguments=given[first:])
+    first = sum(name not in {argument.name for argument in arguments} for name in taken)
+    settings = replace(chosen, arguments=arguments[first:])
     section = part_section("loss", settings, row)
     names_ = [argument.torch for argument in row.arguments]
     section.leave(chosen, *map(str, range(first + len(names_))), *taken, *names_)
-    return section, number(settings.get("label_smoothing", 5)) or 0.0
+    return section, setting(settings, "label_smoothing", 5) or 0.0
 
 
 def _loss_functions(interpreter: Interpreter) -> list[LibraryUse]:
@@ -367,7 +365,7 @@ def _loss_row(name: str) -> Row | None:
     return next((row for row in table.rows("loss") if row.short.lower() == f"{bare}loss"), None)
 
 
-def mixup(interpreter: Interpreter, smoothing: float) -> Entry | None:
+def mixup(interpreter: Interpreter, smoothing: Any) -> Entry | None:
     """The section `mixup`; smoothing: of the loss, which a recipe that mixes does itself."""
     found = surely(calls(interpreter, MIXUP))
     if not found:
@@ -375,31 +373,29 @@ def mixup(interpreter: Interpreter, smoothing: float) -> Entry | None:
     first = found[0]
     if first.name.startswith("timm."):
         drafted: dict[str, Any] = dict(TIMM_MIXUP)
-        for name, position in TIMM_MIXUP_PLACES.items():
-            if (value := number(first.get(name, position))) is not None:
-                drafted[name] = float(value)
-        comments = [place(first)]
-        if known(first.get("mode", 5), "batch") != "batch":
-            comments.append("a recipe mixes in batch mode only")
+        drafted |= settings(first, TIMM_MIXUP_PLACES)
+        comments = [place(first), *(unread(name) for name in drafted if drafted[name] == ASK)]
+        taken = [*TIMM_MIXUP_PLACES, *map(str, TIMM_MIXUP_PLACES.values()), "num_classes", "8"]
+        if setting(first, "mode", 5) in (None, "batch"):  # a recipe mixes so only; anything else is left over
+            taken += ["mode", "5"]
         called = any(getattr(seen.receiver, "seen", None) is first for seen in interpreter.seen)
         if first.name.endswith(".Mixup") and not called:
             return Entry("mixup", ASK, [*comments, "nothing that was read calls it; where nothing does, take this out"])
-        return Entry("mixup", drafted, comments)
+        section = Entry("mixup", drafted, comments)
+        section.leave(first, *taken)
+        return section
     drafted = {
         "mixup_alpha": 0.0,
         "cutmix_alpha": 0.0,
         "prob": 1.0,
         "switch_prob": 0.5,
-        "label_smoothing": float(smoothing),
+        "label_smoothing": smoothing,
     }
     comments = []
     for seen in found:
-        alpha = seen.get("alpha")
-        value = number(alpha) if alpha is not None else 1.0
-        drafted["mixup_alpha" if seen.name.endswith("MixUp") else "cutmix_alpha"] = float(value or 0.0)
-        comments += [place(seen), *sources(alpha)]
-        if value is None:
-            comments.append("its alpha could not be read")
+        alpha = {"alpha": 1.0, **settings(seen, {"alpha": None})}["alpha"]
+        drafted["mixup_alpha" if seen.name.endswith("MixUp") else "cutmix_alpha"] = alpha
+        comments += [place(seen), *([unread("alpha")] if alpha == ASK else sources(seen.get("alpha")))]
     if not drafted["mixup_alpha"] and not drafted["cutmix_alpha"]:
         return Entry("mixup", ASK, comments, out=True)
     return Entry("mixup", drafted, list(dict.fromkeys(comments)))
@@ -416,72 +412,8 @@ def _by_hand(interpreter: Interpreter) -> Entry | None:
     return None
 
 
-EMA_FIELDS = ("decay", "warmup_gamma", "warmup_power", "min_decay", "update_after_step")
-SCALER_FIELDS = ("init_scale", "growth_factor", "backoff_factor", "growth_interval")
-
-
-def amp(interpreter: Interpreter) -> list[Entry]:
-    """The sections `amp`, `loss_scale` and `dynamic_loss_scale`."""
-    found = calls(interpreter, AMP)
-    entries: list[Entry] = []
-    for seen in surely(found):
-        if "opt_level" in {argument.name for argument in seen.arguments or []} or seen.name.startswith("apex."):
-            return _apex(seen)
-        if known(seen.get("enabled"), True) is False:
-            continue
-        dtype = seen.get("dtype") or (seen.get("dtype", 1) if not seen.name.startswith("torch.cuda") else None)
-        if dtype is not None and not isinstance(dtype, LibraryName):
-            entries.append(Entry("amp", ASK, [place(seen), "its dtype could not be read"]))
-            break
-        short = dtype.name.rpartition(".")[2] if dtype is not None else "float16"
-        wanted = "bfloat16" if short == "bfloat16" else "float16"
-        entries.append(Entry("amp", {"level": "O1", "dtype": wanted}, [place(seen)]))
-        break
-    else:
-        for seen in found[:1]:
-            enabled = next((a.node for a in seen.arguments or [] if a.name == "enabled"), None)
-            why = seen.condition or (seen.source.text(enabled) if enabled is not None else "it is enabled")
-            entries.append(
-                Entry("amp", {"level": "O1", "dtype": "float16"}, [f"{place(seen)}, only where {why}"], out=True)
-            )
-    scalers = calls(interpreter, SCALE)
-    for seen in [s for s in surely(scalers) if known(s.get("enabled"), True) is not False][:1]:
-        roots = {id(seen.node): "scaler"}
-        if seen.get("enabled") is not None and not is_known(seen.get("enabled")):
-            said = [place(seen), "whether it is enabled could not be read"]
-            return [*entries, Entry("dynamic_loss_scale", ASK, said, roots=roots)]
-        fields = {name: number(seen.get(name)) for name in SCALER_FIELDS}
-        drafted = {
-            name: float(v) if name != "growth_interval" else int(v) for name, v in fields.items() if v is not None
-        }
-        return [*entries, Entry("dynamic_loss_scale", drafted, [place(seen)], roots=roots)]
-    for seen in options(scalers)[:1]:
-        entries.append(Entry("dynamic_loss_scale", {}, [f"{place(seen)}, only where {seen.condition}"], out=True))
-    return entries
-
-
-def switched_off(interpreter: Interpreter) -> list[LibraryUse]:
-    """The scalers and autocasts that pass everything through, for they are made with enabled=False."""
-    found = [*calls(interpreter, SCALE), *calls(interpreter, AMP)]
-    return [seen for seen in found if known(seen.get("enabled"), True) is False and seen.certainty != OPTION]
-
-
-def _apex(seen: LibraryUse) -> list[Entry]:
-    level = known(seen.get("opt_level", 2), "O1")
-    if level not in ("O0", "O1", "O2", "O3"):
-        return [Entry("amp", {"level": "O1"}, [place(seen), "its opt_level could not be read"], out=True)]
-    found = [Entry("amp", {"level": level, "dtype": "float16"}, [place(seen), *sources(seen.get("opt_level", 2))])]
-    scale = seen.get("loss_scale")
-    drafted = known(scale, "dynamic")
-    try:
-        fixed = float(drafted)
-    except (TypeError, ValueError):
-        fixed = 0.0
-    if level == "O0":
-        return found
-    if fixed > 0:
-        return [*found, Entry("loss_scale", fixed, [place(seen), *sources(scale)])]
-    return [*found, Entry("dynamic_loss_scale", {}, ["apex's loss scale is dynamic", *sources(scale)])]
+# their places in timm's ModelEmaV3; the older ones have the first alone
+EMA_PLACES = {"decay": 1, "min_decay": 2, "update_after_step": 3, "warmup_gamma": 5, "warmup_power": 6}
 
 
 def ema(interpreter: Interpreter) -> Entry | None:
@@ -493,15 +425,15 @@ def ema(interpreter: Interpreter) -> Entry | None:
         if section is not None:
             return section
     for seen in surely(found):
-        drafted = {name: value for name in EMA_FIELDS if (value := number(seen.get(name))) is not None}
-        if known(seen.get("use_warmup")) is True:
-            drafted["warmup"] = True
-        comments = [place(seen), *sources(seen.get("decay"))]
-        if "decay" not in drafted:
-            if seen.name.startswith("torch."):
-                return _torch_average(seen, comments)
-            drafted["decay"] = 0.9999  # timm's
-        return Entry("ema", {**drafted, "decay": float(drafted["decay"])}, comments, roots={id(seen.node): "ema"})
+        if seen.name.startswith("torch."):
+            return _torch_average(seen, [place(seen)])
+        newest = seen.name.endswith("V3")
+        drafted = {"decay": 0.9999} | settings(seen, EMA_PLACES if newest else {"decay": 1})  # timm's
+        if (warmup := setting(seen, "use_warmup", 4) if newest else None) is not None:
+            drafted["warmup"] = warmup
+        comments = [place(seen), *sources(seen.get("decay", 1))]
+        comments += [unread(name) for name in drafted if drafted[name] == ASK]
+        return Entry("ema", drafted, comments, roots={id(seen.node): "ema"})
     for seen in options(found):
         return Entry("ema", ASK, [f"{place(seen)}, only where {seen.condition}"], out=True)
     return None

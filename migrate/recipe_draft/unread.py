@@ -1,13 +1,14 @@
-"""Words for what was not read: the line that makes a model, an optimizer or a loss, and what only a library reads."""
+"""What was not read: settings of calls, the line that makes a model, an optimizer or a loss, options of a library."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from ..source.infer.abstract_values import LibraryObject, ScriptObject, Value
-from .entries import Comment, shown
+from ..source.infer.abstract_values import LibraryObject, LibraryUse, ScriptObject, Value, known
+from .entries import ASK, Comment, partly_unread, shown
 from .flow import Flow, Statement
 
 
@@ -95,3 +96,22 @@ def _is_read(made: Value | None) -> bool:
 def _words(statement: Statement, why: str) -> str:
     """It is listed at its line, too, so that this is no comment by which a line counts as drafted."""
     return str(Comment(statement.place, f"{shown(statement.text)}: {why}"))
+
+
+def setting(seen: LibraryUse, name: str, position: int | None = None) -> Any:
+    """What a call is given under a name: None where it is given nothing, ??? where that could not be read."""
+    value = seen.get(name, position)
+    if value is None:
+        return ASK if partly_unread(seen) else None
+    return known(value, ASK)
+
+
+def unread(name: str) -> str:
+    """What a comment says of a key that is asked for."""
+    return f"its {name} could not be read"
+
+
+def settings(seen: LibraryUse, places: Mapping[str, int | None]) -> dict[str, Any]:
+    """The numbers that a call is given under these names, at these places; ??? for those that could not be read."""
+    given = {name: setting(seen, name, at) for name, at in places.items()}
+    return {name: float(v) if isinstance(v, (int, float)) else ASK for name, v in given.items() if v is not None}

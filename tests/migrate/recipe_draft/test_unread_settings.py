@@ -1,0 +1,118 @@
+"""What a call is given and reading does not know is asked for: a library's default would be another training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from msmigrate.migrate.analyze.script_analysis import analyze_script
+from msmigrate.reports.script_analysis import recipe_text
+
+Write = Callable[..., Path]
+ASK = "???"
+SCRIPT = """
+import torch, torch.nn as nn, torchvision, yaml, timm, apex
+from torch.cuda import amp
+from torch.utils.data import DataLoader
+from torchvision import datasets, transforms
+from torchvision.transforms import v2
+cfg = yaml.safe_load(open("c.yaml"))
+net = torchvision.models.resnet18(num_classes=7)
+data = datasets.ImageFolder("/birds/train", transforms.ToTensor())
+loader = DataLoader(data, batch_size=16, shuffle=True, drop_last=True)
+criterion = nn.CrossEntropyLoss()
+opt = torch.optim.SGD(net.parameters(), lr=0.2)
+made = None
+for epoch in range(4):
+    for x, y in loader:
+        loss = criterion(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+LOADER = "shuffle=True, drop_last=True"
+LOSS = "nn.CrossEntropyLoss()"
+SGD = "torch.optim.SGD(net.parameters(), lr=0.2)"
+MIXED = "loss = criterion(net(x), y)"
+
+
+def drafted(write: Write, was: str, given: str) -> Any:
+    assert was in SCRIPT
+    return yaml.safe_load(recipe_text(analyze_script(write(SCRIPT.replace(was, given)))))
+
+
+@pytest.mark.parametrize(
+    ("was", "given", "places"),
+    [
+        (LOADER, 'shuffle=cfg["s"], drop_last=True', {"data.shuffle"}),
+        (LOADER, 'shuffle=True, drop_last=cfg["d"]', {"data.drop_last"}),
+        (LOADER, '**cfg["loader"]', {"data.shuffle", "data.drop_last"}),
+        (LOSS, 'nn.CrossEntropyLoss(label_smoothing=cfg["s"])', {"loss.args.label_smoothing"}),
+        (LOSS, 'timm.loss.LabelSmoothingCrossEntropy(cfg["s"])', {"loss.args.label_smoothing"}),
+        (SGD, 'timm.optim.create_optimizer_v2(net, "adamw", lr=cfg["lr"], weight_decay=0.1)', {"optimizer.args.lr"}),
+        (SGD, 'timm.optim.create_optimizer_v2(net, "adamw", **cfg["opt"])', {"optimizer.args.lr"}),
+        ("None", 'timm.utils.ModelEmaV2(net, cfg["decay"])', {"ema.decay"}),
+        ("None", 'timm.utils.ModelEmaV3(net, decay=0.9, use_warmup=cfg["w"])', {"ema.warmup"}),
+        ("None", 'timm.utils.ModelEmaV3(net, 0.9, cfg["least"])', {"ema.min_decay"}),
+        ("None", 'amp.GradScaler(cfg["scale"])', {"dynamic_loss_scale.init_scale"}),
+        ("None", 'torch.amp.GradScaler("cuda", 8.0, 2.0, 0.5, cfg["often"])', {"dynamic_loss_scale.growth_interval"}),
+        ("None", 'amp.GradScaler(8.0, 2.0, 0.5, 9, cfg["on"])', {"dynamic_loss_scale"}),
+        ("None", 'amp.GradScaler(**cfg["scaler"])', {"dynamic_loss_scale"}),
+        (MIXED, f'with amp.autocast(cfg["on"]): {MIXED}', {"amp"}),
+        (MIXED, f'with torch.autocast("cuda", torch.float16, cfg["on"]): {MIXED}', {"amp"}),
+        ("None", 'apex.amp.initialize(net, opt, "O1", loss_scale=cfg["scale"])', {"dynamic_loss_scale"}),
+        (MIXED, f'x, y = v2.MixUp(alpha=cfg["a"], num_classes=7)(x, y); {MIXED}', {"mixup.mixup_alpha"}),
+    ],
+)
+def test_what_is_given_and_not_read_is_asked_for(write: Write, was: str, given: str, places: set[str]) -> None:
+    """Defaults stood here: a loader that shuffles, a decay of 0.9999, mixing that is off, half precision that is on."""
+    found = drafted(write, was, given)
+    for place in places:
+        value = found
+        for key in place.split("."):
+            value = value[key]
+        assert value == ASK, (place, found)
+
+
+def test_what_timm_mixes_by_is_asked_for_and_what_a_recipe_cannot_is_listed(write: Write) -> None:
+    made = 'timm.data.Mixup(cfg["a"], 0.5, cutmix_minmax=cfg["m"], prob=cfg["p"], mode="elem", num_classes=7)'
+    found = drafted(write, MIXED, f"mix = {made}\n        x, y = mix(x, y)\n        {MIXED}")
+    asked = {key for key, value in found["mixup"].items() if value == ASK}
+    assert asked == {"mixup_alpha", "prob"} and found["mixup"]["cutmix_alpha"] == 0.5
+    left = [line.split(": ", 1)[1] for line in found["not_in_this_recipe"]]
+    assert {'cutmix_minmax=cfg["m"] of timm.data.Mixup', 'mode="elem" of timm.data.Mixup'} <= set(left)
+
+
+@pytest.mark.parametrize(
+    ("was", "given", "key", "value"),
+    [
+        ("None", "timm.utils.ModelEmaV2(net, 0.99)", "ema", {"decay": 0.99}),
+        ("None", "timm.utils.ModelEmaV2(net)", "ema", {"decay": 0.9999}),
+        ("None", "amp.GradScaler(1024.0)", "dynamic_loss_scale", {"init_scale": 1024.0}),
+        ("None", 'torch.amp.GradScaler("cuda", 8.0)', "dynamic_loss_scale", {"init_scale": 8.0}),
+        (MIXED, f"with amp.autocast(False): {MIXED}", "amp", None),
+        (MIXED, f"with amp.autocast(True): {MIXED}", "amp", {"level": "O1", "dtype": "float16"}),
+    ],
+)
+def test_what_is_given_by_its_place_counts(write: Write, was: str, given: str, key: str, value: Any) -> None:
+    """Only what was given by its name was read: the decay that stands second was 0.9999."""
+    assert drafted(write, was, given).get(key) == value
+
+
+def test_one_of_several_optimizers_is_no_second_that_trains(write: Write) -> None:
+    """Where a condition chooses, there is one loss and one model all the same; both were asked for."""
+    chosen = f"""{SGD} if cfg["sgd"] else torch.optim.Adam(net.parameters())"""
+    branches = f"""opt = {SGD}
+else:
+    opt = torch.optim.Adam(net.parameters())"""
+    for was, given in ((SGD, chosen), (f"opt = {SGD}", f'if cfg["sgd"]:\n    {branches}')):
+        found = drafted(write, was, given)
+        assert found["optimizer"] == ASK
+        assert found["model"]["name"] == "resnet18" and found["loss"]["name"] == "CrossEntropyLoss"
+    both = drafted(
+        write, f"opt = {SGD}", f"opt = {SGD}\nother = torch.optim.Adam(criterion.parameters())\nother.step()"
+    )
+    assert both["loss"] == ASK

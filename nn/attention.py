@@ -21,12 +21,14 @@ class Softmax(nn.Cell):
         return softmax(input, self.axis)
 
 
-def softmax(input: Tensor, axis: int = -1) -> Tensor:
-    """Softmax over an axis that may have a single value.
+def softmax(input: Tensor, axis: int = -1, *, dtype: Any = None) -> Tensor:
+    """Softmax over an axis that may have a single value, of what is cast to a dtype first if one is given.
 
     Where MindSpore's CPU takes the first gradient of its own over a single value, in PyNative mode, every later one of
     as many dimensions along that axis is wrong by most of its size.
     """
+    if dtype is not None:
+        input = input.astype(dtype)
     return input - input + 1 if input.shape[axis] == 1 else ops.softmax(input, axis)
 
 

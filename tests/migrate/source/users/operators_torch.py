@@ -169,7 +169,7 @@ class ToOnePlace(nn.Module):
     def forward(self, x):
         x = self.mix(x)
         weights = torch.softmax(x @ x.transpose(1, 2), dim=-1)
-        x = weights @ x * nn.functional.softmax(x, dim=1)
+        x = weights @ x * nn.functional.softmax(x, dim=1, dtype=torch.float32)
         alone = x[:, :1]
         weights = self.attend(alone @ alone.transpose(1, 2))
         return weights @ alone + x

@@ -307,26 +307,47 @@ class Configuration:
     aliases: tuple[tuple[str, str], ...]
 
 
+# Hidden states that a library's decorators collect; see torch_collected_outputs.py
+
+ASKED, STATES = "output_hidden_states", "hidden_states"  # the argument that asks for them, and what they are called
+
+
+@dataclass(frozen=True)
+class Target:
+    """A class of modules whose outputs are hidden states: which item of a tuple, whether the first one's input is one
+    too, and file and line of the functions from the one that calls them out to the model's own."""
+
+    cls: str
+    index: int
+    initial: bool
+    through: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Collected:
+    """A model's function gave hidden states; tie: with the model's last output as the last of them. default: whether
+    it does unasked. outputs: the class of what it gives."""
+
+    targets: tuple[Target, ...]
+    tie: bool
+    default: bool
+    outputs: str
+
+
+@dataclass(frozen=True)
+class Filtered:
+    """A function asks the models inside for hidden states; default: whether it gives them itself unasked."""
+
+    default: bool
+
+
 CLASSES: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
         *get_args(Kind),
-        *(
-            Reference,
-            EnumMember,
-            Items,
-            Pairs,
-            Array,
-            Child,
-            Unknown,
-            Made,
-            Placed,
-            SetNumber,
-            ModuleParameter,
-            DrawnBy,
-            Changes,
-        ),
-        *(Record, Configuration),
+        *(Reference, EnumMember, Items, Pairs, Array, Child, Unknown, Made, Placed),
+        *(SetNumber, ModuleParameter, DrawnBy, Changes),
+        *(Record, Configuration, Target, Collected, Filtered),
     )
 }
 
@@ -506,6 +527,13 @@ class Observations:
         self.taken_out: bool = report.get("taken_out", False)  # whether modules stood in another one before
         self.softmax_of_one: bool = report.get("softmax_of_one", False)  # whether one went over a single value
         self.records: dict[str, Record] = {k: from_json(v) for k, v in report.get("records", {}).items()}
+        # by file and first line of a function: hidden states that its decorators collect
+        self.collected: dict[tuple[str, int], list[Collected | Filtered]] = {}
+        for file, line, one in report.get("collected", ()):
+            found = from_json(one)
+            self.collected.setdefault((file, line), []).append(found)
+            if isinstance(found, Collected):
+                self.is_present(found.outputs, STATES)
         configurations = report.get("configurations", {}).items()
         self.configurations: dict[str, Configuration] = {key: from_json(value) for key, value in configurations}
         self.classes: dict[str, list[str]] = report["classes"]  # of the modules in the model, by their paths
@@ -528,6 +556,13 @@ class Observations:
         self.seen = (
             handed_on | self.called
         )  # the classes and functions that were the value of an expression, or were called
+
+    def is_present(self, record: str, field: str) -> None:
+        """Note that a field of a record has a value now and then, which it was not made with."""
+        known = self.records.get(record)
+        if known is not None and known.present is not None and field not in known.present:
+            there = {*known.present, field}
+            self.records[record] = replace(known, present=tuple(name for name in known.fields if name in there))
 
     def tree(self, file: str) -> ast.Module:
         """The parsed file, with what was seen of its nodes on these."""

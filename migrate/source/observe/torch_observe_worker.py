@@ -32,13 +32,14 @@ from torch.utils import _pytree as pytree
 from ....errors import BadInput
 from ...model_spec import Spec, parse, place_of, serve
 from ...torch_models import WAYS, Inputs, builder, empty_weights, inputs_for, looks_at_values, quietly, split, twice
+from . import torch_collected_outputs as collected_outputs
 from .instrument import definition, install, instrumented, qualified
 from .observations import parsed, to_json
 from .torch_changes import changes
 from .torch_construction import ConstructionLog, as_imported, is_table, taken_out
 from .torch_simplified_transformers import for_training, tie_weights
 from .torch_simplified_transformers import install as install_simplified
-from .torch_values import WithoutValues, noted
+from .torch_values import Names, WithoutValues, noted
 
 # functions of torch's own that compute in plain Python what initialisation needs: written from their source
 WRITTEN_FROM_SOURCE = ("torch.nn.init._calculate_fan_in_and_fan_out", "torch.nn.init.calculate_gain")
@@ -83,6 +84,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
     quietly()
     spec = parse(text)
     install_simplified()
+    collected_outputs.forget()
     notes: list[str] = []
     make = builder(spec, notes)
     tables = _tables()
@@ -92,6 +94,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
         way, codes = _first(make, spec, shapes, values=values)
     except BadInput as error:  # what was left out of the file is often why
         raise BadInput("; ".join([str(error), *notes])) from None
+    collected = [(file, line, to_json(one)) for file, line, one in collected_outputs.seen(Names().name)]
     trees: dict[str, ast.Module] = {}
     nodes: list[int] = []  # the number of the node, at each site that reports
     functions = []
@@ -136,6 +139,7 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
         "root": to_json(log.made(model, root=True)),
         "taken_out": taken,
         "softmax_of_one": softmax.seen,
+        "collected": collected,
         "classes": log.classes(model),
         "orders": log.orders,
         "inputs": inputs.said,

@@ -19,6 +19,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from .torch_collected_outputs import capture_outputs, filter_output_hidden_states
+
 
 class PreTrainedModel(nn.Module):
     """A model that holds its configuration, and draws its weights once it is whole."""
@@ -44,7 +46,7 @@ class PreTrainedModel(nn.Module):
 
     def _init_weights(self, module: nn.Module) -> None:
         std = getattr(self.config, "initializer_range", 0.02)
-        if isinstance(module, (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)):
+        if isinstance(module, (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d)):
             nn.init.normal_(module.weight, mean=0.0, std=std)
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
@@ -69,12 +71,50 @@ class PreTrainedConfig:
         return self._experts_implementation_internal or "eager"
 
 
+class BackboneMixin:
+    """What gives feature maps, by the names and numbers of stages that its configuration has; none of timm's."""
+
+    config: Any
+    has_attentions: bool
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.stage_names = self.config.stage_names
+        self.num_features: Any = None
+
+    @property
+    def out_features(self) -> list[str]:
+        return self.config._out_features
+
+    @property
+    def out_indices(self) -> list[int]:
+        return self.config._out_indices
+
+    @property
+    def out_feature_channels(self) -> dict[str, int]:
+        return {stage: self.num_features[i] for i, stage in enumerate(self.stage_names)}
+
+    @property
+    def channels(self) -> list[int]:
+        return [self.out_feature_channels[name] for name in self.out_features]
+
+    def post_init(self) -> None:
+        """Draw the weights."""
+        super().post_init()  # type: ignore[misc]
+
+    def forward_with_filtered_kwargs(self, *args: Any, **kwargs: Any) -> Any:
+        """What it gives, without being asked for attention that it does not have."""
+        if not self.has_attentions:
+            kwargs.pop("output_attentions", None)
+        return self(*args, **kwargs)  # type: ignore[operator]
+
+
 class GradientCheckpointingLayer(nn.Module):
     """A layer; nothing of it is computed twice to save memory."""
 
 
 def as_it_is(function: Callable[..., Any] | None = None, **settings: Any) -> Callable[..., Any]:
-    """For decorators that take defaults from the configuration, collect hidden states, or make tuples of outputs."""
+    """For decorators that take defaults from the configuration, or make tuples of outputs."""
     return as_it_is if function is None else function
 
 
@@ -162,7 +202,11 @@ REPLACED: Mapping[str, Mapping[str, Any]] = {
         "merge_with_config_defaults": as_it_is,
         "can_return_tuple": as_it_is,
     },
-    "transformers.utils.output_capturing": {"capture_outputs": as_it_is},
+    "transformers.utils.output_capturing": {"capture_outputs": capture_outputs},
+    "transformers.backbone_utils": {
+        "BackboneMixin": BackboneMixin,
+        "filter_output_hidden_states": filter_output_hidden_states,
+    },
     "transformers.integrations.accelerate": {"force_accelerate_hooks": left_out},
     "transformers.integrations.hub_kernels": {
         "use_kernel_forward_from_hub": left_out,

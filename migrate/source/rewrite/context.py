@@ -551,10 +551,12 @@ class Context(ast.NodeTransformer):
         return [name for name in plain if name in self.program.translated]
 
     def read(self, kinds: list[Kind], attribute: str, seen: list[Any] | None) -> None:
-        """Note that an attribute is read, of an expression of these kinds; see records.py."""
+        """Note that an attribute is read, of an expression of these kinds; see records.py. What did not run, which is
+        tried strictly, says nothing against what was seen elsewhere."""
         for kind in kinds:
             if isinstance(kind, ObjectKind):
-                self.program.reads.setdefault(kind.cls, {})[attribute] = seen
+                known = self.program.reads.setdefault(kind.cls, {})
+                known[attribute] = known.get(attribute, seen) if self.strict else seen
 
     @contextmanager
     def strictly(self) -> Iterator[None]:

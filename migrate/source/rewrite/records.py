@@ -36,6 +36,7 @@ from .library_lookups import class_by_name
 
 PLAIN_CALLS = {"abs", "bool", "dict", "float", "int", "isinstance", "len", "list", "max", "min", "range", "round"}
 PLAIN_CALLS |= {"sorted", "str", "sum", "tuple", "zip", "enumerate"}  # what may compute a field of others
+LEFT_OUT = "left_out"
 Make = Callable[[Any], ast.expr]  # the expression for a value of the worker's report
 NAMED = {bool: "bool", int: "int", float: "float", str: "str", list: "list[Any]", tuple: "tuple[Any, ...]"}
 
@@ -70,9 +71,14 @@ def as_plain_value(record: Record, call: ast.Call) -> ast.expr | None:
     if set(given) != set(fields):
         return None
     if record.named:
-        kept = present(record)
+        kept = [name for name in present(record) if name not in vars(call).get(LEFT_OUT, ())]
         return ast.Dict([ast.Constant(name) for name in kept], [given[name] for name in kept])
     return ast.Tuple([given[name] for name in fields], ast.Load())
+
+
+def leave_out(call: ast.Call, field: str) -> None:
+    """Note that what a call makes has no such field."""
+    vars(call)[LEFT_OUT] = (*vars(call).get(LEFT_OUT, ()), field)
 
 
 def present(record: Record) -> list[str]:

@@ -25,6 +25,7 @@ from . import (
     row_calls,
     tensors,
 )
+from .collected_outputs import write_collecting
 from .context import Context, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
 from .graph_mode import expand_nested_comprehensions, hoist_walrus
@@ -42,6 +43,7 @@ HANDLERS = (
 def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.FunctionDef:
     """The definition under another name, with what ran of its body."""
     found = context.function = copy.deepcopy(node)
+    why = write_collecting(found, context)
     context.local = context.own = set(local_names(found))
     context.handed = {argument.arg for argument in ast.walk(found.args) if isinstance(argument, ast.arg)}
     context.in_python = name == "__init__"
@@ -63,6 +65,8 @@ def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.
         found.body = [substitute(statement, change) for statement in found.body]
     found.decorator_list = [item for item in node.decorator_list if isinstance(item, ast.Name) and item.id in KEPT]
     SignatureRewriter(context.program, context.file).signature(found)
+    if why:
+        found.body.insert(0, ast.Expr(context.missing(node, why)))
     return found
 
 

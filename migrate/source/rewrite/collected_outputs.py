@@ -1,0 +1,386 @@
+"""Hidden states that transformers' decorators collect by hooks, written out where they come to be.
+
+`capture_outputs` adds what every module of a class gives to what a model's function returns, and
+`filter_output_hidden_states` asks for that (observe/torch_collected_outputs.py). In the new file the loop that calls
+these modules collects what they give, and `output_hidden_states` is an argument:
+
+    all_hidden_states = ()
+    for stage in self.stages:
+        hidden_states = stage(hidden_states)
+        all_hidden_states = (*all_hidden_states, hidden_states)
+    if not output_hidden_states:
+        return {"last_hidden_state": hidden_states}
+    return {"last_hidden_state": hidden_states, "hidden_states": all_hidden_states}
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+
+from ..observe.instrument import first_line
+from ..observe.observations import (
+    ASKED,
+    STATES,
+    Collected,
+    DictKind,
+    Filtered,
+    Kind,
+    Observed,
+    SequenceKind,
+    Target,
+    TensorKind,
+    callees_of,
+    entries_of,
+    kinds_of,
+    reached,
+    replacing,
+    set_kinds,
+)
+from ..source_files import all_parameters, blocks_of, local_names, own_nodes
+from .context import Context, Program, Unwritable
+from .control_flow import refused
+from .records import leave_out, record_of_call
+
+Place = tuple[str, int]  # the file and the first line of a function
+LAST = "last_hidden_state"
+
+
+def write_collecting(function: ast.FunctionDef, context: Context) -> str:
+    """Write what decorators of a function, or of one that calls it, collect of it; in place.
+
+    Says why where that cannot be written, and leaves the function as it is then.
+    """
+    collected = context.program.facts.collected
+    place = (context.file, first_line(function))
+    inside = [one for seen in collected.values() for c in seen if isinstance(c, Collected) for one in c.targets]
+    if place not in collected and all(place not in one.through for one in inside):
+        return ""
+    made = copy.deepcopy(function)
+    try:
+        _Collecting(made, place, context).write(collected.get(place, []), inside)
+    except Unwritable as error:
+        return str(error)
+    function.args, function.body = made.args, made.body
+    return ""
+
+
+class _Collecting:
+    def __init__(self, function: ast.FunctionDef, place: Place, context: Context) -> None:
+        self.function, self.place, self.context = function, place, context
+        self.program = context.program
+        taken = {*local_names(function), *(one.arg for one in all_parameters(function.args))}
+        free = ("all_hidden_states", "collected_hidden_states", "states_of_all_layers")
+        self.states = next(name for name in free if name not in taken)
+        self.kinds: list[Kind] = [SequenceKind("tuple", (TensorKind("float32", 3),))]
+        self.last = ""  # the name that holds what was collected last, where nothing changes it before the end
+
+    def write(self, seen: Sequence[Collected | Filtered], inside: Sequence[Target]) -> None:
+        """Both decorators of this function, or that of the model in whose function it is called."""
+        if len({(type(one), one.default, getattr(one, "tie", None)) for one in seen}) > 1:
+            raise Unwritable(f"{self.function.name} has hidden states in more than one way")
+        if seen and isinstance(seen[0], Filtered):
+            self.ask()
+            asked = self.argument(seen[0].default)
+            self.returns(asked, None)
+            return
+        self.collect([one for one in inside if self.place in one.through])
+        if not seen or not isinstance(seen[0], Collected):
+            self.returns(None, ast.Name(self.states, ast.Load()))
+            return
+        asked = self.argument(seen[0].default)
+        self.returns(asked, ast.Name(self.states, ast.Load()), tie=seen[0].tie)
+
+    # what is collected
+
+    def collect(self, targets: Sequence[Target]) -> None:
+        """Collect what the modules give that this function calls, or what a function has collected that it calls."""
+        inner = {one.through[place - 1] for one in targets if (place := one.through.index(self.place))}
+        direct = [one for one in targets if one.through[0] == self.place]
+        if inner and (direct or len(inner) > 1):
+            raise Unwritable("hidden states come from more than one function")
+        calls = [node for node in own_nodes(self.function) if isinstance(node, ast.Call)]
+        if inner:
+            (of,) = inner
+            sites = {id(call) for call in calls if of in _places(call, self.program)}
+        else:
+            sites = {id(call) for call in calls if any(one.cls in _classes(call) for one in direct)}
+        first = int(ast.get_docstring(self.function) is not None)
+        found = [n for n, line in enumerate(self.function.body) if _has(line, sites)]
+        if not found:
+            raise Unwritable("the modules whose outputs are hidden states are called where no statement shows it")
+        written = 0
+        for block in [self.function.body, *_blocks(self.function)]:
+            for at in reversed(range(len(block))):
+                line = block[at]
+                own = [n for n in _own(line) if id(n) in sites]
+                if not own:
+                    continue
+                written += len(own)
+                if len(own) > 1 or not isinstance(line, (ast.Assign, ast.AnnAssign)):
+                    raise Unwritable(f"its outputs are hidden states: {_said(line)}")
+                if inner and (block is not self.function.body or len(sites) > 1):
+                    raise Unwritable(f"called more than once, it gives hidden states each time: {_said(line)}")
+                given = self.from_inside(line) if inner else self.of_one(line, direct)
+                block[at : at + 1] = given
+        if written != len(sites):
+            raise Unwritable("a module whose outputs are hidden states is called inside of an expression")
+        if not inner:
+            start = max(found[0], first)
+            empty = ast.Assign([ast.Name(self.states, ast.Store())], ast.Tuple([], ast.Load()))
+            self.function.body.insert(start, _ran(empty, self.function.body[start]))
+            self.last = self.last if len(sites) == 1 and self._kept(found[-1] + 1) else ""
+
+    def _kept(self, start: int) -> bool:
+        """Whether the name that holds what was collected last is given a value but once from a place on."""
+        inside = [node for line in self.function.body[start:] for node in ast.walk(line)]
+        names = [n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        return names.count(self.last) == 1
+
+    def of_one(self, line: ast.Assign | ast.AnnAssign, targets: Sequence[Target]) -> list[ast.stmt]:
+        """The statement that calls such a module, with its output collected behind it, and perhaps its input before."""
+        value = line.value
+        item = value.slice if isinstance(value, ast.Subscript) else None
+        call = value.value if isinstance(value, ast.Subscript) else value
+        if not isinstance(call, ast.Call) or value is None:
+            raise Unwritable(f"its output is a hidden state: {_said(line)}")
+        ways = {(one.index, one.initial) for one in targets if one.cls in _classes(call)}
+        if len(ways) != 1:
+            raise Unwritable(f"its outputs are hidden states in more than one way: {_said(line)}")
+        ((index, initial),) = ways
+        several = [isinstance(kind, SequenceKind) and kind.type != "list" for kind in kinds_of(call)]
+        if any(several) and not all(several):
+            raise Unwritable(f"it gives a tuple or none: {_said(line)}")
+        target = _target(line)
+        output: ast.expr | None = None
+        if isinstance(target, ast.Name):
+            if item is None and any(several):
+                output = ast.Subscript(_load(target, kinds_of(call)), ast.Constant(index), ast.Load())
+            elif item is None or (any(several) and isinstance(item, ast.Constant) and item.value == index):
+                output = _load(target, kinds_of(value))
+        elif isinstance(target, ast.Tuple) and item is None and any(several):
+            plain = not any(isinstance(one, ast.Starred) for one in target.elts)
+            inside = target.elts[index] if plain and -len(target.elts) <= index < len(target.elts) else None
+            output = _load(inside, _inside(call)) if isinstance(inside, ast.Name) else None
+        if output is None:
+            raise Unwritable(f"which part of its output is a hidden state: {_said(line)}")
+        self.kinds = [SequenceKind("tuple", tuple(_inside(call) if any(several) else kinds_of(call)))]
+        self.last = output.id if isinstance(output, ast.Name) else ""
+        more = ast.Tuple([ast.Starred(self.load(), ast.Load()), output], ast.Load())
+        after = ast.Assign([ast.Name(self.states, ast.Store())], more)
+        before = [self.first_input(line, call)] if initial else []
+        return [*before, line, _ran(after, line)]
+
+    def first_input(self, line: ast.stmt, call: ast.Call) -> ast.stmt:
+        """The input of the first module is a hidden state too."""
+        if not call.args or not isinstance(call.args[0], ast.Name):
+            raise Unwritable(f"its first input is a hidden state: {_said(line)}")
+        one = ast.Tuple([copy.deepcopy(call.args[0])], ast.Load())
+        gives = _ran(ast.Assign([ast.Name(self.states, ast.Store())], one), line)
+        return _ran(ast.If(_compared(self.load(), ast.Eq()), [gives], []), line)
+
+    def from_inside(self, line: ast.Assign | ast.AnnAssign) -> list[ast.stmt]:
+        """The statement that calls what has collected hidden states, which are taken out of what it gives."""
+        target = _target(line)
+        if not isinstance(target, ast.Name) or not isinstance(line.value, ast.Call):
+            raise Unwritable(f"it gives hidden states too: {_said(line)}")
+        kinds = kinds_of(line.value)
+        names = [str(vars(kind).get("cls")) for kind in kinds]
+        record = record_of_call(self.program.facts.records, names)
+        states = ast.Name(self.states, ast.Store())
+        if record is None:  # a tensor alone, which becomes one of two
+            both = replacing(ast.Tuple([copy.deepcopy(target), states], ast.Store()), target)
+            return [_ran(ast.Assign([both], line.value), line)]
+        for name in names:
+            self.program.facts.is_present(name, STATES)
+        taken = ast.Attribute(_load(target, kinds), STATES, ast.Load())
+        return [line, _ran(ast.Assign([states], set_kinds(taken, self.kinds)), line)]
+
+    def load(self) -> ast.Name:
+        """What was collected."""
+        return set_kinds(ast.Name(self.states, ast.Load()), self.kinds)
+
+    # how it is asked for
+
+    def argument(self, default: bool) -> ast.expr:
+        """The argument by which hidden states are asked for."""
+        given = self.function.args
+        if ASKED not in {one.arg for one in all_parameters(given)}:
+            given.args.append(ast.arg(ASKED, ast.Name("bool", ast.Load())))
+            given.defaults.append(ast.Constant(default))
+        elif default:
+            raise Unwritable(f"its configuration asks for hidden states, and so does its argument {ASKED}")
+        return ast.Name(ASKED, ast.Load())
+
+    def ask(self) -> None:
+        """Give `output_hidden_states=True` to what this function hands its `**kwargs` on to."""
+        given = self.function.args
+        if ASKED in {one.arg for one in all_parameters(given)}:
+            raise Unwritable(
+                f"{self.function.name} asks for hidden states by a decorator, and by an argument of its own"
+            )
+        rest = given.kwarg.arg if given.kwarg else ""
+        uses = {id(n) for n in ast.walk(self.function) if isinstance(n, ast.Name) and n.id == rest and kinds_of(n)}
+        for call in [n for n in ast.walk(self.function) if isinstance(n, ast.Call)]:
+            word = next((one for one in call.keywords if one.arg is None and id(one.value) in uses), None)
+            if word is None:
+                continue
+            uses.remove(id(word.value))
+            others = [
+                DictKind(tuple(pair for pair in kind.entries if pair[0] != ASKED))
+                for kind in kinds_of(word.value)
+                if isinstance(kind, DictKind)
+            ]
+            if ASKED in (entries_of(word.value) or {}):
+                asks = ast.keyword(ASKED, ast.Constant(True))
+                call.keywords[call.keywords.index(word)] = asks
+                word.value = set_kinds(copy.deepcopy(word.value), dict.fromkeys(others))
+                call.keywords.append(word)
+        if uses:
+            raise Unwritable(f"what {self.function.name} does with its **{rest}, in which its decorator puts {ASKED}")
+
+    # what is returned
+
+    def returns(self, asked: ast.expr | None, states: ast.expr | None, *, tie: bool = False) -> None:
+        """Have the function return hidden states: those given, or else those that it returns already.
+
+        asked: what says whether it does; None for always. tie: whether the last one is the model's last output.
+        """
+        for block in [self.function.body, *_blocks(self.function)]:
+            for at in reversed(range(len(block))):
+                line = block[at]
+                if isinstance(line, ast.Return) and reached(line):
+                    block[at : at + 1] = self.end(line, asked, states, tie=tie)
+                elif isinstance(line, ast.Return):
+                    block[at : at + 1] = self.unseen_end(line, asked)
+
+    def end(self, line: ast.Return, asked: ast.expr | None, states: ast.expr | None, *, tie: bool) -> list[ast.stmt]:
+        """A statement that returns."""
+        call, records = line.value, self.program.facts.records
+        record = record_of_call(records, callees_of(call)) if isinstance(call, ast.Call) else None
+        if not isinstance(call, ast.Call) or record is None or STATES not in record.fields:
+            if asked is None and states is not None and line.value is not None and self.alone(line.value):
+                return [_ran(ast.Return(ast.Tuple([line.value, self.load()], ast.Load())), line)]
+            raise Unwritable(
+                f"what is returned with hidden states is no record that has a place for them: {_said(line)}"
+            )
+        named = {word.arg: word for word in call.keywords}
+        if None in named or record.fields.index(STATES) < len(call.args):
+            raise Unwritable(f"which field is which cannot be told: {_said(line)}")
+        if states is not None:
+            for name in callees_of(call):
+                self.program.facts.is_present(name, STATES)
+        elif STATES not in named:
+            return [line]
+        without, whole = copy.deepcopy(line), copy.deepcopy(line)
+        assert isinstance(without.value, ast.Call) and isinstance(whole.value, ast.Call)
+        before = self.tied(whole.value, record.fields) if tie else []
+        if states is not None:
+            whole.value.keywords = [word for word in whole.value.keywords if word.arg != STATES]
+            whole.value.keywords.append(ast.keyword(STATES, self.load()))
+        if asked is None:
+            return [whole]
+        without.value.keywords = [word for word in without.value.keywords if word.arg != STATES]
+        leave_out(without.value, STATES)
+        test = ast.UnaryOp(ast.Not(), asked)
+        return [_ran(ast.If(test, [without], []), line), *before, whole]
+
+    def unseen_end(self, line: ast.Return, asked: ast.expr | None) -> list[ast.stmt]:
+        """A statement that returns and did not run: where hidden states are to be given, it raises."""
+        raises = refused(self.context.did_not_run(line, f"hidden states in {_said(line)}"), line)
+        return [raises] if asked is None else [ast.copy_location(ast.If(asked, [raises], []), line), line]
+
+    def alone(self, value: ast.expr) -> bool:
+        """Whether what is returned is a tensor, or several times one."""
+        kinds = kinds_of(value)
+        return bool(kinds) and all(isinstance(kind, TensorKind) for kind in kinds)
+
+    def tied(self, call: ast.Call, fields: Sequence[str]) -> list[ast.stmt]:
+        """The last hidden state is the model's last output, which is given another name where it has none."""
+        if f"vision_{STATES}" in fields:
+            raise Unwritable(f"which of its outputs the last hidden state is: {_said(call)}")
+        word = next((word for word in call.keywords if word.arg == LAST), None)
+        if LAST not in fields:
+            return []
+        if word is None or not isinstance(word.value, ast.Name):
+            raise Unwritable(f"its last hidden state is its last output, which has no name: {_said(call)}")
+        if word.value.id == self.last:
+            return []
+        all_but_last = ast.Subscript(self.load(), ast.Slice(None, ast.Constant(-1)), ast.Load())
+        made = ast.Tuple([ast.Starred(all_but_last, ast.Load()), copy.deepcopy(word.value)], ast.Load())
+        gives = _ran(ast.Assign([ast.Name(self.states, ast.Store())], made), call)
+        return [_ran(ast.If(_compared(self.load(), ast.Gt()), [gives], []), call)]
+
+
+def _compared(states: ast.expr, by: ast.cmpop) -> ast.expr:
+    """Whether there are hidden states, or none, which a tuple's length says in graph mode too."""
+    length = ast.Call(ast.Name("len", ast.Load()), [states], [])
+    return ast.Compare(length, [by], [ast.Constant(0)])
+
+
+def _ran(new: ast.stmt, beside: ast.AST) -> ast.stmt:
+    """A new statement in the place of another in the source, which ran."""
+    ast.copy_location(new, beside)
+    vars(new)["observed"] = Observed(reached=True)
+    return new
+
+
+def _load(name: ast.Name, kinds: Iterable[Kind]) -> ast.Name:
+    return set_kinds(ast.Name(name.id, ast.Load()), kinds)
+
+
+def _target(line: ast.Assign | ast.AnnAssign) -> ast.expr | None:
+    """What a statement gives a value, if it is one thing."""
+    if isinstance(line, ast.AnnAssign):
+        return line.target
+    return line.targets[0] if len(line.targets) == 1 else None
+
+
+def _inside(node: ast.AST) -> list[Kind]:
+    """The kinds of what is in the tuples that an expression was, if that is all the same: tensors."""
+    items = [item for kind in kinds_of(node) if isinstance(kind, SequenceKind) for item in kind.items]
+    return list(dict.fromkeys(item for item in items if isinstance(item, TensorKind)))
+
+
+def _said(node: ast.AST) -> str:
+    return " ".join(ast.unparse(node).split())[:100]
+
+
+def _classes(call: ast.Call) -> set[str]:
+    """The classes of the modules that a call called."""
+    return {name.removeprefix("module ") for name in callees_of(call) if name.startswith("module ")}
+
+
+def _places(call: ast.Call, program: Program) -> Iterator[Place]:
+    """The functions that a call called, also as the `forward` of a module."""
+    for name in callees_of(call):
+        of = name.removeprefix("module ")
+        names = [name] if of == name else [f"{base}.forward" for base in program.facts.bases(of)]
+        found = next((program.functions[one] for one in names if one in program.functions), None)
+        if found is not None:
+            yield found.file, found.line
+
+
+def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """The blocks of statements inside of those of a function, not of functions in it."""
+    for block in blocks_of(node):
+        for line in block:
+            if not isinstance(line, (ast.FunctionDef, ast.ClassDef)):
+                yield from blocks_of(line)
+                yield from _blocks(line)
+
+
+def _own(line: ast.stmt) -> Iterator[ast.AST]:
+    """What stands in a statement, but for the statements in it."""
+    waiting: list[ast.AST] = [line]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += [
+            inner for inner in ast.iter_child_nodes(node) if not isinstance(inner, (ast.stmt, ast.excepthandler))
+        ]
+
+
+def _has(line: ast.stmt, sites: set[int]) -> bool:
+    return any(id(node) in sites for node in ast.walk(line))

@@ -1,0 +1,62 @@
+"""Hidden states that transformers' decorators collect by hooks, written where they come to be."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from written import HERE, Written, builders, write
+
+MODELS = HERE / "library" / "collected_torch.py"
+NAMES = [name for name in builders(MODELS) if name != "head_in_expression"]
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Written]:
+    """Every model by the name of the function that makes it."""
+    folder = tmp_path_factory.mktemp("library")
+    file = Path(shutil.copy(MODELS, folder))
+    (folder / "out").mkdir()
+    return write([f"{file}:{name}" for name in builders(MODELS)], folder / "out")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_whole_and_computes_the_same(library: dict[str, Written], name: str) -> None:
+    library[name].agrees()
+
+
+def test_the_loop_collects_them_and_an_argument_asks_for_them(library: dict[str, Written]) -> None:
+    found = library["head_of_tied"]
+    found.holds(
+        "            all_hidden_states = (x,)\n            _, x = layer(x)\n"
+        "            all_hidden_states = (*all_hidden_states, x)\n",
+        "            all_hidden_states = (*all_hidden_states[:-1], x)\n        return",
+        "        if not output_hidden_states:\n            return {'last_hidden_state': x}\n",
+        "self.body(x, output_hidden_states=True)",
+        "            return {'logits': self.out(mixed)}\n",
+    )
+    found.lacks("capture_outputs", "register_forward_hook")
+
+
+def test_a_module_around_the_loop_hands_them_on(library: dict[str, Written]) -> None:
+    found = library["head_of_around"]
+    found.holds("return (x, all_hidden_states)", "found, all_hidden_states = self.encoder(x)")
+    found.lacks("all_hidden_states[:-1]", "len(all_hidden_states) == 0")
+
+
+def test_what_is_changed_behind_the_layer_is_no_hidden_state_but_the_last(library: dict[str, Written]) -> None:
+    found = library["head_of_halved"]
+    found.holds("            all_hidden_states = (*all_hidden_states, x)\n            x = x * 0.5\n")
+    found.holds("            all_hidden_states = (*all_hidden_states[:-1], x)\n")
+    found.holds("hidden states in return x")  # which did not run, and raises where they are asked for
+
+
+def test_who_is_asked_by_the_configuration_gives_them_unasked(library: dict[str, Written]) -> None:
+    library["tied_by_configuration"].holds("def construct(self, x, output_hidden_states: bool=True, **kwargs):")
+    library["tied_alone"].lacks("hidden_states[", "output_hidden_states")
+
+
+def test_a_layer_inside_of_an_expression_is_refused_at_its_place(library: dict[str, Written]) -> None:
+    (problem,) = library["head_in_expression"].source.problems
+    assert problem.file.endswith("collected_torch.py") and "x + layer(x, **kwargs)[1]" in problem.text

@@ -28,6 +28,7 @@ from ..observe.observations import (
     Filtered,
     Kind,
     Observed,
+    PlainKind,
     SequenceKind,
     Target,
     TensorKind,
@@ -74,6 +75,7 @@ class _Collecting:
         free = ("all_hidden_states", "collected_hidden_states", "states_of_all_layers")
         self.states = next(name for name in free if name not in taken)
         self.kinds: list[Kind] = [SequenceKind("tuple", (TensorKind("float32", 3),))]
+        self.asked_by_configuration = False
         self.last = ""  # the name that holds what was collected last, where nothing changes it before the end
 
     def write(self, seen: Sequence[Collected | Filtered], inside: Sequence[Target]) -> None:
@@ -204,14 +206,32 @@ class _Collecting:
     # how it is asked for
 
     def argument(self, default: bool) -> ast.expr:
-        """The argument by which hidden states are asked for."""
+        """The argument by which hidden states are asked for; where the configuration asked, it is asked again."""
         given = self.function.args
         if ASKED not in {one.arg for one in all_parameters(given)}:
-            given.args.append(ast.arg(ASKED, ast.Name("bool", ast.Load())))
-            given.defaults.append(ast.Constant(default))
+            hint = "bool | None" if default else "bool"
+            given.args.append(ast.arg(ASKED, ast.parse(hint, mode="eval").body))
+            given.defaults.append(ast.Constant(None if default else False))
+            if default:
+                self.by_configuration()
         elif default:
             raise Unwritable(f"its configuration asks for hidden states, and so does its argument {ASKED}")
         return ast.Name(ASKED, ast.Load())
+
+    def by_configuration(self) -> None:
+        """What is not said is as the configuration has it."""
+        self.asked_by_configuration = True
+        kinds = self.program.attributes(self.context.owner).get("config")
+        if not kinds:
+            raise Unwritable(f"where its configuration is, which asks for hidden states: {self.function.name}")
+        config = set_kinds(ast.Attribute(ast.Name("self", ast.Load()), "config", ast.Load()), kinds)
+        says = ast.Attribute(config, ASKED, ast.Load())
+        vars(says)["observed"] = Observed(kinds=[PlainKind("bool")], constants=[True])
+        first = int(ast.get_docstring(self.function) is not None)
+        beside = self.function.body[first]
+        test = ast.Compare(ast.Name(ASKED, ast.Load()), [ast.Is()], [ast.Constant(None)])
+        gives = _ran(ast.Assign([ast.Name(ASKED, ast.Store())], says), beside)
+        self.function.body.insert(first, _ran(ast.If(test, [gives], []), beside))
 
     def ask(self) -> None:
         """Give `output_hidden_states=True` to what this function hands its `**kwargs` on to."""
@@ -282,7 +302,8 @@ class _Collecting:
         if asked is None:
             return [whole]
         without.value.keywords = [word for word in without.value.keywords if word.arg != STATES]
-        leave_out(without.value, STATES)
+        if not self.asked_by_configuration:  # which others read, and have None then
+            leave_out(without.value, STATES)
         test = ast.UnaryOp(ast.Not(), asked)
         return [_ran(ast.If(test, [without], []), line), *before, whole]
 

@@ -52,8 +52,13 @@ def test_what_is_changed_behind_the_layer_is_no_hidden_state_but_the_last(librar
     found.holds("hidden states in return x")  # which did not run, and raises where they are asked for
 
 
-def test_who_is_asked_by_the_configuration_gives_them_unasked(library: dict[str, Written]) -> None:
-    library["tied_by_configuration"].holds("def construct(self, x, output_hidden_states: bool=True, **kwargs):")
+def test_who_is_asked_by_the_configuration_asks_it_again(library: dict[str, Written]) -> None:
+    library["tied_by_configuration"].holds(
+        "def construct(self, x, output_hidden_states: bool | None=None, **kwargs):",
+        "            output_hidden_states = self.config.output_hidden_states\n",
+        "    output_hidden_states: bool = False\n",
+        "BertConfig(hidden_size=8, num_hidden_layers=2, output_hidden_states=True)",
+    )
     library["tied_alone"].lacks("hidden_states[", "output_hidden_states")
 
 

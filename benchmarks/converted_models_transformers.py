@@ -272,3 +272,30 @@ def whisper():
 
 def xlnet():
     return _text("XLNetLMHeadModel", "XLNetConfig", vocab_size=200, d_model=64, n_layer=2, n_head=4, d_inner=128)
+
+
+# Of those that compute with hidden states, or give feature maps.
+
+
+def convnext_backbone():
+    sizes = {"depths": [1, 1, 2, 1], "hidden_sizes": [16, 24, 32, 48], "out_features": ["stage2", "stage4"]}
+    return _model("ConvNextBackbone", "ConvNextConfig", **sizes), [torch.randn(2, 3, 64, 64)]
+
+
+def dinov2_backbone():
+    sizes = {"hidden_size": 64, "num_hidden_layers": 3, "num_attention_heads": 4}
+    return _image("Dinov2Backbone", "Dinov2Config", out_features=["stage1", "stage3"], **sizes, **IMAGE)
+
+
+def glpn():
+    sizes = {"depths": [1, 1, 1, 1], "hidden_sizes": [16, 24, 32, 48], "decoder_hidden_size": 16}
+    heads = {"num_attention_heads": [1, 2, 2, 4], "sr_ratios": [4, 2, 1, 1]}
+    return _model("GLPNForDepthEstimation", "GLPNConfig", **sizes, **heads), [torch.randn(2, 3, 64, 64)]
+
+
+def upernet():
+    stages = ["stage1", "stage2", "stage3", "stage4"]
+    sizes = {"depths": [1, 1, 1, 1], "hidden_sizes": [16, 24, 32, 48]}
+    backbone = transformers.ConvNextConfig(out_features=stages, **sizes)
+    settings = {"backbone_config": backbone, "hidden_size": 16, "use_auxiliary_head": False, "num_labels": 4}
+    return _model("UperNetForSemanticSegmentation", "UperNetConfig", **settings), [torch.randn(2, 3, 64, 64)]

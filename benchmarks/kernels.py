@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("functions", nargs="*", metavar="FUNCTION")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    found = measured(arguments.functions or list(dict.fromkeys(k.function for k in kernels() if not k.each_addition)))
+    found = measured(arguments.functions or list(dict.fromkeys(k.function for k in kernels() if not k.added)))
     if arguments.json:
         print(json.dumps(found))
         return

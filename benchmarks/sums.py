@@ -1,17 +1,16 @@
-"""How MindSpore's CPU kernels add: the figures of sums in parity/record/kernels.yaml, `python benchmarks/sums.py`.
+"""How MindSpore's CPU kernels add: what `added` says in parity/record/kernels.yaml, `python benchmarks/sums.py`.
 
-Prints how far sums, a bias's gradient and that of a BatchNorm's bias are from float64, as shares of the result's root
-mean square, with NumPy's float32 whose numbers are added one after the other, and what `distance` of the table says of
-such sums; with --json only the distances of one addition that the gradients of normal numbers give, in the mean.
+Prints how far sums and the gradients of the biases of a Dense, a BatchNorm and a Conv2d are from float64, as shares of
+the result's root mean square, with NumPy's float32 whose numbers are added row by row, and image by image; with --json
+only which share of the gradients' numbers are not these to the bit, at most. Alike rows are what fills up a window, or
+what an average hands back to its pixels.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 
-from msmigrate.parity.noise import kernels
 from msmigrate.workers import mindspore_environment
 from msmigrate.workers.worker import leave
 
@@ -20,7 +19,8 @@ mindspore_environment.prepare()
 import numpy as np  # noqa: E402
 from mindspore import ParameterTuple, Tensor, nn, ops  # noqa: E402
 
-SHAPES = ((1000, 64), (12544, 64), (200704, 64), (16, 784, 64), (16, 28, 28, 64))
+SHAPES = ((1000, 64), (12544, 64), (200704, 64), (392, 768), (500, 1), (16, 784, 64), (16, 28, 28, 64))
+KINDS = ("normal numbers", "their squares", "alike rows")
 
 
 def apart(found: np.ndarray, exact: np.ndarray) -> float:
@@ -44,53 +44,58 @@ def bias_gradient(upstream: np.ndarray) -> np.ndarray:
     return found
 
 
-def norm_gradient(upstream: np.ndarray) -> np.ndarray:
-    """The gradient of a BatchNorm's bias. upstream: in rows, one a pixel; in memory the channels come first."""
-    rows, channels = upstream.reshape(-1, upstream.shape[-1]), upstream.shape[-1]
-    images = np.ascontiguousarray(rows.T.reshape(channels, 8, -1, 1).transpose(1, 0, 2, 3))
-    layer, x = nn.BatchNorm2d(channels), np.random.default_rng(1).standard_normal(images.shape).astype(np.float32)
-    layer.set_train()
-    by_bias = ops.GradOperation(get_by_list=True, sens_param=True)(layer, ParameterTuple([layer.beta]))
-    found: np.ndarray = by_bias(Tensor(x), Tensor(images))[0].asnumpy()
+def image_by_image(images: np.ndarray) -> np.ndarray:
+    """The sum over the pixels of each image, then over the images, each addition rounded to float32."""
+    channels = images.shape[1]
+    return one_by_one(np.stack([one_by_one(image.reshape(channels, -1).T) for image in images]))
+
+
+def gradients_of_images(upstream: np.ndarray) -> list[np.ndarray]:
+    """The gradients of a BatchNorm's bias and of a convolution's; upstream: (N, C, H, W)."""
+    channels = upstream.shape[1]
+    norm, convolution = nn.BatchNorm2d(channels), nn.Conv2d(channels, channels, 1, has_bias=True)
+    norm.set_train()
+    x = Tensor(np.random.default_rng(1).standard_normal(upstream.shape).astype(np.float32))
+    found = []
+    for layer, bias in ((norm, norm.beta), (convolution, convolution.bias)):
+        by_bias = ops.GradOperation(get_by_list=True, sens_param=True)(layer, ParameterTuple([bias]))
+        found.append(by_bias(x, Tensor(upstream))[0].asnumpy())
     return found
 
 
-def sums(terms: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """The terms in rows, their exact sum, and by how much a rounding of 1 in each addition moves it, as a share."""
-    rows = terms.reshape(-1, terms.shape[-1])
-    so_far = rows.astype(np.float64).cumsum(0)
-    return rows, so_far[-1], float(np.sqrt((so_far**2).sum(0).mean() / (so_far[-1] ** 2).mean()))
-
-
-def one_addition(gradient: Callable[[np.ndarray], np.ndarray]) -> float:
-    """The distance of one addition, as the gradients of biases give it: the geometric mean over shapes and draws."""
-    distances = []
-    for shape in SHAPES[:3]:
-        for seed in range(4):
-            terms = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-            _, exact, moved = sums(terms)
-            distances.append(apart(gradient(terms), exact) / moved)
-    return float(np.exp(np.log(distances).mean()))
+def drawn(kind: str, shape: tuple[int, ...]) -> np.ndarray:
+    """What is added up."""
+    terms = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    if kind == "alike rows":
+        return np.broadcast_to(terms.reshape(-1, shape[-1])[0], shape).copy()
+    return terms if kind == "normal numbers" else terms**2
 
 
 def main() -> None:
-    """Print the table, or the one figure."""
-    if "--json" in sys.argv[1:]:
-        print(json.dumps({"sum": one_addition(bias_gradient), "batch_norm": one_addition(norm_gradient)}))
-        return
-    distances = {kernel.function: kernel.distance for kernel in kernels() if kernel.each_addition}
-    print("| added | of | ops.sum | Dense's bias | one after the other | the table | BatchNorm's bias | the table |")
-    print("|---|---|---|---|---|---|---|---|")
-    for kind in ("normal numbers", "their squares"):
+    """Print the table, or how much of it is not to the bit what `added` says."""
+    unlike = dict.fromkeys(("sum", "batch_norm", "convolution"), 0.0)
+    lines = ["| added | of | ops.sum | Dense's bias | row by row | BatchNorm's bias | Conv2d's | image by image |"]
+    lines += ["|---|---|---|---|---|---|---|---|"]
+    for kind in KINDS:
         for shape in SHAPES:
-            terms = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
-            terms = terms if kind == "normal numbers" else terms**2
-            rows, exact, moved = sums(terms)
+            terms = drawn(kind, shape)
+            rows = terms.reshape(-1, shape[-1])
+            images = np.ascontiguousarray(rows.T.reshape(shape[-1], 4, -1, 1).transpose(1, 0, 2, 3))
+            exact = rows.astype(np.float64).sum(0)
             summed = ops.sum(Tensor(terms), tuple(range(len(shape) - 1))).asnumpy()
-            found = [apart(one, exact) for one in (summed, bias_gradient(terms), one_by_one(rows))]
-            of_norm = [apart(norm_gradient(terms), exact), distances["batch_norm"] * moved]
-            cells = [f"{off:.1e}" for off in (*found, distances["sum"] * moved, *of_norm)]
-            print(f"| {' × '.join(map(str, shape))} | {kind} | {' | '.join(cells)} |", flush=True)
+            by_row, by_image = one_by_one(rows), image_by_image(images)
+            of_dense, (of_norm, of_convolution) = bias_gradient(terms), gradients_of_images(images)
+            for name, found, expected in (
+                ("sum", of_dense, by_row),
+                ("batch_norm", of_norm, by_image),
+                ("convolution", of_convolution, by_image),
+            ):
+                unlike[name] = max(unlike[name], float((found != expected).mean()))
+            cells = [
+                f"{apart(found, exact):.1e}" for found in (summed, of_dense, by_row, of_norm, of_convolution, by_image)
+            ]
+            lines.append(f"| {' × '.join(map(str, shape))} | {kind} | {' | '.join(cells)} |")
+    print(json.dumps(unlike) if "--json" in sys.argv[1:] else "\n".join(lines))
 
 
 if __name__ == "__main__":

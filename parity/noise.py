@@ -169,19 +169,19 @@ class Kernel(NamedTuple):
     shares of the result's root mean square.
 
     torch: the operator's name below autograd. function: what both frameworks call it. way: forward or backward.
-    each_addition: the distance is that of one addition of a sum, as a share of the sum so far. near_zero: what a result
-    is off besides, however small it is. formula: what it computes in the function's place, by a name that
-    torch_precision knows.
+    near_zero: what a result is off besides, however small it is. formula: what it computes in the function's place, by
+    a name that torch_precision knows. added: in which order it adds, where that is known and no distance is needed: by
+    row or by image.
     """
 
     torch: str
     function: str
     way: str
-    distance: float
-    bias: float
-    each_addition: bool = False
+    distance: float = 0.0
+    bias: float = 0.0
     near_zero: float = 0.0
     formula: str = ""
+    added: str = ""
 
 
 @cache
@@ -194,11 +194,11 @@ def kernels() -> tuple[Kernel, ...]:
             fields.take("torch", str),
             fields.take("function", str),
             fields.take("way", str),
-            fields.take("distance", float),
-            fields.take("bias", float),
-            fields.take("each_addition", bool, default=False),
+            fields.take("distance", float, default=0.0),
+            fields.take("bias", float, default=0.0),
             fields.take("near_zero", float, default=0.0),
             fields.take("formula", str, default=""),
+            fields.take("added", str, default=""),
         )
         fields.done()
         found.append(kernel)

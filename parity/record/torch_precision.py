@@ -15,7 +15,7 @@ import copy
 import math
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from types import FrameType
 from typing import Any, NamedTuple
@@ -105,18 +105,20 @@ class _Rounding(TorchDispatchMode):
         if kernel is not None and args[0].dtype == torch.float32:
             exact = FORMULAS[kernel.formula](args[0]) if kernel.formula else func(*args, **(kwargs or {}))
             return args[0].copy_(self._rounded(exact, kernel))
+        if func is aten.convolution_backward.default:
+            return self._of_a_convolution(func, *args)
         result = func(*args, **(kwargs or {}))
         if func is aten._log_softmax.default:
             return self._log_softmax(result, *args)
         if func is aten._log_softmax_backward_data.default:
             return self._of_log_softmax(result, *args)
+        if func is aten.native_batch_norm_backward.default:
+            return self._of_a_norm(result, *args)
         kernel = _by_operator().get(func)
         if kernel is None:
             return result
-        if func is aten.native_batch_norm_backward.default:
-            return self._of_a_norm(result, kernel, *args)
-        if kernel.each_addition:
-            return self._summed(result, kernel, *args)
+        if kernel.added:
+            return self._summed(result, *args)
         if kernel.formula and result.dtype == torch.float32:
             result = FORMULAS[kernel.formula](args[0])
         if isinstance(result, tuple):  # log_sigmoid_forward has a buffer beside its result
@@ -151,20 +153,34 @@ class _Rounding(TorchDispatchMode):
         return (upstream.double() - shares * upstream.double().sum(dim, keepdim=True)).float()
 
     def _summed(
-        self, exact: torch.Tensor, kernel: Kernel, terms: torch.Tensor, dims: Sequence[int] | None = None, *rest: Any
+        self, exact: torch.Tensor, terms: torch.Tensor, dims: Sequence[int] | None = None, *rest: Any
     ) -> torch.Tensor:
-        """A sum over all dimensions but the last, as a bias's gradient is, with the rounding of its additions."""
+        """A sum over all dimensions but the last, as a bias's gradient is, row by row."""
         before = range(terms.ndim - 1)
         if exact.dtype != torch.float32 or not before or sorted(d % terms.ndim for d in dims or ()) != [*before]:
             return exact
-        count = terms.shape[:-1].numel()
-        block = next((size for size in (16, 8, 4, 2) if count % size == 0 and count >= BLOCKS * size), 1)
-        return self._added_up(exact, kernel, terms.detach().reshape(-1, block, terms.shape[-1]).sum(1).T, block)
+        return one_by_one(terms.reshape(-1, terms.shape[-1])).reshape(exact.shape)
+
+    def _of_a_convolution(
+        self,
+        func: Callable[..., Any],
+        upstream: torch.Tensor,
+        x: torch.Tensor,
+        weight: torch.Tensor,
+        bias_sizes: Sequence[int] | None,
+        stride: Sequence[int],
+        *rest: Any,
+    ) -> tuple[torch.Tensor | None, ...]:
+        """The gradients of a convolution, whose bias's is added up image by image."""
+        with torch.backends.mkldnn.flags(enabled=False) if _writes_beyond(weight, stride) else nullcontext():
+            of_input, of_weight, of_bias = func(upstream, x, weight, bias_sizes, stride, *rest)
+        if of_bias is not None and of_bias.dtype == torch.float32:
+            of_bias = by_image(upstream)
+        return of_input, of_weight, of_bias
 
     def _of_a_norm(
         self,
         exact: tuple[torch.Tensor, ...],
-        kernel: Kernel,
         upstream: torch.Tensor,
         x: torch.Tensor,
         weight: torch.Tensor | None,
@@ -175,8 +191,8 @@ class _Rounding(TorchDispatchMode):
         train: bool,
         *rest: Any,
     ) -> tuple[torch.Tensor, ...]:
-        """The gradients of BatchNorm, whose weight's and bias's are sums over all axes but the channels'."""
-        of_input, of_weight, of_bias = exact
+        """The gradients of BatchNorm, whose weight's and bias's are added up image by image."""
+        of_input, _, of_bias = exact
         if weight is None or of_bias is None or of_bias.dtype != torch.float32 or x.ndim < 2:
             return exact
         if not train and running_mean is not None and running_var is not None:
@@ -184,34 +200,39 @@ class _Rounding(TorchDispatchMode):
             mean, inverse_std = running_mean, (running_var + eps).rsqrt()
         if mean is None or inverse_std is None:
             return exact
-        block = x.shape[-1] if x.ndim > 2 and x.numel() >= BLOCKS * x.shape[1] * x.shape[-1] else 1
-
-        def summed(terms: torch.Tensor) -> torch.Tensor:
-            last = terms.detach().movedim(1, -1)  # of channels that are last in memory this is six times as fast
-            return (last.sum(-2) if block > 1 else last).reshape(-1, x.shape[1]).T
-
-        of_each = summed(upstream)
-        normed = (summed(x * upstream) - mean[:, None] * of_each) * inverse_std[:, None]
-        of_weight = self._added_up(of_weight, kernel, normed, block)
-        return of_input, of_weight, self._added_up(of_bias, kernel, of_each, block)
-
-    def _added_up(self, exact: torch.Tensor, kernel: Kernel, sums: torch.Tensor, block: int) -> torch.Tensor:
-        """The sums of the terms in each row with the rounding of their additions.
-
-        sums: of `block` terms each, (rows, blocks). Each addition rounds in proportion to the sum so far,
-        independently: the variances of these add up. Between the ends of a block the sum goes straight on average, and
-        strays as a random walk's bridge does, whose mean square is a sixth of the block's own.
-        """
-        ends = sums.contiguous().cumsum(1)  # along the memory: down the columns takes six times as long
-        squares = ends.square()
-        if block > 1:
-            starts = ends - sums
-            squares = (starts.square() + starts * ends + squares) / 3 + sums.square() / 6
-        distance = kernel.distance * (block * squares.sum(1)).sqrt().reshape(exact.shape)
-        return exact + distance * torch.randn(exact.shape, generator=self.draws, dtype=torch.float32).to(exact.device)
+        ends = (1, -1, *[1] * (x.ndim - 2))
+        normed = (x - mean.reshape(ends)) * inverse_std.reshape(ends)
+        return of_input, by_image(normed.mul_(upstream)), by_image(upstream)
 
 
-BLOCKS = 32  # of terms, at least, in what is looked at by blocks
+def one_by_one(terms: torch.Tensor) -> torch.Tensor:
+    """The float32 sum over the last axis but one, added row by row as MindSpore's CPU kernels do: to the bit the same.
+
+    terms: (…, rows, columns). Where rows are alike, as those that fill up a window or what an average hands back to its
+    pixels, every addition rounds the same way: the sum of n of them is off by n times that, not by its root.
+    """
+    rows = np.ascontiguousarray(terms.detach().cpu().numpy())
+    if rows.shape[-1] == 1 and rows.shape[-2]:  # of a single column NumPy's sum adds pairs
+        total = np.add.accumulate(rows, -2)[..., -1, :]
+    else:
+        total = np.add.reduce(rows, -2)
+    return torch.from_numpy(total).to(terms.device)
+
+
+def by_image(terms: torch.Tensor) -> torch.Tensor:
+    """The float32 sums of channels, (N, C, …) -> (C,), as MindSpore's CPU kernels add: the pixels of each image one by
+    one, then the images."""
+    pixels = terms.detach().movedim(1, -1).reshape(terms.shape[0], -1, terms.shape[1])
+    return one_by_one(one_by_one(pixels))
+
+
+def _writes_beyond(weight: torch.Tensor, stride: Sequence[int]) -> bool:
+    """Whether torch 2.14.1 may damage its memory by the weight's gradient where channels are last: oneDNN's kernel for
+    filters of one pixel, with a stride, writes beyond what it asked for if the channels are few."""
+    return weight.ndim == 4 and weight.shape[1] < FEW_CHANNELS and weight[0, 0].numel() == 1 and max(stride) > 1
+
+
+FEW_CHANNELS = 16  # seen with 1 to 6 where 8 are computed at once; there are processors that compute 16
 
 
 CROSS_ENTROPY = nn.functional.cross_entropy.__code__

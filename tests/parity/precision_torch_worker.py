@@ -127,21 +127,23 @@ def kernels() -> dict[str, list[float]]:
 
 
 def sums() -> dict[str, list[float]]:
-    """Of a bias's gradient over so many rows: how far it stands from float64, plain, as it is rounded, and as numbers
-    are that are added one after the other; then sums of another kind, and in float64, against the plain ones."""
+    """Of a bias's gradient over so many rows: how far it stands from float64, plain and as it is rounded, and which
+    share of what was rounded is not to the bit what numbers give that are added one after the other; then sums of
+    another kind, and in float64, against the plain ones."""
     told = {}
-    for rows in (1_000, 20_000):
-        layer, x = nn.Linear(2, 64), torch.randn(rows // 10, 10, 2)
-        upstream = torch.randn(rows // 10, 10, 64)
-        exact = upstream.double().sum((0, 1))
-        one_by_one = torch.zeros(64)
-        for row in upstream.reshape(-1, 64):
-            one_by_one += row
-        runs = [one_by_one]
-        for context in (nullcontext(), rounding_as_mindspore()):
-            with context:
-                runs.insert(-1, torch.autograd.grad(layer(x), layer.bias, upstream)[0])
-        told[str(rows)] = [float((run.double() - exact).norm() / exact.norm()) for run in runs]
+    for rows, columns in ((1_000, 64), (20_000, 64), (500, 1)):
+        for alike in (False, True):
+            layer, x = nn.Linear(2, columns), torch.randn(rows // 10, 10, 2)
+            upstream = torch.randn(rows // 10, 10, columns)
+            if alike:
+                upstream = upstream[:1, :1].expand(upstream.shape).contiguous()
+            exact = upstream.double().sum((0, 1))
+            plain, rounded = gradients(layer, x, upstream)
+            far = [float((run.double() - exact).norm() / exact.norm()) for run in (plain, rounded)]
+            unlike = float((rounded != in_turn(upstream.reshape(-1, columns))).double().mean())
+            told[f"{rows} x {columns}{' alike' if alike else ''}"] = [*far, unlike]
+
+    upstream = torch.randn(2_000, 10, 64)
 
     def others() -> list[torch.Tensor]:
         return [upstream.sum(0), upstream.sum(-1), upstream.sum(), upstream[0, 0].sum(0), upstream.double().sum((0, 1))]
@@ -153,6 +155,60 @@ def sums() -> dict[str, list[float]]:
     return told
 
 
+def gradients(layer: nn.Module, x: torch.Tensor, upstream: torch.Tensor) -> list[torch.Tensor]:
+    """The gradient of a layer's bias, plain and rounded."""
+    found = []
+    for context in (nullcontext(), rounding_as_mindspore()):
+        with context:
+            found.append(torch.autograd.grad(layer(x), layer.get_parameter("bias"), upstream)[0])
+    return found
+
+
+def in_turn(rows: torch.Tensor) -> torch.Tensor:
+    """The float32 sum of rows that are added one after the other."""
+    total = torch.zeros(rows.shape[1])
+    for row in rows:
+        total += row
+    return total
+
+
+def of_images() -> dict[str, list[float]]:
+    """Layer and layout -> of its bias's gradient: how far it stands from float64, plain and rounded, of upstream
+    gradients that are alike all over an image, and which share of what was rounded is not to the bit what the pixels of
+    each image give, one after the other, and then the images."""
+    told = {}
+    upstream = torch.randn(3, 16, 1, 1).expand(3, 16, 20, 20)
+    turns = in_turn(torch.stack([in_turn(image.flatten(1).T) for image in upstream]))
+    exact = upstream.double().sum((0, 2, 3))
+    layers = (
+        nn.BatchNorm2d(16),
+        nn.BatchNorm2d(16).eval(),
+        nn.Conv2d(16, 16, 3, padding=1),
+        nn.ConvTranspose2d(16, 16, 1),
+    )
+    for number, layer in enumerate(layers):
+        for layout in (torch.contiguous_format, torch.channels_last):
+            x, given = (each.contiguous(memory_format=layout) for each in (torch.randn(3, 16, 20, 20), upstream))
+            found = gradients(layer, x, given)
+            far = [float((run.double() - exact).norm() / exact.norm()) for run in found]
+            told[f"{number} {layer} {layout}"] = [*far, float((found[1] != turns).double().mean())]
+    return told
+
+
+def strided() -> list[float]:
+    """How far the gradient of a strided filter of one pixel is from float64, channels last, in 50 backward passes."""
+    layer = nn.Conv2d(3, 48, 1, 2, bias=False)
+    x, upstream = (torch.randn(4, c, 32 // s, 32 // s) for c, s in ((3, 1), (48, 2)))
+    exact = torch.autograd.grad(layer.double()(x.double()), layer.weight, upstream.double())[0]
+    layer, x = layer.float().to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
+    found = []
+    for _ in range(50):
+        with rounding_as_mindspore():
+            gradient = torch.autograd.grad(layer(x), layer.weight, upstream)[0]
+        found.append(float((gradient.double() - exact).norm() / exact.norm()))
+    return found
+
+
 def norm() -> dict[str, list[float]]:
     """Of a BatchNorm's gradients, in training and evaluation mode: how far those of weight and bias are from float64,
     plain and rounded; then by how much rounding moves the input's, and what is computed in float64."""
@@ -160,7 +216,7 @@ def norm() -> dict[str, list[float]]:
     x, upstream = torch.randn(8, 32, 40, 40), torch.randn(8, 32, 40, 40)
     for mode in ("train", "eval"):
 
-        def gradients(dtype: torch.dtype, rounded: bool, training: bool = mode == "train") -> list[torch.Tensor]:
+        def of_a_norm(dtype: torch.dtype, rounded: bool, training: bool = mode == "train") -> list[torch.Tensor]:
             layer = nn.BatchNorm2d(32).to(dtype).train(training)
             given = x.to(dtype, copy=True).requires_grad_()
             with rounding_as_mindspore() if rounded else nullcontext():
@@ -168,11 +224,11 @@ def norm() -> dict[str, list[float]]:
             assert given.grad is not None and layer.weight.grad is not None and layer.bias.grad is not None
             return [layer.weight.grad.double(), layer.bias.grad.double(), given.grad.double()]
 
-        exact, plain = gradients(torch.float64, False), gradients(torch.float32, False)
-        rounded = gradients(torch.float32, True)
+        exact, plain = of_a_norm(torch.float64, False), of_a_norm(torch.float32, False)
+        rounded = of_a_norm(torch.float32, True)
         told[mode] = [float((run[i] - exact[i]).norm() / exact[i].norm()) for i in (0, 1) for run in (plain, rounded)]
         told[mode].append(float((rounded[2] - plain[2]).abs().max()))
-        again = gradients(torch.float64, True)
+        again = of_a_norm(torch.float64, True)
         told[mode].append(max(float((a - b).abs().max()) for a, b in zip(again, exact, strict=True)))
     return told
 
@@ -217,4 +273,15 @@ def exact() -> list[float]:
     return distances
 
 
-json.dump({**found, "exact": {"": exact()}, "norm": norm(), "kernels": kernels(), "sums": sums()}, sys.stdout)
+json.dump(
+    {
+        **found,
+        "exact": {"": exact()},
+        "norm": norm(),
+        "kernels": kernels(),
+        "sums": sums(),
+        "images": of_images(),
+        "strided": {"": strided()},
+    },
+    sys.stdout,
+)

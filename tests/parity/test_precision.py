@@ -110,13 +110,31 @@ def test_a_fault_is_found_in_a_shorter_format_too(modes: Callable[[str], Report]
     assert first is not None and first.place == place and first.ratio is not None and first.ratio > 50
 
 
-@pytest.mark.parametrize("rows", ["1000", "20000"])
-def test_a_biass_gradient_is_as_far_off_as_numbers_added_one_after_the_other(
+@pytest.mark.parametrize("rows", ["1000 x 64", "20000 x 64"])
+def test_a_biass_gradient_is_added_one_row_after_the_other(
     measured: dict[str, dict[str, list[float]]], rows: str
 ) -> None:
-    plain, rounded, one_by_one = measured["sums"][rows]
-    assert one_by_one / 1.6 < rounded < one_by_one * 1.6
-    assert plain < rounded / 2
+    plain, rounded, unlike = measured["sums"][rows]
+    assert unlike == 0.0 and plain < rounded / 2
+    plain, alike, unlike = measured["sums"][f"{rows} alike"]  # they round the same way in every addition
+    assert unlike == 0.0 and plain < alike / 10 and alike > 3 * rounded
+
+
+def test_so_is_that_of_a_single_number(measured: dict[str, dict[str, list[float]]]) -> None:
+    assert measured["sums"]["500 x 1"][-1] == measured["sums"]["500 x 1 alike"][-1] == 0.0
+
+
+def test_the_gradients_of_biases_of_images_are_added_one_image_after_the_other(
+    measured: dict[str, dict[str, list[float]]],
+) -> None:
+    assert len(measured["images"]) == 8
+    for what, (plain, rounded, unlike) in measured["images"].items():
+        assert unlike == 0.0 and rounded > 5e-7, (what, plain, rounded)
+
+
+def test_a_strided_filter_of_one_pixel_leaves_the_memory_alone(measured: dict[str, dict[str, list[float]]]) -> None:
+    """torch 2.14.1's own kernel ends the process in one of these passes: `free(): invalid next size`."""
+    assert max(measured["strided"][""]) < 1e-6
 
 
 def test_other_sums_stay_as_they_are(measured: dict[str, dict[str, list[float]]]) -> None:

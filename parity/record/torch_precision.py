@@ -211,7 +211,9 @@ def one_by_one(terms: torch.Tensor) -> torch.Tensor:
     terms: (…, rows, columns). Where rows are alike, as those that fill up a window or what an average hands back to its
     pixels, every addition rounds the same way: the sum of n of them is off by n times that, not by its root.
     """
-    rows = np.ascontiguousarray(terms.detach().cpu().numpy())
+    rows = np.ascontiguousarray(
+        terms.detach().float().cpu().numpy()
+    )  # in an autocast step a norm is given shorter ones
     if rows.shape[-1] == 1 and rows.shape[-2]:  # of a single column NumPy's sum adds pairs
         total = np.add.accumulate(rows, -2)[..., -1, :]
     else:

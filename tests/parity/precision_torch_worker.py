@@ -209,6 +209,20 @@ def strided() -> list[float]:
     return found
 
 
+def shorter() -> list[float]:
+    """How far rounding moves the gradients of biases in a step whose values are bfloat16, as shares of them."""
+    net, x = (
+        nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Flatten(), nn.Linear(288, 4)),
+        torch.randn(4, 3, 8, 8),
+    )
+    biases = [parameter for name, parameter in net.named_parameters() if name.endswith("bias")]
+    runs = []
+    for context in (nullcontext(), rounding_as_mindspore()):
+        with context, torch.autocast("cpu", torch.bfloat16):
+            runs.append(torch.autograd.grad(net(x).float().square().sum(), biases))
+    return [float((a - b).norm() / a.norm()) for a, b in zip(*runs, strict=True)][1:]  # before a norm it is zero
+
+
 def norm() -> dict[str, list[float]]:
     """Of a BatchNorm's gradients, in training and evaluation mode: how far those of weight and bias are from float64,
     plain and rounded; then by how much rounding moves the input's, and what is computed in float64."""
@@ -282,6 +296,7 @@ json.dump(
         "sums": sums(),
         "images": of_images(),
         "strided": {"": strided()},
+        "shorter": {"": shorter()},
     },
     sys.stdout,
 )

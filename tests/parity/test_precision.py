@@ -132,6 +132,10 @@ def test_the_gradients_of_biases_of_images_are_added_one_image_after_the_other(
         assert unlike == 0.0 and rounded > 5e-7, (what, plain, rounded)
 
 
+def test_biases_have_gradients_in_a_step_of_shorter_numbers_too(measured: dict[str, dict[str, list[float]]]) -> None:
+    assert max(measured["shorter"][""]) < 0.02, measured["shorter"]
+
+
 def test_a_strided_filter_of_one_pixel_leaves_the_memory_alone(measured: dict[str, dict[str, list[float]]]) -> None:
     """torch 2.14.1's own kernel ends the process in one of these passes: `free(): invalid next size`."""
     assert max(measured["strided"][""]) < 1e-6

@@ -30,6 +30,7 @@ from ..observe.observations import (
 )
 from ..source_files import blocks_of, local_names, substitute
 from .context import Context, Stage, Unwritable, handles
+from .devices import asks_for_device
 from .graph_mode import in_blocks, is_pure
 from .unseen import SAFE, Reader, unseen_expression, unseen_statements, was_observed, writable
 
@@ -121,6 +122,8 @@ class _Pruning:
                         body = self.block(statement.body) if ran[0] else self.unseen(statement.body)
                     other = self.block(statement.orelse) if ran[1] else self.unseen(statement.orelse)
                 return [replacing(ast.If(statement.test, body or [ast.Pass()], other), statement)]
+            if asks_for_device(statement.test):
+                return [refused(self.context.did_not_run(statement, _unanswered(statement.test)), statement)]
             why = f"{ast.unparse(statement.test)} is taken as it was answered, for it cannot be written"
             self.context.did_not_run(statement, why)
         above, body = split_comments(self.block(statement.body))
@@ -302,11 +305,18 @@ class ValueDependence:
         return isinstance(node.op, ast.Not) and self._tensor(node.operand)
 
 
+def _unanswered(test: ast.expr) -> str:
+    return f"{ast.unparse(test)} asks for a device, and cannot be written"
+
+
 @handles(syntax=[ast.IfExp])
 def conditional_expression(node: ast.IfExp, context: Context) -> ast.expr:
     """`a if test else b`, of which one may not have run."""
     seen = [side for side in (node.body, node.orelse) if was_observed(side)]
     if len(seen) == 1 and not writable(node.test, context):
+        if asks_for_device(node.test):
+            text = context.did_not_run(node, _unanswered(node.test))
+            return ast.Call(context.name(NOT_CONVERTED), [ast.Constant(text)], [])
         context.did_not_run(node, f"{ast.unparse(node.test)} is taken as it was answered, for it cannot be written")
         found: ast.expr = context.visit(seen[0])
         return found
@@ -477,6 +487,7 @@ def _lost(before: ast.stmt, after: ast.stmt) -> bool:
 
 
 NO_GRADIENT: list[str] = TABLES["contexts_without_gradient"]
+CONTEXTS = {*NO_GRADIENT, *TABLES["contexts_of_running"], *TABLES["contexts_with_gradient"]}
 
 
 def torch_context(call: ast.expr, context: Context) -> str | None:
@@ -485,7 +496,7 @@ def torch_context(call: ast.expr, context: Context) -> str | None:
         return None
     names = callees_of(call) or [ast.unparse(call.func)]
     last = {name.rpartition(".")[2] for name in names if "torch" in name}
-    return last.pop() if len(last) == 1 and last <= {*TABLES["contexts"]} else None
+    return last.pop() if len(last) == 1 and last <= CONTEXTS else None
 
 
 @handles(syntax=[ast.With], stage=Stage.STATEMENT)

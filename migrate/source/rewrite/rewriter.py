@@ -16,6 +16,7 @@ from ..source_files import defaults_of, literal, local_names, short, substitute
 from . import (
     complex_tensors,
     control_flow,
+    devices,
     einops_patterns,
     graph_mode,
     initializers,
@@ -36,7 +37,7 @@ from .views import LOST, hand_back, write_through_views
 # the files whose handlers are registered as they are imported
 HANDLERS = (
     *(einops_patterns, library_lookups, records, modules, initializers, tensors, graph_mode, control_flow),
-    complex_tensors,
+    *(complex_tensors, devices),
 )
 
 

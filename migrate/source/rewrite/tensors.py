@@ -42,6 +42,7 @@ from .context import (
     Stage,
     Unwritable,
     as_tuple,
+    expression,
     fill_template,
     handles,
     row_of,
@@ -132,14 +133,12 @@ def limits(node: ast.Call, context: Context) -> ast.expr:
 
 @handles(syntax=[ast.Attribute])
 def fact(node: ast.Attribute, context: Context) -> ast.expr | None:
-    """`finfo(dtype).max`; an attribute that MindSpore's tensors have not; a result that has a name in torch only."""
+    """`finfo(dtype).max`; a result that has a name in torch only."""
     kinds = kinds_of(node.value)
     if kinds and all(isinstance(kind, ObjectKind) and kind.cls in LIMITS for kind in kinds):
         limit = constants_of(node)
         text = f"{ast.unparse(node)} was now one number and now another"
         return ast.Constant(limit[0]) if limit is not None and len(limit) == 1 else context.missing(node, text)
-    if node.attr in TABLES["tensor_answers"] and always(kinds, TensorKind):
-        return ast.Constant(TABLES["tensor_answers"][node.attr])
     if node.attr in PAIR and always_sequences(kinds, *TABLES["pairs"]):
         return ast.Subscript(context.visit(node.value), ast.Constant(PAIR.index(node.attr)), ast.Load())
     return None
@@ -149,6 +148,18 @@ def fact(node: ast.Attribute, context: Context) -> ast.expr | None:
 def default_dtype(node: ast.Call, context: Context) -> ast.expr:
     """`torch.get_default_dtype()`, which a model that is written keeps: float32."""
     return context.name("mindspore.float32")
+
+
+@handles(syntax=[ast.Attribute, ast.Name])
+def number_of_torchs(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | None:
+    """`torch.pi` and the like, as Python's own number."""
+    root: ast.expr = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    if not isinstance(root, ast.Name) or root.id in context.local:
+        return None
+    name = context.program.names(context.file).name(node)
+    return expression(TABLES["numbers"][name], context.name) if name in TABLES["numbers"] else None
 
 
 RANK = 4  # from here on the gradient crashes: "StridedSliceGrad, input memory out of bounds"
@@ -469,13 +480,6 @@ def as_often(call: ast.Call, context: Context) -> ast.expr:
     value = ast.unparse(context.visit(copy.deepcopy(call.args[0])))
     text = f"tuple({value}) if isinstance({value}, (tuple, list)) else ({value},) * {count}"
     return ast.parse(text, mode="eval").body
-
-
-@handles("torch.device")
-def device(call: ast.Call, context: Context) -> ast.expr:
-    """`torch.device("cpu")` as its text: MindSpore's device is that of the process."""
-    found: ast.expr = context.visit(call.args[0]) if call.args else ast.Constant(None)
-    return found
 
 
 @handles("torch.spmm", "torch.sparse.mm", "torch.dsmm")

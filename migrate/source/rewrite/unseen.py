@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -62,12 +63,14 @@ OF_TENSORS: dict[str, Kind] = {
     "shape": SizeKind(MOST),
     "dtype": DtypeKind(),
     "item": PlainKind("float"),
-    "device": UNSEEN,
+    "device": ObjectKind("torch.device"),
+    **dict.fromkeys(TABLES["tensor_answers"], PlainKind("bool")),
 }
 QUESTIONS = {name for name in TABLES["framework_questions"] if name.startswith(("torch.jit.", "torch.compiler."))}
 MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")
 # modules that compute with what they are given, and do nothing else
 OF_PYTHON = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", *OF_ARRAYS}
+HOW = re.compile(rf"torch\.(\w+\.)*({'|'.join(TABLES['contexts_of_running'])})$")
 OF_LISTS = ("append", "extend", "insert", "pop", "reverse")
 TELLING = {"size", "dim", "numel", "new_zeros", "new_ones", "new_full", "new_empty", "new_tensor", "masked_fill"}
 PARAMETERS = {"weight", "bias", "running_mean", "running_var"}
@@ -176,7 +179,7 @@ class Reader:
         """Read statements in their order; a branch for a class that this file has not is left out."""
         body[:] = [kept for statement in body for kept in self._possible(statement)] or [ast.Pass()] * bool(body)
         for statement in body:
-            if not isinstance(statement, STATEMENTS):
+            if not isinstance(statement, STATEMENTS) and not self._says_how(statement):
                 raise Unwritable(f"{type(statement).__name__} in what did not run")
             if isinstance(statement, ast.For):
                 self.stored(statement.target, self.items(self.expression(statement.iter)))
@@ -196,6 +199,14 @@ class Reader:
             with self.narrowed(statement.test) if isinstance(statement, ast.If) else nullcontext():
                 self.block(getattr(statement, "body", []))
             self.block(getattr(statement, "orelse", []))
+
+    def _says_how(self, statement: ast.stmt) -> bool:
+        """Whether it is a context that says how torch runs, and neither what is computed nor what is differentiated."""
+        made = [one.context_expr for one in statement.items] if isinstance(statement, ast.With) else []
+        calls = [call.func for call in made if isinstance(call, ast.Call)]
+        for called in calls:
+            set_callee(called, self.resolve(called))
+        return bool(calls) and len(calls) == len(made) and all(HOW.match(self.resolve(called)) for called in calls)
 
     def _possible(self, statement: ast.stmt) -> list[ast.stmt]:
         """A statement that computes something; what else is done, where it asks for a class that this file has not:
@@ -362,8 +373,8 @@ class Reader:
             return [UNSEEN]
         if name in self.program.translated:
             raise Unwritable(f"{ast.unparse(node)} did not run")
-        if name.startswith("torch.") and is_dtype(name.removeprefix("torch.")):
-            return [DtypeKind()]
+        if name in TABLES["numbers"] or (name.startswith("torch.") and is_dtype(name.removeprefix("torch."))):
+            return [PlainKind("float") if name in TABLES["numbers"] else DtypeKind()]
         row = row_of(name) if package in ("torch", "torchvision", "timm") else None
         if row is not None or name in COUNTERPARTS:
             what: Literal["class", "function"] = "function" if row is not None and row.kind == "function" else "class"
@@ -465,7 +476,7 @@ class Reader:
             elif isinstance(kind, CallableKind) and kind.what != "partial":
                 names.append(self._known(kind.name))
                 gives += self._given(kind.name)
-            elif isinstance(function, (ast.Name, ast.Attribute)) and self._of_python(self.resolve(function)):
+            elif self.resolve(function).partition(".")[0] in OF_PYTHON:
                 names.append(self.resolve(function))
                 gives.append(UNSEEN)
             else:
@@ -478,9 +489,6 @@ class Reader:
         while isinstance(root, ast.Attribute):
             root = root.value
         return isinstance(root, ast.Name) and root.id not in self.context.local and bool(self.resolve(function))
-
-    def _of_python(self, name: str) -> bool:
-        return name.partition(".")[0] in OF_PYTHON
 
     def _known(self, name: str) -> str:
         """The name, of what has a row or is translated too; raises Unwritable."""

@@ -205,6 +205,55 @@ def types():
     return TypeNet(), vectors()
 
 
+class PlaceNet(nn.Module):
+    """Asks where its tensors are, also without values, and what others say of it."""
+
+    def __init__(self, device: torch.device | None = None):
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+        self.other = nn.Linear(6, 6)
+        self.place = torch.device("cuda", 1) if device is None else device
+        self.register_buffer("pos", torch.arange(6.0) / 6)
+
+    def wide(self, x):
+        return self.other(x)
+
+    def apart(self, x: Tensor, device):
+        return x if x.is_cpu and x.device.type == "cpu" else x.to(device)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not torch.jit.is_scripting() and x.device.type != "meta":
+            with torch.autocast(device_type=x.device.type, enabled=False):
+                y = self.fc(x) * 2
+        else:
+            y = self.fc(x)
+        device = y.device
+        if device.type in ("cuda", "mps") or x.is_meta or x.get_device() >= 0:
+            y = y + 1
+        if self.pos.device != device or device == "cuda":
+            y = y + self.pos
+        if x.is_cpu and self.place.type == "cuda" and str(device) == "cpu" and device.index is None:
+            y = y * 3
+        return y if device == torch.device("meta") else self.wide(y)
+
+
+def places():
+    return PlaceNet(), vectors()
+
+
+class PlaceAndKernelNet(PlaceNet):
+    """Asks where its tensors are and something else at once, which MindSpore has not."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.is_cpu and torch.backends.mkldnn.is_available():
+            x = x * 2
+        return self.fc(x)
+
+
+def places_and_kernels():
+    return PlaceAndKernelNet(), vectors()
+
+
 class ContextNet(nn.Module):
     """no_grad, autocast and checkpoint."""
 

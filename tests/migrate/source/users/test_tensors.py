@@ -48,6 +48,19 @@ def test_types_and_devices(users: Users) -> None:
     found.lacks("torch.float", ".to(", ".cuda(", ".cpu(")
 
 
+def test_questions_of_a_device_are_answered_as_on_the_cpu(users: Users) -> None:
+    found = users["places"]
+    found.agrees()
+    found.holds("y = self.fc(x) * 2", "y = y * 3", "return self.wide(y)", "'cuda:1' if device is None")
+    found.lacks("'meta'", "y + 1", "y + self.pos", "x.device", "NotImplementedError")
+
+
+def test_a_question_of_a_device_that_cannot_be_written_raises(users: Users) -> None:
+    """It was answered on the device "meta", and would have been taken as that."""
+    found = users["places_and_kernels"]
+    assert "x.is_cpu and torch.backends.mkldnn.is_available() asks for a device" in (found.failed or "")
+
+
 def test_contexts(users: Users) -> None:
     found = users["contexts"]
     found.agrees()

@@ -32,6 +32,7 @@ from ..rewrite.context import Context, Problem, Program
 from ..rewrite.control_flow import fill_empty_blocks
 from ..rewrite.library_lookups import ChosenEntries
 from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration
+from ..rewrite.replaced_methods import handed_methods, lacks_forward, without_forward
 from ..rewrite.rewriter import CALLED, as_told, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..source_files import OWN, Constant, literal, local_names, says_its_value, short
@@ -293,7 +294,7 @@ class FileBuilder(Program):
         own = [(base, name) for base, name in named if is_needed_base(name, self)]
         bases = [self._base(file, base, name) for base, name in own or named]
         body: list[ast.stmt] = []
-        adds = False
+        adds, handed = False, handed_methods(node)
         ran = {function.line: function for function in self.owners[qualified]}
         for statement in node.body:
             if isinstance(statement, ast.FunctionDef):
@@ -306,9 +307,11 @@ class FileBuilder(Program):
                     body.append(as_told(made) if name == "train" and self.derives(qualified, MODULE) else made)
                     adds |= context.adds
                 elif (first not in ran or statement.name in CALLED) and self.derives(qualified, MODULE):
-                    body += unseen_method(statement, context)
+                    body += unseen_method(statement, context, wanted=statement.name in handed)
             elif not is_dropped(statement):
                 body.append(self._attribute(file, statement))
+        if lacks_forward(qualified, body, self):
+            body.append(without_forward())
         del self.definitions[qualified]
         if qualified in self.other_bases:
             old, new = map(self.name, self.other_bases[qualified])

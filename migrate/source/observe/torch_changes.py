@@ -140,6 +140,8 @@ class _Comparison:
                 yield f"{path} became a {kinds[1]} from a {kinds[0]} after the model was made"
             elif any(len(getattr(other, hooks)) > len(getattr(part, hooks)) for hooks in HOOKS):
                 yield f"{path or 'the model'} got a hook after it was made: call what it does in forward"
+            for name, _ in sorted(_own_methods(other) - _own_methods(part)):
+                yield f"{path or 'the model'} got another {name} after it was made: write a class with that"
 
     def numbers(self, log: ConstructionLog) -> Iterator[tuple[str, str, Any, Any, bool]]:
         """What was set to another number: path, attribute, its value, that which the call gave, whether of torch's."""
@@ -155,6 +157,13 @@ class _Comparison:
             for key in values if not is_torch(type(part)) else ():
                 if key not in vars(part):  # one that the class does not give it
                     yield path, key, values[key], None, False
+
+
+def _own_methods(module: nn.Module | None) -> set[tuple[str, str]]:
+    """The methods that an object has in the place of its class's: their names, and what stands there."""
+    own = () if module is None else vars(module).items()
+    found = ((name, getattr(value, "__qualname__", type(value).__qualname__)) for name, value in own if callable(value))
+    return {(name, value) for name, value in found if callable(getattr(type(module), name, None))}
 
 
 def _of_one_class(one: nn.Module, other: nn.Module) -> bool:

@@ -23,6 +23,7 @@ from . import (
     library_lookups,
     modules,
     records,
+    replaced_methods,
     row_calls,
     tensors,
 )
@@ -37,7 +38,7 @@ from .views import LOST, hand_back, write_through_views
 # the files whose handlers are registered as they are imported
 HANDLERS = (
     *(einops_patterns, library_lookups, records, modules, initializers, tensors, graph_mode, control_flow),
-    *(complex_tensors, devices),
+    *(complex_tensors, devices, replaced_methods),
 )
 
 
@@ -107,14 +108,17 @@ SILENT = {*TABLES["decorators"]}
 CALLED = ("eval", "__call__")  # by who runs a model; MindSpore has another way
 
 
-def unseen_method(node: ast.FunctionDef, context: Context) -> list[ast.FunctionDef]:
+def unseen_method(node: ast.FunctionDef, context: Context, *, wanted: bool) -> list[ast.FunctionDef]:
     """A method that did not run, by what is known of it; one that raises, where that does not suffice. What is around
-    a module and not in what it computes is listed, and so is what did not run of an installed package."""
+    a module and not in what it computes is listed, and so is what did not run of an installed package.
+
+    wanted: whether an object may give itself the method in another's place, so that it is written in any case.
+    """
     program = context.program
     if node.name in CALLED:
         context.missing(node, f"{node.name} of {short(context.owner)}, which torch calls, and MindSpore does not")
         return []
-    if AROUND.fullmatch(node.name) or INSTALLED.intersection(Path(context.file).parts):
+    if not wanted and (AROUND.fullmatch(node.name) or INSTALLED.intersection(Path(context.file).parts)):
         program.not_written.setdefault(context.file, {}).setdefault(short(context.owner), []).append(node.name)
         return []
     return [unseen_function(node, "construct" if node.name == "forward" else node.name, context)]

@@ -28,6 +28,8 @@ NAMES = (
         "habits",
         "weight_normed",
         "spectral_normed",
+        "places",
+        "replaced",
     ),
 )
 

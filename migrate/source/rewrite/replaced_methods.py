@@ -1,0 +1,133 @@
+"""Methods that an object gives itself in the place of its class's: `self.forward = self.forward_split`.
+
+A Cell looks up its construct as Python looks up every attribute, on itself first, in both modes and inside of other
+Cells; so what is put in `forward`'s place is put in construct's, under the conditions under which torch's was. Other
+methods need nothing: `self.act = self.fast_act` is the same in MindSpore.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ..observe.observations import CallableKind, ModuleKind, kinds_of
+from .context import UNSEEN, Context, Program, Stage, Unwritable, handles
+
+FORWARD, CONSTRUCT = "forward", "construct"
+CLASS_WITHOUT = """
+def construct(self, *args, **kwargs):
+    raise NotImplementedError('no method was put in the place of construct')
+"""
+
+
+@handles(syntax=[ast.Assign, ast.AnnAssign], stage=Stage.IN_PLACE)
+def in_place_of_forward(node: ast.Assign | ast.AnnAssign, context: Context) -> list[ast.stmt] | None:
+    """`self.construct = self.forward_split` for the same of `forward`; None for any other statement."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    owners = [n.value for one in targets for n in ast.walk(one) if isinstance(n, ast.Attribute) and _stored(n)]
+    owner = next((one for one in owners if _may_be_module(one, context)), None)
+    if owner is None or node.value is None:
+        return None
+    if len(owners) > 1 or not isinstance(targets[0], ast.Attribute):
+        raise Unwritable(f"{ast.unparse(node)}: give forward another method in a statement of its own")
+    known = all(_is_method(one, owner, context) for one in _alternatives(node.value))
+    if not known and not _was_method(node.value, context):
+        raise Unwritable(f"{ast.unparse(node)}: what takes forward's place is no method of the model, write a forward")
+    place = ast.Attribute(context.visit(owner), CONSTRUCT, ast.Store())
+    return [ast.Assign([place], context.visit(node.value))]
+
+
+@handles("builtins.setattr")
+def by_name(call: ast.Call, context: Context) -> None:
+    """`setattr(self, "forward", …)` is refused where it is a module's."""
+    match call.args:
+        case [owner, ast.Constant("forward"), _] if _may_be_module(owner, context):
+            raise Unwritable(f"{ast.unparse(call)}: write {ast.unparse(owner)}.forward = …")
+
+
+@handles(syntax=[ast.Attribute])
+def handed_on(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """A module's `forward` that is handed on, and not called, as its construct."""
+    if node.attr != FORWARD or not isinstance(node.ctx, ast.Load):
+        return None
+    methods = [kind.name for kind in kinds_of(node) if isinstance(kind, CallableKind)]
+    seen = bool(methods) and all(name.endswith(f".{FORWARD}") for name in methods)
+    if not seen and not _classes(node.value, context):
+        return None
+    return ast.Attribute(context.visit(node.value), CONSTRUCT, ast.Load())
+
+
+def handed_methods(cls: ast.ClassDef) -> set[str]:
+    """The names of a class's methods that are given to an attribute: `fast` of `self.forward = self.fast`."""
+    methods = {node.name for node in cls.body if isinstance(node, ast.FunctionDef)}
+    given = [node.value for node in ast.walk(cls) if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value]
+    values = [one for value in given for one in _alternatives(value)]
+    return {one.attr for one in values if isinstance(one, ast.Attribute) and ast.unparse(one.value) == "self"} & methods
+
+
+def lacks_forward(qualified: str, body: list[ast.stmt], program: Program) -> bool:
+    """Whether a class, of this body, puts a method in the place of a construct that neither it nor a base has."""
+    puts = any(
+        isinstance(node, ast.Attribute) and node.attr == CONSTRUCT and isinstance(node.ctx, ast.Store)
+        for statement in body
+        for node in ast.walk(statement)
+    )
+    bases = program.facts.bases(qualified)
+    return puts and not any(_has(name, FORWARD, program) for name in bases) and not _is_layer(bases)
+
+
+def without_forward() -> ast.stmt:
+    """The construct of such a class: a Cell is not run without one."""
+    return ast.parse(CLASS_WITHOUT).body[0]
+
+
+def _is_layer(bases: list[str]) -> bool:
+    return any(name.startswith("torch.nn.") and not name.endswith(".Module") for name in bases)
+
+
+def _stored(node: ast.Attribute) -> bool:
+    return node.attr == FORWARD and isinstance(node.ctx, ast.Store)
+
+
+def _may_be_module(node: ast.expr, context: Context) -> bool:
+    """Whether an expression may be a module: it is none where it always was something else."""
+    own = isinstance(node, ast.Name) and node.id == "self"
+    return bool(_classes(node, context)) or not (own or (kinds_of(node) and UNSEEN not in kinds_of(node)))
+
+
+def _classes(node: ast.expr, context: Context) -> list[str]:
+    """The classes of modules that an expression was of; of `self` that of the function."""
+    if isinstance(node, ast.Name) and node.id == "self":
+        return [context.owner] if any(context.owner in bases for bases in context.program.facts.orders) else []
+    return [kind.cls for kind in kinds_of(node) if isinstance(kind, ModuleKind)]
+
+
+def _alternatives(value: ast.expr) -> list[ast.expr]:
+    """What an expression gives, one way or the other."""
+    match value:
+        case ast.IfExp(_, body, orelse):
+            return [*_alternatives(body), *_alternatives(orelse)]
+        case ast.Subscript(ast.Dict(_, values)):
+            return [one for value in values for one in _alternatives(value)]
+    return [value]
+
+
+def _is_method(node: ast.expr, owner: ast.expr, context: Context) -> bool:
+    """Whether it is `owner.name`, of a method of the owner's class."""
+    if not isinstance(node, ast.Attribute) or ast.unparse(node.value) != ast.unparse(owner):
+        return False
+    bases = [context.program.facts.bases(cls) for cls in _classes(owner, context)]
+    return bool(bases) and all(any(_has(name, node.attr, context.program) for name in names) for names in bases)
+
+
+def _has(cls: str, method: str, program: Program) -> bool:
+    """Whether a class of the program defines a method itself."""
+    found = program.class_of(cls)
+    body = found[1].body if found is not None else []
+    return any(isinstance(node, ast.FunctionDef) and node.name == method for node in body)
+
+
+def _was_method(node: ast.expr, context: Context) -> bool:
+    """Whether it always was a function of the program."""
+    kinds = kinds_of(node)
+    names = [kind.name for kind in kinds if isinstance(kind, CallableKind) and kind.what == "function"]
+    return bool(kinds) and len(names) == len(kinds) and all(name in context.program.functions for name in names)

@@ -1,0 +1,29 @@
+"""Methods in the place of others, chosen as in torch; and what is no method there, which raises."""
+
+from __future__ import annotations
+
+from written import Written
+
+Users = dict[str, Written]
+
+
+def test_methods_in_the_place_of_forward_and_of_others(users: Users) -> None:
+    found = users["replaced"]
+    found.agrees()
+    found.holds("self.construct = self.forward_slow", "self.construct = self.forward_never", "ops.tanh(self.fc(x))")
+    found.holds("self.squash = self.clipped if hard else self.squash", "self.plain = self.construct")
+    found.holds("self.construct = {'twice': self.twice, 'once': self.once}[kind]", "super().construct(x) * 3")
+    found.lacks("self.forward = ")
+
+
+def test_what_gives_a_module_another_forward_later_raises(users: Users) -> None:
+    found = users["fused_later"]
+    found.agrees()
+    found.holds("this did not run: what module.forward_fast is was not seen")
+
+
+def test_what_is_no_method_of_its_class_is_a_problem(users: Users) -> None:
+    said = [problem.text for problem in users["borrowed"].source.problems]
+    assert said == [
+        "self.forward = self.fc.forward: what takes forward's place is no method of the model, write a forward"
+    ]

@@ -35,8 +35,14 @@ def interpolate(
             x = ops.index_select(x, axis, Tensor(chosen))
         elif weights is not None:
             matrix = Tensor(weights).astype(input.dtype)
-            x = ops.matmul(x.swapaxes(axis, -1), matrix).swapaxes(axis, -1)
+            x = _times(x.swapaxes(axis, -1), matrix).swapaxes(axis, -1)
     return x
+
+
+def _times(x: Tensor, matrix: Tensor) -> Tensor:
+    """`x @ matrix`, in rows: of one row among axes of 1, MindSpore's gradient has an axis too many."""
+    rows = ops.matmul(x.reshape((-1, x.shape[-1])), matrix)
+    return rows.reshape((*x.shape[:-1], matrix.shape[1]))
 
 
 def upsample(

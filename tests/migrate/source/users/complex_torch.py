@@ -82,3 +82,33 @@ class Powers(nn.Module):
 
 def powers():
     return Powers(), (torch.randn(2, 4),)
+
+
+def cosines(size: int, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """The matrix of a discrete cosine transform, by the Fourier transform of what is mirrored."""
+    rows = torch.eye(size, dtype=dtype)
+    found = torch.fft.fft(torch.cat([rows, rows.flip([1])], dim=-1), dim=-1)[:, :size]
+    turn = torch.tensor(-1j, dtype=torch.complex64) * torch.pi * torch.arange(size)[None, :] / (2 * size)
+    found = (found * torch.exp(turn)).real
+    found[:, 0] = found[:, 0] * torch.sqrt(torch.tensor(1 / (4 * size)))
+    found[:, 1:] = found[:, 1:] * torch.sqrt(torch.tensor(1 / (2 * size)))
+    return found.contiguous()
+
+
+class Cosine(nn.Module):
+    """Frequencies of blocks, by a matrix that is computed as the model is made; an infinity for what is left out."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.register_buffer("matrix", cosines(size).T.contiguous())
+        self.mix = nn.Linear(size, size)
+
+    def forward(self, x: torch.Tensor):
+        found = nn.functional.linear(x, self.matrix).transpose(-1, -2)
+        found = self.mix(found) * torch.cos(torch.pi * x)
+        return found, found.masked_fill(found < 0, -torch.inf).softmax(-1)
+
+
+def cosine():
+    torch.manual_seed(0)
+    return Cosine(8), (torch.rand(3, 8, 8),)

@@ -28,3 +28,9 @@ def test_a_product_of_complex_matrices_among_zeros(users: Users) -> None:
 def test_what_has_no_gradient_of_complex_tensors_is_refused(users: Users) -> None:
     left = " ".join(problem.text for problem in users["powers"].source.problems)
     assert "torch.prod of a complex tensor" in left and "** 2 of a complex tensor" in left
+
+
+def test_a_cosine_transform_by_a_matrix_that_a_fourier_transform_gives(users: Users) -> None:
+    found = users["cosine"]
+    found.agrees()
+    found.holds("* 3.141592653589793", "ops.fft(")

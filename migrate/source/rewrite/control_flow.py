@@ -115,6 +115,9 @@ class _Pruning:
         """An `if` with its branches."""
         ran = self.ran(statement.body), self.ran(statement.orelse)
         both = ran[0] and (ran[1] or not statement.orelse)
+        if (answer := _decided(statement.test, self.context)) is not None:
+            taken = statement.body if answer else statement.orelse
+            return self.block(taken) if self.ran(taken) else self.unseen(taken)
         if not both and not self.values.decides(statement.test):
             if writable(statement.test, self.context):
                 with self.reader.within(statement.test):
@@ -303,6 +306,19 @@ class ValueDependence:
         if isinstance(node, ast.BoolOp):
             return any(map(self._tensor, node.values))
         return isinstance(node.op, ast.Not) and self._tensor(node.operand)
+
+
+def _decided(test: ast.expr, context: Context) -> bool | None:
+    """The answer of a condition that one part of it decides, such as a tensor's device, whatever the others say."""
+    decides = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or)
+    for value in test.values if isinstance(test, ast.BoolOp) and asks_for_device(test) else ():
+        try:
+            with context.strictly():
+                if _known(_simpler(_side(copy.deepcopy(value), context))) is decides:
+                    return decides
+        except Unwritable:
+            continue
+    return None
 
 
 def _unanswered(test: ast.expr) -> str:

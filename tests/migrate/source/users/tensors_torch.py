@@ -234,11 +234,26 @@ class PlaceNet(nn.Module):
             y = y + self.pos
         if x.is_cpu and self.place.type == "cuda" and str(device) == "cpu" and device.index is None:
             y = y * 3
+        if torch.backends.mkldnn.is_available() and x.device.type == "meta":
+            y = y * 7
         return y if device == torch.device("meta") else self.wide(y)
 
 
 def places():
     return PlaceNet(), vectors()
+
+
+class HalvedNet(PlaceNet):
+    """Asks for the precision at the place of its tensors."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if torch.is_autocast_enabled(x.device.type):
+            x = x.to(torch.get_autocast_dtype(x.device.type))
+        return self.fc(x)
+
+
+def halved():
+    return HalvedNet(), vectors()
 
 
 class PlaceAndKernelNet(PlaceNet):

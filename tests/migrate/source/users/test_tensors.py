@@ -52,7 +52,8 @@ def test_questions_of_a_device_are_answered_as_on_the_cpu(users: Users) -> None:
     found = users["places"]
     found.agrees()
     found.holds("y = self.fc(x) * 2", "y = y * 3", "return self.wide(y)", "'cuda:1' if device is None")
-    found.lacks("'meta'", "y + 1", "y + self.pos", "x.device", "NotImplementedError")
+    found.lacks("'meta'", "y + 1", "y + self.pos", "y * 7", "x.device", "NotImplementedError")
+    users["halved"].agrees()
 
 
 def test_a_question_of_a_device_that_cannot_be_written_raises(users: Users) -> None:

@@ -8,6 +8,7 @@ environment for the first time starts cold, and with `--cold` all does.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import runpy
@@ -28,6 +29,11 @@ from msmigrate import processes
 from msmigrate.workers import mindspore_environment
 
 FRAMEWORKS = ("torch", "mindspore")
+# the workers that are started most: their own imports take a forked one longer than a small net's step
+PRELOADED = {
+    "torch": ("msmigrate.parity.record.torch_worker", "msmigrate.parity.diagnosis.torch_diagnosis_worker"),
+    "mindspore": ("msmigrate.parity.record.mindspore_worker", "msmigrate.training.run.mindspore_worker"),
+}
 # what differs from worker to worker, or only says which test runs, and is not read while a framework is imported
 PASSED_ON = {processes.TOKEN, "PYTHONUNBUFFERED", "PYTEST_CURRENT_TEST", "PWD", "OLDPWD", "COLUMNS", "LINES"}
 PASSED_ON |= {"TORCHINDUCTOR_CACHE_DIR"}  # which torch sets where a test imports its compiler
@@ -183,7 +189,12 @@ def serve(framework: str, channel: socket.socket) -> NoReturn:
     if framework == "mindspore":
         mindspore_environment.prepare()
     __import__(framework)
-    __import__("msmigrate.training.recipe.schema")  # which most workers import
+    for worker in PRELOADED[framework]:
+        importlib.import_module(worker)
+        del sys.modules[worker]  # which runs as a program of its own; what it imports stays
+    table = importlib.import_module("msmigrate.mappings.table")
+    for kind in table.KINDS:  # in which every recipe's parts are looked up
+        table.built_in(kind)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that watch
     while True:
         request, descriptors, _, _ = socket.recv_fds(channel, LARGEST, 4)

@@ -292,8 +292,13 @@ def filled_bernoulli(input: Any, p: float = 0.5) -> Any:
 
 
 def multinomial(input: Any, num_samples: int, replacement: bool = False) -> Any:
-    """Places drawn by their weights, in int64, as torch.multinomial."""
-    return ops.multinomial(input, num_samples, replacement).astype(mindspore.int64)
+    """Places drawn by their weights, in int64, as torch.multinomial; of more draws than weights above 0 torch makes an
+    error."""
+    if replacement and num_samples > 1:
+        drawn = ops.multinomial(input, num_samples, True)
+    else:  # ops.multinomial adds 1e-6 to every weight here, and draws what has none
+        _, drawn = ops.topk(input / -ops.log(ops.rand(input.shape)), num_samples)
+    return drawn.astype(mindspore.int64)
 
 
 def copy(input: Any, src: Any) -> Any:

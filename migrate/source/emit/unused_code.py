@@ -256,8 +256,8 @@ def _is_cell(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> bool:
 def remove_dead_code(definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) -> dict[str, set[str]]:
     """Take what is unused out of the definitions, and out of `more`, which calls them.
 
-    Returns the parameters that went, by the name of the class or function. What a `forward` takes stays, and so does
-    every argument whose computing may do something else too.
+    Returns the parameters that went, by the name of the class or function. What a `forward` takes stays, and so do what
+    a class is given before something that it reads, and every argument whose computing may do something else too.
     """
     calls = Calls(definitions, more)
     gone: dict[str, set[str]] = {}
@@ -363,6 +363,10 @@ def _unused_needed(pair: tuple[str, str], found: set[tuple[str, str]], calls: Ca
     """Whether some call cannot do without a parameter."""
     name, parameter = pair
     function = calls.functions[name]
+    places = function.positions
+    after = [other for other, at in places.items() if at > places.get(parameter, len(places))]
+    if function.node.name == "__init__" and any((name, other) not in found for other in after):
+        return True  # who makes the class elsewhere gives by place: what comes after would be given another's value
     for call, first in calls.of(name):
         given = call.args[first:]
         if any(isinstance(item, ast.Starred) for item in given) or any(word.arg is None for word in call.keywords):

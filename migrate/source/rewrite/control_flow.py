@@ -95,7 +95,10 @@ class _Pruning:
                 return [kept for part in parts for kept in self.block(part)]
             return [statement]
         if isinstance(statement, ast.Assert):
-            return [statement] if self.checks and (statement.msg is None or harmless(statement.msg)) else []
+            test, said = statement.test, statement.msg
+            if not self.checks and (self.values.decides(test) or not writable(test, self.context)):
+                return []
+            return [replacing(ast.Assert(test, said if said is not None and harmless(said) else None), statement)]
         return [] if isinstance(statement, ast.Pass) else [statement]
 
     def loop(self, statement: ast.For | ast.While) -> list[ast.stmt]:

@@ -111,3 +111,51 @@ def test_what_never_ran_is_read_and_marked(source: Emitted) -> None:
     old = "if old:\n            # not run\n            self.head = nn.Conv2d(width, 10, 1, pad_mode='valid'"
     assert old in source.text
     assert "import torch" not in source.text
+
+
+CHECKED = '''
+from torch import nn
+
+
+class Head(nn.Module):
+    def __init__(self, batch, width, most=8, spare=None):
+        super().__init__()
+        self.most = most
+        self.fc = nn.Linear(width, 2)
+
+    def forward(self, x):
+        assert x.shape[1] <= self.most, f"{x.shape[1]} are too many"
+        assert len(x) > 0, told(x)
+        assert x.isfinite().all()
+        return self.fc(x)
+
+
+def told(x):
+    return "nothing"
+
+
+def build():
+    return Head(2, 4)
+'''
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("checked") / "model.py"
+    file.write_text(CHECKED)
+    report = model_spec.ask("source.observe.torch_observe_worker", f"{file}:build", "convert-model", "2x4")
+    return build_file(Observations(report), "build", "A net.").text
+
+
+def test_what_a_class_is_given_before_others_stays(checked: str) -> None:
+    """`Head(4, 8)` was another model where the argument that nobody reads went: 4 was the width. One behind all others
+    may go, for what is given more of raises."""
+    assert "def __init__(self, batch, width, most=8):" in checked
+    assert "return Head(2, 4, **kwargs)" in checked
+
+
+def test_what_a_forward_refuses_is_refused(checked: str) -> None:
+    """An assertion was left out, and what torch raises at was computed. Of tensors' values none is asked."""
+    assert "assert x.shape[1] <= self.most, f'{x.shape[1]} are too many'" in checked
+    assert "assert len(x) > 0\n" in checked
+    assert "isfinite" not in checked

@@ -51,7 +51,10 @@ COSTLY = {
 }
 
 
-@pytest.mark.parametrize("name", COSTLY)
+SLOWEST = ("a long condition", "names and conditions", "large lists compared", "many files that are not there")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.full if n in SLOWEST else ()) for n in COSTLY])
 def test_a_script_whose_values_grow_is_read_all_the_same(name: str, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import torch\n" + COSTLY[name])
     (tmp_path / "sound.py").write_text("import torch\ntorch.ones(1)\n")

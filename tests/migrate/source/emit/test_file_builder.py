@@ -113,7 +113,7 @@ def test_what_never_ran_is_read_and_marked(source: Emitted) -> None:
     assert "import torch" not in source.text
 
 
-CHECKED = '''
+CHECKED = """
 from torch import nn
 
 
@@ -136,7 +136,7 @@ def told(x):
 
 def build():
     return Head(2, 4)
-'''
+"""
 
 
 @pytest.fixture(scope="module")

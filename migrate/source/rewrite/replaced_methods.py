@@ -2,17 +2,20 @@
 
 A Cell looks up its construct as Python looks up every attribute, on itself first, in both modes and inside of other
 Cells; so what is put in `forward`'s place is put in construct's, under the conditions under which torch's was. Other
-methods need nothing: `self.act = self.fast_act` is the same in MindSpore.
+methods need nothing: `self.act = self.fast_act` is the same in MindSpore. A module under the name of one of a Cell's
+own methods is refused.
 """
 
 from __future__ import annotations
 
 import ast
 
-from ..observe.observations import CallableKind, ModuleKind, kinds_of
+from ..library_names import TABLES
+from ..observe.observations import CallableKind, ModuleKind, always, kinds_of
 from .context import UNSEEN, Context, Program, Stage, Unwritable, handles
 
 FORWARD, CONSTRUCT = "forward", "construct"
+OF_CELLS = {*TABLES["cell_methods"]}
 CLASS_WITHOUT = """
 def construct(self, *args, **kwargs):
     raise NotImplementedError('no method was put in the place of construct')
@@ -34,6 +37,16 @@ def in_place_of_forward(node: ast.Assign | ast.AnnAssign, context: Context) -> l
         raise Unwritable(f"{ast.unparse(node)}: what takes forward's place is no method of the model, write a forward")
     place = ast.Attribute(context.visit(owner), CONSTRUCT, ast.Store())
     return [ast.Assign([place], context.visit(node.value))]
+
+
+@handles(syntax=[ast.Assign, ast.AnnAssign], stage=Stage.IN_PLACE)
+def under_a_methods_name(node: ast.Assign | ast.AnnAssign, context: Context) -> None:
+    """`self.cells = nn.ModuleList(…)` is refused: a Cell's own method has the name, and takes no cell in its place."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    for target in targets:
+        taken = isinstance(target, ast.Attribute) and target.attr in OF_CELLS and bool(_classes(target.value, context))
+        if taken and node.value is not None and always(kinds_of(node.value), ModuleKind):
+            raise Unwritable(f"{ast.unparse(target)}: a Cell has a method of this name, give the module another one")
 
 
 @handles("builtins.setattr")

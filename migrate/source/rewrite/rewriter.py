@@ -118,7 +118,8 @@ def unseen_method(node: ast.FunctionDef, context: Context, *, wanted: bool) -> l
     if node.name in CALLED:
         context.missing(node, f"{node.name} of {short(context.owner)}, which torch calls, and MindSpore does not")
         return []
-    if not wanted and (AROUND.fullmatch(node.name) or INSTALLED.intersection(Path(context.file).parts)):
+    around = AROUND.fullmatch(node.name) or node.name in replaced_methods.OF_CELLS
+    if not wanted and (around or INSTALLED.intersection(Path(context.file).parts)):
         program.not_written.setdefault(context.file, {}).setdefault(short(context.owner), []).append(node.name)
         return []
     return [unseen_function(node, "construct" if node.name == "forward" else node.name, context)]

@@ -135,3 +135,41 @@ class Borrowed(nn.Module):
 
 def borrowed():
     return Borrowed(), (torch.randn(3, 4),)
+
+
+class Trained(nn.Module):
+    """One with methods that a Cell has too, for another purpose, and that did not run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def compile(self, optimizer):
+        self.optimizer = optimizer
+
+    def trainable_params(self):
+        return [self.fc.weight]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.fc(x)
+
+
+def trained():
+    return Trained(), (torch.randn(3, 4),)
+
+
+class Grown(nn.Module):
+    """One whose modules have the name of a Cell's method."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cells = nn.ModuleList([nn.Linear(4, 4)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for cell in self.cells:
+            x = cell(x)
+        return x
+
+
+def grown():
+    return Grown(), (torch.randn(3, 4),)

@@ -27,3 +27,16 @@ def test_what_is_no_method_of_its_class_is_a_problem(users: Users) -> None:
     assert said == [
         "self.forward = self.fc.forward: what takes forward's place is no method of the model, write a forward"
     ]
+
+
+def test_no_method_takes_the_place_of_a_cells_own(users: Users) -> None:
+    """A net that nobody may call in graph mode: `compile` raised there, which had not run in torch."""
+    found = users["trained"]
+    found.agrees()
+    found.lacks("def compile", "def trainable_params")
+
+
+def test_a_module_under_the_name_of_a_cells_method_is_a_problem(users: Users) -> None:
+    """Making it raised a KeyError of MindSpore's, and weights were not converted."""
+    said = [problem.text for problem in users["grown"].source.problems]
+    assert said == ["self.cells: a Cell has a method of this name, give the module another one"]

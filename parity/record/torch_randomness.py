@@ -111,7 +111,7 @@ class _Fixed(TorchDispatchMode):
     def trials(self, shape: tuple[int, ...], p: Any) -> torch.Tensor:
         """Whether each trial succeeds, with probability p, a number or a tensor."""
         if isinstance(p, torch.Tensor):
-            return torch.from_numpy(self.draws.trials(self.place(), p.double().expand(shape).cpu().numpy()))
+            return torch.from_numpy(self.draws.trials(self.place(), _values(p.expand(shape))))
         return torch.from_numpy(self.draws.keep(self.place(), shape, 1.0 - p))
 
 
@@ -224,16 +224,22 @@ def _cauchy_(fixed: _Fixed, _: Any, into: Any, median: float = 0.0, sigma: float
     return _filled(into, median + sigma * torch.tan(torch.pi * (drawn - 0.5)))
 
 
+def _values(weights: torch.Tensor) -> np.ndarray:
+    """Weights, which may have a gradient, in float64."""
+    found: np.ndarray = weights.detach().double().cpu().numpy()
+    return found
+
+
 def _multinomial(
     fixed: _Fixed, _: Any, input: Any, count: int, replacement: bool = False, generator: Any = None, out: Any = None
 ) -> Any:
-    chosen = torch.from_numpy(fixed.draws.choices(fixed.place(), input.double().cpu().numpy(), count, replacement))
+    chosen = torch.from_numpy(fixed.draws.choices(fixed.place(), _values(input), count, replacement))
     chosen = chosen.to(input.device)
     return chosen if out is None else _filled(out.resize_(chosen.shape), chosen)
 
 
 def _poisson(fixed: _Fixed, _: Any, input: Any, generator: Any = None) -> torch.Tensor:
-    return torch.from_numpy(fixed.draws.poisson(fixed.place(), input.double().cpu().numpy())).to(input)
+    return torch.from_numpy(fixed.draws.poisson(fixed.place(), _values(input))).to(input)
 
 
 def _rrelu(

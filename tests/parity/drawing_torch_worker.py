@@ -106,7 +106,11 @@ CASES: dict[str, list[Callable[[], Any]]] = {
         lambda: torch.multinomial(P, 1, replacement=True),
         lambda: D.Categorical(P).sample()[:, None],
     ],
-    "choices": [lambda: torch.multinomial(P, 3), lambda: P.multinomial(3)],
+    "choices": [
+        lambda: torch.multinomial(P, 3),
+        lambda: P.multinomial(3),
+        lambda: P.double().requires_grad_().multinomial(3),  # as what a layer gave, in the reference
+    ],
     "choices put back": [lambda: torch.multinomial(P, 3, True), lambda: D.Categorical(P).sample((3,)).t()],
     "exponential": [
         lambda: empty().exponential_(2.0),

@@ -16,7 +16,7 @@ import timm
 import torch
 from torch import nn
 
-ASKED = ("convmixer_768_32:64:2", "convmixer_768_32:64:8", "convmixer_768_32:224:2", "inception_v4:160:2")
+MODELS = ("convmixer_768_32:64:2", "convmixer_768_32:64:8", "convmixer_768_32:224:2", "inception_v4:160:2")
 
 
 def step(model: nn.Module, images: torch.Tensor) -> list[torch.Tensor]:
@@ -35,8 +35,8 @@ def main() -> None:
     """Print the table."""
     print("| model | pixels | images | first block | last block | factor of a block | gradient |")
     print(f"|{'---|' * 7}")
-    for asked in sys.argv[1:] or ASKED:
-        name, pixels, images = asked.split(":")
+    for wanted in sys.argv[1:] or MODELS:
+        name, pixels, images = wanted.split(":")
         torch.manual_seed(0)
         model = timm.create_model(name).train()
         exact = copy.deepcopy(model).double()

@@ -9,14 +9,15 @@ from ..source.infer.interpreter import OPTION, Interpreter
 from .entries import AMP, ASK, SCALE, Entry, calls, options, place, sources, surely
 from .unread import setting, settings, unread
 
+OF_DEVICES = ("torch.cuda.", "torch.cpu.")  # the others are given the device first
 SCALER_FIELDS = ("init_scale", "growth_factor", "backoff_factor", "growth_interval")
 
 
 def _enabled(seen: LibraryUse) -> Any:
     """Whether a scaler or an autocast is made to do anything; ??? where that could not be read."""
-    of_device = seen.name.startswith(("torch.cuda.", "torch.cpu."))  # torch.amp's are given the device first
-    last = 0 if of_device else 2
-    given = setting(seen, "enabled", 5 - of_device if seen.name.endswith("Scaler") else last)
+    of_device, scaler = seen.name.startswith(OF_DEVICES), seen.name.endswith("Scaler")
+    at = (4 if of_device else 5) if scaler else (0 if of_device else 2)
+    given = setting(seen, "enabled", at)
     return True if given is None else given
 
 
@@ -54,7 +55,7 @@ def amp(interpreter: Interpreter) -> list[Entry]:
         if _enabled(seen) == ASK:
             said = [place(seen), "whether it is enabled could not be read"]
             return [*entries, Entry("dynamic_loss_scale", ASK, said, roots=roots)]
-        first = 0 if seen.name.startswith(("torch.cuda.", "torch.cpu.")) else 1
+        first = 0 if seen.name.startswith(OF_DEVICES) else 1
         drafted = settings(seen, {name: first + at for at, name in enumerate(SCALER_FIELDS)})
         if drafted.get("growth_interval", ASK) != ASK:
             drafted["growth_interval"] = int(drafted["growth_interval"])

@@ -309,7 +309,7 @@ class Configuration:
 
 # Hidden states that a library's decorators collect; see torch_collected_outputs.py
 
-ASKED, STATES = "output_hidden_states", "hidden_states"  # the argument that asks for them, and what they are called
+REQUEST, STATES = "output_hidden_states", "hidden_states"  # the argument that asks for them, and what they are called
 
 
 @dataclass(frozen=True)
@@ -326,7 +326,7 @@ class Target:
 @dataclass(frozen=True)
 class Collected:
     """A model's function gave hidden states; tie: with the model's last output as the last of them. default: whether
-    it does unasked. outputs: the class of what it gives."""
+    it does by default. outputs: the class of what it gives."""
 
     targets: tuple[Target, ...]
     tie: bool
@@ -336,7 +336,7 @@ class Collected:
 
 @dataclass(frozen=True)
 class Filtered:
-    """A function asks the models inside for hidden states; default: whether it gives them itself unasked."""
+    """A function requests them of the models inside; default: whether it gives them where nothing is said."""
 
     default: bool
 

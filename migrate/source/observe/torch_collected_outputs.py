@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from .observations import ASKED, STATES, Collected, Filtered, Target
+from .observations import REQUEST, STATES, Collected, Filtered, Target
 
 LIBRARY = "transformers.utils.output_capturing"
 HERE = (str(Path(torch.__file__).parent), str(Path(__file__)))
@@ -73,22 +73,22 @@ def capture_outputs(
 
 def _collecting(function: Callable[..., Any], tie_last: bool) -> Callable[..., Any]:
     itself: Any = inspect.unwrap(function)
-    named = ASKED in inspect.signature(itself).parameters
+    named = REQUEST in inspect.signature(itself).parameters
     library = importlib.import_module(LIBRARY)
 
     def collecting(self: Any, *args: Any, **kwargs: Any) -> Any:
         if STATES not in (getattr(self, CAN_RECORD, None) or {}):
             return function(self, *args, **kwargs)
-        default = bool(getattr(self.config, ASKED, False))
-        asked = kwargs.get(ASKED, default) if named else kwargs.pop(ASKED, default)
+        default = bool(getattr(self.config, REQUEST, False))
+        requested = kwargs.get(REQUEST, default) if named else kwargs.pop(REQUEST, default)
         states = _States()
-        with _hooked(self) if asked else nullcontext():
-            token = library._active_collector.set({STATES: states} if asked else {})
+        with _hooked(self) if requested else nullcontext():
+            token = library._active_collector.set({STATES: states} if requested else {})
             try:
                 outputs = function(self, *args, **kwargs)
             finally:
                 library._active_collector.reset(token)
-        if asked:
+        if requested:
             tie = getattr(self.config, "tie_last_hidden_states", None)
             tie = bool(tie_last if tie is None else tie) and bool(states)
             seen = _collected.setdefault((itself.__code__.co_filename, itself.__code__.co_firstlineno), {})
@@ -130,16 +130,16 @@ def _hooked(model: Any) -> Iterator[None]:
 
 
 def filter_output_hidden_states(function: Callable[..., Any]) -> Callable[..., Any]:
-    """transformers' decorator for what always needs hidden states, and gives them only where it is asked to."""
+    """transformers' decorator for what always needs hidden states, and gives them only where they are requested."""
     code = inspect.unwrap(function).__code__
 
     @functools.wraps(function)
     def filtering(self: Any, *args: Any, **kwargs: Any) -> Any:
-        default = bool(getattr(self.config, ASKED, False))
-        asked = kwargs.pop(ASKED, default)
+        default = bool(getattr(self.config, REQUEST, False))
+        requested = kwargs.pop(REQUEST, default)
         _filtered[code.co_filename, code.co_firstlineno] = default
-        output = function(self, *args, **kwargs, **{ASKED: True})
-        return output if asked else type(output)(**{key: item for key, item in output.items() if key != STATES})
+        output = function(self, *args, **kwargs, **{REQUEST: True})
+        return output if requested else type(output)(**{key: item for key, item in output.items() if key != STATES})
 
     return filtering
 

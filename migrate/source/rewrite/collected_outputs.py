@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..observe.instrument import first_line
 from ..observe.observations import (
-    ASKED,
+    REQUEST,
     STATES,
     Collected,
     DictKind,
@@ -75,7 +75,7 @@ class _Collecting:
         free = ("all_hidden_states", "collected_hidden_states", "states_of_all_layers")
         self.states = next(name for name in free if name not in taken)
         self.kinds: list[Kind] = [SequenceKind("tuple", (TensorKind("float32", 3),))]
-        self.asked_by_configuration = False
+        self.requested_by_configuration = False
         self.last = ""  # the name that holds what was collected last, where nothing changes it before the end
 
     def write(self, seen: Sequence[Collected | Filtered], inside: Sequence[Target]) -> None:
@@ -83,16 +83,16 @@ class _Collecting:
         if len({(type(one), one.default, getattr(one, "tie", None)) for one in seen}) > 1:
             raise Unwritable(f"{self.function.name} has hidden states in more than one way")
         if seen and isinstance(seen[0], Filtered):
-            self.ask()
-            asked = self.argument(seen[0].default)
-            self.returns(asked, None)
+            self.request()
+            requested = self.argument(seen[0].default)
+            self.returns(requested, None)
             return
         self.collect([one for one in inside if self.place in one.through])
         if not seen or not isinstance(seen[0], Collected):
             self.returns(None, ast.Name(self.states, ast.Load()))
             return
-        asked = self.argument(seen[0].default)
-        self.returns(asked, ast.Name(self.states, ast.Load()), tie=seen[0].tie)
+        requested = self.argument(seen[0].default)
+        self.returns(requested, ast.Name(self.states, ast.Load()), tie=seen[0].tie)
 
     # what is collected
 
@@ -203,40 +203,40 @@ class _Collecting:
         """What was collected."""
         return set_kinds(ast.Name(self.states, ast.Load()), self.kinds)
 
-    # how it is asked for
+    # how they are requested
 
     def argument(self, default: bool) -> ast.expr:
-        """The argument by which hidden states are asked for; where the configuration asked, it is asked again."""
+        """The argument that requests hidden states; without it the configuration says, where it did in torch."""
         given = self.function.args
-        if ASKED not in {one.arg for one in all_parameters(given)}:
+        if REQUEST not in {one.arg for one in all_parameters(given)}:
             hint = "bool | None" if default else "bool"
-            given.args.append(ast.arg(ASKED, ast.parse(hint, mode="eval").body))
+            given.args.append(ast.arg(REQUEST, ast.parse(hint, mode="eval").body))
             given.defaults.append(ast.Constant(None if default else False))
             if default:
                 self.by_configuration()
         elif default:
-            raise Unwritable(f"its configuration asks for hidden states, and so does its argument {ASKED}")
-        return ast.Name(ASKED, ast.Load())
+            raise Unwritable(f"its configuration asks for hidden states, and so does its argument {REQUEST}")
+        return ast.Name(REQUEST, ast.Load())
 
     def by_configuration(self) -> None:
         """What is not said is as the configuration has it."""
-        self.asked_by_configuration = True
+        self.requested_by_configuration = True
         kinds = self.program.attributes(self.context.owner).get("config")
         if not kinds:
             raise Unwritable(f"where its configuration is, which asks for hidden states: {self.function.name}")
         config = set_kinds(ast.Attribute(ast.Name("self", ast.Load()), "config", ast.Load()), kinds)
-        says = ast.Attribute(config, ASKED, ast.Load())
+        says = ast.Attribute(config, REQUEST, ast.Load())
         vars(says)["observed"] = Observed(kinds=[PlainKind("bool")], constants=[True])
         first = int(ast.get_docstring(self.function) is not None)
-        beside = self.function.body[first]
-        test = ast.Compare(ast.Name(ASKED, ast.Load()), [ast.Is()], [ast.Constant(None)])
-        gives = _ran(ast.Assign([ast.Name(ASKED, ast.Store())], says), beside)
-        self.function.body.insert(first, _ran(ast.If(test, [gives], []), beside))
+        near = self.function.body[first]
+        test = ast.Compare(ast.Name(REQUEST, ast.Load()), [ast.Is()], [ast.Constant(None)])
+        gives = _ran(ast.Assign([ast.Name(REQUEST, ast.Store())], says), near)
+        self.function.body.insert(first, _ran(ast.If(test, [gives], []), near))
 
-    def ask(self) -> None:
+    def request(self) -> None:
         """Give `output_hidden_states=True` to what this function hands its `**kwargs` on to."""
         given = self.function.args
-        if ASKED in {one.arg for one in all_parameters(given)}:
+        if REQUEST in {one.arg for one in all_parameters(given)}:
             raise Unwritable(
                 f"{self.function.name} asks for hidden states by a decorator, and by an argument of its own"
             )
@@ -248,46 +248,48 @@ class _Collecting:
                 continue
             uses.remove(id(word.value))
             others = [
-                DictKind(tuple(pair for pair in kind.entries if pair[0] != ASKED))
+                DictKind(tuple(pair for pair in kind.entries if pair[0] != REQUEST))
                 for kind in kinds_of(word.value)
                 if isinstance(kind, DictKind)
             ]
-            if ASKED in (entries_of(word.value) or {}):
-                asks = ast.keyword(ASKED, ast.Constant(True))
+            if REQUEST in (entries_of(word.value) or {}):
+                asks = ast.keyword(REQUEST, ast.Constant(True))
                 call.keywords[call.keywords.index(word)] = asks
                 word.value = set_kinds(copy.deepcopy(word.value), dict.fromkeys(others))
                 call.keywords.append(word)
         if uses:
-            raise Unwritable(f"what {self.function.name} does with its **{rest}, in which its decorator puts {ASKED}")
+            raise Unwritable(f"what {self.function.name} does with its **{rest}, in which its decorator puts {REQUEST}")
 
     # what is returned
 
-    def returns(self, asked: ast.expr | None, states: ast.expr | None, *, tie: bool = False) -> None:
+    def returns(self, requested: ast.expr | None, states: ast.expr | None, *, tie: bool = False) -> None:
         """Have the function return hidden states: those given, or else those that it returns already.
 
-        asked: what says whether it does; None for always. tie: whether the last one is the model's last output.
+        requested: what says whether it does; None for always. tie: whether the last one is the model's last output.
         """
         for block in [self.function.body, *_blocks(self.function)]:
             for at in reversed(range(len(block))):
                 line = block[at]
                 if isinstance(line, ast.Return) and reached(line):
-                    block[at : at + 1] = self.end(line, asked, states, tie=tie)
+                    block[at : at + 1] = self.end(line, requested, states, tie=tie)
                 elif isinstance(line, ast.Return):
-                    block[at : at + 1] = self.unseen_end(line, asked)
+                    block[at : at + 1] = self.unseen_end(line, requested)
 
-    def end(self, line: ast.Return, asked: ast.expr | None, states: ast.expr | None, *, tie: bool) -> list[ast.stmt]:
+    def end(
+        self, line: ast.Return, requested: ast.expr | None, states: ast.expr | None, *, tie: bool
+    ) -> list[ast.stmt]:
         """A statement that returns."""
         call, records = line.value, self.program.facts.records
         record = record_of_call(records, callees_of(call)) if isinstance(call, ast.Call) else None
         if not isinstance(call, ast.Call) or record is None or STATES not in record.fields:
-            if asked is None and states is not None and line.value is not None and self.alone(line.value):
+            if requested is None and states is not None and line.value is not None and self.alone(line.value):
                 return [_ran(ast.Return(ast.Tuple([line.value, self.load()], ast.Load())), line)]
             raise Unwritable(
                 f"what is returned with hidden states is no record that has a place for them: {_said(line)}"
             )
         named = {word.arg: word for word in call.keywords}
         if None in named or record.fields.index(STATES) < len(call.args):
-            raise Unwritable(f"which field is which cannot be told: {_said(line)}")
+            raise Unwritable(f"which field is which is not known: {_said(line)}")
         if states is not None:
             for name in callees_of(call):
                 self.program.facts.is_present(name, STATES)
@@ -299,18 +301,18 @@ class _Collecting:
         if states is not None:
             whole.value.keywords = [word for word in whole.value.keywords if word.arg != STATES]
             whole.value.keywords.append(ast.keyword(STATES, self.load()))
-        if asked is None:
+        if requested is None:
             return [whole]
         without.value.keywords = [word for word in without.value.keywords if word.arg != STATES]
-        if not self.asked_by_configuration:  # which others read, and have None then
+        if not self.requested_by_configuration:  # which others read, and have None then
             leave_out(without.value, STATES)
-        test = ast.UnaryOp(ast.Not(), asked)
+        test = ast.UnaryOp(ast.Not(), requested)
         return [_ran(ast.If(test, [without], []), line), *before, whole]
 
-    def unseen_end(self, line: ast.Return, asked: ast.expr | None) -> list[ast.stmt]:
+    def unseen_end(self, line: ast.Return, requested: ast.expr | None) -> list[ast.stmt]:
         """A statement that returns and did not run: where hidden states are to be given, it raises."""
         raises = refused(self.context.did_not_run(line, f"hidden states in {_said(line)}"), line)
-        return [raises] if asked is None else [ast.copy_location(ast.If(asked, [raises], []), line), line]
+        return [raises] if requested is None else [ast.copy_location(ast.If(requested, [raises], []), line), line]
 
     def alone(self, value: ast.expr) -> bool:
         """Whether what is returned is a tensor, or several times one."""
@@ -340,9 +342,9 @@ def _compared(states: ast.expr, by: ast.cmpop) -> ast.expr:
     return ast.Compare(length, [by], [ast.Constant(0)])
 
 
-def _ran(new: ast.stmt, beside: ast.AST) -> ast.stmt:
+def _ran(new: ast.stmt, near: ast.AST) -> ast.stmt:
     """A new statement in the place of another in the source, which ran."""
-    ast.copy_location(new, beside)
+    ast.copy_location(new, near)
     vars(new)["observed"] = Observed(reached=True)
     return new
 

@@ -125,12 +125,12 @@ class Head(nn.Module):
 
     def forward(self, x):
         assert x.shape[1] <= self.most, f"{x.shape[1]} are too many"
-        assert len(x) > 0, told(x)
+        assert len(x) > 0, words(x)
         assert x.isfinite().all()
         return self.fc(x)
 
 
-def told(x):
+def words(x):
     return "nothing"
 
 

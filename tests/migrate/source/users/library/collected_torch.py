@@ -111,7 +111,7 @@ class Around(Base):
 
 
 class Head(Base):
-    """Computes with every hidden state, and gives them only where it is asked to."""
+    """Computes with every hidden state, and gives them only where they are requested."""
 
     inside = Tied
 

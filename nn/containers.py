@@ -113,6 +113,46 @@ def first_name(cell: nn.Cell, *names: str) -> str:
     return next((name for name in names if hasattr(cell, name)), names[0])
 
 
+NORMS = (
+    *(nn.BatchNorm1d, nn.BatchNorm2d, nn.SyncBatchNorm, nn.LayerNorm, nn.GroupNorm),
+    *(nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d),
+)
+STATISTICS = ("moving_mean", "moving_variance")
+TORCH_NAMES = {"gamma": "weight", "beta": "bias", "embedding_table": "weight", "w": "weight"}
+
+
+def buffer(value: Any, name: str | None = None) -> Parameter:
+    """A Parameter that does not train, for a buffer: MindSpore saves nothing else in a checkpoint."""
+    parameter = Parameter(value, name=name, requires_grad=False)
+    parameter.of_buffer = True
+    return parameter
+
+
+def named_parameters(cell: nn.Cell, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Parameter]]:
+    """Names and parameters, as torch's named_parameters: by torch's names, and without what is a buffer there.
+
+    Cell.parameters_and_names() has running statistics and buffers too, and other names for the weights of norms.
+    """
+    owners = dict(cell.cells_and_names())
+    for path, parameter in cell.parameters_and_names(expand=recurse):
+        place, _, name = path.rpartition(".")
+        owner = owners.get(place)
+        norm = isinstance(owner, NORMS) or getattr(owner, "is_norm", False)
+        if getattr(parameter, "of_buffer", False) or (norm and name in STATISTICS):
+            continue
+        if norm or isinstance(owner, (nn.Embedding, nn.PReLU)):
+            name = TORCH_NAMES.get(name, name)
+        if norm and isinstance(owners.get(place.rpartition(".")[0]), nn.BatchNorm3d):
+            place = place.rpartition(".")[0]  # it has a BatchNorm2d inside
+        yield ".".join(part for part in (prefix, place, name) if part), parameter
+
+
+def parameters(cell: nn.Cell, recurse: bool = True) -> Iterator[Parameter]:
+    """The parameters, as torch's parameters(): without running statistics and buffers."""
+    for _, parameter in named_parameters(cell, recurse=recurse):
+        yield parameter
+
+
 class ParameterList(nn.Cell):
     """Parameters by their place."""
 

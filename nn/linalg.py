@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import mindspore
 from mindspore import Tensor, ops
 
 
 def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     """The norm of all values along `dim` (None: of all), as torch.linalg.vector_norm.
 
-    The gradient of a norm that is 0 is 0, where a square root's own would be infinite.
+    The gradient of a norm that is 0 is 0, where a square root's own would be infinite. Of half precision it is summed
+    in float32, as torch does.
     """
     if dtype is not None:
         x = x.astype(dtype)
+    if x.dtype in (mindspore.float16, mindspore.bfloat16):
+        return vector_norm(x.astype(mindspore.float32), ord, dim, keepdim).astype(x.dtype)
     sizes = ops.abs(x)
     if ord == float("inf"):
         return ops.amax(sizes, dim, keepdim)

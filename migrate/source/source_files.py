@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from ...errors import BadInput
 from ...input_files import LARGEST_PYTHON, python_tree, read_bytes
@@ -510,3 +510,41 @@ def _too_deep(tree: ast.Module) -> int | None:
         if not level:
             return None
     return next((node.lineno for node in level if hasattr(node, "lineno")), 1)
+
+
+def alternatives(value: ast.expr) -> list[ast.expr]:
+    """What an expression may give, one way or the other."""
+    match value:
+        case ast.IfExp(_, body, orelse):
+            return [*alternatives(body), *alternatives(orelse)]
+        case ast.Subscript(ast.Dict(_, values)):
+            return [one for value in values for one in alternatives(value)]
+    return [value]
+
+
+def all_of(test: ast.expr) -> list[ast.expr]:
+    """What all has to hold."""
+    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+
+
+def asks_class(test: ast.expr) -> TypeGuard[ast.Call]:
+    """Whether it is `isinstance(x, Class)`."""
+    asks = isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"
+    return (
+        asks
+        and isinstance(test, ast.Call)
+        and len(test.args) == 2
+        and isinstance(test.args[1], (ast.Name, ast.Attribute, ast.Tuple))
+    )
+
+
+def class_question(test: ast.expr) -> tuple[str, list[ast.expr]]:
+    """The variable and the classes of `isinstance(x, C)`, `type(x) == C` and `type(x) in (C, D)`; else no name."""
+    match test:
+        case ast.Call(ast.Name("isinstance"), [ast.Name(name), classes]):
+            pass
+        case ast.Compare(ast.Call(ast.Name("type"), [ast.Name(name)]), [ast.Eq() | ast.Is() | ast.In()], [classes]):
+            pass
+        case _:
+            return "", []
+    return name, classes.elts if isinstance(classes, ast.Tuple) else [classes]

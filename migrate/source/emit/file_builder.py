@@ -33,7 +33,7 @@ from ..rewrite.control_flow import fill_empty_blocks
 from ..rewrite.library_lookups import ChosenEntries
 from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration
 from ..rewrite.replaced_methods import handed_methods, lacks_forward, without_forward
-from ..rewrite.rewriter import CALLED, as_told, rewrite_function, unseen_function, unseen_method
+from ..rewrite.rewriter import CALLED, as_told, list_method, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..source_files import OWN, Constant, literal, local_names, says_its_value, short
 from ..variations import Variation, variations
@@ -308,6 +308,8 @@ class FileBuilder(Program):
                     adds |= context.adds
                 elif (first not in ran or statement.name in CALLED) and self.derives(qualified, MODULE):
                     body += unseen_method(statement, context, wanted=statement.name in handed)
+                elif first not in ran and not INSTALLED.intersection(Path(file).parts):
+                    list_method(statement, context)
             elif not is_dropped(statement):
                 body.append(self._attribute(file, statement))
         if lacks_forward(qualified, body, self):
@@ -435,7 +437,7 @@ def build_file(facts: Observations, name: str, says: str) -> Emitted:
     for file, classes in assembly.not_written.items():
         for owner, names in classes.items():
             place = assembly.class_node(file, owner)
-            words = f"methods of {owner} that are no part of what it computes: {', '.join(names)}"
+            words = f"methods of {owner} that the model does not compute with, and are not written: {', '.join(names)}"
             assembly.not_run.append(Problem(file, place.lineno if place else 1, words))
     text = _text(says, maker, assembly)
     if report_undefined(undefined(text), maker, assembly):

@@ -500,9 +500,7 @@ class Context(ast.NodeTransformer):
         called = callees_of(call)
         function = call.func
         set_receivers(call, self._receivers(call))
-        of_module = isinstance(function, ast.Attribute) and always(
-            kinds_of(function.value), PythonModule
-        )  # layers.Block
+        of_module = isinstance(function, ast.Attribute) and always(kinds_of(function.value), PythonModule)
         if of_module and called and called[0] in self.program.translated:
             call.func = ast.Name(self.program.called(called[0]), ast.Load())
         elif isinstance(function, ast.Attribute):
@@ -513,7 +511,7 @@ class Context(ast.NodeTransformer):
             call.func = self.visit(function)
         call.args = [self.visit(argument) for argument in call.args]
         layer = called[0].removeprefix("module ") if len(called) == 1 else ""
-        words, given = TABLES["forwards"].get(layer, {}), self._expanded(call)
+        words, given = TABLES["forwards"].get(layer, {}), self._expanded(call, called)
         first_ones = FIRST if called and called[0].startswith("module torch.nn.") else []
         for first in TABLES["by_position"].get(layer, first_ones)[len(call.args) :]:
             named = next((word for word in given if word.arg == first), None)
@@ -528,16 +526,20 @@ class Context(ast.NodeTransformer):
         ]
         return call
 
-    def _expanded(self, call: ast.Call) -> list[ast.keyword]:
+    def _expanded(self, call: ast.Call, called: Sequence[str]) -> list[ast.keyword]:
         """The keywords; of a `**dictionary` of nothing but None, what is not None anyway."""
         found: list[ast.keyword] = []
+        own = not self.program.translated.isdisjoint(name.removeprefix("module ") for name in called)
+        inside = [] if self.function is None else ast.walk(self.function)
+        rests = {one.kwarg.arg for one in inside if isinstance(one, ast.arguments) and one.kwarg is not None}
         for word in call.keywords:
             entries = entries_of(word.value) if word.arg is None else None
-            if entries is None or any(kinds != [NONE] for kinds in entries.values()):
+            passed_on = entries == {} and own and ast.unparse(word.value) in rests  # there may be some another time
+            if passed_on or entries is None or any(kinds != [NONE] for kinds in entries.values()):
                 found.append(word)
                 continue
-            takes = [self.program.signature(name) for name in self._receivers(call)]
             for key in entries:
+                takes = (self.program.signature(name) for name in self._receivers(call))
                 if not all(one is None or none_anyway(one, key) for one in takes):
                     found.append(ast.keyword(key, ast.Constant(None)))
         return found
@@ -570,7 +572,7 @@ class Context(ast.NodeTransformer):
     def did_not_run(self, node: ast.expr | ast.stmt, why: str) -> str:
         """Note what did not run and raises in the new file; gives the text of its error."""
         self.program.not_run.append(Problem(self.file, node.lineno, why))
-        return self.place(node, f"this did not run: {why}")
+        return self.place(node, f"this did not run, and could not be read: {why}")
 
     def missing(self, node: ast.expr | ast.stmt, text: str) -> ast.Call:
         """What stands where something could not be written: an error that says so, and a line of the report."""

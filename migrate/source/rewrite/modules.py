@@ -56,13 +56,14 @@ NORMS |= {
 }
 NORMED = ("Linear", *(f"{kind}{rank}d" for kind in ("Conv", "ConvTranspose") for rank in (1, 2, 3)))
 GROWING = {"append", "extend", "insert", "update"}
+PARAMETERS_OF = {"parameters", "named_parameters"}  # MindSpore's counterparts give buffers as well
 KEPT = {*CELL_METHODS, *GROWING, "__init__", "items", "values", "keys"}  # the others have another name
 
 
 @handles("torch.nn.Module.register_buffer", stage=Stage.STATEMENT)
 def register_buffer(call: ast.Call, context: Context) -> list[ast.stmt]:
     """`self.name = Parameter(value, requires_grad=False)`, for MindSpore saves nothing else in a checkpoint; one that
-    torch does not save is a tensor."""
+    torch does not save is a tensor. Where a file asks for parameters, it is marked as none of them."""
     owner, name, value = _named(call, context)
     absent = kinds_of(value) == [NONE] or ast.unparse(value) == "None"
     node = context.visit(value)
@@ -98,12 +99,15 @@ def frozen_embedding(call: ast.Call, context: Context) -> list[ast.stmt] | None:
 
 @handles("torch.nn.Module.requires_grad_", stage=Stage.STATEMENT)
 def freeze_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
-    """`for parameter in module.get_parameters(): parameter.requires_grad = False`."""
+    """`for parameter in module.get_parameters(): parameter.requires_grad = False`; of parameters alone, for True."""
     if not isinstance(call.func, ast.Attribute):
         return None
-    parameters = ast.Call(ast.Attribute(context.visit(call.func.value), "get_parameters", ast.Load()), [], [])
+    owner, flag = context.visit(call.func.value), _flag(call, context)
+    parameters = ast.Call(ast.Attribute(owner, "get_parameters", ast.Load()), [], [])
+    if literal(flag) != (True, False):  # buffers may be frozen once more; they are not to train
+        parameters = ast.Call(context.name("msmigrate.nn.parameters"), [owner], [])
     target = ast.Attribute(ast.Name("parameter", ast.Load()), "requires_grad", ast.Store())
-    change: ast.stmt = ast.Assign([target], _flag(call, context))
+    change: ast.stmt = ast.Assign([target], flag)
     return [ast.For(ast.Name("parameter", ast.Store()), parameters, [change], [])]
 
 
@@ -181,8 +185,25 @@ def _saved(call: ast.Call, place: int) -> bool:
 
 
 def _untrained(value: ast.expr, context: Context, *options: ast.keyword) -> ast.expr:
+    if _asks_for_parameters(context):
+        return ast.Call(context.name("msmigrate.nn.buffer"), [value], [*options])
     untrained = ast.keyword("requires_grad", ast.Constant(False))
     return ast.Call(context.name("mindspore.Parameter"), [value], [*options, untrained])
+
+
+def _asks_for_parameters(context: Context) -> bool:
+    """Whether any class of the model, or a function that ran, asks a module for its parameters."""
+    program = context.program
+    for file in {function.file for function in program.functions.values()}:
+        for node in program.tree(file).body:
+            ran = isinstance(node, ast.FunctionDef) and any(
+                name.endswith(f".{node.name}") for name in program.functions
+            )
+            if ran or isinstance(node, ast.ClassDef):
+                for inner in ast.walk(node):
+                    if isinstance(inner, ast.Attribute) and inner.attr in PARAMETERS_OF:
+                        return True
+    return False
 
 
 def _flag(call: ast.Call, context: Context) -> ast.expr:
@@ -299,13 +320,17 @@ def container(call: ast.Call, context: Context) -> ast.expr | None:
 
 @handles(*(f"{prefix}*" for prefix in OWNERS))
 def module_method(call: ast.Call, context: Context) -> ast.expr | None:
-    """A method that Cells have too; what gives the children by name is a dictionary in MindSpore."""
+    """A method that Cells have too; what gives the children by name is a dictionary in MindSpore, and what gives the
+    parameters gives buffers as well there."""
     last = {name.rpartition(".")[2] for name in callees_of(call)}
     if not last <= KEPT:
         return None
     if last <= GROWING and isinstance(call.func, ast.Attribute) and not isinstance(call.func.value, ast.Name):
         context.adds = True
     kept = context.kept(call)
+    if len(last) == 1 and last <= PARAMETERS_OF and isinstance(kept.func, ast.Attribute):
+        owner = kept.func.value
+        return ast.Call(context.name(f"msmigrate.nn.{last.pop()}"), [owner, *kept.args], kept.keywords)
     if last == {"named_children"}:
         return ast.Call(ast.Attribute(kept, "items", ast.Load()), [], [])
     if last == {"modules"}:  # without their names

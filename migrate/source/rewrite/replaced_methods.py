@@ -12,6 +12,7 @@ import ast
 
 from ..library_names import TABLES
 from ..observe.observations import CallableKind, ModuleKind, always, kinds_of
+from ..source_files import alternatives
 from .context import UNSEEN, Context, Program, Stage, Unwritable, handles
 
 FORWARD, CONSTRUCT = "forward", "construct"
@@ -32,7 +33,7 @@ def in_place_of_forward(node: ast.Assign | ast.AnnAssign, context: Context) -> l
         return None
     if len(owners) > 1 or not isinstance(targets[0], ast.Attribute):
         raise Unwritable(f"{ast.unparse(node)}: give forward another method in a statement of its own")
-    known = all(_is_method(one, owner, context) for one in _alternatives(node.value))
+    known = all(_is_method(one, owner, context) for one in alternatives(node.value))
     if not known and not _was_method(node.value, context):
         raise Unwritable(f"{ast.unparse(node)}: what takes forward's place is no method of the model, write a forward")
     place = ast.Attribute(context.visit(owner), CONSTRUCT, ast.Store())
@@ -73,7 +74,7 @@ def handed_methods(cls: ast.ClassDef) -> set[str]:
     """The names of a class's methods that are given to an attribute: `fast` of `self.forward = self.fast`."""
     methods = {node.name for node in cls.body if isinstance(node, ast.FunctionDef)}
     given = [node.value for node in ast.walk(cls) if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value]
-    values = [one for value in given for one in _alternatives(value)]
+    values = [one for value in given for one in alternatives(value)]
     return {one.attr for one in values if isinstance(one, ast.Attribute) and ast.unparse(one.value) == "self"} & methods
 
 
@@ -112,16 +113,6 @@ def _classes(node: ast.expr, context: Context) -> list[str]:
     if isinstance(node, ast.Name) and node.id == "self":
         return [context.owner] if any(context.owner in bases for bases in context.program.facts.orders) else []
     return [kind.cls for kind in kinds_of(node) if isinstance(kind, ModuleKind)]
-
-
-def _alternatives(value: ast.expr) -> list[ast.expr]:
-    """What an expression gives, one way or the other."""
-    match value:
-        case ast.IfExp(_, body, orelse):
-            return [*_alternatives(body), *_alternatives(orelse)]
-        case ast.Subscript(ast.Dict(_, values)):
-            return [one for value in values for one in _alternatives(value)]
-    return [value]
 
 
 def _is_method(node: ast.expr, owner: ast.expr, context: Context) -> bool:

@@ -114,15 +114,20 @@ def unseen_method(node: ast.FunctionDef, context: Context, *, wanted: bool) -> l
 
     wanted: whether an object may give itself the method in another's place, so that it is written in any case.
     """
-    program = context.program
     if node.name in CALLED:
         context.missing(node, f"{node.name} of {short(context.owner)}, which torch calls, and MindSpore does not")
         return []
     around = AROUND.fullmatch(node.name) or node.name in replaced_methods.OF_CELLS
     if not wanted and (around or INSTALLED.intersection(Path(context.file).parts)):
-        program.not_written.setdefault(context.file, {}).setdefault(short(context.owner), []).append(node.name)
+        list_method(node, context)
         return []
     return [unseen_function(node, "construct" if node.name == "forward" else node.name, context)]
+
+
+def list_method(node: ast.FunctionDef, context: Context) -> None:
+    """Note a method that the new file does not have."""
+    written = context.program.not_written.setdefault(context.file, {})
+    written.setdefault(short(context.owner), []).append(node.name)
 
 
 def unseen_function(node: ast.FunctionDef, name: str, context: Context) -> ast.FunctionDef:
@@ -143,11 +148,13 @@ def unseen_function(node: ast.FunctionDef, name: str, context: Context) -> ast.F
         made.body = [control_flow.refused(context.did_not_run(node, f"{why} are not known"), node)]
         made.decorator_list = [item for item in node.decorator_list if ast.unparse(item) in KEPT]
     if any(isinstance(statement, ast.Raise) for statement in made.body[-1:]) and len(made.body) <= 2:
-        first = [] if "staticmethod" in decorators else made.args.args[:1]
-        made.args = ast.arguments([], first, ast.arg("args"), [], [], ast.arg("kwargs"), [])
-        if "property" in decorators:
-            made.args.vararg = made.args.kwarg = None
-        made.returns = None
+        made.args, made.returns = copy.deepcopy(node.args), None
+        for argument in ast.walk(made.args):
+            if isinstance(argument, ast.arg):
+                argument.annotation = None
+        if not known:  # what its arguments begin with is not said
+            first = [] if "staticmethod" in decorators else made.args.args[:1]
+            made.args = ast.arguments([], first, ast.arg("args"), [], [], ast.arg("kwargs"), [])
     return made
 
 

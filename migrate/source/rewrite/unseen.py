@@ -14,7 +14,7 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Literal, TypeGuard
+from typing import Literal
 
 from ..library_names import (
     CELL_METHODS,
@@ -24,9 +24,8 @@ from ..library_names import (
     OF_ARRAYS,
     ROWS_FIRST,
     TABLES,
-    TENSOR,
     is_dtype,
-    telling_method,
+    tensors_by_use,
 )
 from ..observe.instrument import EXPRESSIONS
 from ..observe.observations import (
@@ -49,7 +48,7 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from ..source_files import literal
+from ..source_files import all_of, alternatives, asks_class, class_question, literal
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
 
 MOST = 99  # dimensions of a tensor of which nothing is known, so that no way of writing is chosen for few of them
@@ -72,7 +71,6 @@ MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")
 OF_PYTHON = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", *OF_ARRAYS}
 HOW = re.compile(rf"torch\.(\w+\.)*({'|'.join(TABLES['contexts_of_running'])})$")
 OF_LISTS = ("append", "extend", "insert", "pop", "reverse")
-TELLING = {"size", "dim", "numel", "new_zeros", "new_ones", "new_full", "new_empty", "new_tensor", "masked_fill"}
 PARAMETERS = {"weight", "bias", "running_mean", "running_var"}
 STATEMENTS = (
     *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.If, ast.For, ast.Raise, ast.Pass, ast.Assert),
@@ -107,10 +105,20 @@ def writable(node: ast.expr, context: Context) -> bool:
 def unseen_statements(body: Sequence[ast.stmt], reader: Reader, *, checks: bool) -> list[ast.stmt]:
     """Statements that did not run, with what they would be noted; raises Unwritable where too little is known.
 
-    checks: whether assertions stay.
+    checks: whether all assertions stay; without, those are left out that cannot be written.
     """
-    found = [copy.deepcopy(one) for statement in body for one in _tried(statement)]
-    found = [statement for statement in found if checks or not isinstance(statement, ast.Assert)]
+    every = [one for statement in body for one in _tried(statement)]
+    others = [statement for statement in every if not isinstance(statement, ast.Assert)]
+    try:
+        return _readable(every, reader)
+    except Unwritable:
+        if checks or len(others) == len(every):
+            raise
+    return _readable(others, reader)
+
+
+def _readable(body: Sequence[ast.stmt], reader: Reader) -> list[ast.stmt]:
+    found = [copy.deepcopy(statement) for statement in body]
     reader.block(found)
     with reader.context.strictly():
         for statement in copy.deepcopy(found):
@@ -142,14 +150,13 @@ class Reader:
                     self._know(inner.arg, [SOME_TENSOR])
                 elif hint in ("int", "float", "bool", "str"):
                     self._know(inner.arg, [PlainKind(hint)])
-            elif isinstance(inner, ast.Attribute) and isinstance(inner.value, ast.Name):
-                telling = inner.attr in TELLING or telling_method(inner.attr) == TENSOR
-                if telling and inner.value.id != "self":
-                    self.variables.setdefault(inner.value.id, [SOME_TENSOR])
             elif isinstance(inner, ast.Assign) and isinstance(inner.value, (ast.List, ast.ListComp)):
                 for target in inner.targets:  # a list may have no item until what did not run
                     if isinstance(target, ast.Name):
                         self._know(target.id, kinds_of(inner.value))
+        if context.function is not None:
+            for name in tensors_by_use(context.function, self.resolve, of_module="self" in self.variables):
+                self.variables.setdefault(name, [SOME_TENSOR])
 
     def resolve(self, node: ast.expr) -> str:
         """The full name of a name of the file's top, or of what a row has for it; empty for anything else."""
@@ -180,7 +187,7 @@ class Reader:
         body[:] = [kept for statement in body for kept in self._possible(statement)] or [ast.Pass()] * bool(body)
         for statement in body:
             if not isinstance(statement, STATEMENTS) and not self._says_how(statement):
-                raise Unwritable(f"{type(statement).__name__} in what did not run")
+                raise Unwritable(f"a statement of this kind ({type(statement).__name__}) is not read")
             if isinstance(statement, ast.For):
                 self.stored(statement.target, self.items(self.expression(statement.iter)))
             elif isinstance(statement, (ast.If, ast.Assert)):
@@ -213,12 +220,12 @@ class Reader:
         nothing is of that."""
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             return [] if self.resolve(statement.value.func) in DROPPED else [statement]
-        if not isinstance(statement, ast.If) or not any(map(self._impossible, _all_of(statement.test))):
+        if not isinstance(statement, ast.If) or not any(map(self._impossible, all_of(statement.test))):
             return [statement]
         return [kept for one in statement.orelse for kept in self._possible(one)]
 
     def _impossible(self, test: ast.expr) -> bool:
-        name = self.resolve(test.args[1]) if _asks_class(test) else ""
+        name = self.resolve(test.args[1]) if asks_class(test) else ""
         return bool(name) and not name.startswith("torch.") and self.program.unseen(name)
 
     @contextmanager
@@ -226,8 +233,8 @@ class Reader:
         """Meanwhile a variable is a module of the class that a test says: `isinstance(m, C)`, `type(m) in (C, D)`."""
         before = dict(self.variables)
         found: dict[str, list[Kind]] = {}
-        for one in _all_of(test):
-            questions = [_class_question(side) for side in (one.values if isinstance(one, ast.BoolOp) else [one])]
+        for one in all_of(test):
+            questions = [class_question(side) for side in (one.values if isinstance(one, ast.BoolOp) else [one])]
             classes = [self.resolve(cls) for _, part in questions for cls in part]
             if len({name for name, _ in questions}) == 1 and classes and all(map(self._is_module, classes)):
                 found[questions[0][0]] = [ModuleKind(cls) for cls in classes]
@@ -245,7 +252,7 @@ class Reader:
     def _augmented(self, target: ast.expr) -> None:
         there = copy.deepcopy(target)
         if not isinstance(target, (ast.Name, ast.Attribute)):
-            raise Unwritable(f"{ast.unparse(target)} is changed in what did not run")
+            raise Unwritable(f"{ast.unparse(target)} is changed")
         there.ctx = ast.Load()  # type: ignore[attr-defined]
         set_kinds(target, self.expression(there))
 
@@ -264,7 +271,7 @@ class Reader:
             index = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
             alone = isinstance(target.value, ast.Name) and not any(isinstance(item, ast.Slice) for item in index)
             if UNSEEN in owner or (not alone and any(isinstance(kind, TensorKind) for kind in owner)):
-                raise Unwritable(f"{ast.unparse(target)} is written to in what did not run")
+                raise Unwritable(f"{ast.unparse(target)} is written to")
 
     def items(self, kinds: Sequence[Kind]) -> list[Kind]:
         """What one gets of something by number, or in a loop."""
@@ -327,13 +334,13 @@ class Reader:
                     self.expression(test)
                 return [SequenceKind("list", tuple(self.expression(node.elt)))]
             case ast.Lambda() | ast.NamedExpr() | ast.Await() | ast.Yield() | ast.YieldFrom():
-                raise Unwritable(f"{ast.unparse(node)} did not run")
+                raise Unwritable(f"{ast.unparse(node)} is not known")
             case ast.UnaryOp() | ast.BinOp() | ast.Compare() | ast.Slice() | ast.Starred() | ast.JoinedStr():
                 return self._operation(node)
             case ast.FormattedValue():
                 self.expression(node.value)
                 return [PlainKind("str")]
-        raise Unwritable(f"{ast.unparse(node)} did not run")
+        raise Unwritable(f"{ast.unparse(node)} is not known")
 
     def _operation(self, node: ast.expr) -> list[Kind]:
         inside = [self.expression(part) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
@@ -372,7 +379,7 @@ class Reader:
             set_kinds(node.value, [CallableKind("class", name.rpartition(".")[0])])
             return [UNSEEN]
         if name in self.program.translated:
-            raise Unwritable(f"{ast.unparse(node)} did not run")
+            raise Unwritable(f"what {ast.unparse(node)} does was not seen")
         if name in TABLES["numbers"] or (name.startswith("torch.") and is_dtype(name.removeprefix("torch."))):
             return [PlainKind("float") if name in TABLES["numbers"] else DtypeKind()]
         row = row_of(name) if package in ("torch", "torchvision", "timm") else None
@@ -383,7 +390,7 @@ class Reader:
             return [PythonModule(name)]
         if package in sys.stdlib_module_names or package in OF_ARRAYS:
             return [PythonModule(name)] if name == package else [UNSEEN]
-        raise Unwritable(f"{ast.unparse(node)} did not run")
+        raise Unwritable(f"what {ast.unparse(node)} does was not seen")
 
     def _is_enum(self, name: str) -> bool:
         """Whether a name is that of an enumeration of the program."""
@@ -399,7 +406,7 @@ class Reader:
             for node in ast.walk(cls):
                 if not isinstance(node, ast.Assign) or f"self.{attribute}" not in map(ast.unparse, node.targets):
                     continue
-                for made in _alternatives(node.value):
+                for made in alternatives(node.value):
                     called = self.program.names(file).name(made.func) if isinstance(made, ast.Call) else ""
                     row = row_of(called) if called.startswith("torch.") else None
                     if called in COUNTERPARTS or (row is not None and row.kind == "layer"):
@@ -444,7 +451,7 @@ class Reader:
         found, gives = self._called(node)
         names = list(dict.fromkeys(found))
         if not names:
-            raise Unwritable(f"{ast.unparse(node.func)} did not run")
+            raise Unwritable(f"what {ast.unparse(node.func)} calls is not known")
         if all(map(QUESTIONS.__contains__, names)):  # of torch's compilers, which are not at work
             vars(node)["observed"] = Observed(kinds=[PlainKind("bool")], constants=[False])
             set_callee(node.func, *names)
@@ -536,6 +543,9 @@ class Reader:
                     sizes = PlainKind("int") if function.attr == "stride" else SizeKind(MOST)
                     gives.append(OF_TENSORS.get(function.attr, sizes if function.attr == "size" else SOME_TENSOR))
                     names.append(self._known(f"torch.Tensor.{function.attr}"))
+                case ModuleKind() if function.attr in CELL_METHODS and function.attr != "forward":
+                    names.append(f"torch.nn.Module.{function.attr}")
+                    gives.append(UNSEEN)
                 case ModuleKind(cls) if cls in self.program.translated:
                     inner = self.program.attributes(cls).get(function.attr, [])
                     if not inner or not all(isinstance(one, ModuleKind) for one in inner):
@@ -557,41 +567,6 @@ class Reader:
                 case _:
                     return [], []
         return names, list(dict.fromkeys(gives))
-
-
-def _alternatives(value: ast.expr) -> list[ast.expr]:
-    """What an expression may give, one way or the other."""
-    if isinstance(value, ast.IfExp):
-        return [*_alternatives(value.body), *_alternatives(value.orelse)]
-    return [value]
-
-
-def _all_of(test: ast.expr) -> list[ast.expr]:
-    """What all has to hold."""
-    return test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
-
-
-def _asks_class(test: ast.expr) -> TypeGuard[ast.Call]:
-    """Whether it is `isinstance(x, Class)`."""
-    asks = isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"
-    return (
-        asks
-        and isinstance(test, ast.Call)
-        and len(test.args) == 2
-        and isinstance(test.args[1], (ast.Name, ast.Attribute, ast.Tuple))
-    )
-
-
-def _class_question(test: ast.expr) -> tuple[str, list[ast.expr]]:
-    """The variable and the classes of `isinstance(x, C)`, `type(x) == C` and `type(x) in (C, D)`; else no name."""
-    match test:
-        case ast.Call(ast.Name("isinstance"), [ast.Name(name), classes]):
-            pass
-        case ast.Compare(ast.Call(ast.Name("type"), [ast.Name(name)]), [ast.Eq() | ast.Is() | ast.In()], [classes]):
-            pass
-        case _:
-            return "", []
-    return name, classes.elts if isinstance(classes, ast.Tuple) else [classes]
 
 
 def _handled(name: str) -> bool:

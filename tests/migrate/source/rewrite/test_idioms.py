@@ -167,7 +167,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Emitted:
         "def build(**kwargs: Any) -> Net:",
         "return Net(make_body(2), Config(8), **kwargs)",
         # what did not run, and of which too little is known
-        "raise NotImplementedError('model.py:58: when this was written, this did not run: kind did not run')",
+        "raise NotImplementedError('model.py:58: when this was written, this did not run, and could not be read: what "
+        "kind calls is not known')",
         # a variable that holds now this class and now that
         "act = nn.HSwish if hard else nn.ReLU",
         "self.act = act()",

@@ -484,3 +484,30 @@ class NumberedNet(nn.Module):
 
 def numbered():
     return NumberedNet(), (torch.randn(4, 6),)
+
+
+class CountedNet(nn.Module):
+    """Counts, names and draws its parameters, among which torch counts no buffer."""
+
+    def __init__(self, width=6):
+        super().__init__()
+        self.embed = nn.Parameter(torch.zeros(3, width))
+        self.register_buffer("places", torch.arange(18.0).view(3, width))
+        self.fc = nn.Linear(width, width)
+        self.norm = nn.BatchNorm1d(width)
+        self.act = nn.PReLU()
+        for p in self.parameters():
+            if p.dim() > 1:
+                nn.init.xavier_uniform_(p)
+        self.count = sum(p.numel() for p in self.parameters())
+        self.weights = [name for name, _ in self.named_parameters() if name.endswith("weight")]
+        self.first = [name for name, _ in self.named_parameters(prefix="net", recurse=False)]
+        self.norm.requires_grad_(True)
+
+    def forward(self, x):
+        x = self.act(self.norm(self.fc(x + self.embed[0] + self.places[1])))
+        return x * self.count + len(self.weights) + len(self.first)
+
+
+def counted():
+    return CountedNet(), vectors()

@@ -111,3 +111,12 @@ def test_names_that_are_computed(users: Users) -> None:
     found = users["numbered"]
     found.agrees()
     found.holds("setattr(self, f'mean_{i}', Parameter(", "setattr(self, f'gain_{i}', Parameter(")
+
+
+def test_parameters_are_counted_drawn_and_named_without_buffers(users: Users) -> None:
+    """MindSpore's get_parameters() gives buffers and running statistics too, and other names."""
+    found = users["counted"]
+    found.agrees()
+    found.holds("for p in parameters(self):", "self.places = buffer(", "named_parameters(self, prefix='net'")
+    assert found.mindspore["fresh/places"].ravel().tolist() == [*range(18)]
+    assert found.mindspore["fresh/embed"].any()

@@ -50,6 +50,30 @@ def test_nanogpt(users: Users) -> None:
     found.lacks("hasattr", "import torch", "torch.nn")
 
 
+def test_a_loss_that_is_computed_where_targets_are_given(users: Users) -> None:
+    """That `targets` are tensors, their use says: they were None as it ran."""
+    found = users["gpt_that_generates"]
+    found.agrees()
+    found.holds("logits.reshape(-1, logits.shape[-1]), targets.reshape(-1), ignore_index=-1)")
+    found.lacks("NotImplementedError")
+
+
+def test_arguments_that_were_never_given(users: Users) -> None:
+    found = users["masked"]
+    found.agrees()
+    found.holds("assert tensor_max(lengths) <= x.shape[1], 'too long'", "x + ops.mean(h) * ops.sum(c)")
+    found.holds("self.criterion(x.reshape(-1), goal.reshape(-1))", "def shown(self, figure, rows=2):")
+    said = [one.text for one in found.source.not_run]
+    assert "methods of Options that the model does not compute with, and are not written: __str__, wider" in said
+    assert any("a statement of this kind (With) is not read" in text for text in said)
+
+
+def test_keywords_that_are_passed_on_without_any(users: Users) -> None:
+    found = users["handing"]
+    found.agrees()
+    found.holds("return self.part(x, **kwargs)", "self.part = ScaledPart(**options)")
+
+
 def test_a_vision_transformer(users: Users) -> None:
     found = users["vit"]
     found.agrees()

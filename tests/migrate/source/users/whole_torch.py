@@ -471,3 +471,80 @@ class VAE(nn.Module):
 def vae():
     torch.manual_seed(1)
     return VAE(), (torch.randn(4, 6),)
+
+
+def gpt_that_generates():
+    return GPT(GPTConfig()), {"idx": torch.randint(0, 24, (2, 6))}
+
+
+class Options:
+    """A configuration that is shown, and changed, elsewhere."""
+
+    def __init__(self):
+        self.width = 6
+
+    def __str__(self):
+        return f"width {self.width}"
+
+    def wider(self, by):
+        self.width += by
+
+
+class MaskedNet(nn.Module):
+    """What it may be given besides has no type but its use."""
+
+    def __init__(self, options):
+        super().__init__()
+        self.fc = nn.Linear(options.width, 3)
+        self.criterion = nn.MSELoss()
+
+    def forward(self, x, lengths=None, state=None, goal=None):
+        x = self.fc(x)
+        if lengths is not None:
+            assert lengths.max() <= x.size(1), "too long"
+            steps = torch.arange(x.size(1))[None] < lengths.view(-1, 1)
+            x = x.masked_fill(~steps.unsqueeze(-1), 0.0)
+        if state is not None:
+            h, c = state
+            x = x + h.mean() * c.sum()
+        if goal is not None:
+            return self.criterion(x.reshape(-1), goal.reshape(-1))
+        return x
+
+    def shown(self, figure, rows=2):
+        with figure.locked():
+            return figure.read(rows)
+
+
+def masked():
+    return MaskedNet(Options()), (torch.randn(2, 4, 6),)
+
+
+class ScaledPart(nn.Module):
+    """A part with an argument of its own."""
+
+    def __init__(self, twice=False):
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+        self.twice = twice
+
+    def forward(self, x, scale=1.0, **kwargs):
+        x = self.fc(x) * scale
+        return x * 2 if self.twice else x
+
+
+class HandingNet(nn.Module):
+    """Passes on what it is given besides, which nobody gave as it ran."""
+
+    def __init__(self, **options):
+        super().__init__()
+        self.part = ScaledPart(**options)
+
+    def forward(self, x, **kwargs):
+        if kwargs.get("double"):
+            x = x * 2
+        return self.part(x, **kwargs)
+
+
+def handing():
+    return HandingNet(), (torch.randn(4, 6),)

@@ -1,3 +1,3 @@
 """One framework a process: what a worker and the process that started it say to each other (messages.py), the
-worker's end (worker.py), the parent's (parent.py), what MindSpore's processes set first (mindspore_environment.py), and
-what torch's leave out (deferred_compiler.py)."""
+worker's end (worker.py), the parent's (parent.py), and what MindSpore's processes set first
+(mindspore_environment.py)."""

@@ -10,8 +10,7 @@ from msmigrate.migrate.checkpoint.convert import convert
 from msmigrate.parity.record import torch_worker
 from msmigrate.parity.run_folder import CHECKPOINT, MINDSPORE, WEIGHTS
 from msmigrate.training.models import torch_models
-from msmigrate.workers.deferred_compiler import defer
-from msmigrate.workers.worker import wait_for
+from msmigrate.workers.worker import defer_compiler, wait_for
 
 
 def main(root: Path, names: list[str]) -> None:
@@ -28,7 +27,7 @@ def main(root: Path, names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    defer()  # torch's compiler, whose import takes longer than torch's
+    defer_compiler()  # torch's compiler, whose import takes longer than torch's
     main(Path(sys.argv[1]), sys.argv[2:])
     sys.stdout.flush()
     os._exit(0)

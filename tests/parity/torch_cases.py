@@ -14,8 +14,7 @@ from msmigrate.parity.options import INIT_SEEDS
 from msmigrate.parity.record import torch_worker
 from msmigrate.parity.run_folder import CHECKPOINT, INPUTS, MINDSPORE, TORCH32, TORCH32_OTHER, TORCH64, WEIGHTS
 from msmigrate.training.recipe import reader as recipes
-from msmigrate.workers.deferred_compiler import defer
-from msmigrate.workers.worker import wait_for
+from msmigrate.workers.worker import defer_compiler, wait_for
 
 
 def main(root: Path, words: list[str]) -> None:
@@ -43,7 +42,7 @@ def main(root: Path, words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    defer()  # torch's compiler, whose import takes longer than torch's
+    defer_compiler()  # torch's compiler, whose import takes longer than torch's
     main(Path(sys.argv[1]), sys.argv[2:])
     sys.stdout.flush()
     os._exit(0)

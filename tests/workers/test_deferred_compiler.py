@@ -9,8 +9,8 @@ import pytest
 
 BEFORE = """
 import sys, torch
-from msmigrate.workers import deferred_compiler
-deferred_compiler.defer()
+from msmigrate.workers.worker import defer_compiler
+defer_compiler()
 held = sys.modules["torch._dynamo"]
 from torchvision.ops import roi_align
 import inspect

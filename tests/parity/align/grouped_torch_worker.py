@@ -12,7 +12,7 @@ from msmigrate.parity.align.torch_user_model import PairStep
 from msmigrate.parity.align.user_model import Given
 from msmigrate.parity.record.torch_runner import given_to_optimizer
 from msmigrate.training.recipe.schema import Recipe
-from msmigrate.workers.deferred_compiler import defer
+from msmigrate.workers.worker import defer_compiler
 from torch import nn
 
 RECIPE = Recipe.model_validate(
@@ -46,5 +46,5 @@ def main() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    defer()  # torch's compiler, whose import takes longer than torch's
+    defer_compiler()  # torch's compiler, whose import takes longer than torch's
     print(json.dumps(main()))

@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 
 from msmigrate.parity.record import torch_worker
-from msmigrate.workers.deferred_compiler import defer
+from msmigrate.workers.worker import defer_compiler
 from pair_cases import options
 
 if __name__ == "__main__":
-    defer()  # torch's compiler, whose import takes longer than torch's
+    defer_compiler()  # torch's compiler, whose import takes longer than torch's
     for name in sys.argv[2:]:
         torch_worker.main(options(Path(sys.argv[1]), name))
     sys.stdout.flush()

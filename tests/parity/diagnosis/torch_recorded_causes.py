@@ -21,7 +21,7 @@ from msmigrate.parity.run_folder import WEIGHTS
 from msmigrate.parity.verdict import Verdict
 from msmigrate.training.models import torch_models
 from msmigrate.training.recipe import reader as recipes
-from msmigrate.workers.deferred_compiler import defer
+from msmigrate.workers.worker import defer_compiler
 
 EXPLAINERS = [
     each
@@ -49,5 +49,5 @@ def main(roots: list[Path], words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    defer()  # torch's compiler, whose import takes longer than torch's
+    defer_compiler()  # torch's compiler, whose import takes longer than torch's
     main([*map(Path, sys.argv[1:3])], sys.argv[3:])

@@ -6,10 +6,9 @@ Import, model, the starting weights that bare_torch.py left in FOLDER, an evalua
 import sys
 from pathlib import Path
 
-from msmigrate.workers import mindspore_environment
-from msmigrate.workers.worker import leave
+from msmigrate.workers.worker import leave, prepare_mindspore
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 from mindspore import Tensor  # noqa: E402
 from msmigrate.parity.record.batches import read_inputs  # noqa: E402

@@ -47,9 +47,8 @@ def report(epoch, count, epochs):
 OURS = (
     """
 import json, resource, sys, time
-from msmigrate.workers.mindspore_environment import prepare
-from msmigrate.workers.worker import leave
-prepare()
+from msmigrate.workers.worker import leave, prepare_mindspore
+prepare_mindspore()
 from msmigrate.training.data.sources import open_source
 from msmigrate.training.data.mindspore_dataloader import Loader
 from msmigrate.training.recipe.reader import Recipe

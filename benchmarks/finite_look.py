@@ -11,9 +11,9 @@ import argparse
 import statistics
 import time
 
-from msmigrate.workers import mindspore_environment
+from msmigrate.workers.worker import prepare_mindspore
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 import mindspore  # noqa: E402
 import numpy as np  # noqa: E402

@@ -15,10 +15,9 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
-from msmigrate.workers import mindspore_environment
-from msmigrate.workers.worker import leave
+from msmigrate.workers.worker import leave, prepare_mindspore
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 import mindspore  # noqa: E402
 import numpy as np  # noqa: E402

@@ -11,10 +11,9 @@ from __future__ import annotations
 import json
 import sys
 
-from msmigrate.workers import mindspore_environment
-from msmigrate.workers.worker import leave
+from msmigrate.workers.worker import leave, prepare_mindspore
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 import numpy as np  # noqa: E402
 from mindspore import ParameterTuple, Tensor, nn, ops  # noqa: E402

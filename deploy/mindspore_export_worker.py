@@ -8,9 +8,9 @@ is there is loaded and run on its export's inputs, so many examples at a time, f
 
 from __future__ import annotations
 
-from ..workers import mindspore_environment
+from ..workers.worker import answer, prepare_mindspore, progress
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 import io  # noqa: E402
 import json  # noqa: E402
@@ -33,7 +33,6 @@ from ..training.inference import images_of, preparation  # noqa: E402
 from ..training.mindspore_inference_worker import NO_KEY, batches, loaded, use  # noqa: E402
 from ..training.models.outputs import flat  # noqa: E402
 from ..training.recipe.schema import ARRAYS  # noqa: E402
-from ..workers.worker import answer, progress  # noqa: E402
 from .job import (  # noqa: E402
     EXPORTED,
     FACTS,

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from .. import processes
 from ..training.device_targets import free_memory
-from ..workers.mindspore_environment import INSTRUCTION_SET
+from ..workers.worker import INSTRUCTION_SET
 
 OK, WARNING, PROBLEM = "ok", "warning", "problem"
 

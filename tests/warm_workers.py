@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from msmigrate import processes
-from msmigrate.workers import mindspore_environment
+from msmigrate.workers.worker import prepare_mindspore
 
 FRAMEWORKS = ("torch", "mindspore")
 # the workers that are started most: their own imports take a forked one longer than a small net's step
@@ -187,7 +187,7 @@ class Fork:
 def serve(framework: str, channel: socket.socket) -> NoReturn:
     """Import the framework, and fork a worker for every request, until the process of the tests has ended."""
     if framework == "mindspore":
-        mindspore_environment.prepare()
+        prepare_mindspore()
     __import__(framework)
     for worker in PRELOADED[framework]:
         importlib.import_module(worker)

@@ -7,9 +7,9 @@ Leaves the results in the folder of the request.
 
 from __future__ import annotations
 
-from ..workers import mindspore_environment
+from ..workers.worker import prepare_mindspore, progress, run
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 import time  # noqa: E402
 from collections import deque  # noqa: E402
@@ -27,7 +27,6 @@ from mindspore.nn.utils import no_init_parameters  # noqa: E402
 
 from ..errors import BadInput, BadRecipe, MsmigrateError, WorkerFailed  # noqa: E402
 from ..migrate.model_spec import called, parse, place_of  # noqa: E402
-from ..workers.worker import progress, run  # noqa: E402
 from . import mindspore_device  # noqa: E402
 from .checkpoints import EMA, read  # noqa: E402
 from .data.array_files import read_inputs  # noqa: E402

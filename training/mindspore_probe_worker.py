@@ -10,9 +10,9 @@ graphs depend on besides, `graph`: what became of compiling the step.
 
 from __future__ import annotations
 
-from ..workers import mindspore_environment
+from ..workers.worker import answer, prepare_mindspore
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 import argparse  # noqa: E402
 import json  # noqa: E402
@@ -21,7 +21,6 @@ from typing import Any  # noqa: E402
 
 import mindspore  # noqa: E402
 
-from ..workers.worker import answer  # noqa: E402
 from .options import TARGETS  # noqa: E402
 
 

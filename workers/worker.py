@@ -1,6 +1,7 @@
 """The worker's end: read the job, keep stdout for messages, report a failure as its class, and leave.
 
-A worker of torch leaves torch's compiler out until somebody compiles.
+A worker of MindSpore calls prepare_mindspore() first, while MindSpore is still unimported; one of torch leaves torch's
+compiler out until somebody compiles. This file imports no framework.
 
 if __name__ == "__main__":
     run(main, Job.read)
@@ -24,7 +25,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, TypeVar
 
-from ..errors import MsmigrateError, WorkerFailed
+from ..errors import MsmigrateError, Unsupported, WorkerFailed
 from ..processes import in_a_fork
 from .messages import DONE, Event, Failure, Message, Progress, Ready, Result, State, encode
 
@@ -33,6 +34,15 @@ IDLE = object()  # where nothing is left to do
 Job = TypeVar("Job")
 COMPILER = "torch._dynamo"
 UTILITIES = f"{COMPILER}.utils"
+
+# MindSpore's CPU convolution with a kernel above 1x1 was measured 30 times slower than it need be on a machine with
+# AMX when oneDNN picks its instruction set itself; held to AVX2 it is as quick as PyTorch's. Only the MindSpore
+# process gets this: PyTorch reads the same variable and would become slower.
+INSTRUCTION_SET = ("ONEDNN_MAX_CPU_ISA", "AVX2")
+
+# 3 is errors only: MindSpore otherwise prints a warning for every deprecated alias that its own layers still use.
+LOG_LEVEL = ("GLOG_v", "3")
+
 _messages: int | None = None  # the descriptor that the parent reads; None where a worker's code runs anywhere else
 
 
@@ -152,6 +162,25 @@ def wait_for(path: Path, meanwhile: Generator[object, None, None] | None = None)
             if next(work, IDLE) is IDLE:
                 time.sleep(LOOK)
     return path
+
+
+# What is set before MindSpore is imported
+
+
+def prepare_mindspore() -> None:
+    """Set the environment that MindSpore reads at import; a variable the user has set already is left alone.
+
+    Raises Unsupported under NumPy 2: MindSpore 2.10 is built against NumPy 1.x and fails there at some later,
+    unrelated line, once, so that the failure looks like a fault of the model.
+    """
+    import numpy  # not above: what this file says of the environment is wanted where NumPy is missing, too
+
+    if int(numpy.__version__.split(".")[0]) >= 2:
+        raise Unsupported(
+            f"MindSpore 2.10 is built against NumPy 1.x and this is NumPy {numpy.__version__}: pip install 'numpy<2'"
+        )
+    for variable, value in (INSTRUCTION_SET, LOG_LEVEL):
+        os.environ.setdefault(variable, value)
 
 
 # torch's compiler, not imported until somebody compiles

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from msmigrate.workers import mindspore_environment
+from msmigrate.workers.worker import prepare_mindspore, wait_for
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 import mindspore_injectors as injectors  # noqa: E402
 import numpy as np  # noqa: E402
@@ -32,7 +32,6 @@ from msmigrate.training.models import mindspore_models  # noqa: E402
 from msmigrate.training.models.mindspore_models import canonical_parameters  # noqa: E402
 from msmigrate.training.recipe import reader as recipes  # noqa: E402
 from msmigrate.training.step import mindspore_step  # noqa: E402
-from msmigrate.workers.worker import wait_for  # noqa: E402
 from nets_mindspore import NETS  # noqa: E402
 
 MADE_ONCE = ("data_batches", "initial_values")

@@ -8,9 +8,9 @@ each stage at once, as its documentation describes them; the model is the MindIR
 
 from __future__ import annotations
 
-from ...workers import mindspore_environment
+from ...workers.worker import answer, prepare_mindspore, progress
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 import json  # noqa: E402
 import sys  # noqa: E402
@@ -33,7 +33,6 @@ from ...training.mindspore_inference_worker import (  # noqa: E402
     NO_KEY,
     use,
 )
-from ...workers.worker import answer, progress  # noqa: E402
 from ..job import FACTS, REQUEST, Job  # noqa: E402
 from ..mindspore_export_worker import (  # noqa: E402
     MADE_UP,

@@ -7,9 +7,9 @@ FOLDER holds serve.json, a ServeJob.
 
 from __future__ import annotations
 
-from ...workers import mindspore_environment
+from ...workers.worker import answer, prepare_mindspore, progress, send
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 import os  # noqa: E402
 import signal  # noqa: E402
@@ -36,7 +36,6 @@ from ...training.mindspore_inference_worker import (  # noqa: E402
     use,
 )
 from ...workers.messages import Event  # noqa: E402
-from ...workers.worker import answer, progress, send  # noqa: E402
 from ..job import FILE, ServeJob, shape_of  # noqa: E402  # noqa: E402
 from ..mindspore_export_worker import (  # noqa: E402
     first_line,

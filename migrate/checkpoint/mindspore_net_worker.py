@@ -13,9 +13,9 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from ...workers import mindspore_environment
+from ...workers.worker import prepare_mindspore
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 import mindspore  # noqa: E402
 

@@ -7,9 +7,9 @@ The job's folder holds start.ckpt and inputs.safetensors, or gets them while thi
 
 from __future__ import annotations
 
-from ...workers import mindspore_environment
+from ...workers.worker import prepare_mindspore, progress, ready, run, wait_for
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 import os  # noqa: E402
 import traceback  # noqa: E402
@@ -33,12 +33,6 @@ from ...training.models.mindspore_models import canonical_parameters  # noqa: E4
 from ...training.recipe.schema import Recipe  # noqa: E402
 from ...training.step.mindspore_compile import Graphs  # noqa: E402
 from ...workers.messages import State  # noqa: E402
-from ...workers.worker import (  # noqa: E402
-    progress,
-    ready,
-    run,
-    wait_for,
-)
 from .. import compared_draws, containers, run_folder  # noqa: E402
 from ..align import mindspore_user_model  # noqa: E402
 from ..align.alignment import read_alignment  # noqa: E402

@@ -7,10 +7,9 @@ import json
 import sys
 from typing import Any
 
-from msmigrate.workers import mindspore_environment
-from msmigrate.workers.worker import leave
+from msmigrate.workers.worker import leave, prepare_mindspore
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 import mindspore  # noqa: E402
 import numpy as np  # noqa: E402

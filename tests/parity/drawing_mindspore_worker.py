@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from msmigrate.workers import mindspore_environment
+from msmigrate.workers.worker import prepare_mindspore
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 import mindspore  # noqa: E402
 import mindspore.nn.probability.distribution as D  # noqa: E402

@@ -8,9 +8,9 @@ import os
 import re
 from pathlib import Path
 
-from msmigrate.workers import mindspore_environment
+from msmigrate.workers.worker import prepare_mindspore
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 from mindspore import ops  # noqa: E402
 from mindspore.ops.primitive import Primitive  # noqa: E402

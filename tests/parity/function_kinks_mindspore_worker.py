@@ -4,9 +4,9 @@ import json
 import os
 from typing import Any
 
-from msmigrate.workers import mindspore_environment
+from msmigrate.workers.worker import prepare_mindspore
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 import mindspore  # noqa: E402
 import numpy as np  # noqa: E402

@@ -3,14 +3,13 @@
 import sys
 from contextlib import ExitStack
 
-from msmigrate.workers import mindspore_environment
+from msmigrate.workers.worker import prepare_mindspore, run
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 from mindspore_faults import broken  # noqa: E402
 from msmigrate.parity.job import ParityJob  # noqa: E402
 from msmigrate.parity.record import mindspore_worker  # noqa: E402
-from msmigrate.workers.worker import run  # noqa: E402
 
 if __name__ == "__main__":
     with ExitStack() as faults:

@@ -8,15 +8,14 @@ import sys
 import traceback
 from pathlib import Path
 
-from msmigrate.workers import mindspore_environment
+from msmigrate.workers.worker import prepare_mindspore, wait_for
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 from mindspore_faults import broken  # noqa: E402
 from msmigrate.parity.job import ParityJob  # noqa: E402
 from msmigrate.parity.record import mindspore_worker  # noqa: E402
 from msmigrate.training.recipe import reader as recipes  # noqa: E402
-from msmigrate.workers.worker import wait_for  # noqa: E402
 
 
 def main(root: Path, part: str, words: list[str]) -> None:

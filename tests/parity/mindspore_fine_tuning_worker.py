@@ -3,16 +3,15 @@
 Nothing is frozen, the norms go on with the batch's statistics, and the new head is drawn from another distribution.
 """
 
-from msmigrate.workers import mindspore_environment
+from msmigrate.workers.worker import prepare_mindspore, run
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 from mindspore import Parameter  # noqa: E402
 from mindspore.common.initializer import Normal, initializer  # noqa: E402
 from msmigrate.parity.job import ParityJob  # noqa: E402
 from msmigrate.parity.record import mindspore_worker  # noqa: E402
 from msmigrate.training.models import mindspore_models  # noqa: E402
-from msmigrate.workers.worker import run  # noqa: E402
 
 if __name__ == "__main__":
     real = mindspore_models.of_recipe

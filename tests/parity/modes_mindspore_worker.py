@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from msmigrate.workers import mindspore_environment
+from msmigrate.workers.worker import prepare_mindspore, wait_for
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 import modes_mindspore_net  # noqa: E402
 from mindspore import ops  # noqa: E402
@@ -17,7 +17,6 @@ from modes_cases import CASES, options_of  # noqa: E402
 from msmigrate.parity.record import mindspore_worker  # noqa: E402
 from msmigrate.parity.record.mindspore_worker import record_compiled  # noqa: E402
 from msmigrate.training.models import mindspore_models  # noqa: E402
-from msmigrate.workers.worker import wait_for  # noqa: E402
 
 
 def with_eps(side: Any, *rest: Any) -> None:

@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from msmigrate.workers.mindspore_environment import prepare
-from msmigrate.workers.worker import leave
+from msmigrate.workers.worker import leave, prepare_mindspore
 
-prepare()
+prepare_mindspore()
 
 import mindspore  # noqa: E402
 

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import numpy as np
 from msmigrate.training.data.sources import open_source
-from msmigrate.workers.mindspore_environment import prepare
-from msmigrate.workers.worker import leave
+from msmigrate.workers.worker import leave, prepare_mindspore
 
-prepare()
+prepare_mindspore()
 
 from mindspore import dataset  # noqa: E402
 from mindspore.dataset import vision  # noqa: E402

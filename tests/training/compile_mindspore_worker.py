@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from msmigrate.workers import mindspore_environment
+from msmigrate.workers.worker import answer, prepare_mindspore
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 import mindspore  # noqa: E402
 import numpy as np  # noqa: E402
@@ -18,7 +18,6 @@ from msmigrate.training.models.mindspore_models import Canonical  # noqa: E402
 from msmigrate.training.recipe.schema import Recipe  # noqa: E402
 from msmigrate.training.step.mindspore_compile import Graphs  # noqa: E402
 from msmigrate.training.step.mindspore_step import TrainStep  # noqa: E402
-from msmigrate.workers.worker import answer  # noqa: E402
 
 X = Tensor(np.ones((5, 4), np.float32))
 

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from continue_cases import AFTER, BEFORE, CASES, STEPS_PER_EPOCH, chosen, modes
 from msmigrate.errors import MsmigrateError
-from msmigrate.workers.mindspore_environment import prepare
-from msmigrate.workers.worker import leave
+from msmigrate.workers.worker import leave, prepare_mindspore
 from step_cases import Case, batches, sampled
 from worker import dump
 
-prepare()
+prepare_mindspore()
 
 import mindspore  # noqa: E402
 from mindspore import Tensor  # noqa: E402

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 from continue_rows_cases import AFTER, BEFORE, CLASSES, Run, batch, chosen, modes, start
-from msmigrate.workers.mindspore_environment import prepare
-from msmigrate.workers.worker import leave
+from msmigrate.workers.worker import leave, prepare_mindspore
 
-prepare()
+prepare_mindspore()
 
 from mindspore import Tensor, nn  # noqa: E402
 from msmigrate.migrate.checkpoint.convert import convert  # noqa: E402

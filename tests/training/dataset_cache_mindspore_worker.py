@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 from loader_cases import damage, make_tree, recipe
-from msmigrate.workers.mindspore_environment import prepare
+from msmigrate.workers.worker import prepare_mindspore
 
-prepare()
+prepare_mindspore()
 
 from msmigrate.training.data import dataset_cache  # noqa: E402
 from msmigrate.training.data.mindspore_dataloader import Loader  # noqa: E402

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from msmigrate.training.run import mindspore_worker
-from msmigrate.workers.mindspore_environment import prepare
-from msmigrate.workers.worker import leave
+from msmigrate.workers.worker import leave, prepare_mindspore
 
 mindspore_worker.begin()  # the scheduler stays here
-prepare()
+prepare_mindspore()
 
 import mindspore  # noqa: E402
 import numpy as np  # noqa: E402

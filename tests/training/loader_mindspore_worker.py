@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 from loader_cases import BROKEN, EPOCH, FIXED, MIXUP, RANDOM, SEED, SHARDS, damage, make_tree, recipe
-from msmigrate.workers.mindspore_environment import prepare
-from msmigrate.workers.worker import leave
+from msmigrate.workers.worker import leave, prepare_mindspore
 
-prepare()
+prepare_mindspore()
 
 from mindspore import dataset  # noqa: E402
 from msmigrate.errors import MsmigrateError  # noqa: E402

@@ -12,10 +12,9 @@ from unittest import mock
 import numpy as np
 from loop_cases import ALONE, CASES, MOST_SKIPPED, POISONED, ROW
 from loop_runs import make_job
-from msmigrate.workers.mindspore_environment import prepare
-from msmigrate.workers.worker import leave
+from msmigrate.workers.worker import leave, prepare_mindspore
 
-prepare()
+prepare_mindspore()
 
 from mindspore import Tensor, float32, ops  # noqa: E402
 from msmigrate.training import checkpoints  # noqa: E402

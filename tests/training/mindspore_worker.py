@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 from msmigrate.errors import MsmigrateError
 from msmigrate.training.data.sources import samples
-from msmigrate.workers.mindspore_environment import prepare
-from msmigrate.workers.worker import leave
+from msmigrate.workers.worker import leave, prepare_mindspore
 from worker import CASES, LARGEST_DRAW, damaged_batches, dump, keys_for
 
-prepare()
+prepare_mindspore()
 
 import mindspore  # noqa: E402
 from msmigrate.training.data import mindspore_pipeline  # noqa: E402

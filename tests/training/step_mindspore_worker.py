@@ -8,13 +8,12 @@ from pathlib import Path
 
 import numpy as np
 from msmigrate.errors import BadRecipe
-from msmigrate.workers.mindspore_environment import prepare
-from msmigrate.workers.worker import leave
+from msmigrate.workers.worker import leave, prepare_mindspore
 from step_cases import CASES, RATE_STEPS, RATES, VARIANTS, Case, Found, batches, sampled, weight
 from step_refused import REFUSED
 from worker import dump
 
-prepare()
+prepare_mindspore()
 
 from mindspore import Parameter, Tensor, nn  # noqa: E402
 from mindspore.experimental import optim  # noqa: E402

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 from msmigrate.errors import MsmigrateError
-from msmigrate.workers.mindspore_environment import prepare
-from msmigrate.workers.worker import leave
+from msmigrate.workers.worker import leave, prepare_mindspore
 from step_cases import COSINE, Case, batches
 from step_mindspore_worker import start
 from step_parts_cases import OVERFLOWS, RULES, SCALES
 from worker import dump
 
-prepare()
+prepare_mindspore()
 
 import mindspore  # noqa: E402
 from mindspore import Tensor, nn  # noqa: E402

@@ -17,8 +17,7 @@ import traceback
 from pathlib import Path
 
 from ...errors import BadDestination, MsmigrateError
-from ...workers import mindspore_environment
-from ...workers.worker import leave
+from ...workers.worker import INSTRUCTION_SET, leave, prepare_mindspore
 from ..recipe import reader as recipes
 from .launch import SHARES, end_with_launcher
 from .run_log import RunLog
@@ -34,7 +33,7 @@ def begin() -> None:
     """
     end_with_launcher()
     if os.environ.get("MS_ROLE") == "MS_SCHED":
-        mindspore_environment.prepare()
+        prepare_mindspore()
         leave(_serve())
     if "OMPI_COMM_WORLD_RANK" in os.environ:
         os.environ.setdefault("RANK_ID", os.environ["OMPI_COMM_WORLD_RANK"])
@@ -72,9 +71,9 @@ def main(job_file: Path) -> int:
     job = Job.read(job_file)
     if job.processes > 1:
         begin()
-    variable, value = mindspore_environment.INSTRUCTION_SET
+    variable, value = INSTRUCTION_SET
     limited = variable not in os.environ
-    mindspore_environment.prepare()
+    prepare_mindspore()
     from .mindspore_distributed import Team
     from .mindspore_setup import build, use
     from .mindspore_training_loop import Loop

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import BadRecipe
-from ...workers.mindspore_environment import INSTRUCTION_SET, LOG_LEVEL
+from ...workers.worker import INSTRUCTION_SET, LOG_LEVEL
 from ..data.sources import WITH_TEST_IMAGES, Arrays, Source, open_sources
 from ..device_targets import Targets, free_memory
 from ..recipe.schema import Recipe, Schedule

@@ -17,9 +17,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ....workers import mindspore_environment
+from ....workers.worker import prepare_mindspore
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 import mindspore  # noqa: E402
 import numpy as np  # noqa: E402

@@ -5,9 +5,9 @@ import sys
 import traceback
 from pathlib import Path
 
-from msmigrate.workers import mindspore_environment
+from msmigrate.workers.worker import prepare_mindspore
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 from msmigrate.parity.record import mindspore_worker  # noqa: E402
 from pair_cases import options  # noqa: E402

@@ -6,9 +6,9 @@ import traceback
 from functools import partial
 from pathlib import Path
 
-from msmigrate.workers import mindspore_environment
+from msmigrate.workers.worker import prepare_mindspore, wait_for
 
-mindspore_environment.prepare()
+prepare_mindspore()
 
 import mindspore  # noqa: E402
 import mindspore_nets  # noqa: E402
@@ -22,7 +22,6 @@ from msmigrate.parity.replay.mindspore_replay import replay  # noqa: E402
 from msmigrate.parity.run_folder import MINDSPORE  # noqa: E402
 from msmigrate.parity.trace import TraceWriter  # noqa: E402
 from msmigrate.training.models.mindspore_models import canonical_parameters  # noqa: E402
-from msmigrate.workers.worker import wait_for  # noqa: E402
 
 ABOUT = {"recipe": "0", "versions": {}, "dtype": "float32"}
 

@@ -1,11 +1,18 @@
-"""torch's compiler is imported by who compiles, and then it is torch's own in every way; by nobody else."""
+"""What a worker does around its framework's import: what MindSpore reads then is set, and torch's compiler waits.
+
+That is imported by who compiles, and then it is torch's own in every way; by nobody else.
+"""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from msmigrate.errors import Unsupported
+from msmigrate.workers.worker import prepare_mindspore
 
 BEFORE = """
 import sys, torch
@@ -66,3 +73,15 @@ assert x.grad.tolist() == [2.0] * 3
 def test_who_wants_the_compiler_gets_it_and_who_steps_does_not(way: str) -> None:
     done = subprocess.run([sys.executable, "-c", BEFORE + WAYS[way] + AFTER], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_prepare_sets_what_the_user_has_not(monkeypatch):
+    monkeypatch.setattr(os, "environ", {"GLOG_v": "1"})
+    prepare_mindspore()
+    assert os.environ == {"GLOG_v": "1", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+
+
+def test_numpy_2_is_refused_with_the_remedy(monkeypatch):
+    monkeypatch.setattr(np, "__version__", "2.4.6")
+    with pytest.raises(Unsupported, match=r"this is NumPy 2\.4\.6: pip install 'numpy<2'"):
+        prepare_mindspore()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from .activation import rrelu, selu, tanhshrink
 from .attention import multi_head_attention_forward, scaled_dot_product_attention, softmax
-from .complex_numbers import abs, complex, div, hfft, ihfft, mul, real, view_as_complex
 from .convolution import conv_transpose1d, conv_transpose2d, conv_transpose3d, deform_conv2d, fold
 from .dropout import alpha_dropout, stochastic_depth
 from .indexing import (
@@ -37,6 +36,7 @@ from .losses import (
     triplet_margin_loss,
 )
 from .math import (
+    abs,
     all,
     allclose,
     any,
@@ -44,17 +44,23 @@ from .math import (
     bincount,
     bitwise_not,
     clamp,
+    complex,
     count_nonzero,
     cummax,
     cummin,
     cumsum,
+    div,
     equal,
     float_power,
     fmin,
+    hfft,
+    ihfft,
     max,
     median,
     min,
+    mul,
     quantile,
+    real,
     rsub,
     std,
     std_mean,
@@ -62,6 +68,7 @@ from .math import (
     unique,
     var,
     var_mean,
+    view_as_complex,
 )
 from .normalization import batch_norm, instance_norm, layer_norm, local_response_norm, normalize, rms_norm
 from .padding import pad

@@ -1,4 +1,7 @@
-"""Functions on values, one by one, summed up or in order, which MindSpore lacks or computes otherwise than torch."""
+"""Functions on values, one by one, summed up or in order, which MindSpore lacks or computes otherwise than torch.
+
+Those of complex numbers, which stand last, are here also where only MindSpore's gradients are lacking or others.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from typing import Any
 import mindspore
 from mindspore import Tensor, ops
 from mindspore import dtype as mstype
+
+COMPLEX = (mindspore.complex64, mindspore.complex128)
 
 
 def rsub(input: Any, other: Any, alpha: Any = 1) -> Any:
@@ -239,3 +244,78 @@ def equal(input: Tensor, other: Tensor) -> Tensor:
     if tuple(input.shape) != tuple(other.shape):
         return Tensor(False)
     return ops.equal(input, other).all()
+
+
+# Complex numbers
+
+
+def complex(real: Any, imag: Any) -> Any:
+    """`real + i · imag`, as torch.complex: two tensors that broadcast together, both float32 or both float64."""
+    shape = (real + imag).shape
+    return ops.Complex()(ops.broadcast_to(real, shape), ops.broadcast_to(imag, shape))
+
+
+def view_as_complex(input: Any) -> Any:
+    """The complex tensor of the two parts along the last axis, as torch.view_as_complex, but a new tensor."""
+    return ops.Complex()(input[..., 0], input[..., 1])
+
+
+def is_complex(input: Any) -> bool:
+    """Whether it is a tensor of complex numbers, as torch.is_complex; of a number it is not."""
+    return isinstance(input, Tensor) and input.dtype in COMPLEX
+
+
+def real(input: Any) -> Any:
+    """The real parts, as torch.real: a real tensor as it is, for the gradient of ops.real is complex there."""
+    return ops.real(input) if is_complex(input) else input
+
+
+def abs(input: Any) -> Any:
+    """Absolute values, of complex tensors too: ops.abs gives those as complex numbers, without a gradient."""
+    return ops.ComplexAbs()(input) if is_complex(input) else ops.abs(input)
+
+
+def mul(input: Any, other: Any) -> Any:
+    """`input * other`, of complex tensors too: ops.mul has no gradient of those, and none with a real one."""
+    if not is_complex(input) and not is_complex(other):
+        return input * other
+    if not is_complex(other):
+        return ops.Complex()(ops.real(input) * other, ops.imag(input) * other)
+    if not is_complex(input):
+        return ops.Complex()(ops.real(other) * input, ops.imag(other) * input)
+    a, b, c, d = ops.real(input), ops.imag(input), ops.real(other), ops.imag(other)
+    return ops.Complex()(a * c - b * d, a * d + b * c)
+
+
+def div(input: Any, other: Any) -> Any:
+    """`input / other`, of complex tensors too: the gradient of ops.div is another where the divisor is complex."""
+    if not is_complex(other):
+        if not is_complex(input):
+            return input / other
+        return ops.Complex()(ops.real(input) / other, ops.imag(input) / other)
+    c, d = ops.real(other), ops.imag(other)
+    square = c * c + d * d
+    return mul(input, ops.Complex()(c / square, -d / square))
+
+
+def hfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
+    """torch.fft.hfft, as irfft of the conjugate; ops.hfft gives other values where a gradient is taken.
+
+    input: real or complex. n: the length of the result's axis `dim`. norm: backward, ortho or forward.
+    """
+    return ops.irfft(ops.conj(input), n, dim, _opposite(norm))
+
+
+def ihfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
+    """torch.fft.ihfft, as the conjugate of rfft; the gradient of ops.ihfft is another.
+
+    input: real. n: the length to which the axis `dim` is cut, or filled with zeros. norm: backward, ortho or forward.
+    """
+    return ops.conj(ops.rfft(input, n, dim, _opposite(norm)))
+
+
+def _opposite(norm: Any) -> str:
+    """The norm of the inverse transform that divides by as much as this one."""
+    if norm == "ortho":
+        return "ortho"
+    return "backward" if norm == "forward" else "forward"

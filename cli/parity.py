@@ -68,7 +68,7 @@ def demo(keep: Path | None) -> None:
 
     Exit code: 0 the pair failed and then passed, 1 it did not, 2 bad input or a framework that stopped.
     """
-    from ..workflows.demo import run
+    from ..workflows.parity_step import demo as run
 
     sys.exit(run(keep))
 

@@ -184,7 +184,7 @@ def test_json_that_means_no_small_tree_of_data_is_refused(content: bytes, says: 
 # That no reader is forgotten -------------------------------------------------------------------------------------
 
 OWN = {  # what else the package opens for reading: nothing that a user, or a file of the user's, names
-    "installed with msmigrate": "cli/options workflows/demo "
+    "installed with msmigrate": "cli/options "
     "mappings/row_reader mappings/state_names migrate/source/emit/imports reports/html/parity_page "
     "reports/html/page training/data/sources training/code_digest",
     "the machine's own": "doctor/machine doctor/packages doctor/frameworks training/device_targets "

@@ -1,11 +1,13 @@
-"""parity-step from start to end, and assert_parity, which is the same inside of a test."""
+"""parity-step from start to end; assert_parity, which is the same inside of a test; and the demo, which is two."""
 
 from __future__ import annotations
 
 import platform
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +16,8 @@ from typing import Any
 import click
 
 from ..atomic_files import refuse_unwritable, write_whole
-from ..errors import BadInput, MsmigrateError
+from ..errors import BadDestination, BadInput, MsmigrateError
+from ..input_files import LARGEST_PYTHON, read_text
 from ..migrate import model_spec
 from ..migrate.model_spec import names_a_model
 from ..option_fields import STDOUT, as_path, model_name, values_of
@@ -304,3 +307,84 @@ def with_progress(path: Path, job: ParityJob, mindspore_worker: Sequence[str] = 
     """Run parity_step, and show on stderr what is compared, what each framework is doing, and the first failure."""
     with progressing(("torch", "MindSpore"), headline("parity-step", path, job)) as on_message:
         return compare_steps(path, job, on_message, mindspore_worker=mindspore_worker)
+
+
+# demo
+
+DEMO = Path(__file__).parent.parent / "examples" / "demo"
+DEMO_PAIR = ("torch_net.py", "mindspore_net.py")
+DEMO_RECIPE = "synthetic"
+WRONG, RIGHT, FAULT = "momentum=0.1", "momentum=0.9", "bn-momentum-complement"
+
+
+def demo(keep: Path | None) -> int:
+    """Show parity-step on a small pair with one wrong line, and again with that line put right.
+
+    Returns 0 where it fails on the files as they come and passes once they are mended.
+
+    keep: a folder for the files, which stay there as the last step had them. Raises BadDestination for files that are
+    there already, and what parity_step raises.
+    """
+    with _demo_folder(keep) as folder:
+        pair = [folder / name for name in DEMO_PAIR]
+        for file in pair:
+            file.write_text(read_text(DEMO / file.name, LARGEST_PYTHON), encoding="utf-8")
+        words = [DEMO_RECIPE, *(w for file in pair for w in (f"--{file.stem.partition('_')[0]}", f"{file}:build"))]
+        line = shlex.join(["msmigrate", "parity-step", *words])
+        for file, what in zip(pair, ("A small net in torch", "The same, moved to MindSpore by hand"), strict=True):
+            echo(f"{what}, {file}:\n\n{_block(file)}")
+        echo("One line of one of the files is not what it should be. Each net takes the same three training steps in a")
+        echo("process of its own, and every tensor is compared:")
+        echo(f"\n$ {line}")
+        red = _demo_step(pair)
+        echo(f"\nThe cause above says where and what: this line of {pair[1].name} is changed,\n")
+        echo(_changed(pair[1]))
+        echo(f"\nand the same two files are compared again:\n\n$ {line}")
+        green = _demo_step(pair)
+    as_expected = bool(green) and any(cause.fault == FAULT for cause in red.report.causes)
+    echo(f"\n{'Red, then green.' if as_expected else 'This should have been red, then green, and was not.'}\n")
+    if keep is None:
+        echo("`msmigrate demo --keep DIR` leaves the two files, to be changed and compared as you like.")
+    else:
+        echo(f"Change any line of the files in {keep} and run it again; {WRONG} is the fault:\n\n    {line}\n")
+    echo("A pair of your own, each side the function that returns its model:\n")
+    echo(f"    msmigrate parity-step {DEMO_RECIPE} --torch FILE.py:FUNCTION --mindspore FILE.py:FUNCTION\n")
+    echo(f"{DEMO_RECIPE} has images of 32x32; a recipe of yours says others, with loss and optimizer, and --batch-file")
+    echo("brings your own inputs. Without a MindSpore side yet: msmigrate convert-model FILE.py:FUNCTION -o NEW.py")
+    return 0 if as_expected else 1
+
+
+def _demo_step(pair: list[Path]) -> ParityResult:
+    torch, mindspore = (f"{file}:build" for file in pair)
+    return shown(Path(DEMO_RECIPE), torch=torch, mindspore=mindspore)
+
+
+@contextmanager
+def _demo_folder(keep: Path | None) -> Iterator[Path]:
+    if keep is None:
+        with temporary_folder("demo") as folder:
+            yield folder
+        return
+    for file in (keep / name for name in DEMO_PAIR):
+        if file.exists():
+            raise BadDestination(f"{file} is there already, and may be changed: give --keep another folder")
+    try:
+        keep.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadDestination(f"--keep: {keep} cannot be made: {error.strerror}") from error
+    yield keep
+
+
+def _block(file: Path) -> str:
+    """The lines of the class in which the two differ, indented."""
+    text = read_text(file, LARGEST_PYTHON)
+    return textwrap.indent(text[text.index("class Block") : text.index("class Net")].rstrip(), "    ") + "\n"
+
+
+def _changed(file: Path) -> str:
+    """Put the wrong line right; how it was and how it is, with its number."""
+    lines = read_text(file, LARGEST_PYTHON).splitlines()
+    number = next(at for at, text in enumerate(lines) if WRONG in text)
+    before, lines[number] = lines[number], lines[number].replace(WRONG, RIGHT)
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return f"{number + 1:>4} - {before.strip()}\n{number + 1:>4} + {lines[number].strip()}"

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 from msmigrate.errors import BadDestination
-from msmigrate.workflows import demo
+from msmigrate.workflows import parity_step
+from msmigrate.workflows.parity_step import DEMO, demo
 
 
 def test_it_is_red_then_green_and_leaves_the_pair(tmp_path: Path) -> None:
@@ -30,8 +31,8 @@ def test_it_is_red_then_green_and_leaves_the_pair(tmp_path: Path) -> None:
     places = [done.stdout.find(part) for part in parts]
     assert -1 not in places and places == sorted(places), list(zip(parts, places, strict=True))
     files = {file.name: file.read_text(encoding="utf-8") for file in (tmp_path / "pair").glob("*.py")}
-    assert files["torch_net.py"] == (demo.HERE / "torch_net.py").read_text(encoding="utf-8")
-    wrong = (demo.HERE / "mindspore_net.py").read_text(encoding="utf-8")
+    assert files["torch_net.py"] == (DEMO / "torch_net.py").read_text(encoding="utf-8")
+    wrong = (DEMO / "mindspore_net.py").read_text(encoding="utf-8")
     assert files["mindspore_net.py"] == wrong.replace("momentum=0.1", "momentum=0.9") != wrong
 
 
@@ -39,13 +40,13 @@ def test_what_was_not_red_and_then_green_is_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     green = SimpleNamespace(report=SimpleNamespace(causes=[]))
-    monkeypatch.setattr(demo, "_compared", lambda pair: green)  # both times
-    assert demo.run(None) == 1
+    monkeypatch.setattr(parity_step, "_demo_step", lambda pair: green)  # both times
+    assert demo(None) == 1
     assert "This should have been red, then green, and was not." in capsys.readouterr().out
 
 
 def test_files_that_are_there_are_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "torch_net.py").write_text("mine")
     with pytest.raises(BadDestination, match="is there already, and may be changed"):
-        demo.run(tmp_path)
+        demo(tmp_path)
     assert (tmp_path / "torch_net.py").read_text() == "mine"

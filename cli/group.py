@@ -30,13 +30,13 @@ TASKS = {
     "Begin": {"demo": ("parity", "demo"), "doctor": ("analyze", "doctor")},
     "Look before moving": {
         "analyze": ("analyze", "analyze"),
-        "mappings": ("mappings", "mappings"),
+        "mappings": ("analyze", "mappings"),
         "inspect": ("convert_ckpt", "inspect"),
     },
     "Move": {"convert-model": ("convert_model", "convert_model"), "convert-ckpt": ("convert_ckpt", "convert_ckpt")},
     "Prove": {
         "parity-step": ("parity", "parity_step"),
-        "explain": ("mappings", "explain"),
+        "explain": ("analyze", "explain"),
         "record": ("parity", "record"),
         "compare": ("parity", "compare"),
     },

@@ -40,7 +40,7 @@ TASKS = {
         "record": ("parity", "record"),
         "compare": ("parity", "compare"),
     },
-    "Train": {"data": ("image_folders", "data"), "train": ("train", "train")},
+    "Train": {"data": ("train", "data"), "train": ("train", "train")},
     "Use": {
         "eval": ("train", "evaluate"),
         "predict": ("train", "predict"),

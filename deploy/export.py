@@ -1,4 +1,7 @@
-"""An export from beginning to end, and whether the file computes what the net does; what has to be run on Ascend (AIR).
+"""An export from beginning to end: which net it is of, and whether the file computes what that does; AIR's commands.
+
+The net's weights for MindSpore, how images are prepared for it and the torch model it is of are settled first, as serve
+settles them too.
 
 Judged as parity-step judges (parity/verdict.py). With the torch model at hand, its float64 run is the reference and its
 float32 runs are the noise, for the net and for the file. The file is also compared with the net itself, where the same
@@ -14,28 +17,129 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import Unsupported
+from ..errors import Ambiguous, BadInput, MsmigrateError, Unsupported
 from ..migrate import model_spec
+from ..migrate.checkpoint.convert import convert
 from ..parity.verdict import Measure, Verdict, judge
+from ..training import inference
+from ..training.inference import Subject, image_files
 from ..training.models import model_names
 from ..training.models.converted_models import torch_spec
 from ..training.recipe import reader as recipes
+from ..training.recipe.schema import Model
 from ..workers.messages import OnMessage, ignore
 from ..workers.parent import call
-from .job import EXPORTED, FACTS, INPUTS, MINDIR, MORE, REQUEST, TORCH32, TORCH32_OTHER, TORCH64, load, shape_of
-from .options import ExportOptions
-from .source_model import Net, settle
+from .job import EXPORTED, FACTS, INPUTS, MINDIR, MORE, REQUEST, TORCH32, TORCH32_OTHER, TORCH64, Job, load, shape_of
+from .options import ExportOptions, NetChoice
+from .output_files import stem_for
 
 NET, FILE, TORCH = "MindSpore", "the file", "torch"
 SAYS_NOTHING = (
     "the net gives the same whatever it is given, so there is nothing to compare (is a layer all zeros, as a new "
     "transformer's head is? a trained checkpoint or other --images tell more)"
 )
+MOST_IMAGES = 32
+
+
+# Which net it is
+
+
+class Net(NamedTuple):
+    """The job of the MindSpore process, and the torch model it is compared with.
+
+    torch: its name, None where there is none or torch is not installed. state: its weights. notes: what a reader of the
+    verdict has to know.
+    """
+
+    job: Job
+    subject: Subject
+    torch: str | None
+    state: Path | None
+    notes: list[str]
+
+
+def settle(options: ExportOptions, folder: Path) -> Net:
+    """Settle what is exported; a torch checkpoint is converted into `folder`, and so are weights for the torch model.
+
+    Raises what reading the checkpoint and the recipe raises, and BadInput for options that do not fit together.
+    """
+    notes: list[str] = []
+    if options.torch is not None:
+        model_spec.parse(options.torch)
+    subject = subject_of(options, folder)
+    if subject.assumed and options.form == "serving":
+        raise BadInput("--format serving prepares images as a recipe says: give --recipe FILE in place of --model")
+    if subject.assumed and options.images is not None:
+        notes.append("images were prepared as for torchvision's classifiers; --recipe FILE says otherwise")
+    if subject.foreign is not None and options.torch is None:
+        notes.append(
+            f"nothing was compared with torch: the checkpoint says that its model has {subject.foreign}; --torch SPEC"
+        )
+    if options.torch is not None and subject.net is None:
+        raise BadInput("--torch names the torch model of a Cell of your own; that of a recipe's model is known")
+    torch = options.torch if subject.net is not None else _spec(subject.recipe.model)
+    if torch is not None and find_spec("torch") is None:
+        notes.append("torch is not installed, so nothing was compared with it")
+        torch = None
+    state = _state(options, subject, torch, folder, notes) if torch is not None else None
+    images = image_files([options.images])[:MOST_IMAGES] if options.images is not None else []
+    if len(images) == MOST_IMAGES:
+        notes.append(f"of the images, the first {MOST_IMAGES} were run")
+    made = {"form": options.net_form, "batch": options.batch, "dynamic": options.dynamic, "stem": stem_for(options.out)}
+    job = job_of(options, subject, images).model_copy(update={**made, "noise": state is None})
+    return Net(job, subject, torch if state is not None else None, state, notes)
+
+
+def subject_of(options: NetChoice, folder: Path) -> Subject:
+    """What the checkpoint is, and how images are prepared for it."""
+    shapes = [shape_of(text)[0] for text in options.shapes]
+    side = (shapes[0][-1] if len(shapes[0]) == 4 else inference.SIDE) if shapes else None
+    hint = "add --input SHAPE, or --recipe FILE"
+    return inference.subject(options, folder, torch_model=options.torch, side=side, hint=hint)
+
+
+def job_of(options: NetChoice, subject: Subject, images: Sequence[str] = ()) -> Job:
+    """What the MindSpore process has to load and to run. images: those that it runs on; none: on drawn numbers."""
+    request = subject.request(images=list(images) or None, mode=inference.own_mode(subject.recipe), target="CPU")
+    encryption: Any = {"key_file": options.key_file, "enc_mode": options.encryption}
+    return Job(request=request, shapes=list(options.shapes), **encryption)
+
+
+def _spec(model: Model) -> str:
+    """The torch model of a recipe's."""
+    return torch_spec(f"msmigrate:{model.name}" if model_names.is_ours(model.name) else model.name, model.args)
+
+
+def _state(options: ExportOptions, subject: Subject, torch: str, folder: Path, notes: list[str]) -> Path | None:
+    """The weights as a state dict for the torch model: the user's own file, rewritten so that nothing in it can run,
+    or the MindSpore checkpoint converted back."""
+    if options.ema:
+        notes.append("nothing was compared with torch: the moving average is the MindSpore run's own")
+        return None
+    state = folder / "torch.pth"
+    source = options.checkpoint if subject.torch else subject.weights
+    model = None if torch.startswith("msmigrate:") else torch
+    try:
+        try:
+            convert(source, state, to="torch")
+        except Ambiguous:
+            convert(source, state, to="torch", model=model)
+    except MsmigrateError as error:
+        state.unlink(missing_ok=True)
+        if options.torch is not None:
+            raise
+        notes.append(f"nothing was compared with torch: {error}")
+        return None
+    return state
+
+
+# Whether the file computes what the net does
 
 
 @dataclass(frozen=True)
@@ -118,6 +222,8 @@ def _against(
     return found
 
 
+# What has to be run on Ascend
+
 PYTHON = (
     "import mindspore as ms; ms.set_device('Ascend'); {make}; net.set_train(False); "
     "ms.load_param_into_net(net, ms.load_checkpoint('{weights}'), strict_load=True); "
@@ -169,6 +275,8 @@ def _with_batch(text: str, batch: int | None) -> tuple[int, ...]:
     shape, _ = shape_of(text)
     return (batch or shape[0], *shape[1:])
 
+
+# An export from beginning to end
 
 Worker = Callable[[str], Sequence[str]]
 

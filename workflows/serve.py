@@ -10,11 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..deploy.export import Worker, module
+from ..deploy.export import Worker, job_of, module, subject_of
 from ..deploy.hostile_mindir import refuse_code
 from ..deploy.job import FILE, Job, ServeJob, read_key, shape_of
 from ..deploy.options import ServeOptions
-from ..deploy.source_model import job_of, subject_of
 from ..errors import BadInput, WorkerFailed
 from ..input_files import open_regular, unreadable
 from ..printable import echo

@@ -31,7 +31,7 @@ from ..training.data.mindspore_pipeline import Prepare  # noqa: E402
 from ..training.data.sources import open_arrays, open_source  # noqa: E402
 from ..training.inference import images_of, preparation  # noqa: E402
 from ..training.mindspore_inference_worker import NO_KEY, batches, loaded, use  # noqa: E402
-from ..training.models.outputs import flat  # noqa: E402
+from ..training.models.model_names import flat  # noqa: E402
 from ..training.recipe.schema import ARRAYS  # noqa: E402
 from .job import (  # noqa: E402
     EXPORTED,

@@ -23,7 +23,7 @@ from ..migrate.model_spec import parse
 from ..parity.record.torch_precision import in_layout, model_in_layout, rounding_as_mindspore
 from ..parity.record.torch_worker import load_checkpoint
 from ..training.models import torch_models
-from ..training.models.outputs import flat
+from ..training.models.model_names import flat
 from ..workers.worker import answer, progress
 from .job import INPUTS, TORCH32, TORCH32_OTHER, TORCH64, in_batches, load, save
 

@@ -74,7 +74,7 @@ from msmigrate.training.data.array_files import read_batches
 from msmigrate.training.data.sample import Sample, decode
 from msmigrate.training.inference import class_file, subject
 from msmigrate.training.models.converted_models import maker
-from msmigrate.training.models.outputs import flat
+from msmigrate.training.models.model_names import flat
 from msmigrate.training.options import NetOptions
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.training.run import run_log

@@ -37,8 +37,7 @@ from .data.sources import Source, open_arrays  # noqa: E402
 from .inference import OUTPUTS, Request, images_of, preparation  # noqa: E402
 from .metrics import Results, Scores  # noqa: E402
 from .models import mindspore_models  # noqa: E402
-from .models.model_names import is_ours  # noqa: E402
-from .models.outputs import flat  # noqa: E402
+from .models.model_names import flat, is_ours  # noqa: E402
 from .options import TARGETS  # noqa: E402
 from .recipe.schema import ARRAYS  # noqa: E402
 from .step.mindspore_step import build_loss, first_tensor  # noqa: E402

@@ -21,7 +21,7 @@ from ...errors import BadInput, BadTrace
 from ...migrate.model_spec import called, parse
 from ...training.models import mindspore_models
 from ...training.models.mindspore_models import Canonical
-from ...training.models.outputs import flat, of_batch
+from ...training.models.model_names import flat, of_batch
 from ...training.recipe.schema import Recipe
 from ...training.step.mindspore_step import StepResult, TrainStep
 from ...workers.worker import ready, wait_for

@@ -30,7 +30,7 @@ from ...migrate import torch_models as torch_zoo
 from ...migrate.model_spec import Spec, parse
 from ...migrate.source.observe.torch_simplified_transformers import for_training
 from ...training.models import torch_models
-from ...training.models.outputs import flat, of_batch
+from ...training.models.model_names import flat, of_batch
 from ...training.recipe.schema import Recipe
 from ...training.step import torch_step
 from ...training.step.torch_step import StepResult, TrainStep, build_loss

@@ -34,7 +34,7 @@ from typing import Any
 
 from ...errors import BadInput, MsmigrateError, WorkerFailed
 from ...printable import few
-from ...training.models.outputs import flat
+from ...training.models.model_names import flat
 from ...training.recipe.schema import Model, Recipe
 from ..job import ParityJob
 from .alignment import Alignment

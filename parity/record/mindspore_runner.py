@@ -21,7 +21,7 @@ from ...errors import WorkerFailed
 from ...mappings import table
 from ...training.data.mindspore_dataloader import target
 from ...training.models.mindspore_models import canonical_parameters
-from ...training.models.outputs import flat
+from ...training.models.model_names import flat
 from ...training.recipe.schema import Recipe
 from ...training.step.mindspore_compile import Graphs
 from ...training.step.mindspore_step import StepResult, TrainStep

@@ -20,7 +20,7 @@ from ...mappings import table
 from ...migrate.checkpoint.formats.registry import check_before_torch
 from ...migrate.checkpoint.optimizer_state import short
 from ...migrate.checkpoint.training_state import AVERAGE, OPTIMIZER, SCALER
-from ...training.models.outputs import flat
+from ...training.models.model_names import flat
 from ...training.recipe.schema import DynamicLossScale, Recipe
 from ...training.step.torch_step import TrainStep
 from ..align.alignment import IDENTITY, Alignment

@@ -21,7 +21,7 @@ from mindspore import dtype as mstype
 from ...mappings import table
 from ...mappings.verb_registry import SHAPES
 from ...training.models.mindspore_models import Canonical
-from ...training.models.outputs import flat
+from ...training.models.model_names import flat
 from ..align.alignment import IDENTITY, Alignment
 from ..align.model_structure import Shape, channels_moved, for_all, regrouped
 from ..record.kinks import BY_INPUT, KINKED, POOLED, choice

@@ -9,7 +9,7 @@ from typing import Any
 from mindspore import Tensor, ops
 from mindspore import dtype as mstype
 
-from ...training.models.outputs import flat
+from ...training.models.model_names import flat
 from .module_calls import Call, CannotRun, Packed, Stored, rebuilt
 
 Read = Callable[[Stored], Tensor]  # the tensor that torch recorded

@@ -17,7 +17,7 @@ from typing import Any
 from mindspore import Tensor, nn
 
 from ...training.models.mindspore_models import Canonical
-from ...training.models.outputs import flat
+from ...training.models.model_names import flat
 from ...workers.worker import progress
 from ..align.alignment import IDENTITY, Alignment, Cut
 from ..align.model_structure import made_at, parent, runs_at, statement

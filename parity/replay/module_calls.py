@@ -26,7 +26,7 @@ from ...errors import BadTrace
 from ...input_files import open_regular, read_json, typed
 from ...printable import quoted
 from ...training.data.array_files import read_npy
-from ...training.models.outputs import flat
+from ...training.models.model_names import flat
 from ..options import MODEL, Stage
 from ..trace import Trace
 

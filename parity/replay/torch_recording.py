@@ -19,7 +19,7 @@ from torch.nn.utils.rnn import PackedSequence
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
-from ...training.models.outputs import flat
+from ...training.models.model_names import flat
 from ..options import Stage
 from ..record.randomness import Draws
 from ..record.torch_device import CPU

@@ -20,7 +20,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from ...training.models.outputs import flat
+from ...training.models.model_names import flat
 from ...workers.worker import progress
 from ..options import Stage
 from ..record.kinks import KINKED, POOLED

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from ....training.models.outputs import flat
+from ....training.models.model_names import flat
 from ..hypotheses import module_hypotheses
 from .torch_formulas import ACTIVATIONS, LOOKALIKES, interleaved, padded_by_zeros, states_exchanged
 from .torch_layers import Do, ModuleHypothesis, Mutation, Operation, Place, edited

@@ -31,7 +31,7 @@ from msmigrate.parity.replay.module_calls import (
     relative,
     state_name,
 )
-from msmigrate.training.models.outputs import flat
+from msmigrate.training.models.model_names import flat
 from recordings import run
 
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from msmigrate.errors import BadCheckpoint, BadDestination, BadInput
 from msmigrate.migrate.checkpoint.stored_source import DIGEST
+from msmigrate.training.checkpoints import Facts, Progress, check_resumable
 from msmigrate.training.metrics import Tally
 from msmigrate.training.recipe.schema import Recipe, Watch
 from msmigrate.training.run import mindspore_watchpoints, mindspore_worker
 from msmigrate.training.run.mindspore_training_loop import Pace
 from msmigrate.training.run.mindspore_watchpoints import REMEDIES, Search, look
-from msmigrate.training.run.resume import Facts, Progress, check_resumable
 from msmigrate.training.run.run_log import RunLog
 from msmigrate.training.run.train_job import Job
 

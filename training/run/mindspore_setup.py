@@ -15,7 +15,7 @@ from ...migrate.checkpoint.convert import convert
 from ...migrate.checkpoint.stored_source import source_digest
 from ...printable import few
 from .. import checkpoints, mindspore_device
-from ..checkpoints import is_foreign
+from ..checkpoints import Facts, Progress, check_resumable, is_foreign
 from ..data.mindspore_dataloader import Loader
 from ..data.sources import open_sources
 from ..models import mindspore_models
@@ -26,7 +26,6 @@ from ..step.mindspore_step_state import completed, load_state
 from .mindspore_distributed import Team
 from .mindspore_validation import Validator
 from .mindspore_watchpoints import Watchpoints
-from .resume import Facts, Progress, check_resumable
 from .run_log import RunLog, Scalars
 from .train_job import Job
 

@@ -77,6 +77,6 @@ def serve(**options: Any) -> None:
 
     Exit code: 0 stopped by Ctrl-C or SIGTERM, 2 bad input.
     """
-    from ..workflows.serve import run
+    from ..workflows.export import serve as run
 
     sys.exit(run(**options))

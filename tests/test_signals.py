@@ -184,8 +184,8 @@ def test_a_server_that_does_not_stop_is_killed(tmp_path: Path) -> None:
         import sys
         sys.executable = sys.argv.pop(1)
         from msmigrate import cli
-        from msmigrate.workflows import serve as serve_command
-        serve_command.STOPPED = 1.0
+        from msmigrate.workflows import export as export_command
+        export_command.STOPPED = 1.0
         cli.main()
     """
     stubborn = """if True:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 from msmigrate.errors import BadCheckpoint, BadInput, WorkerFailed
-from msmigrate.workflows import serve
+from msmigrate.workflows.export import serve
 from PIL import Image
 from trained_digits import RECIPE, WORDS, Trained
 
@@ -123,7 +123,7 @@ def test_a_stop_before_it_serves_is_an_interruption(trained: Trained) -> None:
     """And not a MindSpore process that died of a signal."""
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        serve.run(trained.own, worker=lambda name: (sys.executable, "-c", BUSY))
+        serve(trained.own, worker=lambda name: (sys.executable, "-c", BUSY))
     assert time.monotonic() - began < 50
 
 
@@ -145,5 +145,5 @@ def test_what_cannot_be_served_is_refused_before_a_framework_starts(
     place, options, kind, words = REFUSED[case]
     monkeypatch.chdir(tmp_path)
     with pytest.raises(kind) as caught:
-        serve.run(Path(place) if place else trained.own, worker=lambda name: ("false",), **options)
+        serve(Path(place) if place else trained.own, worker=lambda name: ("false",), **options)
     assert words in str(caught.value) and not isinstance(caught.value, WorkerFailed)

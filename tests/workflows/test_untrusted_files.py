@@ -34,8 +34,9 @@ from msmigrate.training.recipe import stored
 from msmigrate.training.recipe.schema import Model
 from msmigrate.training.run.train_job import Job
 from msmigrate.workflows import evaluate as eval_command
-from msmigrate.workflows import export, record, serve
+from msmigrate.workflows import export, record
 from msmigrate.workflows import predict as predict_command
+from msmigrate.workflows.export import serve
 from PIL import Image
 from trained_digits import RECIPE, run
 
@@ -126,7 +127,7 @@ def commands(path: Path, folder: Path, **options: Any) -> Iterator[Any]:
     yield lambda: eval_command.run(path, **evaluate)
     yield lambda: export.run(path, folder / "net.mindir", "mindir", worker=lambda name: NONE, **options)
     yield lambda: export.run(path, folder / "net", "serving", worker=lambda name: NONE, **options)
-    yield lambda: serve.run(path, port=0, worker=lambda name: NONE, **options)
+    yield lambda: serve(path, port=0, worker=lambda name: NONE, **options)
 
 
 def refusals(path: Path, folder: Path, **options: Any) -> Iterator[MsmigrateError]:
@@ -472,7 +473,7 @@ def test_a_mindir_s_own_code_is_not_loaded(tmp_path: Path) -> None:
         with pytest.raises(BadInput, match="runs code that the file names"):
             refuse_code(mindir(operator))
         with pytest.raises(BadInput, match="runs code that the file names"):
-            serve.run(tmp_path / "net.mindir", worker=lambda name: NONE)
+            serve(tmp_path / "net.mindir", worker=lambda name: NONE)
     for location in (b"/etc/passwd", b"../../x"):
         with pytest.raises(BadInput, match="is not beside it"):
             refuse_code(mindir(b"Add", location))

@@ -19,8 +19,7 @@ from ..model_spec import one_start
 from . import model_checks, tensor_names
 from .computed_tensors import Constants, Maker, folded, number
 from .formats.byte_copy import Losses, Progress, castable, read_range
-from .formats.checksums import compared
-from .formats.reader import MAX_NAME, Checkpoint, Source, Tensor, check_name
+from .formats.reader import MAX_NAME, Checkpoint, Source, Tensor, check_name, checksums_compared
 from .formats.registry import Form, Holder, form, open_source
 from .model_checks import against, under_own_names
 from .plan import DROP, REFUSE, RESTORE, Entry, Model, Net, Plan, crossed, refuse, refuse_twins
@@ -125,7 +124,7 @@ def convert(
         sources = [*opened.descriptors, *constants.descriptors]
         record = None if plan.record is None else dict(plan.record)
         names = plan.framework
-        finish = at_last.enter_context(compared(opened, lambda: _sources(plan))) if crc else None
+        finish = at_last.enter_context(checksums_compared(opened, lambda: _sources(plan))) if crc else None
         if chosen.folder:
             from .formats.sharded import MAX_SHARD, write_folder
 

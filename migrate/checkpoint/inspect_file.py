@@ -10,9 +10,8 @@ from typing import NamedTuple
 from ...errors import Ambiguous, BadCheckpoint, MsmigrateError
 from ...input_files import json_value
 from . import infer_layers, tensor_names
-from .formats.checksums import compare
 from .formats.pth_weights import TorchSource, is_module, read
-from .formats.reader import RUN, Checkpoint, Source, Tensor, product, read_at
+from .formats.reader import RUN, Checkpoint, Source, Tensor, compare_checksums, product, read_at
 from .formats.registry import open_source
 from .infer_layers import AFFINE_NORM, BATCH_NORM, BATCH_NORM_3D, EMBEDDING, LINEAR, PRELU, RMS_NORM, Family
 from .plan import OWN
@@ -88,7 +87,7 @@ def inspect_file(path: str | Path, key: str | None = None, *, crc: bool = False)
                 raise
             called = source.format if isinstance(source, TorchSource) else ""
             return Facts(str(path), called, size, len(source.files), None, nested=nested, ambiguous=str(error))
-        compared = compare(source, lambda: checkpoint.tensors, whole=True) if crc else None
+        compared = compare_checksums(source, lambda: checkpoint.tensors, whole=True) if crc else None
         found = _facts(str(path), size, len(source.files), checkpoint)
         return found._replace(compared=compared, source=_named(source, checkpoint))
 

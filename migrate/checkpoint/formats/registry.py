@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
 from ....errors import Ambiguous, BadCheckpoint, BadDestination, Unsupported
-from .reader import ITEM_SIZES, Piece, Source, open_file, read_at
+from .reader import ITEM_SIZES, Piece, Source, compare_checksums, open_file, read_at
 
 if TYPE_CHECKING:
     from .byte_copy import Losses, Progress
@@ -73,7 +73,6 @@ def check_before_torch(path: str) -> None:
 
     torch.load does neither. Raises BadCheckpoint for a file that is hostile or damaged, and what open_source raises.
     """
-    from .checksums import compare
     from .pth_weights import TorchSource, hostile
 
     with open_source(path) as source:
@@ -81,7 +80,7 @@ def check_before_torch(path: str) -> None:
             loaded = source.load()
             if loaded.refused:
                 raise hostile(path, loaded)
-        compare(source, dict, whole=True)
+        compare_checksums(source, dict, whole=True)
 
 
 def _opened(path: str, file: BinaryIO) -> Source:

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from msmigrate.errors import BadCheckpoint
 from msmigrate.migrate.checkpoint import convert, inspect_file
-from msmigrate.migrate.checkpoint.formats import checksums
+from msmigrate.migrate.checkpoint.formats import reader
 from msmigrate.migrate.checkpoint.formats.ckpt import CRC_MARK
+from msmigrate.migrate.checkpoint.formats.reader import checksums_compared, compare_checksums
 from msmigrate.migrate.checkpoint.formats.registry import check_before_torch, open_source
 from tiny_checkpoints import SMALL, Tensor, floats, integer, mapping, rebuilt, save, write
 from tiny_legacy import save_legacy
@@ -177,14 +178,14 @@ def test_a_comparison_that_fails_is_no_comparison(
     path = save(tmp_path / "x.pth", LARGE)
     with open_source(str(path)) as source:
         source.checkpoint()
-        monkeypatch.setattr(checksums.zlib, "crc32", lambda *_: fails(path))
+        monkeypatch.setattr(reader.zlib, "crc32", lambda *_: fails(path))
         with pytest.raises(says):
-            checksums.compare(source, dict)
+            compare_checksums(source, dict)
 
 
 def test_it_stops_when_the_copy_fails(tmp_path: Path) -> None:
     path = save(tmp_path / "x.pth", LARGE)
     with open_source(str(path)) as source:
         source.checkpoint()
-        with pytest.raises(KeyError), checksums.compared(source, dict):
+        with pytest.raises(KeyError), checksums_compared(source, dict):
             raise KeyError

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from .workflows.compare import compare
     from .workflows.convert_ckpt import convert, inspect, plan
     from .workflows.convert_model import convert_model
-    from .workflows.evaluate import evaluate
+    from .workflows.evaluate import evaluate, predict
     from .workflows.export import export
     from .workflows.parity_step import assert_parity, parity_step
-    from .workflows.predict import predict
     from .workflows.record import record
     from .workflows.train import train
 
@@ -49,6 +48,7 @@ _WORKFLOWS = {
     "convert": "convert_ckpt",
     "inspect": "convert_ckpt",
     "plan": "convert_ckpt",
+    "predict": "evaluate",
 }
 
 

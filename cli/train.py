@@ -124,9 +124,9 @@ def evaluate(**options: Any) -> None:
 
     Exit code: 0 evaluated, 2 bad input.
     """
-    from ..workflows.evaluate import run
+    from ..workflows.evaluate import run_evaluate
 
-    sys.exit(run(**options))
+    sys.exit(run_evaluate(**options))
 
 
 @command("predict")
@@ -146,6 +146,6 @@ def predict(**options: Any) -> None:
 
     Exit code: 0 all predicted, 2 bad input or an image that could not be read.
     """
-    from ..workflows.predict import run
+    from ..workflows.evaluate import run_predict
 
-    sys.exit(run(**options))
+    sys.exit(run_predict(**options))

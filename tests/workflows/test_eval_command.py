@@ -28,7 +28,7 @@ OWN_FILES = {"report.json", "predictions.json", "confusion.png"}
 
 
 def evaluate(checkpoint: Path, **options: Any) -> int:
-    return eval_command.run(checkpoint, **{"json_file": STDOUT, **options})
+    return eval_command.run_evaluate(checkpoint, **{"json_file": STDOUT, **options})
 
 
 @pytest.fixture(scope="module")

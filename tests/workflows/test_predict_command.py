@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from msmigrate.errors import BadInput, WorkerFailed
 from msmigrate.option_fields import STDOUT
-from msmigrate.workflows import predict as predict_command
+from msmigrate.workflows.evaluate import run_predict
 from plain_lines import besides_progress
 from scipy.special import softmax
 from trained_digits import RECIPE, WORDS, Trained
 
 
 def predict(checkpoint: Path, *images: Path, **options: Any) -> int:
-    return predict_command.run(checkpoint, images, **{"json_file": STDOUT, **options})
+    return run_predict(checkpoint, images, **{"json_file": STDOUT, **options})
 
 
 def files(trained: Trained) -> list[Path]:

@@ -33,9 +33,8 @@ from msmigrate.training.models import converted_models
 from msmigrate.training.recipe import stored
 from msmigrate.training.recipe.schema import Model
 from msmigrate.training.run.train_job import Job
-from msmigrate.workflows import evaluate as eval_command
 from msmigrate.workflows import export, record
-from msmigrate.workflows import predict as predict_command
+from msmigrate.workflows.evaluate import run_evaluate, run_predict
 from msmigrate.workflows.export import serve
 from PIL import Image
 from trained_digits import RECIPE, run
@@ -122,9 +121,9 @@ def commands(path: Path, folder: Path, **options: Any) -> Iterator[Any]:
     image.write_bytes(b"")
     plain: dict[str, Any] = dict.fromkeys(("recipe", "batch", "target"), None)
     predict = {**plain, "classes": None, "ema": False, "top": 5, "json_file": None, "worker": NONE, **options}
-    yield lambda: predict_command.run(path, [image], **predict)
+    yield lambda: run_predict(path, [image], **predict)
     evaluate = {**plain, "data": None, "ema": False, "out": None, "json_file": None, "worker": NONE, **options}
-    yield lambda: eval_command.run(path, **evaluate)
+    yield lambda: run_evaluate(path, **evaluate)
     yield lambda: export.run(path, folder / "net.mindir", "mindir", worker=lambda name: NONE, **options)
     yield lambda: export.run(path, folder / "net", "serving", worker=lambda name: NONE, **options)
     yield lambda: serve(path, port=0, worker=lambda name: NONE, **options)
@@ -224,7 +223,7 @@ def test_a_trusted_source_predicts_and_so_does_one_that_the_user_names(
     path = checkpoint(tmp_path, recipe, **{DIGEST: digest(canary)})
     options: dict[str, Any] = dict.fromkeys(("data", "recipe", "batch", "out"), None)
     options |= {"trust_source": f"{canary}@sha256:{digest(canary)}"} if trust else {"model": f"{canary}:resnet18"}
-    assert eval_command.run(path, ema=False, target="CPU", json_file=STDOUT, **options) == 0
+    assert run_evaluate(path, ema=False, target="CPU", json_file=STDOUT, **options) == 0
     found = json.loads(capfd.readouterr().out)
     source = open_source("digits:test", 10, training=False)
     images = np.stack([np.asarray(Image.open(io.BytesIO(source[i].data))) for i in range(len(source))]) / 255

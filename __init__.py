@@ -53,7 +53,7 @@ _WORKFLOWS = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a function when it is asked for: importing msmigrate itself brings nothing along."""
+    """Import a function when it is first used: importing msmigrate itself imports nothing else."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

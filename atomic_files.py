@@ -1,12 +1,12 @@
-"""Write a file or a folder so that it appears whole or not at all; where it may go (`check_destination`).
+"""Write a file or a folder so that it appears whole or not at all; check_destination says where it may go.
 
 On Linux the new file has no name until it is complete (O_TMPFILE), so that not even a killed process leaves a partial
 one behind. Elsewhere, and on file systems without that, a hidden temporary name in the same folder is used; what a
-killed process leaves under it, whoever next writes to the same target removes.
+killed process leaves under it is removed by the next process that writes to the same target.
 
-It is filled under a hidden name beside the target, and then takes the target's name. An old folder is exchanged for the
-new one in one step where the kernel can, else in two, between which the old one has the name `.NAME.….old`. A killed
-process leaves its hidden folder behind; whoever next writes to the same target removes it.
+A folder is filled under a hidden name next to the target, and then takes the target's name. An old folder is exchanged
+for the new one in one step where the kernel can, else in two, between which the old one has the name `.NAME.….old`. A
+killed process leaves its hidden folder behind, which the next process that writes to the same target removes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 
 from .errors import BadDestination
 
-RETRY = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)  # what kernels and file systems without it say
+RETRY = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)  # errors of kernels and file systems without it
 
 
 def check_destination(destination: Path, source: Path, *, force: bool) -> Path:
@@ -32,17 +32,17 @@ def check_destination(destination: Path, source: Path, *, force: bool) -> Path:
     try:
         if not target.parent.is_dir():
             raise BadDestination(f"the folder of {destination} does not exist; create it first")
-        found = target.stat()
+        status = target.stat()
     except FileNotFoundError:
-        found = None
+        status = None
     except OSError as error:
         raise BadDestination(f"cannot write {destination}: {error.strerror}") from None
-    if found is not None:
-        if stat.S_ISDIR(found.st_mode):
+    if status is not None:
+        if stat.S_ISDIR(status.st_mode):
             raise BadDestination(f"{destination} is a directory; give the name of a file in it")
         if source.exists() and source.samefile(target):
             raise BadDestination(f"{destination} is the source itself")
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise BadDestination(f"{destination} is not a regular file")
         if not force:
             raise BadDestination(f"{destination} exists; pass --force to replace it")
@@ -53,7 +53,7 @@ def check_destination(destination: Path, source: Path, *, force: bool) -> Path:
 
 @contextlib.contextmanager
 def atomic_file(target: Path, *, force: bool) -> Iterator[int]:
-    """Give a file descriptor (read and write) to fill; on a clean exit it is fsynced and becomes `target`.
+    """Yield a file descriptor (read and write) to fill; on a clean exit it is fsynced and becomes `target`.
 
     On any exception, KeyboardInterrupt included, nothing is left and an old `target` stays as it was. OSErrors become
     BadDestination. The mode is 0666 less the umask, as for any new file.
@@ -121,7 +121,7 @@ def link_open(fd: int, path: Path) -> None:
 
 
 def _rename_unless_there(temporary: Path, target: Path) -> None:
-    """Rename, or raise FileExistsError; file systems without hard links leave an instant between look and rename."""
+    """Rename, or raise FileExistsError; without hard links a file made between the check and the rename is lost."""
     try:
         os.link(temporary, target)
         temporary.unlink()
@@ -144,14 +144,14 @@ def _sync_folder(folder: Path) -> None:
 
 
 REPLACEABLE = (".safetensors", ".json", ".bin", ".ckpt", ".md", ".txt")  # how the files of a checkpoint folder end
-THERE = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.EISDIR)  # what a rename onto something says
+THERE = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.EISDIR)  # errors of a rename onto something that exists
 AT_FDCWD, NOREPLACE, EXCHANGE = -100, 1, 2  # of renameat2
 
 
 def check_folder(destination: Path, sources: Iterable[Path], *, force: bool) -> Path:
     """Return the folder to write (symbolic links resolved), or raise BadDestination with the reason.
 
-    sources: what is read meanwhile; a folder with one of them in it is not replaced.
+    sources: files that are read meanwhile; a folder that contains one of them is not replaced.
     """
     target = Path(os.path.realpath(destination))
     try:
@@ -174,7 +174,7 @@ def check_folder(destination: Path, sources: Iterable[Path], *, force: bool) -> 
 
 @contextlib.contextmanager
 def atomic_folder(target: Path, *, force: bool) -> Iterator[Path]:
-    """Give an empty folder to fill; on a clean exit its files are fsynced and it becomes `target`.
+    """Yield an empty folder to fill; on a clean exit its files are fsynced and it becomes `target`.
 
     On any exception, KeyboardInterrupt included, nothing is left and an old `target` stays as it was. OSErrors become
     BadDestination, and so does an old `target` that holds anything but the files of a checkpoint.
@@ -193,12 +193,12 @@ def atomic_folder(target: Path, *, force: bool) -> Iterator[Path]:
             _take_its_place(temporary, target, force=force)
             if force:
                 _remove_stray_folders(target, "old")
-            with contextlib.suppress(OSError):  # a file system may know no fsync of folders
+            with contextlib.suppress(OSError):  # not every file system can fsync a folder
                 _sync(target.parent)
         finally:
             if _is(temporary, lock):
                 shutil.rmtree(temporary, ignore_errors=True)
-            elif temporary.exists():  # interrupted when they had been exchanged: it is the old one
+            elif temporary.exists():  # interrupted after the exchange: this is the old folder
                 _remove(temporary)
             os.close(lock)
     except OSError as error:
@@ -213,7 +213,7 @@ def _is(path: Path, fd: int) -> bool:
 
 
 def _take_its_place(temporary: Path, target: Path, *, force: bool) -> None:
-    """Rename; with force, what stood there is removed afterwards."""
+    """Rename `temporary` to `target`; with force, the old folder is removed afterwards."""
     if not force or not target.exists():
         try:
             if not _renameat2(temporary, target, NOREPLACE):
@@ -228,7 +228,7 @@ def _take_its_place(temporary: Path, target: Path, *, force: bool) -> None:
     if _renameat2(temporary, target, EXCHANGE):
         _remove(temporary)
         return
-    # Not under the name of a temporary, which the next run would remove: until the second step this is all there is.
+    # Not under a temporary name, which the next run would remove: until the second step this is the only copy.
     old = beside(target, "old")
     target.rename(old)
     try:
@@ -257,7 +257,7 @@ def _renameat2(old: Path, new: Path, flag: int) -> bool:
 
 
 def _check_replaceable(folder: Path) -> None:
-    """Raise BadDestination unless all that is in it are files as a checkpoint folder has them."""
+    """Raise BadDestination if the folder holds anything but files of the kinds that a checkpoint folder has."""
     for path in sorted(folder.iterdir()):
         if not _replaceable(path):
             raise BadDestination(
@@ -271,7 +271,7 @@ def _replaceable(path: Path) -> bool:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder of a checkpoint, as far as it is one."""
+    """Remove the checkpoint's files in a folder, and the folder if nothing else is in it."""
     with contextlib.suppress(OSError):
         for path in folder.iterdir():
             if _replaceable(path):
@@ -280,7 +280,7 @@ def _remove(folder: Path) -> None:
 
 
 def _remove_stray_folders(target: Path, kind: str) -> None:
-    """Remove the folders for this target, as far as they are checkpoints, that killed processes left."""
+    """Remove the folders that killed processes left for this target, each as `_remove` does."""
     for path in left_behind(target, kind):
         if path.is_dir():
             _remove(path)
@@ -300,9 +300,9 @@ def beside(target: Path, kind: str) -> Path:
 
 
 def lock_open(fd: int) -> None:
-    """Say that an open file or folder is still written to, as long as it is open.
+    """Lock an open file or folder, which shows that it is still being written to, until it is closed.
 
-    A process is known by its number only within its container; the lock is seen from all of them.
+    A process number is known only within its container; the lock is seen from all of them.
     """
     with contextlib.suppress(OSError):
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -331,9 +331,9 @@ def folder_beside(target: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def out_of_the_way(target: Path) -> Iterator[None]:
-    """Have what stands at the target elsewhere while the block puts something new there: back if that fails, else gone.
+    """Move the old target aside while the block puts a new one there; if that fails it comes back, else it is removed.
 
-    Not under the name of a temporary, which the next run would remove: for a moment this may be all there is.
+    It does not get a temporary name, which the next run would remove: for a moment it may be the only copy.
     """
     old = beside(target, "old")
     there = os.path.lexists(target)
@@ -360,17 +360,17 @@ def remove(path: Path) -> None:
 
 
 def left_behind(target: Path, kind: str) -> Iterator[Path]:
-    """The files and folders of such names for this target whose processes are gone."""
+    """The hidden files and folders for this target whose processes are gone; kind: the ending of their names."""
     name = re.compile(re.escape(f".{target.name[:100]}.") + rf"(\d+)-[0-9a-f]{{8}}\.{kind}")
     try:
         paths = list(target.parent.iterdir())
     except OSError:  # a folder that may be written and not read
         return
     for path in paths:
-        found = name.fullmatch(path.name)
-        if not found or path.is_symlink() or not (path.is_dir() or path.is_file()) or not _ours(path):
+        match = name.fullmatch(path.name)
+        if not match or path.is_symlink() or not (path.is_dir() or path.is_file()) or not _ours(path):
             continue
-        if not _runs(int(found[1])) and not _locked(path):
+        if not _runs(int(match[1])) and not _locked(path):
             yield path
 
 

@@ -7,10 +7,10 @@ MsmigrateError            anything msmigrate can explain in one line
 │   ├── BadRecipe         the recipe has an unknown key, a wrong type, or a value nobody can run
 │   ├── BadTrace          a trace folder is incomplete or belongs to another recipe
 │   ├── NotInstalled      a package that a command needs is not installed for this Python
-│   ├── NotTrusted        a data file names what only the user may: code to run, arguments, a place to read
+│   ├── NotTrusted        a data file names what only the user may name: code to run, arguments, a place to read
 │   └── UnknownRow        the mapping table has no row of that name
 ├── Ambiguous             several answers are possible and guessing would be wrong (exit code 2)
-├── Unsupported           MindSpore (or msmigrate) has no counterpart for what was asked (exit code 2)
+├── Unsupported           MindSpore (or msmigrate) has no counterpart for what is needed (exit code 2)
 │   └── DoesNotCompile    MindSpore's graph mode does not compile the user's code
 └── WorkerFailed          a framework process stopped before it had written its result (exit code 2)
 """
@@ -21,7 +21,7 @@ from __future__ import annotations
 class MsmigrateError(Exception):
     """Anything msmigrate can explain in one line; the message says what, where, and what to do next.
 
-    command: the words of the command that met it; empty where a program called.
+    command: the command that raised it, such as `msmigrate train`; empty if a program called the function.
     """
 
     command = ""
@@ -52,9 +52,9 @@ class NotInstalled(BadInput):
 
 
 class NotTrusted(BadInput):
-    """A data file names what only the user may: code to run, arguments to build with, a place to read from.
+    """A data file names what only the user may name: code to run, arguments to build with, a place to read from.
 
-    add: the words of a command line with which the user says it, empty where there are none.
+    add: what the user adds to the command line to allow it; empty if nothing there does.
     """
 
     def __init__(self, message: str, add: tuple[str, ...] = ()) -> None:
@@ -71,10 +71,11 @@ class Ambiguous(MsmigrateError):
 
 
 class Unsupported(MsmigrateError):
-    """MindSpore (or msmigrate) has no counterpart for what was asked.
+    """MindSpore (or msmigrate) has no counterpart for what is needed.
 
-    For the value of an argument: `row` is the torch name, and `argument`, `value`, `why` and `remedy` (None where the
-    mapping table does not say) are what `detail`, the message without the row, is made of. Elsewhere all are None.
+    detail: the message without the row. row: the torch name. argument, value, why, remedy: what `detail` is made of;
+    why and remedy are None where the mapping table does not say. All but `detail` are None unless the message is about
+    the value of an argument.
     """
 
     def __init__(

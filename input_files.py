@@ -1,4 +1,4 @@
-"""Open what a user, or another file, names: regular files only, and no more of them than such a file may hold.
+"""Open files that a user or another file names: regular files only, and none larger than such a file may be.
 
 A pipe would be waited for without end, and a device read without end. Everything here raises what `open` raises, an
 OSError whose `strerror` says the reason in words, so that a caller catches one kind of error and adds what it knows.
@@ -38,11 +38,11 @@ _KINDS = (
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a regular file, or a link to one, for reading bytes; raises OSError, also for anything else than that."""
+    """Open a regular file, or a link to one, for reading bytes; raises OSError, also for anything else."""
     try:
         _check_kind(Path(path).stat().st_mode, path)  # first, for opening a device may already do something
         file: BinaryIO = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 (the caller closes it)
-    except ValueError:  # a zero byte, or half of a character
+    except ValueError:  # a zero byte, or a lone surrogate
         raise FileNotFoundError(errno.ENOENT, "no file can have such a name", os.fspath(path)) from None
     try:
         _check_kind(os.fstat(file.fileno()).st_mode, path)  # it may have become something else in between
@@ -73,7 +73,7 @@ def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
         size = os.fstat(file.fileno()).st_size
         if size > most:
             limit = f"{most >> 20} MiB" if most >= 1 << 20 else f"{most >> 10} KiB"
-            raise OSError(errno.EFBIG, f"it is larger than {limit}, and no such file is", os.fspath(path))
+            raise OSError(errno.EFBIG, f"it is larger than {limit}, the most such a file may have", os.fspath(path))
         content = file.read(size + 1)
     if len(content) > size:
         raise OSError(errno.EBUSY, "it grew while it was read", os.fspath(path))
@@ -89,30 +89,29 @@ def read_text(path: str | os.PathLike[str], most: int) -> str:
 
 
 def python_tree(content: bytes, file: str = "<unknown>") -> ast.Module:
-    """The syntax tree of Python in whatever encoding it names, which runs nothing of it.
+    """The syntax tree of Python source, in whatever encoding it declares; nothing of it is run.
 
     Raises SyntaxError, ValueError, RecursionError and MemoryError as ast.parse does; ValueError also for more than any
-    file of Python holds, of which the tree would take a thousand times the memory.
+    Python file holds, because the tree would take a thousand times its memory.
     """
     if len(content) > MOST_TOKENS and sum(1 for _ in _TOKEN.finditer(content)) > MOST_TOKENS:
-        raise ValueError(f"it has more than {MOST_TOKENS:,} words and signs, and no such file has")
+        raise ValueError(f"it has more than {MOST_TOKENS:,} words and signs, the most that such a file may have")
     if content.count(b"{") > MOST_BRACES:
-        raise ValueError(f"it has more than {MOST_BRACES:,} braces, and no such file has")
+        raise ValueError(f"it has more than {MOST_BRACES:,} braces, the most that such a file may have")
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # about escapes that a later Python will not know, which are its writer's affair
+        # about escapes that a later Python will not accept, which is for the file's author to see to
+        warnings.simplefilter("ignore")
         return ast.parse(content, file)
 
 
 def with_neighbours(file: Path) -> list[Path]:
-    """A file of Python and the files in its folder and below that it imports, also through each other; it is the first.
+    """A Python file, then the files in its folder and below that it imports, directly or through each other.
 
-    Nothing is imported; what cannot be read or is no Python leads no further.
+    Nothing is imported; the imports of a file that cannot be read or is not Python are not followed.
     """
-    found, open_ones = {file}, [file]
-    while open_ones:
-        current = open_ones.pop()
+    files, pending = {file}, [file]
+    while pending:
+        current = pending.pop()
         try:
             nodes = list(ast.walk(python_tree(read_bytes(current, LARGEST_PYTHON))))
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
@@ -124,9 +123,9 @@ def with_neighbours(file: Path) -> list[Path]:
             for depth in range(1, len(parts) + 1):
                 place = start.joinpath(*parts[:depth])
                 new = {each for each in (Path(f"{place}.py"), place / "__init__.py") if each.is_file()}
-                open_ones += new - found
-                found |= new
-    return [file, *sorted(found - {file})]
+                pending += new - files
+                files |= new
+    return [file, *sorted(files - {file})]
 
 
 def _imported(node: ast.AST) -> list[str]:
@@ -147,8 +146,8 @@ def read_json(path: str | os.PathLike[str], most: int = LARGEST_JSON) -> Any:
 def json_value(content: bytes | str) -> Any:
     """The value of JSON that anyone may have written.
 
-    Raises ValueError for what is no JSON, or could be read in two ways, and for what would take far more memory, time
-    or stack than its size lets one expect.
+    Raises ValueError for what is not JSON, or could be read in two ways, and for what would take far more memory, time
+    or stack than its size suggests.
     """
     if isinstance(content, bytes):
         try:
@@ -168,30 +167,30 @@ def json_value(content: bytes | str) -> Any:
 
 
 def typed(kind: Callable[..., T], value: Any, *, whole: bool = True) -> T:
-    """What json_value gave as an object of `kind`: a dataclass, or what is made of such.
+    """Turn a value from json_value into an object of `kind`: a dataclass, or a type made of dataclasses.
 
-    whole: fields that have a default have to be there, too. Raises ValueError, with the place, for a field that is of
-    another type, is lacking, or that nobody knows; nothing is converted but a list to a tuple and a text to an
-    enumeration's member.
+    whole: fields that have a default have to be there, too. Raises ValueError, with the place, for a field that has the
+    wrong type, is missing, or is unknown; nothing is converted but a list to a tuple and a string to an enumeration's
+    member.
     """
-    from pydantic import ValidationError  # here, for a tenth of a second that most readers of files need not wait
+    from pydantic import ValidationError  # imported here: it takes a tenth of a second, and most callers do without
 
     try:
-        found: T = _adapter(kind).validate_json(json.dumps([value]))[0]
+        result: T = _adapter(kind).validate_json(json.dumps([value]))[0]
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"][1:]))
         raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from None
-    if whole and _adapter(kind).dump_python((found,), mode="json") != [value]:
+    if whole and _adapter(kind).dump_python((result,), mode="json") != [value]:
         raise ValueError("it lacks a field")
-    return found
+    return result
 
 
 @cache
 def _adapter(kind: Any) -> Any:
     from pydantic import ConfigDict, TypeAdapter
 
-    # a dataclass takes no configuration but that of what it stands in
+    # for a dataclass pydantic takes a configuration only from a type that contains it
     return TypeAdapter(tuple[kind], config=ConfigDict(strict=True, extra="forbid"))
 
 
@@ -200,12 +199,12 @@ def _no_number(name: str) -> NoReturn:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; raises ValueError where a key stands twice, of which two readers could take different ones."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    """An object; raises ValueError for a repeated key, of which two readers could take different values."""
+    result = dict(pairs)
+    if len(result) != len(pairs):
         key, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise ValueError(f"the key {key[:80]!r} twice")
-    return found
+    return result
 
 
 def _check_kind(mode: int, path: str | os.PathLike[str]) -> None:

@@ -1,5 +1,5 @@
-"""An option of a command, declared once: a field of the dataclass that its workflow, its API and its workers take; and
-how what a caller has at hand, such as a function that builds a model, becomes the value of one.
+"""An option of a command, declared once, as a field of the dataclass that its workflow, its API and its workers take;
+and how what a caller passes, such as a function that builds a model, becomes the value of an option.
 
 steps: Annotated[int, Option("Training steps to run.", least=1, most=100)] = 3
 """
@@ -23,10 +23,10 @@ STDOUT = Path("-")  # as the file of --json
 class Option:
     """What a command line needs to know of a field besides its name, its type and its default.
 
-    flag: its name there, where that is not the field's. choices: the values it may have. least, most: of a number.
-    reads: the kind of thing that it names, where that is read; what names a file to be written has none. any_case:
-    whether a choice may be written in letters of any size. stdout: of a file of JSON, which - or no name at all puts
-    on stdout in place of the text.
+    flag: the option's name, if it is not the field's. choices: the values it may have. least, most: limits of a number.
+    reads: the kind of thing that the option names, if that is read; None for a file to be written. any_case: whether a
+    choice may be written in upper or lower case. stdout: for a JSON file, whether `-` or no name at all prints it to
+    stdout in place of the text.
     """
 
     help: str
@@ -40,7 +40,7 @@ class Option:
     stdout: bool = False
 
     def check(self, name: str, value: Any) -> None:
-        """Raise BadInput for a value that is none of the choices, or out of range."""
+        """Raise BadInput for a value that is not one of the choices, or out of range."""
         values = value if isinstance(value, (list, tuple)) else (value,)
         known = [each.lower() for each in self.choices] if self.any_case else self.choices
         if known and (wrong := [each for each in values if (each.lower() if self.any_case else each) not in known]):
@@ -50,7 +50,7 @@ class Option:
             raise BadInput(f"{name} is {value!r}: expected {self.least:,} {upto}")
 
 
-SHAPES = Option("An input, 1x3x224x224 or 1x16:int64; once for each.", flag="input", metavar="SHAPE")
+SHAPES = Option("An input's shape, 1x3x224x224 or 1x16:int64; repeat it for each input.", flag="input", metavar="SHAPE")
 
 
 class Declared(NamedTuple):
@@ -64,23 +64,23 @@ class Declared(NamedTuple):
 def options_in(kind: type[Any]) -> dict[str, Declared]:
     """The options that a dataclass declares, by the name of their fields."""
     hints, types = get_type_hints(kind, include_extras=True), _types(kind)
-    found = {}
+    options = {}
     for field in fields(kind):
         declared = [each for each in get_args(hints[field.name])[1:] if isinstance(each, Option)]
         if get_origin(hints[field.name]) is Annotated and declared:
-            found[field.name] = Declared(declared[0], types[field.name], field.default)
-    return found
+            options[field.name] = Declared(declared[0], types[field.name], field.default)
+    return options
 
 
 def _types(kind: type[Any]) -> dict[str, Any]:
     """The type of every field, without None."""
     hints = get_type_hints(kind)
-    found = {}
+    types = {}
     for field in fields(kind):
         inner = [each for each in get_args(hints[field.name]) if each is not type(None)]
         optional = type(None) in get_args(hints[field.name])
-        found[field.name] = inner[0] if optional and len(inner) == 1 else hints[field.name]
-    return found
+        types[field.name] = inner[0] if optional and len(inner) == 1 else hints[field.name]
+    return types
 
 
 # type of a field: what its values are instances of, and what an error calls them
@@ -94,14 +94,14 @@ _KINDS: dict[Any, tuple[tuple[type, ...], str]] = {
 
 
 def check_type(kind: Any, value: Any, name: str) -> None:
-    """Raise BadInput for a value that is no bool, int, float, str or Path, whichever `kind` is."""
+    """Raise BadInput for a value that is not of `kind`: bool, int, float, str or Path."""
     classes, called = _KINDS[kind]
     if not isinstance(value, classes) or (isinstance(value, bool) and kind is not bool):
         raise BadInput(f"{name} is {value!r}: expected {called}")
 
 
 def check(options: Any) -> None:
-    """Raise BadInput for the first field of a dataclass whose value is of another type, or not one of its option's."""
+    """Raise BadInput for the first field of a dataclass whose value has the wrong type or is not one of the choices."""
     declared = options_in(type(options))
     for name, kind in _types(type(options)).items():
         value = getattr(options, name)
@@ -122,7 +122,7 @@ def as_path(value: None, name: str) -> None: ...
 @overload
 def as_path(value: str | Path, name: str) -> Path: ...
 def as_path(value: Any, name: str) -> Path | None:
-    """The path that a function was given as text or as a path; None for None. Raises BadInput for what is neither."""
+    """An argument that may be a string or a path, as a path; None for None. Raises BadInput for anything else."""
     if value is None or isinstance(value, Path):
         return value
     if isinstance(value, (str, os.PathLike)):
@@ -131,10 +131,10 @@ def as_path(value: Any, name: str) -> Path | None:
 
 
 def values_of(kind: type[Any], given: dict[str, Any], what: str, besides: Sequence[str] = ()) -> dict[str, Any]:
-    """The keyword arguments of a function as the values of a dataclass's fields, paths made of texts.
+    """The keyword arguments of a function as the values of a dataclass's fields, with strings made paths where needed.
 
-    what: the function's name, for the error. besides: fields that it sets otherwise. Raises BadInput for a name that is
-    none of the fields, and for a path that is none.
+    what: the function's name, for the error. besides: fields that the function sets itself. Raises BadInput for a name
+    that is not one of the fields, and for a value that should be a path and is not.
     """
     types = _types(kind)
     known = [name for name in types if name not in besides]
@@ -150,7 +150,8 @@ def model_name(given: Any, argument: str) -> str:
         the worker imports that file.
     argument: the name of the argument, for the error.
 
-    Raises BadInput for a model that is built already, which no other process can have, and for what stands in no file.
+    Raises BadInput for a model that is built already, which no other process can have, and for a function that is not
+    in a file.
     """
     if isinstance(given, (str, Path)):
         return str(given)
@@ -180,5 +181,5 @@ def model_name(given: Any, argument: str) -> str:
 
 
 def with_model(values: dict[str, Any]) -> dict[str, Any]:
-    """The options of a function, a model that is given as what builds it under its name. Raises BadInput."""
+    """The options of a function, with the function or class that builds its model replaced by its name; BadInput."""
     return values if values.get("model") is None else {**values, "model": model_name(values["model"], "model")}

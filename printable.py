@@ -1,4 +1,4 @@
-"""Text and numbers as they are shown: nothing that came out of a file moves a cursor, hides, or turns a line around.
+"""Text and numbers as they are shown: nothing that came out of a file moves the cursor, hides, or reverses a line.
 
 Names of tensors, nodes, classes and files may hold anything: a terminal obeys some characters, and people do not see
 others. They are shown as Python writes them in a string: \\x1b, \\u202e.
@@ -18,8 +18,8 @@ from typing import Any
 
 import click
 
-DIGITS = 4  # significant digits that a page's data keeps: more than it shows, and half the bytes
-LONGEST = 500  # letters of what a message says about a file's content
+DIGITS = 4  # significant digits in a page's data: more than the page shows, in half the bytes
+LONGEST = 500  # characters of a file's content in a message
 
 _RUN = re.compile(r"[^\n\t]+")
 
@@ -28,7 +28,7 @@ def printable(text: str) -> str:
     """The text on one line, with what cannot be printed escaped."""
     if text.isprintable():
         return text
-    # spaces of any width are no danger, and people write them
+    # spaces of any width are harmless, and people write them
     return "".join(
         letter if letter.isprintable() or unicodedata.category(letter) == "Zs" else ascii(letter)[1:-1]
         for letter in text
@@ -36,7 +36,7 @@ def printable(text: str) -> str:
 
 
 def shortened(text: str, most: int = LONGEST) -> str:
-    """The text; of one that is longer than `most` letters, the beginning and the end."""
+    """The text, of which only the beginning and the end are kept if it is longer than `most` characters."""
     end = min(150, most // 3)
     return text if len(text) <= most else f"{text[: most - end - 3]} … {text[-end:]}"
 
@@ -55,12 +55,12 @@ def quoted(value: Any, most: int = 80) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same of a text of several lines."""
-    return _RUN.sub(lambda found: printable(found[0]), text)
+    """A text of several lines, with what cannot be printed escaped."""
+    return _RUN.sub(lambda match: printable(match[0]), text)
 
 
 def printable_values(value: Any) -> Any:
-    """Every text in dictionaries, lists and tuples on one line."""
+    """A value in which every string, also in dictionaries, lists and tuples, is as `printable` returns it."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, Mapping):
@@ -71,7 +71,7 @@ def printable_values(value: Any) -> Any:
 
 
 def json_line(content: Any) -> str:
-    """JSON on one line, as it stands in UTF-8, but for what cannot be printed, which JSON can escape."""
+    """JSON on one line, not in ASCII only: just what cannot be printed is escaped."""
     return _escaped(json.dumps(content, ensure_ascii=False))
 
 
@@ -86,10 +86,10 @@ def _escaped(line: str) -> str:
 
 @dataclass
 class Manner:
-    """How this process talks, as the options say that every command has.
+    """How this process prints; set by the options that every command has.
 
-    quiet: only results and errors. verbose: every step on a line, and where an error was raised. color: auto (where
-    the output is a terminal, and NO_COLOR is not set), always or never.
+    quiet: only results and errors. verbose: every step on a line, and where an error was raised. color: auto (if the
+    output is a terminal, and NO_COLOR is not set), always or never.
     """
 
     quiet: bool = False
@@ -107,7 +107,7 @@ def note(text: str) -> None:
 
 
 def echo(text: str, *, err: bool = False) -> None:
-    """Print a text of one line or several, whatever stands in it; err: on stderr."""
+    """Print a text of one line or several, whatever it contains; err: on stderr."""
     click.echo(printable_lines(text), err=err)
 
 
@@ -143,7 +143,7 @@ def packed(value: float | None) -> float | int | str | None:
 
 
 def count_text(number: int, noun: str, plural: str = "") -> str:
-    """`1 tensor`, `2,048 tensors`; plural: where that is not the noun and an s."""
+    """`1 tensor`, `2,048 tensors`; plural: if that is not the noun with an s."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 

@@ -1,6 +1,6 @@
-"""The processes that a command starts, and the signals that end it: nothing that it began is left when it has ended.
+"""The processes that a command starts, and the signals that end it: nothing that it started is left when it has ended.
 
-A worker runs in a session of its own. There the terminal's Ctrl-C does not reach it; this process gets that, and ends
+A worker runs in a session of its own. There the terminal's Ctrl-C does not reach it; this process gets it, and ends
 its workers. If this process is killed, the kernel kills them.
 """
 
@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 TOKEN = "MSMIGRATE_JOB"  # in the environment of all processes of a job, which they pass on to whatever they start
 PROC = Path("/proc")
 PR_SET_PDEATHSIG = 1
-ENDING = (signal.SIGTERM, signal.SIGHUP)  # what schedulers and closing terminals send; Python itself sees to SIGINT
+ENDING = (signal.SIGTERM, signal.SIGHUP)  # what schedulers and closing terminals send; Python itself handles SIGINT
 INTERRUPTED = 128 + signal.SIGINT  # the exit code
 TIDYING = 10.0  # seconds in which a second signal does not interrupt the tidying up after the first
 # fields of /proc/PID/stat, counted from the one after the name, which may contain anything (proc(5))
@@ -46,7 +46,7 @@ class Ended(KeyboardInterrupt):
 def signals_raised() -> Iterator[None]:
     """While the block runs, SIGTERM and SIGHUP raise Ended and Ctrl-C KeyboardInterrupt, once, whatever it interrupts.
 
-    Python drops an exception in some places, such as a finalizer; there the signal comes again.
+    Python drops an exception in some places, such as a finalizer; then the signal is sent again.
     """
     last = -TIDYING
 
@@ -58,13 +58,13 @@ def signals_raised() -> Iterator[None]:
             last = time.monotonic()
             interrupt(number)
 
-    def dropped(what: sys.UnraisableHookArgs) -> None:
+    def dropped(error: sys.UnraisableHookArgs) -> None:
         nonlocal last
-        if not isinstance(what.exc_value, KeyboardInterrupt):
-            before(what)
+        if not isinstance(error.exc_value, KeyboardInterrupt):
+            before(error)
             return
         last = -TIDYING
-        number = exit_code(what.exc_value) - 128
+        number = exit_code(error.exc_value) - 128
         threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
 
     before, sys.unraisablehook = sys.unraisablehook, dropped
@@ -79,8 +79,8 @@ def signals_raised() -> Iterator[None]:
 def signals_to(act: Callable[[int], None], numbers: Sequence[int]) -> Iterator[None]:
     """While the block runs, these signals call `act` with their number, in the main thread.
 
-    One that is ignored at the start stays so, as SIGHUP under nohup. Where another thread is asked nothing changes, for
-    only the main one may say what a signal does.
+    One that is ignored at the start stays ignored, as SIGHUP under nohup. In any other thread nothing changes: only the
+    main thread may set what a signal does.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -104,7 +104,7 @@ def signals_to(act: Callable[[int], None], numbers: Sequence[int]) -> Iterator[N
 
 @contextmanager
 def _signals_delayed() -> Iterator[None]:
-    """Raise what signals_raised() has to raise when the block ends: an exception within a fork leaves locks taken."""
+    """Delay what signals_raised() raises until the block ends: an exception within a fork leaves locks taken."""
     global _waiting
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -124,13 +124,13 @@ def interrupt(number: int) -> NoReturn:
 
 
 def exit_code(error: BaseException) -> int:
-    """128 and the number of the signal that raised a KeyboardInterrupt, or the exception that was made of one."""
-    found = error if isinstance(error, KeyboardInterrupt) else error.__cause__
-    return 128 + (found.number if isinstance(found, Ended) else signal.SIGINT)
+    """128 plus the number of the signal that raised this KeyboardInterrupt, or the one that caused this exception."""
+    interruption = error if isinstance(error, KeyboardInterrupt) else error.__cause__
+    return 128 + (interruption.number if isinstance(interruption, Ended) else signal.SIGINT)
 
 
 def _leave_the_terminal() -> None:
-    """Send output nowhere where the terminal is gone: writing there fails, and would end the tidying up."""
+    """Send output to the null device if the terminal is gone: writing to it fails, and would end the tidying up."""
     for output in (1, 2):
         try:
             os.write(output, b"")
@@ -159,11 +159,11 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
 
 
 def in_a_fork(work: Callable[[], NoReturn]) -> int:
-    """Do this in a fork, which ends when this process does; returns how it ended, as Popen.returncode does."""
-    here = os.getpid()
+    """Call `work` in a fork, which ends when this process does; returns its exit code, as Popen.returncode does."""
+    parent = os.getpid()
     fork = os.fork()
     if fork == 0:
-        end_with_parent(here)
+        end_with_parent(parent)
         work()
     return os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1])
 
@@ -179,7 +179,7 @@ def end(process: subprocess.Popen[Any]) -> None:
 def run(
     command: Sequence[str], seconds: float | None = None, given: str | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run a process to its end, for so many seconds at most, and keep what it says; given: what it reads.
+    """Run a process to its end, for at most `seconds`, and return its output.
 
     given: what it reads from stdin. Raises what subprocess.run raises: OSError, TimeoutExpired.
     """
@@ -190,20 +190,20 @@ def run(
     }
     process = start(command, **pipes, text=True, errors="replace")
     try:
-        said, errors = process.communicate(given, timeout=seconds)
+        output, errors = process.communicate(given, timeout=seconds)
     finally:
         if process.returncode is None:
             end(process)
         for stream in (process.stdin, process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
-    return subprocess.CompletedProcess(command, process.returncode, said, errors)
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
 def end_with_parent(parent: int | None = None) -> None:
     """Have the kernel kill this process when the one that started it ends, however that ends.
 
-    parent: its number; where it has ended before this was said, this process ends now.
+    parent: its number; if it has already ended, this process ends now.
     """
     _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if parent is not None and os.getppid() != parent:
@@ -245,7 +245,7 @@ def stat(pid: int) -> list[str] | None:
 
 
 def environment(pid: int) -> dict[str, str]:
-    """With what environment a process was started; nothing for one that has died or is another user's."""
+    """The environment that a process was started with; empty for one that has ended or is another user's."""
     try:
         raw = (PROC / str(pid) / "environ").read_bytes()
     except OSError:

@@ -1,4 +1,4 @@
-"""The folders that commands make under $TMPDIR: gone with the command, and where that was killed at the next start.
+"""The folders that commands make under $TMPDIR: removed when the command ends, or at the next start if it was killed.
 
 Each holds a file that says whose it is. Only a folder of ours by name, owner and permissions, whose process ran on this
 machine and has ended, is removed; $TMPDIR may be shared by users, by containers, and by machines.
@@ -29,8 +29,8 @@ LONGEST = 4096  # bytes of an owner's file
 
 @dataclass(frozen=True)
 class Owner:
-    """The process that made a folder. started: when, as /proc counts it, for numbers come again. boot: of the kernel;
-    space: in which the number counts, such as a container's."""
+    """The process that made a folder. started: when, as /proc counts it, because numbers are used again. boot: the
+    kernel's; space: the one the number belongs to, such as a container's."""
 
     pid: int
     started: str
@@ -51,7 +51,7 @@ class Owner:
                 boot.read_text(encoding="utf-8").strip(),
                 str(space.readlink()),
             )
-        except OSError:  # without /proc nothing can be known of others; a folder is then only removed by its own
+        except OSError:  # without /proc nothing is known of other processes; each then removes only its own folders
             return cls(os.getpid(), "", socket.gethostname(), "", "")
 
     @classmethod
@@ -65,8 +65,8 @@ class Owner:
             about = os.fstat(file)
             if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid() or about.st_size > LONGEST:
                 return None
-            said = json.loads(os.read(file, LONGEST))
-            return cls(int(said["pid"]), *(str(said[name]) for name in ("started", "host", "boot", "space")))
+            content = json.loads(os.read(file, LONGEST))
+            return cls(int(content["pid"]), *(str(content[name]) for name in ("started", "host", "boot", "space")))
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return None
         finally:
@@ -89,7 +89,7 @@ def temporary_folder(what: str) -> Iterator[Path]:
     BadDestination where it cannot be made.
     """
     folder = new_name(what)
-    try:  # from before it is there, so that no signal comes between
+    try:  # begins before the folder is there, so that no signal comes in between
         make(folder)
         yield folder
     finally:
@@ -97,7 +97,7 @@ def temporary_folder(what: str) -> Iterator[Path]:
 
 
 def new_name(what: str) -> Path:
-    """Where a new folder goes, once those that killed processes have left there are removed. Raises BadDestination."""
+    """The path of a new folder; those that killed processes have left there are removed. Raises BadDestination."""
     try:
         place = Path(tempfile.gettempdir())
     except OSError as error:
@@ -107,7 +107,7 @@ def new_name(what: str) -> Path:
 
 
 def make(folder: Path) -> None:
-    """Make a folder of this name and say in it whose it is. Raises BadDestination."""
+    """Make a folder with this name and write into it whose it is. Raises BadDestination."""
     try:
         folder.mkdir(mode=0o700)
         (folder / OWNER).write_text(json.dumps(asdict(Owner.here())), encoding="utf-8")
@@ -140,7 +140,7 @@ def _is_stray(folder: Path) -> bool:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, the owner's file last: what is interrupted here, the next start finishes."""
+    """Remove a folder, the owner's file last, so that the next start finishes what is interrupted here."""
     with suppress(OSError):
         for path in folder.iterdir():
             if path.is_dir() and not path.is_symlink():

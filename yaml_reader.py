@@ -1,8 +1,8 @@
 """YAML that anyone may have written: data only, small, shallow, every key once, and numbers that are numbers.
 
-PyYAML's safe loader executes nothing. Beyond it this reader refuses what makes a small file a large tree, or PyYAML a
-slow or crashing one: deep nesting, pages of aliases, tags, numbers of thousands of digits. It refuses repeated keys,
-of which the last would win in silence, and reads `1e-4` as the number that YAML 1.2 says it is; PyYAML's YAML 1.1 takes
+PyYAML's safe loader executes nothing. This reader also refuses what makes a small file a large tree, or makes PyYAML
+slow or crash: deep nesting, pages of aliases, tags, numbers of thousands of digits. It refuses repeated keys, of which
+the last would win in silence, and reads `1e-4` as the number that YAML 1.2 says it is; PyYAML's YAML 1.1 takes
 it for a text.
 """
 
@@ -24,14 +24,14 @@ from .input_files import read_text
 from .printable import quoted
 
 DEEPEST = 20
-MOST_NODES = 100_000  # aliases followed: about a second's work
+MOST_NODES = 100_000  # with aliases followed: about a second's work
 
 _FLOAT = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+|[-+]?(\d+\.\d*|\.\d+)|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _MERGE = "tag:yaml.org,2002:merge"
 
 
 class _Loader(Composer, CParser, SafeConstructor, Resolver):
-    """The safe loader with the refusals above; libyaml finds the tokens, and what is made of them is counted here."""
+    """The safe loader with the refusals above; libyaml finds the tokens, and their nodes are counted here."""
 
     def __init__(self, text: str, aliases: bool) -> None:
         CParser.__init__(self, text)
@@ -41,7 +41,7 @@ class _Loader(Composer, CParser, SafeConstructor, Resolver):
         self.aliases = aliases
         self.depth = 0
         self.nodes = 0
-        self.within: dict[str, int] = {}  # anchor -> how many nodes its value has; those that are complete
+        self.within: dict[str, int] = {}  # anchor -> how many nodes its value has, once it is complete
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event: Any = self.peek_event()
@@ -49,7 +49,7 @@ class _Loader(Composer, CParser, SafeConstructor, Resolver):
         if is_alias and not self.aliases:
             raise _refused("aliases are not read: write the value out", event)
         if is_alias and event.anchor in self.anchors and event.anchor not in self.within:
-            raise _refused(f"the alias *{event.anchor} stands inside of what it stands for", event)
+            raise _refused(f"the alias *{event.anchor} stands inside the value that it stands for", event)
         if not is_alias and event.tag is not None:
             raise _refused(f"tags such as {event.tag[:40]} are not read", event)
         if self.depth == DEEPEST:
@@ -57,7 +57,7 @@ class _Loader(Composer, CParser, SafeConstructor, Resolver):
         before = self.nodes
         self.nodes += self.within.get(event.anchor, 0) if is_alias else 1
         if self.nodes > MOST_NODES:
-            how = " (aliases count as what they stand for)" if is_alias else ""
+            how = " (an alias counts as the value that it stands for)" if is_alias else ""
             raise _refused(f"more than {MOST_NODES:,} values{how}", event)
         self.depth += 1
         node = super().compose_node(parent, index)
@@ -71,11 +71,11 @@ class _Loader(Composer, CParser, SafeConstructor, Resolver):
         seen = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise _refused("a key is a word", key)
+                raise _refused("a key cannot be a list or a mapping", key)
             if key.tag == _MERGE and not self.aliases:
                 raise _refused("<< is not read: write the keys out", key)
             if key.value in seen:
-                raise _refused(f"the key {quoted(key.value)} stands here twice", key)
+                raise _refused(f"the key {quoted(key.value)} is here twice", key)
             seen.add(key.value)
         return node
 
@@ -102,7 +102,7 @@ def _float(loader: _Loader, node: yaml.ScalarNode) -> float:
     return number
 
 
-# first character -> [(tag, pattern)]; YAML 1.1's numbers and dates go, YAML 1.2's numbers come
+# first character -> [(tag, pattern)]; without YAML 1.1's numbers and dates, with YAML 1.2's numbers
 _NUMBERS = {"tag:yaml.org,2002:float": _FLOAT, "tag:yaml.org,2002:int": re.compile(r"[-+]?\d+")}
 _GONE = (*_NUMBERS, "tag:yaml.org,2002:timestamp", "tag:yaml.org,2002:value")
 _Loader.yaml_implicit_resolvers = {
@@ -123,7 +123,7 @@ def read(
 ) -> tuple[Any, yaml.Node | None]:
     """The value of a file of YAML, and its tree, which knows the lines; None and None for an empty file.
 
-    what: the file is, for messages ("a recipe"). most: bytes it may have. aliases: whether it may have any.
+    what: what the file is, for messages ("a recipe"). most: bytes it may have. aliases: whether it may have any.
     Raises `error` with the file, and the line where there is one, for everything that cannot be read.
     """
     loader, tree = _composed(path, what, most, error, aliases)
@@ -132,7 +132,7 @@ def read(
     except (yaml.YAMLError, ValueError, OverflowError) as refused:
         mark = getattr(refused, "problem_mark", None)
         keys = _keys_to(tree, mark.index) if tree is not None and mark is not None else []
-        raise _said(path, what, error, refused, f", at {'.'.join(keys)[:200]}" if keys else "") from refused
+        raise _located(path, what, error, refused, f", at {'.'.join(keys)[:200]}" if keys else "") from refused
 
 
 def compose(path: Path, *, what: str, most: int, error: type[BadInput] = BadInput) -> yaml.Node | None:
@@ -156,23 +156,23 @@ def _composed(
         mark = getattr(refused, "problem_mark", None)
         lines = text.splitlines()[mark.line : mark.line + 1] if mark is not None else []
         around = "".join(lines)[max(0, mark.column - 60) :][:80].strip() if mark is not None else ""
-        raise _said(path, what, error, refused, f", in {ascii(around)[:200]}" if around else "") from refused
+        raise _located(path, what, error, refused, f", in {ascii(around)[:200]}" if around else "") from refused
 
 
-def _said(path: Path, what: str, error: type[BadInput], refused: Exception, place: str) -> BadInput:
+def _located(path: Path, what: str, error: type[BadInput], refused: Exception, place: str) -> BadInput:
     """The error with file, line, reason, and a nearer place."""
     mark = getattr(refused, "problem_mark", None) or getattr(refused, "context_mark", None)
-    said = getattr(refused, "problem", None) or getattr(refused, "context", None) or str(refused)
-    if said == "exceeded maximum nesting depth":  # libyaml's own limit, which its look ahead meets before ours
-        said = f"nested more than {DEEPEST} deep"
-    if said.startswith("but "):  # the context has the beginning of the sentence
-        said = f"{refused.context}, {said}"  # type: ignore[attr-defined]
+    reason = getattr(refused, "problem", None) or getattr(refused, "context", None) or str(refused)
+    if reason == "exceeded maximum nesting depth":  # libyaml's own limit, which its lookahead meets before ours
+        reason = f"nested more than {DEEPEST} deep"
+    if reason.startswith("but "):  # the context has the beginning of the sentence
+        reason = f"{refused.context}, {reason}"  # type: ignore[attr-defined]
     where = f"{path}:{mark.line + 1}" if mark is not None else str(path)
-    return error(f"{where}: not YAML that {what} may hold: {' '.join(said.split())[:300]}{place}")
+    return error(f"{where}: not YAML that {what} may hold: {' '.join(reason.split())[:300]}{place}")
 
 
 def _keys_to(node: yaml.Node, index: int) -> list[str]:
-    """The keys on the way to the value that begins at this letter of the text."""
+    """The keys on the way to the value that begins at this character of the text."""
     pairs = node.value if isinstance(node, yaml.MappingNode) else ()
     if isinstance(node, yaml.SequenceNode):
         pairs = [(None, item) for item in node.value]
@@ -186,14 +186,14 @@ def line(node: yaml.Node | None, loc: tuple[Any, ...]) -> int:
     """The line, counted from 1, of the deepest node on the way to `loc`."""
     if node is None:
         return 1
-    found = node.start_mark.line + 1
+    number = node.start_mark.line + 1
     for part in loc:
         if isinstance(node, yaml.MappingNode):
             pair = next(((k, v) for k, v in reversed(node.value) if k.value == str(part)), None)
             if pair is None:
                 break
-            found, node = pair[0].start_mark.line + 1, pair[1]
+            number, node = pair[0].start_mark.line + 1, pair[1]
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
             node = node.value[part]
-            found = node.start_mark.line + 1
-    return found
+            number = node.start_mark.line + 1
+    return number

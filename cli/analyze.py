@@ -22,7 +22,7 @@ FILE = click.Path(path_type=Path)
     type=click.Choice(["pynative", "graph"]),
     default="pynative",
     show_default=True,
-    help="Of MindSpore, whose statuses to show.",
+    help="The mode of MindSpore whose statuses are shown.",
 )
 @target_option("What it is to run on: CPU is measured, Ascend is from documentation.", default="CPU")
 @input_option("inputs")
@@ -30,7 +30,7 @@ FILE = click.Path(path_type=Path)
 @click.option("--all", "whole", is_flag=True, help="Print the call to write for every operator, too.")
 @json_option("Every path and every argument")
 @click.option("--html", "page", metavar="FILE", type=FILE, help="Write a page, too.")
-@click.option("--write-recipe", "recipe", metavar="FILE", type=FILE, help="Of a script: write a draft of its recipe.")
+@click.option("--write-recipe", "recipe", metavar="FILE", type=FILE, help="For a script: write a draft of its recipe.")
 @click.option("--force", is_flag=True, help="Replace FILE of --write-recipe when it exists.")
 @mappings_option
 @mindspore_version_option
@@ -45,8 +45,8 @@ def analyze(targets: tuple[str, ...], **options: Any) -> None:
       model.onnx                                          read, never run
       train.py                                            a training script: read, never run
 
-    With --coverage, TARGET is any number of those, and torchvision or timm for all that these have, timm:resnet* for
-    those of a pattern.
+    With --coverage, TARGET is any number of those; torchvision or timm stands for all models that it has, timm:resnet*
+    for those that match the pattern.
 
     Naming a function runs it, and the model that it returns.
 
@@ -121,7 +121,7 @@ def explain(fault: str | None, json_file: Path | None) -> None:
 
 @command("doctor")
 @target_option("Where you want to train: it is a problem if MindSpore cannot use it.  [default: any that it can use]")
-@click.option("--quick", is_flag=True, help="Start no framework: a second, and nothing is said of targets.")
+@click.option("--quick", is_flag=True, help="Start no framework: takes a second, and checks no target.")
 @json_option("The findings")
 def doctor(target: str | None, quick: bool, json_file: Path | None) -> None:
     """Look at this machine and this environment, and say what to change, with the command.
@@ -136,7 +136,7 @@ def doctor(target: str | None, quick: bool, json_file: Path | None) -> None:
     Exit code: 0 nothing has to be changed (warnings do not count), 1 something has to be, 2 wrong usage.
     """
     if quick and target is not None:
-        raise click.UsageError("--quick asks for no target: leave out --quick or --target.")
+        raise click.UsageError("--quick checks no target: leave out --quick or --target.")
 
     from ..doctor import examine
     from ..doctor.machine import blocks, here

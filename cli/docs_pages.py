@@ -1,6 +1,6 @@
 """The pages of docs/ that are made from the code: commands/NAME.md and their list, and api.md.
 
-`python -m msmigrate.cli.docs_pages docs` writes them anew. A command's page is made from the command itself and from
+`python -m msmigrate.cli.docs_pages docs` rewrites them. A command's page is made from the command itself and from
 cli/examples.yaml, that of the API from the functions' signatures and docstrings. It imports no framework.
 """
 
@@ -26,10 +26,10 @@ WIDTH = 110  # of the usage line, as -h is printed at most
 FROM = "Generated from the command by `python -m msmigrate.cli.docs_pages docs`; do not edit."
 API = """# The library
 
-`import msmigrate` brings neither framework along. Each function does what the command of that name does, in processes
+`import msmigrate` imports neither framework. Each function does what the command of that name does, in processes
 of its own. It returns a result, which is true where the command would end with exit code 0, prints as the command does,
-shows itself as a page in a notebook, and has `as_dict()` and `to_json(file)`. What goes wrong raises one of
-`msmigrate.errors`, with the sentence that the command would print.
+shows itself as a page in a notebook, and has `as_dict()` and `to_json(file)`. An error is one of the exceptions in
+`msmigrate.errors`, with the message that the command would print.
 
 This page is made from the docstrings: `python -m msmigrate.cli.docs_pages docs`.
 """
@@ -38,20 +38,21 @@ ALL = """
 `msmigrate NAME -h` prints the same at once. Ctrl-C ends every command with exit code 130, SIGTERM with
 143, SIGHUP with 129; none of them leaves a process or a temporary folder.
 
-## What all have
+## What all commands share
 
 A result goes to stdout, everything else to stderr: what runs, how far it is (in a terminal it moves, elsewhere a line
 comes every ten seconds), and errors, each one line that begins with the command. `--quiet` leaves the result and
 errors, `--verbose` adds each step on a line and where an error was raised. `--color always` or `never`, or `NO_COLOR`,
-decides on colours. Only a terminal has lines of its own width; `COLUMNS=100` gives a pipe one too.
+decides on colours. Lines are cut to a width only in a terminal, or in a pipe with `COLUMNS=100`.
 
-`--json` prints JSON to stdout in place of the text, as `--json -` does; `--json FILE.json` writes it besides the text.
+`--json` prints JSON to stdout in place of the text, as `--json -` does; `--json FILE.json` writes it too.
 
-A RECIPE is a file, or the name of one that comes along, such as `digits`; a file of that name comes first.
+A RECIPE is a file, or the name of one that msmigrate brings, such as `digits`; a file of that name comes first.
 
 ## Tab completion
 
-Of commands, options, files, and the names of faults, rows, recipes and models; for good in the shell's start file:
+It completes commands, options, files, and the names of faults, rows, recipes and models. To keep it, write the line
+into the shell's start file:
 
 ```bash
 eval "$(_MSMIGRATE_COMPLETE=bash_source msmigrate)"; COMP_WORDBREAKS=${COMP_WORDBREAKS//:}   # bash: names have colons
@@ -63,7 +64,7 @@ EXIT_CODE = re.compile(r"(?P<code>\d) (?P<means>.+?)(?=, \d |\.$)")
 
 
 def commands(command: click.Command = cli, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every command that does something, with the words that call it; groups are taken apart."""
+    """Every command that does something, with the words that call it; of a group, the commands in it."""
     if isinstance(command, click.Group):
         for name, inner in commands_of(command).items():
             yield from commands(inner, (*words, name))
@@ -72,7 +73,7 @@ def commands(command: click.Command = cli, words: tuple[str, ...] = ()) -> Itera
 
 
 def pages(shown: dict[str, list[dict[str, str]]]) -> dict[str, str]:
-    """The file name and the text of every page. shown: by the words of a command, each with run, out, and says."""
+    """The file name and the text of every page. shown: a command's name -> its examples, as in cli/examples.yaml."""
     written = {f"{'-'.join(words)}.md": _page(words, command, shown) for words, command in commands()}
     return {INDEX: _index(), **written}
 
@@ -113,14 +114,14 @@ def _usage(context: click.Context) -> list[str]:
 
 
 def _paragraphs(command: click.Command) -> list[str]:
-    """The help text, a paragraph an entry; what click is told to leave as it is becomes a block of code."""
-    found = []
+    """The help text, a paragraph an entry; one that click must not wrap becomes a block of code."""
+    paragraphs = []
     for text in re.split(r"\n\s*\n", textwrap.dedent(command.help or "").strip()):
         if text.lstrip().startswith("\b"):
-            found.append(_code(textwrap.dedent(text.lstrip().removeprefix("\b").strip("\n")), "text"))
+            paragraphs.append(_code(textwrap.dedent(text.lstrip().removeprefix("\b").strip("\n")), "text"))
         else:
-            found.append(" ".join(text.split()))
-    return found
+            paragraphs.append(" ".join(text.split()))
+    return paragraphs
 
 
 def _options(command: click.Command, context: click.Context) -> str:
@@ -137,8 +138,8 @@ def _exit_codes(paragraphs: list[str]) -> str:
     text = next((text for text in paragraphs if text.startswith("Exit code:")), "")
     if not text:
         raise ValueError("the help has no paragraph of the form `Exit code: 0 done, 2 bad input.`")
-    found = [match.groupdict() for match in EXIT_CODE.finditer(text)]
-    return "\n".join(["| code | |", "|---|---|", *(f"| {one['code']} | {_cell(one['means'])} |" for one in found)])
+    codes = [match.groupdict() for match in EXIT_CODE.finditer(text)]
+    return "\n".join(["| code | |", "|---|---|", *(f"| {one['code']} | {_cell(one['means'])} |" for one in codes)])
 
 
 def _example(number: int, example: dict[str, str]) -> Iterator[str]:
@@ -154,7 +155,7 @@ def _code(text: str, language: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Plain text in Markdown: stars, bars and angle brackets stay what they are; between backticks they do anyway."""
+    """Plain text in Markdown: stars, bars and angle brackets are escaped, except between backticks."""
     parts = text.split("`")
     return "`".join(re.sub(r"([*<|])", r"\\\1", part) if place % 2 == 0 else part for place, part in enumerate(parts))
 
@@ -180,9 +181,9 @@ def _function(name: str, function: Any) -> str:
 
 def _signature(name: str, function: Any) -> str:
     """The call with every argument, one a line where it is long."""
-    found = inspect.signature(function)
+    signature = inspect.signature(function)
     parts = []
-    for parameter in found.parameters.values():
+    for parameter in signature.parameters.values():
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
             parts.append("*")
         stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
@@ -192,10 +193,10 @@ def _signature(name: str, function: Any) -> str:
             else f" = {parameter.default!r}".replace(sys.executable, "python")
         )
         parts.append(f"{stars}{parameter.name}: {parameter.annotation}{default}")
-    line = f"{name}({', '.join(parts)}) -> {found.return_annotation}"
+    line = f"{name}({', '.join(parts)}) -> {signature.return_annotation}"
     if len(line) <= 100:
         return line
-    return "\n".join([f"{name}(", *(f"    {part}," for part in parts), f") -> {found.return_annotation}"])
+    return "\n".join([f"{name}(", *(f"    {part}," for part in parts), f") -> {signature.return_annotation}"])
 
 
 def _arguments(text: str) -> str:
@@ -218,7 +219,7 @@ def _arguments(text: str) -> str:
 def called(text: str) -> Iterator[list[str]]:
     """The words of every call of msmigrate in shell lines, without its own name, up to a pipe or a redirection.
 
-    What stands in brackets, `[--map FILE]`, counts.
+    What is in brackets, as in `[--map FILE]`, counts.
     """
     for line in re.sub(r"\[(-[^\]]*)\]", r"\1", text.replace("\\\n", " ")).splitlines():
         if re.match(r"\s*msmigrate( [a-z-]+)*: ", line):  # an error, which begins with the command

@@ -17,7 +17,7 @@ FILE = click.Path(path_type=Path)
 
 @command("export")
 @click.argument("checkpoint", metavar="CKPT", type=NET)
-@click.option("-o", "--out", metavar="FILE", type=FILE, required=True, help="The new file; of serving the new folder.")
+@click.option("-o", "--out", metavar="FILE", type=FILE, required=True, help="The new file; for serving the new folder.")
 @options_of(
     ExportOptions,
     *("form", "model", "recipe", "trust_source", "torch", "ema", "shapes", "batch", "dynamic", "images", "key_file"),
@@ -37,15 +37,16 @@ def export(**options: Any) -> None:
       torchvision:convnext_tiny, timm:NAME                     converted first, as by convert-model
       FILE.py:FUNCTION, MODULE:FUNCTION                        a function that returns a MindSpore Cell
 
-    CKPT may come from anyone. A file of source that it names is imported only with --trust-source, and arguments of
-    its model that are more than sizes, rates and switches are taken only from --model or --recipe.
+    CKPT may come from anyone. A source file that it names is imported only with --trust-source, and arguments of its
+    model that are more than sizes, rates and switches are taken only from --model or --recipe.
 
     The net is exported in evaluation mode, and the file is loaded in a process of its own and run, MindIR in MindSpore,
-    ONNX in onnxruntime. It is there only if it computes what the net computes, and the net what the torch model does,
-    within the rounding that was measured. Layers that MindSpore's ONNX exporter cannot write are written in an equal
-    form.
+    ONNX in onnxruntime. It is kept only if it computes what the net computes, and the net what the torch model does,
+    within the rounding that was measured. Layers that MindSpore's ONNX exporter cannot write are written in an
+    equivalent form.
 
-    Exit code: 0 written, 1 it does not compute the same (nothing is written), 2 bad input or what cannot be exported.
+    Exit code: 0 written, 1 it does not compute the same (nothing is written), 2 bad input or a model that cannot be
+    exported.
     """
     from ..workflows.export import run
 
@@ -58,8 +59,8 @@ def export(**options: Any) -> None:
     ServeOptions,
     *("model", "recipe", "trust_source", "ema", "shapes", "classes", "name", "host", "port", "batch", "wait"),
     *("max_request", "max_waiting", "key_file", "enc_mode"),
-    model="Which net a checkpoint is of, as for export.  [default: what it says]",
-    recipe="Model and transforms; of a MindIR the transforms.",
+    model="The model of a checkpoint, as for export.  [default: the one that it names]",
+    recipe="Model and transforms; for a MindIR only the transforms.",
     trust_source="Import the source that a checkpoint names.",
     key_file="The key of an encrypted MindIR.",
 )
@@ -72,8 +73,8 @@ def serve(**options: Any) -> None:
       POST /model/NAME:classify_top1, :classify_top5   {"instances": [{"image": {"b64": "…"}}]}   image files
       GET  /health
 
-    Images can be sent where a recipe says how they are prepared. Instances of concurrent requests run in one
-    batch. The server has no authentication and no encryption: what reaches the port may ask.
+    Images can be sent if a recipe says how they are prepared. Instances of concurrent requests run in one batch. The
+    server has no authentication and no encryption: whoever reaches the port can send requests.
 
     Exit code: 0 stopped by Ctrl-C or SIGTERM, 2 bad input.
     """

@@ -24,8 +24,8 @@ from .options import manner_options
 SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
-# what a command is for, and of each the module of cli/ that has it, and its name there; imported when it is asked for,
-# as its options are made of classes that no other command needs
+# what commands are for -> command -> the module of cli/ that has it, and its name there. A module is imported only when
+# its command is used, because its options are made of classes that no other command needs.
 TASKS = {
     "Begin": {"demo": ("parity", "demo"), "doctor": ("analyze", "doctor")},
     "Look before moving": {
@@ -52,10 +52,10 @@ COMMANDS = {name: place for commands in TASKS.values() for name, place in comman
 
 
 class Commands(click.Group):
-    """The commands of COMMANDS, each imported when it is asked for."""
+    """The commands of COMMANDS, each imported when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Their names, in the order of the alphabet."""
+        """Their names, in alphabetical order."""
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -67,28 +67,28 @@ class Commands(click.Group):
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """The command of the first word. Raises UsageError for a word that is none, with the nearest."""
+        """The command of the first word. Raises UsageError for an unknown word, with the nearest command."""
         near = difflib.get_close_matches(args[0], COMMANDS, n=1, cutoff=0.5)
         if near and args[0] not in COMMANDS and not args[0].startswith("-"):
             raise click.UsageError(f"No such command {args[0]!r}; did you mean {near[0]}?", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands by what they are for, the first sentence of each."""
+        """The commands, grouped by what they are for, each with its first sentence."""
         width = max(map(len, COMMANDS))
         for task, names in TASKS.items():
             with formatter.section(task):
-                found = {name: self.get_command(ctx, name) for name in names}
+                commands = {name: self.get_command(ctx, name) for name in names}
                 room = formatter.width - width - 4
-                rows = [(name, command.get_short_help_str(room)) for name, command in found.items() if command]
-                formatter.write_dl([(f"{name:{width}}", said) for name, said in rows])
+                rows = [(name, command.get_short_help_str(room)) for name, command in commands.items() if command]
+                formatter.write_dl([(f"{name:{width}}", help) for name, help in rows])
 
 
 def commands_of(group: click.Group) -> dict[str, click.Command]:
     """The commands of a group by name."""
     context = click.Context(group)
-    found = {name: group.get_command(context, name) for name in group.list_commands(context)}
-    return {name: command for name, command in found.items() if command is not None}
+    commands = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    return {name: command for name, command in commands.items() if command is not None}
 
 
 @click.command(cls=Commands, context_settings=SETTINGS)
@@ -96,28 +96,28 @@ def commands_of(group: click.Group) -> dict[str, click.Command]:
 def cli() -> None:
     """Move a PyTorch model to MindSpore and prove that it is still the same model.
 
-    Where a command takes a RECIPE, a name such as digits means one that comes along; a file of that name in the working
-    directory comes first. Tab completion: eval "$(_MSMIGRATE_COMPLETE=bash_source msmigrate)", or zsh_source.
+    Where a command takes a RECIPE, a name such as digits means one that msmigrate brings; a file of that name in the
+    working directory comes first. Tab completion: eval "$(_MSMIGRATE_COMPLETE=bash_source msmigrate)", or zsh_source.
     """
 
 
 cli.params += manner_options()
 
 
-# a group without a word behind it, whose help click gives; before 8.2 it did so itself
+# what click raises for a group without a command, whose help is then shown; before 8.2 click showed it itself
 NO_WORDS = (click.exceptions.NoArgsIsHelpError,) if hasattr(click.exceptions, "NoArgsIsHelpError") else ()
 
 
 def _in_one_line(error: click.ClickException) -> str:
-    """What click says of wrong words, and where the right ones are explained."""
-    said = " ".join(error.format_message().split()).rstrip(".")
+    """Click's message about wrong usage, and where the right usage is explained."""
+    message = " ".join(error.format_message().split()).rstrip(".")
     context = getattr(error, "ctx", None)
     path = "msmigrate" if context is None else context.command_path
-    return f"{path}: {said} (try '{path} -h')"
+    return f"{path}: {message} (try '{path} -h')"
 
 
 def _again(error: MsmigrateError) -> str:
-    """The command with what the user has to say besides, to be pasted."""
+    """The same command with what the user has to add, to be pasted."""
     if not isinstance(error, NotTrusted) or not error.add:
         return ""
     return f": {shlex.join(['msmigrate', *sys.argv[1:], *error.add])}"
@@ -131,7 +131,7 @@ def main() -> None:
             wide: dict[str, Any] = {} if sys.stdout.isatty() else {"terminal_width": SETTINGS["max_content_width"]}
             try:
                 cli(prog_name="msmigrate", standalone_mode=False, **wide)
-            except (click.Abort, KeyboardInterrupt) as error:  # in here, where a second signal does not end it
+            except (click.Abort, KeyboardInterrupt) as error:  # caught in here, where a second signal does not end it
                 code = exit_code(error)
                 by = "" if code == INTERRUPTED else f" by {Signals(code - 128).name}"
                 echo(f"msmigrate: interrupted{by}", err=True)

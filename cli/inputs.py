@@ -1,7 +1,7 @@
-"""The words of a command line that name something to be read: types of options and arguments, each checked as it is
-parsed, by reading alone, so that no framework starts for what is not there.
+"""Types of the options and arguments that name something to be read. Each is checked when it is parsed, by reading
+alone, so that no framework starts for a file that is not there.
 
-What a command writes has the plain type click.Path; a test holds every command to that.
+What a command writes has the plain type click.Path; a test checks this for every command.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from ..errors import BadInput, MsmigrateError
 
 
 def completed(known: Callable[[], Iterable[str]], incomplete: str) -> list[CompletionItem]:
-    """The names that go on as the word does, for a shell; none where they cannot be read."""
+    """The known names that begin with an incomplete word, for a shell; none where they cannot be read."""
     try:
         return [CompletionItem(name) for name in known() if name.startswith(incomplete)]
-    except (OSError, MsmigrateError):  # a shell that completes says nothing
+    except (OSError, MsmigrateError):  # completion prints no errors
         return []
 
 
 class Input(click.ParamType):
-    """A word that `check` accepts, or refuses by raising one of msmigrate's errors; what it raises then names the
-    option."""
+    """A word that `check` accepts, or refuses by raising one of msmigrate's errors, to which the option's name is
+    added."""
 
     def __init__(
         self,
@@ -49,9 +49,9 @@ class Input(click.ParamType):
         return self.kind(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The known names that go on as the word does, and files; bash takes what comes before files away."""
-        found = completed(self.known, incomplete) if self.known is not None else []
-        return [CompletionItem(incomplete, type="file"), *found]
+        """The known names that begin with the word, and files, which come first: bash drops what comes before them."""
+        names = completed(self.known, incomplete) if self.known is not None else []
+        return [CompletionItem(incomplete, type="file"), *names]
 
     def _used(self, ctx: click.Context | None) -> bool:
         """Whether this word is for the side that runs here."""
@@ -59,7 +59,7 @@ class Input(click.ParamType):
 
 
 class OfSide(Input):
-    """One that a recording of the other framework alone does not use, and that need not be on its machine."""
+    """An input of one framework, which a recording of the other does not use; it need not be on that machine."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ def _checkpoint(word: str, *, for_torch: bool = False) -> None:
 
 
 def _net(word: str) -> None:
-    """A checkpoint or a MindIR; of a folder the command says which file in it is meant."""
+    """A checkpoint or a MindIR; for a folder, the command says which file in it is meant."""
     if Path(word).suffix.lower() == ".mindir":
         _file(word)
     elif not Path(word).is_dir():
@@ -208,7 +208,7 @@ FILE_OR_FOLDER = Input("path", _file_or_folder)
 IMAGES = Input("images", _images, str)
 READ_FIRST = Input("file", lambda word: None)  # its command reads it before anything else, and says what is wrong
 
-READS: dict[str, click.ParamType] = {  # by what an option says that it reads (option_fields.py)
+READS: dict[str, click.ParamType] = {  # by Option.reads (option_fields.py)
     "torch model": TORCH_MODEL,
     "MindSpore model": MINDSPORE_MODEL,
     "checkpoint": CHECKPOINT,

@@ -1,4 +1,4 @@
-"""What several commands have: the class of all, options, and types of options."""
+"""What several commands share: the class of all commands, options, and types of options."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from ..printable import MANNER, Manner
 from .inputs import READS
 
 Decorator = Callable[[Any], Any]
-EXAMPLES = Path(__file__).with_name("examples.yaml")  # by the words of a command, each with run, out, and says
+EXAMPLES = Path(__file__).with_name("examples.yaml")  # a command's name -> its examples, each with run, out, and says
 
 
 @cache
 def examples() -> dict[str, list[dict[str, str]]]:
     """The worked examples of every command, which -h and the pages of docs/commands show."""
-    import yaml  # not above: only help wants it
+    import yaml  # not above: only help needs it
 
-    found: dict[str, list[dict[str, str]]] = yaml.load(EXAMPLES.read_bytes(), Loader=yaml.CSafeLoader)
-    return found
+    loaded: dict[str, list[dict[str, str]]] = yaml.load(EXAMPLES.read_bytes(), Loader=yaml.CSafeLoader)
+    return loaded
 
 
 def _comment(says: str, width: int) -> list[str]:
-    """What an example shows, as lines of comment; pages say it in Markdown."""
+    """What an example shows, as comment lines without the Markdown that the pages need."""
     parts = re.split(r"```\w*\n", re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", says.strip().rstrip(":")))
     lines = [textwrap.wrap(part.strip(), width - 2) for part in parts]
     lines[1::2] = [part.splitlines() for part in parts[1::2]]  # what was fenced
@@ -41,10 +41,10 @@ def _comment(says: str, width: int) -> list[str]:
 
 
 def manner_options() -> list[click.Parameter]:
-    """The options of the group and of every command that say how it talks."""
+    """The options that the group and every command have for how it prints."""
 
     def option(*names: str, **more: Any) -> click.Option:
-        return click.Option(names, expose_value=False, is_eager=True, callback=_talk, **more)
+        return click.Option(names, expose_value=False, is_eager=True, callback=_set_manner, **more)
 
     return [
         option("-q", "--quiet", is_flag=True, help="Only the result and errors: no notes, no progress."),
@@ -58,7 +58,7 @@ def manner_options() -> list[click.Parameter]:
     ]
 
 
-def _talk(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+def _set_manner(context: click.Context, parameter: click.Parameter, value: Any) -> None:
     if not value:
         return
     setattr(MANNER, str(parameter.name), value)
@@ -68,8 +68,8 @@ def _talk(context: click.Context, parameter: click.Parameter, value: Any) -> Non
 
 
 @contextmanager
-def _met(context: click.Context) -> Iterator[None]:
-    """An error that msmigrate explains says which command met it, and with --verbose where it was raised."""
+def _errors_named(context: click.Context) -> Iterator[None]:
+    """Note in an error of msmigrate's which command raised it; with --verbose, print where it was raised."""
     try:
         yield
     except MsmigrateError as error:
@@ -80,22 +80,22 @@ def _met(context: click.Context) -> Iterator[None]:
 
 
 class Command(click.Command):
-    """A command of msmigrate: one of any, with the options that say how it talks, and its examples under -h."""
+    """A command of msmigrate, with the options for how it prints, and its examples under -h."""
 
-    def __init__(self, *given: Any, **more: Any) -> None:
-        super().__init__(*given, **more)
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
         self.params += manner_options()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read its words."""
-        with _met(ctx):
+        with _errors_named(ctx):
             return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run it."""
         if MANNER.quiet and MANNER.verbose:
             raise click.UsageError("--quiet or --verbose, not both.", ctx)
-        with _met(ctx):
+        with _errors_named(ctx):
             return super().invoke(ctx)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -117,7 +117,7 @@ def command(name: str) -> Callable[[Callable[..., None]], click.Command]:
 class JsonFile(click.Path):
     """The file of --json: - for stdout, or a name that ends in .json. It is refused at once where it cannot be written.
 
-    --json alone stands for -, so that a word behind it may be meant for the command: without the ending it is refused.
+    --json alone means -, so a word after it may be meant for the command: it is refused unless it ends in .json.
     """
 
     def __init__(self) -> None:
@@ -139,29 +139,29 @@ class JsonFile(click.Path):
 
 
 def json_option(what: str) -> Decorator:
-    """Add --json to a command; what: that it gives."""
+    """Add --json to a command; what: the name of what it prints, for the help."""
     return click.option("--json", "json_file", **_json(what))
 
 
 def _json(what: str) -> dict[str, Any]:
-    said = f"{what} as JSON, to FILE; alone or as - to stdout, in place of the text."
-    return {"help": said, "metavar": "[FILE]", "type": JsonFile(), "is_flag": False, "flag_value": "-"}
+    text = f"{what} as JSON, to FILE; without FILE or with - to stdout, in place of the text."
+    return {"help": text, "metavar": "[FILE]", "type": JsonFile(), "is_flag": False, "flag_value": "-"}
 
 
 def target_option(help: str, default: str | None = None) -> Decorator:
-    """Add --target to a command, in letters of any size."""
+    """Add --target to a command, in upper or lower case."""
     from ..training.options import TARGETS  # not above: convert-ckpt starts faster without
 
     return _made("target", Declared(Option(help, choices=TARGETS, any_case=True), str, default), help)
 
 
 def input_option(name: str) -> Decorator:
-    """Add --input SHAPE to a command; name: of the function's argument."""
+    """Add --input SHAPE to a command; name: that of the function's argument."""
     return _made(name, Declared(SHAPES, tuple, ()), SHAPES.help)
 
 
 def options_of(kind: type[Any], *names: str, **helps: str) -> Decorator:
-    """Click's options for these fields of a dataclass; helps: what a command says of one otherwise."""
+    """Click's options for these fields of a dataclass; helps: help texts of a command's own, by field."""
     declared = options_in(kind)
     made = [_made(name, declared[name], helps.get(name, declared[name].option.help)) for name in names]
 
@@ -184,7 +184,7 @@ def _made(name: str, declared: Declared, help: str) -> Decorator:
         more["type"] = READS[option.reads]
     elif option.choices:
         more["type"] = click.Choice(option.choices, case_sensitive=not option.any_case)
-        more["metavar"] = f"[{'|'.join(option.choices)}]"  # click writes those of any case in small letters
+        more["metavar"] = f"[{'|'.join(option.choices)}]"  # click writes case-insensitive choices in lower case
     elif kind is Path:
         more["type"] = click.Path(path_type=Path)
     elif kind in (int, float):
@@ -217,17 +217,17 @@ class Size(click.ParamType):
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kKMGT]i?)?B?", str(value))
-        if found is None:
+        match = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kKMGT]i?)?B?", str(value))
+        if match is None:
             self.fail(f"{value!r} is no size such as 5GB or 500MB.", param, ctx)
-        return int(float(found[1]) * UNITS[(found[2] or "").replace("K", "k")])
+        return int(float(match[1]) * UNITS[(match[2] or "").replace("K", "k")])
 
 
 VARIABLE, MINDSPORE = "MSMIGRATE_MAPPINGS", "MSMIGRATE_MINDSPORE"
 
 
 def _in_force(context: click.Context, parameter: click.Parameter, files: tuple[Path, ...]) -> None:
-    """Put the files in force for this process and its workers, and check them, so that no worker has to complain."""
+    """Use the rows of these files in this process and its workers, and check them, so that no worker fails on them."""
     before = os.environ.get(VARIABLE)
     if not files and not before:
         return
@@ -268,13 +268,13 @@ def mindspore_version_option(function: Any) -> Any:
         metavar="VERSION",
         expose_value=False,
         callback=_of_version,
-        help="What holds in this MindSpore, such as 2.8.0, installed here or not.  "
+        help="Show what holds in this MindSpore version, such as 2.8.0, installed here or not.  "
         "[default: the installed one, else the newest; env: MSMIGRATE_MINDSPORE]",
     )(function)
 
 
 def _of_version(context: click.Context, parameter: click.Parameter, version: str | None) -> None:
-    """Put the rows of a MindSpore in force for this process and its workers."""
+    """Use the rows of this MindSpore version in this process and its workers."""
     before = os.environ.get(MINDSPORE)
     named = version or before
     if not named:

@@ -30,22 +30,22 @@ def parity_step(recipe: Path | None, **options: Any) -> None:
     """Run one training step in both frameworks and compare it tensor by tensor.
 
     RECIPE is a YAML file; without one, ResNet50 on two photographs. A torch model in its place, such as
-    torchvision:convnext_tiny or FILE.py:FUNCTION, is converted on the fly as convert-model does, and compared with
-    that on random inputs; --torch without --mindspore does the same, on the recipe's images.
+    torchvision:convnext_tiny or FILE.py:FUNCTION, is converted on the fly as convert-model does, and compared with the
+    result on random inputs; --torch without --mindspore does the same, on the recipe's images.
 
     With --continue-from the steps are those that follow a checkpoint of the torch run: torch goes on from it with its
     own optimizer, loss scale and moving average, MindSpore as `train --continue-from` does. The learning rate and the
-    other options of the optimizer are then the checkpoint's, and a recipe that says others fails.
+    other options of the optimizer are then the checkpoint's, and a recipe with other values fails.
 
     Six stages are judged: data, init, forward, loss, gradients, update. Every layer also runs alone on torch's inputs
     and gradients, and every container with torch's outputs of the modules in it, so that each fault is found where it
-    is, and causes are looked for. Of a tensor above 65,536 elements a stratified sample is compared, unless --thorough.
+    is, and causes are looked for. A tensor above 65,536 elements is compared in a stratified sample, unless --thorough.
 
     With --stages and --modules only what these need is run, and only their tensors are judged: good for finding a
     fault, no proof of the step. The verdict says what was left out, and `train --parity-report` does not take it.
 
-    With --mode graph the step is compiled before it is compared. What does not compile is one line, where it stands in
-    your file and what to write instead; what is compiled again, and why, is a note.
+    With --mode graph the step is compiled before it is compared. Code that does not compile is reported in one line:
+    where it is in your file, and what to write instead. What is compiled again, and why, is a note.
 
     SPEC is torchvision:NAME, FILE.py:FUNCTION or MODULE:FUNCTION, with constant arguments if need be. Naming a
     function runs it.
@@ -79,8 +79,8 @@ def demo(keep: Path | None) -> None:
     "--framework",
     type=click.Choice(["torch", "mindspore"]),
     required=True,
-    is_eager=True,  # it says what of the rest is read
-    help="Whose half this is.",
+    is_eager=True,  # it decides which of the other options are read
+    help="Whose half is recorded.",
 )
 @click.option(
     "-o",
@@ -103,15 +103,15 @@ def record(recipe: Path | None, framework: str, out: Path, other: Path | None, *
     msmigrate compare A B                                   # anywhere
     msmigrate record --framework torch --with B -o C        # for a verdict as sharp as parity-step's:
     msmigrate compare C B
-    msmigrate record --framework torch --with A -o A2       # torch again, from the same start, as another torch has it
+    msmigrate record --framework torch --with A -o A2       # torch again, from the same start, in another torch
     msmigrate compare A A2
     msmigrate record --framework mindspore --with A --noise -o B    # and MindSpore again, elsewhere or compiled
     msmigrate record --framework mindspore --with A -o B2
     msmigrate compare B B2
 
     Without C, torch does not know which side of its ReLUs and max-pools MindSpore took where rounding decides, so
-    gradients are judged at a coarser noise, and no module runs alone. Of two of one framework each module does: a layer
-    that computes otherwise is named where it does, whatever differs behind it.
+    gradients are judged at a coarser noise, and no module runs alone. In two halves of one framework each module does:
+    a layer that computes otherwise is named itself, whatever differs after it.
 
     Exit code: 0 recorded, 2 bad input or a framework that stopped.
     """
@@ -128,7 +128,7 @@ def record(recipe: Path | None, framework: str, out: Path, other: Path | None, *
     "start",
     metavar="TRACE",
     type=READ_FIRST,
-    help="Of two halves of MindSpore: torch's half that both started from, to be judged by its noise.",
+    help="For two halves of MindSpore: torch's half that both started from, by whose noise they are judged.",
 )
 @mappings_option
 @options_of(ParityOptions, *FILES, "no_diagnosis")
@@ -141,8 +141,9 @@ def compare(one: Path, other: Path | None, start: Path | None, **options: Any) -
     msmigrate compare B B2             # MindSpore's twice, of another version, machine or device: B with --noise
     msmigrate compare B B2 --with A    # the same by torch's noise, where B was recorded without
 
-    Needs NumPy and safetensors only, so any machine can do it. Where two of one framework differ in a module that ran
-    alone, and torch is installed, what the module computes instead is tried out in torch; of MindSpore's --with A.
+    Needs NumPy and safetensors only, so any machine can do it. Where two halves of one framework differ in a module
+    that ran alone, and torch is installed, what the module computes instead is tried out in torch; for two halves of
+    MindSpore this needs --with A.
 
     Exit code: 0 parity, 1 mismatch or unproven, 2 bad input.
     """

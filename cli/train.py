@@ -13,15 +13,15 @@ from .inputs import IMAGES, NET, READ_FIRST, RECIPE
 from .options import Command, command, json_option, mappings_option, options_of
 
 FOLDER = click.Path(path_type=Path)
-OF_NET = {  # in the words of eval and predict
+OF_NET = {  # the help of eval and predict
     "recipe": "Model and transforms.  [default: what CKPT was trained with]",
-    "model": "Which net CKPT is of, as for export.  [default: what CKPT says]",
+    "model": "The model of CKPT, as for export.  [default: the one that CKPT names]",
 }
 
 
 @click.group("data")
 def data() -> None:
-    """Look after folders of images: statistics, and a split into training and validation."""
+    """Prepare folders of images: statistics, and a split into training and validation."""
 
 
 @data.command("stats", cls=Command)
@@ -32,13 +32,13 @@ def data() -> None:
     type=click.Choice(["fail", "skip", "list"]),
     default="fail",
     show_default=True,
-    help="A corrupt image ends the command, is passed over, or all are listed and nothing else is done.",
+    help="A corrupt image ends the command, is skipped, or all of them are listed and nothing else is done.",
 )
 @json_option("The statistics")
 def stats(**options: Any) -> None:
     """Print mean and standard deviation of each channel over all images below DIR, in one pass and exactly.
 
-    The numbers go into a recipe's Normalize as they stand.
+    The numbers go into a recipe's Normalize as they are.
 
     Exit code: 0 printed, 1 --on-corrupt list has found corrupt images, 2 bad input.
     """
@@ -69,7 +69,7 @@ def stats(**options: Any) -> None:
 @click.option("--dry-run", is_flag=True, help="Print what would go where, and write nothing.")
 @json_option("What went where")
 def split(**options: Any) -> None:
-    """Split a tree with a folder for each class into train/ and val/, each class in the same share.
+    """Split a tree with a folder for each class into train/ and val/, with the same share of each class.
 
     Nothing in DIR is changed, moved or deleted, and nothing that is in the destination already is replaced.
 
@@ -95,8 +95,9 @@ def train(**options: Any) -> None:
     First parity-step runs on the same recipe, and training stops there if it fails. On a machine without torch, bring
     the report of a machine that has it: `msmigrate parity-step RECIPE --json FILE`, then --parity-report FILE.
 
-    In graph mode --dry-run compiles the step that training runs, on made-up images. What does not compile is one line:
-    where it stands in your file, and what to write instead. What is compiled again, and why, is a warning.
+    In graph mode --dry-run compiles the step that training runs, on made-up images. Code that does not compile is
+    reported in one line: where it is in your file, and what to write instead. What is compiled again, and why, is a
+    warning.
 
     Exit code: 0 trained, 1 the step is not proven or training stopped at a number that is not finite, 2 bad input.
     """
@@ -116,11 +117,11 @@ def evaluate(**options: Any) -> None:
 
     CKPT is a MindSpore checkpoint or a torch one, which is converted first. DATA is folder:PATH or a path, a tree with
     a folder for each class, cifar10:PATH, digits:test, or another source that a recipe may name; without it the
-    recipe's data.validation, unless that is a place which CKPT alone names. Classes go by name where the checkpoint
-    knows their names.
+    recipe's data.validation, unless only CKPT names that place. Classes are shown by name where the checkpoint knows
+    their names.
 
-    CKPT may come from anyone. A file of source that it names is imported only with --trust-source, and arguments of
-    its model that are more than sizes, rates and switches are taken only from --model or --recipe.
+    CKPT may come from anyone. A source file that it names is imported only with --trust-source, and arguments of its
+    model that are more than sizes, rates and switches are taken only from --model or --recipe.
 
     Exit code: 0 evaluated, 2 bad input.
     """
@@ -138,11 +139,11 @@ def evaluate(**options: Any) -> None:
 def predict(**options: Any) -> None:
     """Print the classes that CKPT sees in images, with their probabilities.
 
-    An image that cannot be read is reported on stderr, and the others are predicted. Of a net that was trained on
-    arrays (data.source: arrays:FILE) give one such file; what the net gives is written to --out.
+    An image that cannot be read is reported on stderr, and the others are predicted. For a net that was trained on
+    arrays (data.source: arrays:FILE) give one such file; the net's output is written to --out.
 
-    CKPT may come from anyone. A file of source that it names is imported only with --trust-source, and arguments of
-    its model that are more than sizes, rates and switches are taken only from --model or --recipe.
+    CKPT may come from anyone. A source file that it names is imported only with --trust-source, and arguments of its
+    model that are more than sizes, rates and switches are taken only from --model or --recipe.
 
     Exit code: 0 all predicted, 2 bad input or an image that could not be read.
     """

@@ -41,8 +41,8 @@ from .output_files import stem_for
 
 NET, FILE, TORCH = "MindSpore", "the file", "torch"
 SAYS_NOTHING = (
-    "the net gives the same whatever it is given, so there is nothing to compare (is a layer all zeros, as a new "
-    "transformer's head is? a trained checkpoint or other --images tell more)"
+    "the net gives the same output for every input, so there is nothing to compare (is a layer all zeros, as a new "
+    "transformer's head is? use a trained checkpoint or other --images)"
 )
 MOST_IMAGES = 32
 
@@ -65,7 +65,7 @@ class Net(NamedTuple):
 
 
 def settle(options: ExportOptions, folder: Path) -> Net:
-    """Settle what is exported; a torch checkpoint is converted into `folder`, and so are weights for the torch model.
+    """Decide what is exported; a torch checkpoint is converted into `folder`, and so are weights for the torch model.
 
     Raises what reading the checkpoint and the recipe raises, and BadInput for options that do not fit together.
     """
@@ -76,10 +76,11 @@ def settle(options: ExportOptions, folder: Path) -> Net:
     if subject.assumed and options.form == "serving":
         raise BadInput("--format serving prepares images as a recipe says: give --recipe FILE in place of --model")
     if subject.assumed and options.images is not None:
-        notes.append("images were prepared as for torchvision's classifiers; --recipe FILE says otherwise")
+        notes.append("images were prepared as for torchvision's classifiers; if that is wrong, give --recipe FILE")
     if subject.foreign is not None and options.torch is None:
         notes.append(
-            f"nothing was compared with torch: the checkpoint says that its model has {subject.foreign}; --torch SPEC"
+            f"nothing was compared with torch: the checkpoint says that its model has {subject.foreign}; "
+            "give --torch SPEC"
         )
     if options.torch is not None and subject.net is None:
         raise BadInput("--torch names the torch model of a Cell of your own; that of a recipe's model is known")
@@ -105,14 +106,14 @@ def subject_of(options: NetChoice, folder: Path) -> Subject:
 
 
 def job_of(options: NetChoice, subject: Subject, images: Sequence[str] = ()) -> Job:
-    """What the MindSpore process has to load and to run. images: those that it runs on; none: on drawn numbers."""
+    """What the MindSpore process has to load and to run. images: those that it runs on; if empty, drawn numbers."""
     request = subject.request(images=list(images) or None, mode=inference.own_mode(subject.recipe), target="CPU")
     encryption: Any = {"key_file": options.key_file, "enc_mode": options.encryption}
     return Job(request=request, shapes=list(options.shapes), **encryption)
 
 
 def _spec(model: Model) -> str:
-    """The torch model of a recipe's."""
+    """The torch model for a recipe's model."""
     return torch_spec(f"msmigrate:{model.name}" if model_names.is_ours(model.name) else model.name, model.args)
 
 
@@ -162,27 +163,27 @@ class Comparison:
 def compare(folder: Path, sizes: Sequence[int], *, torch: bool) -> list[Comparison]:
     """Every comparison of an export; the file's outputs are in the folder for each size of batches."""
     net = load(folder / "net.npz")
-    found = []
+    comparisons = []
     if torch:
         exact, *runs = (load(folder / name) for name in (TORCH64, TORCH32, TORCH32_OTHER))
         noise = [[run - each for run, each in zip(one, exact, strict=True)] for one in runs]
-        found += _against(NET, TORCH, 0, net, exact, runs)
+        comparisons += _against(NET, TORCH, 0, net, exact, runs)
     else:
         moved = [load(folder / f"moved{i}.npz") for i in range(2)]
         noise = [[run.astype(np.float64) - each for run, each in zip(one, net, strict=True)] for one in moved]
     near = [[each + by for each, by in zip(net, one, strict=True)] for one in noise] if _fits(net, noise) else [net]
     for size in sizes:
         outputs = load(folder / EXPORTED.format(size))
-        found += _against(FILE, NET, size, outputs, net, near)
+        comparisons += _against(FILE, NET, size, outputs, net, near)
         if torch:
-            found += _against(FILE, TORCH, size, outputs, exact, runs)
+            comparisons += _against(FILE, TORCH, size, outputs, exact, runs)
     if _says_nothing(load(folder / INPUTS), net):
-        found = [_without_verdict(one) if one.passed else one for one in found]
-    return found
+        comparisons = [_without_verdict(one) if one.passed else one for one in comparisons]
+    return comparisons
 
 
 def _says_nothing(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> bool:
-    """Whether every output is the same for all examples, though their inputs are not; of one example, one number."""
+    """Whether every output is the same for all examples, though their inputs differ; for equal ones, all one number."""
     differ = any(bool((array != array[:1]).any()) for array in inputs)
     if differ:
         return all(array.ndim and len(array) == len(inputs[0]) and not (array != array[:1]).any() for array in outputs)
@@ -194,7 +195,7 @@ def _without_verdict(one: Comparison) -> Comparison:
 
 
 def _fits(net: Sequence[np.ndarray], noise: Sequence[Sequence[np.ndarray]]) -> bool:
-    """Whether torch's outputs are as many and as large as the net's; where not, the comparison with torch says so."""
+    """Whether torch's outputs have the number and shapes of the net's; if not, the comparison with torch says so."""
     return all([a.shape for a in one] == [b.shape for b in net] for one in noise)
 
 
@@ -232,7 +233,7 @@ PYTHON = (
 
 
 def only_on_ascend(options: ExportOptions) -> Unsupported:
-    """The error, with the commands for the Ascend machine. Raises BadInput and BadRecipe for what names no model."""
+    """The error, with the commands for the Ascend machine. Raises BadInput and BadRecipe where no model is named."""
     steps = []
     weights = str(options.checkpoint)
     if options.checkpoint.suffix != ".ckpt":
@@ -288,7 +289,7 @@ def module(name: str) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class Exported:
-    """A file that was exported and run, and all comparisons; it stands in the temporary folder of the export.
+    """A file that was exported and run, and all comparisons; it is in the temporary folder of the export.
 
     facts: what the workers noted, such as inputs, versions and what was rewritten. sizes: of the batches it ran on.
     """
@@ -306,10 +307,9 @@ class Exported:
 
 
 def export(options: ExportOptions, folder: Path, on_message: OnMessage = ignore, worker: Worker = module) -> Exported:
-    """Export a checkpoint into a folder of the caller's, and run what was written; nothing is judged by its existence.
+    """Export a checkpoint into the caller's folder, and run what was written: that a file is there proves nothing.
 
-    Raises what settling raises, Unsupported for what cannot be exported or
-    does not run, and WorkerFailed.
+    Raises what `settle` raises, Unsupported for what cannot be exported or does not run, and WorkerFailed.
     """
     net = settle(options, folder)
     net.job.write(folder / REQUEST)

@@ -1,7 +1,7 @@
-"""Whether a MindIR that the user was given would run code of its own: asked of its structure, before it is loaded.
+"""Whether a MindIR from somebody else would run code of its own: read from its structure, before it is loaded.
 
-A graph of MindSpore's operators computes and does no more, but for a few: `Custom` has MindSpore load a shared library
-whose path stands in the file. A large net's numbers lie in files beside it, whose names stand there too.
+MindSpore's operators only compute, with a few exceptions: `Custom` makes MindSpore load a shared library whose path is
+in the file. A large net's numbers are in files beside it, whose names are in the file too.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..migrate.checkpoint.formats.reader import shown
 CODE = ("Custom", "PyExecute", "PyFunc", "PyInterpret")  # operators that run what the file names
 DEEPEST = 100
 
-# mind_ir.proto: message -> number of a field -> what is in it; all other fields are stepped over
+# mind_ir.proto: message -> number of a field -> what is in it; all other fields are skipped
 FIELDS: dict[str, dict[int, str]] = {
     "model": {7: "graph", 8: "graph", 12: "primitive"},
     "graph": {1: "node", 3: "tensor", 8: "attribute"},
@@ -32,7 +32,7 @@ VARINT, EIGHT, BYTES, FOUR = 0, 1, 2, 5  # the kinds of fields
 
 
 def refuse_code(file: Path) -> None:
-    """Raise BadInput for a MindIR that names code to run or a file elsewhere, and for what is none."""
+    """Raise BadInput for a MindIR that names code to run or a file elsewhere, and for a file that is no MindIR."""
     try:
         with open_regular(file) as opened:
             end = os.fstat(opened.fileno()).st_size
@@ -47,12 +47,12 @@ class _Model(Cursor):
     """A cursor over a MindIR that looks at its operators and at the names of its files."""
 
     def message(self, kind: str, stop: int, depth: int) -> None:
-        """Look at all that the message up to `stop` holds."""
+        """Look at everything in the message that ends at `stop`."""
         if depth > DEEPEST:
             raise self.damaged()
         while self.at < stop:
             key = self.varint()
-            if key >> 32:  # of which protobuf may read the lower half
+            if key >> 32:  # protobuf may read only the lower half
                 raise self.damaged()
             inside = FIELDS[kind].get(key >> 3)
             if key & 7 == BYTES:
@@ -78,11 +78,13 @@ class _Model(Cursor):
             name = re.sub(r"^REF::|:\d+$", "", text)
             if name in CODE:
                 raise BadInput(
-                    f"{self.path} holds the operator {name}, which runs code that the file names, and no file is "
-                    "given that: export the net without it"
+                    f"{self.path} holds the operator {name}, which runs code that the file names, and no file may do "
+                    "that: export the net without it"
                 )
         elif PurePosixPath(text).is_absolute() or ".." in PurePosixPath(text).parts:
-            raise BadInput(f"{self.path} wants numbers from {shown(text)}, which is not beside it")
+            raise BadInput(f"{self.path} takes numbers from {shown(text)}, which is not beside it")
 
     def damaged(self) -> BadCheckpoint:
-        return BadCheckpoint(f"{self.path} is no MindIR, or it is damaged at byte {self.at:,}; --key-file opens one")
+        return BadCheckpoint(
+            f"{self.path} is no MindIR, or it is damaged at byte {self.at:,}; an encrypted one needs --key-file"
+        )

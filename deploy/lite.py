@@ -1,4 +1,4 @@
-"""MindSpore Lite: its converter, and what is left where it is missing."""
+"""MindSpore Lite: its converter, and what is written where that is missing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .output_files import check, place
 CONVERTER = "converter_lite"
 SUCCESS = "CONVERT RESULT SUCCESS"
 IDENTIFIER = b"MSL"  # of MindSpore Lite's flatbuffers, behind their first four bytes
-MOST_SAID = 300
+LONGEST = 300  # characters of the converter's last line in an error
 SECONDS = 3600.0  # in which the converter has to end
 
 
@@ -36,7 +36,7 @@ def files_of(out: Path, form: str) -> dict[str, Path]:
 
 
 def command(net: Path, form: str, model: Path) -> list[str]:
-    """The converter's call; it puts .ms behind the name of the output itself, and would turn images to NHWC."""
+    """The converter's call; the converter adds .ms to the output's name itself, and by default turns images to NHWC."""
     return [
         CONVERTER,
         f"--fmk={form.upper()}",
@@ -51,11 +51,11 @@ def shown(call: list[str]) -> str:
     return shlex.join(call)
 
 
-def description(call: list[str], version: str | None) -> str:
-    """The text of the file that keeps the call; version: what the converter says it is, None where it was not run."""
-    record: dict[str, Any] = {"command": call, "shell": shown(call), "run": version is not None}
-    if version is not None:
-        record["said"] = version
+def description(call: list[str], success: str | None) -> str:
+    """The text of the file that keeps the call; success: the converter's line of success, None where it was not run."""
+    record: dict[str, Any] = {"command": call, "shell": shown(call), "run": success is not None}
+    if success is not None:
+        record["said"] = success
     return json.dumps(record, indent=1) + "\n"
 
 
@@ -65,9 +65,9 @@ def installed() -> str | None:
 
 
 def convert(net: Path, form: str, folder: Path) -> tuple[Path, str]:
-    """Run the converter on a file, in a folder of the caller's; returns the model and what was said of success.
+    """Run the converter on a file, in the caller's folder; returns the model and the converter's line of success.
 
-    Raises WorkerFailed where it ends otherwise than with 0, does not say that it succeeded, or leaves no model.
+    Raises WorkerFailed where its exit code is not 0, it does not say that it succeeded, or it leaves no model.
     """
     model = folder / "converted.ms"
     words = [str(installed()), *command(net, form, model)[1:]]
@@ -80,7 +80,7 @@ def convert(net: Path, form: str, folder: Path) -> tuple[Path, str]:
     if done.returncode or success is None:
         last = next((line for line in reversed(lines) if "ERROR" in line or "FAIL" in line), lines[-1] if lines else "")
         code = f"exit code {done.returncode}" if done.returncode else "it does not say that it succeeded"
-        raise WorkerFailed(f"{CONVERTER} failed, {code}: {last[:MOST_SAID] or 'it said nothing'}")
+        raise WorkerFailed(f"{CONVERTER} failed, {code}: {last[:LONGEST] or 'it said nothing'}")
     try:
         head = model.read_bytes()[:8]
     except OSError:
@@ -90,16 +90,16 @@ def convert(net: Path, form: str, folder: Path) -> tuple[Path, str]:
     return model, success
 
 
-Said = Callable[[str], None]
+AddLine = Callable[[str], None]
 
 
 def targets(out: Path, form: str, source: Path, *, force: bool) -> dict[str, Path]:
     """Where each file goes. Raises BadInput and BadDestination."""
-    found = files_of(out, form)
-    if form == "onnx" and lite_source(source) and found["net"].resolve() == source.resolve():
-        del found["net"]
-    looks = {what: check if what == "net" else check_destination for what in found}
-    return {what: looks[what](path, source, force=force) for what, path in found.items()}
+    files = files_of(out, form)
+    if form == "onnx" and lite_source(source) and files["net"].resolve() == source.resolve():
+        del files["net"]
+    checks = {what: check if what == "net" else check_destination for what in files}
+    return {what: checks[what](path, source, force=force) for what, path in files.items()}
 
 
 def lite_source(checkpoint: Path) -> bool:
@@ -108,14 +108,16 @@ def lite_source(checkpoint: Path) -> bool:
 
 
 def check_onnx(file: Path, folder: Path, worker: Worker) -> None:
-    """Raise BadInput where an ONNX file is missing, or not valid, and WorkerFailed where the check dies of it."""
+    """Raise BadInput where an ONNX file is missing or not valid, and WorkerFailed where the check's process dies."""
     if (why := unreadable(file)) is not None:
         raise BadInput(why)
     call("the onnx process", [*worker("onnx_check_worker"), str(file)], folder / "check.log")
 
 
-def write(net: Path, form: str, files: dict[str, Path], folder: Path, said: Said, *, force: bool) -> dict[str, Any]:
-    """Convert, and put everything in place when all went well; returns what is reported of it.
+def write(
+    net: Path, form: str, files: dict[str, Path], folder: Path, add_line: AddLine, *, force: bool
+) -> dict[str, Any]:
+    """Convert, and put everything in place when all went well; returns what the JSON reports about it.
 
     net: the verified file. Raises WorkerFailed where the converter fails, and then nothing is left.
     """
@@ -130,9 +132,9 @@ def write(net: Path, form: str, files: dict[str, Path], folder: Path, said: Said
     text.write_text(description(call, success), encoding="utf-8")
     place(text, files["call"], force=force)
     if not here:
-        said(f"{CONVERTER} is not on PATH; where it is: {shown(call)}")
+        add_line(f"{CONVERTER} is not on PATH; run this where it is: {shown(call)}")
     else:
-        said(f"{shown(call)}: {success}")
+        add_line(f"{shown(call)}: {success}")
     written = [path.name for what, path in files.items() if what != "model" or here]
-    said(f"Written: {', '.join(written)}.")
+    add_line(f"Written: {', '.join(written)}.")
     return {"converter": call, "converted": here, "files": [str(path) for path in files.values() if path.exists()]}

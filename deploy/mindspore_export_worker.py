@@ -1,9 +1,9 @@
-"""The worker: build the net and its inputs, run it, write the file; where a refused operator stands; load the file.
+"""The worker: build the net and its inputs, run it, write the file; where a refused operator is; load the file.
 
     python -m msmigrate.deploy.mindspore_export_worker FOLDER [SIZE…]
 
-FOLDER holds export.json, a Job; inputs, outputs, the exported file and facts.json go there. With SIZE the MindIR that
-is there is loaded and run on its export's inputs, so many examples at a time, for each of which outputs are left.
+FOLDER holds export.json, a Job; inputs, outputs, the exported file and facts.json go there. With SIZE, the MindIR in
+FOLDER is loaded and run on the inputs of its export, SIZE examples at a time, and its outputs for each SIZE are left.
 """
 
 from __future__ import annotations
@@ -106,8 +106,7 @@ def _run(net: nn.Cell, arrays: list[np.ndarray]) -> list[np.ndarray]:
 def _moved(net: nn.Cell, inputs: list[np.ndarray], batch: int, seed: int) -> list[np.ndarray]:
     """The outputs where every weight and input is off by up to one unit of float32's rounding, drawn for each number.
 
-    So every layer's results are off by about what a sum in another order makes of them. The net is as before
-    afterwards.
+    So every layer's results are off by about as much as by sums in another order. Afterwards the net is as before.
     """
     random = np.random.default_rng(seed)
     kept = [(parameter, parameter.asnumpy().copy()) for parameter in net.get_parameters()]
@@ -125,12 +124,12 @@ def _off(array: np.ndarray, random: np.random.Generator) -> np.ndarray:
     return (array * (1.0 + EPS * random.uniform(-1.0, 1.0, array.shape))).astype(np.float32)
 
 
-EXAMPLES = 4  # at least so many are run
-MADE_UP = ((480, 640), (333, 517))  # sizes of two images: what is made of both alike is the size that a net takes
+EXAMPLES = 4  # at least this many are run
+MADE_UP = ((480, 640), (333, 517))  # sizes of two images: if both are prepared to one size, the net takes that
 
 
 def inputs_of(job: Job) -> tuple[list[np.ndarray], int, str]:
-    """The inputs (M, …), how many examples make a batch, and the words for what they are; M is a multiple of it.
+    """The inputs (M, …), the size of a batch, of which M is a multiple, and a description of the inputs.
 
     Raises BadInput where nothing says which inputs the net takes, and what preparing images raises.
     """
@@ -159,9 +158,9 @@ def inputs_of(job: Job) -> tuple[list[np.ndarray], int, str]:
 
 
 def rows_of(job: Job) -> tuple[list[np.ndarray], int, str]:
-    """Inputs out of the file of arrays that the recipe trains on; as inputs_of."""
+    """Inputs out of the file of arrays that the recipe trains on; returns what inputs_of does."""
     recipe, batch = job.request.recipe, job.batch or 1
-    if recipe.data.source == ARRAYS:  # a checkpoint's own recipe, whose places are not read
+    if recipe.data.source == ARRAYS:  # a checkpoint's own recipe, whose paths are not read
         raise BadInput("nothing says which inputs the net takes: add --recipe FILE, or --input SHAPE for each")
     source = open_arrays(recipe.data.source, recipe.model)
     count = batch * -(-EXAMPLES // batch)
@@ -178,7 +177,7 @@ def prepared(job: Job) -> np.ndarray:
 
 
 def size_of_images(job: Job) -> tuple[int, ...]:
-    """The shape of one image as the recipe prepares it: the same of whatever image, or that of its own data's first."""
+    """The shape of one image as the recipe prepares it: that of every image if it is the same, else of its first."""
     recipe, mode = job.request.recipe, job.request.mode or "RGB"
     prepare = Prepare(preparation(recipe), mode)
     try:
@@ -189,9 +188,9 @@ def size_of_images(job: Job) -> tuple[int, ...]:
         first = open_source(recipe.data.source, classes, training=False)[0]
         return Prepare(preparation(recipe), first.mode)(np.frombuffer(first.data, dtype=np.uint8), NO_KEY).shape
     except (BadInput, RuntimeError, ValueError, TypeError) as error:
-        said = f" ({error})" if isinstance(error, BadInput) and not isinstance(error, BadRecipe) else ""
+        why = f" ({error})" if isinstance(error, BadInput) and not isinstance(error, BadRecipe) else ""
         raise BadInput(
-            f"nothing says which size of images the net takes{said}: add --input SHAPE, or --images"
+            f"nothing says which size of images the net takes{why}: add --input SHAPE, or --images"
         ) from None
 
 
@@ -203,7 +202,7 @@ def encoded(size: tuple[int, int]) -> np.ndarray:
 
 
 def _drawn(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    """Normal numbers, or for whole ones zeros and ones: every embedding has these."""
+    """Normal numbers, or for integers zeros and ones, which are valid indices of every embedding."""
     if dtype == "float32":
         return random.standard_normal(shape, dtype=np.float32)
     return random.integers(0, 2, shape).astype(dtype)
@@ -226,13 +225,13 @@ def operator_in(text: str) -> str | None:
     return next((found[1] for pattern in MISSING if (found := pattern.search(text))), None)
 
 
-def of_operator(net: nn.Cell, given: list[Tensor], operator: str, folder: Path) -> list[str]:
-    """The modules in which an operator stands, as `features.0: HSwish`; empty where MindSpore does not say."""
+def of_operator(net: nn.Cell, inputs: list[Tensor], operator: str, folder: Path) -> list[str]:
+    """The modules that contain an operator, as `features.0: HSwish`; empty where MindSpore does not say."""
     from mindspore.train import mind_ir_pb2
 
     file = folder / "places.mindir"
     try:
-        mindspore.export(net, *given, file_name=str(file), file_format="MINDIR")
+        mindspore.export(net, *inputs, file_name=str(file), file_format="MINDIR")
         model = mind_ir_pb2.ModelProto()
         model.ParseFromString(file.read_bytes())
     except Exception:  # this is only for the words of an error
@@ -251,17 +250,17 @@ def place(scope: str) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """What an error of MindSpore's says first; the rest is for those who wrote it."""
+    """The first line of an error of MindSpore's; the rest is for its developers."""
     lines = [line.strip() for line in str(error).splitlines()]
-    said = next((line for line in lines if line and not line.startswith("-")), type(error).__name__)
-    return said[:LONGEST]
+    first = next((line for line in lines if line and not line.startswith("-")), type(error).__name__)
+    return first[:LONGEST]
 
 
 def write(net: nn.Cell, job: Job, inputs: list[np.ndarray], batch: int, folder: Path) -> Path:
     """Export the net, always in evaluation mode, into a folder; returns the file.
 
-    An ONNX file that is to have an open batch is exported with a second size of batches, too. Raises Unsupported that
-    names the operator and where it stands.
+    An ONNX file that is to have an open batch is exported with a second size of batches, too. Raises Unsupported, which
+    names the operator and where it is.
     """
     net.set_train(False)
     given = [Tensor(array[:batch]) for array in inputs]
@@ -295,7 +294,7 @@ def _mindir(net: nn.Cell, job: Job, given: list[Tensor], folder: Path) -> Path:
 
 
 def _onnx(net: nn.Cell, job: Job, given: list[Tensor], folder: Path) -> Path:
-    """Above what one file holds, MindSpore's other exporter, which leaves a file for each parameter."""
+    """Export as ONNX; a net too large for one file with MindSpore's other exporter, which writes one per parameter."""
     file = folder / f"{job.stem}.onnx"
     size = sum(parameter.nbytes for parameter in net.get_parameters())
 
@@ -324,7 +323,7 @@ def _cannot(net: nn.Cell, given: list[Tensor], folder: Path, error: Exception) -
     at = of_operator(net, given, operator, folder)
     where = f" ({few(at)})" if at else ""
     return Unsupported(
-        f"MindSpore's ONNX exporter has no converter for {operator}{where}, and msmigrate knows no equal form; "
+        f"MindSpore's ONNX exporter has no converter for {operator}{where}, and msmigrate knows no equivalent form; "
         "--format mindir takes it"
     )
 

@@ -1,8 +1,8 @@
 """Layers and functions the exporter cannot write, lowered to those it can.
 
-A Cell here computes what the one whose place it takes computes, or stands in for an operator that ONNX has and the
+A Cell here computes what the Cell that it replaces computes, or stands in for an operator that ONNX has and the
 exporter does not: it gives the right shape, and multiplies by a number by which onnx_graph.py finds it in the ONNX
-graph and puts the operator itself there. The exported file is run and compared in any case.
+graph, to put the operator itself there. The exported file is run and compared in any case.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class ExactGelu(nn.Cell):
 
 
 def functions_for_onnx(marks: StandIns) -> None:
-    """Let the functions of mindspore.ops that the exporter cannot write compute by equal forms, in this process."""
+    """Let the functions of mindspore.ops that the exporter cannot write compute in other forms, in this process."""
     own_gelu, own_pad, own_max_pool2d = ops.gelu, ops.pad, ops.max_pool2d
     mark = marks.add(StandIn("Erf", {}, certain=False))
     root = 1.0 / math.sqrt(2.0)
@@ -191,7 +191,7 @@ class Window:
         self.kernel, self.stride, self.pad, self.dilation, self.ceil = kernel, stride, pad, dilation, ceil
 
     def behind(self, size: int, axis: int) -> int:
-        """How much is laid behind an axis of this size, so that plain windows give as many results."""
+        """How much padding goes behind an axis of this size, so that windows without padding give as many results."""
         reach = self.dilation[axis] * (self.kernel[axis] - 1) + 1
         return edge_behind(size, reach, self.stride[axis], self.pad[axis], self.ceil)
 
@@ -199,7 +199,8 @@ class Window:
 def edge_behind(size: int, reach: int, stride: int, pad: int, ceil: bool) -> int:
     """As Window.behind, of one axis; reach: how many elements a window spans.
 
-    Not of the method's name: MindSpore's compiler takes the method where that calls a function of its own name.
+    It must not have the method's name: where a method calls a function of its own name, MindSpore's compiler calls the
+    method.
     """
     spare = (size + 2 * pad - reach) % stride
     count = (size + 2 * pad - reach) // stride + 1
@@ -210,7 +211,7 @@ def edge_behind(size: int, reach: int, stride: int, pad: int, ceil: bool) -> int
 
 
 def max_over_edges(x: Tensor, kernel: Any, stride: Any, padding: Any, ceil: bool) -> Tensor:
-    """A padded max-pool without padding: edges of the lowest float32 are laid around the image first.
+    """A padded max-pool by one without padding: edges of the lowest float32 are put around the image first.
 
     x: (N, C, H, W). Sizes are numbers or (rows, columns).
     """
@@ -244,8 +245,9 @@ def mean_over_zeros(
 ) -> Tensor:
     """An average pool without padding, over an image with zeros around it.
 
-    x: (N, C, H, W). padding: a number, or (top, bottom, left, right). What a window counts is the mean of ones that
-    are laid out in the same way; with_padding: the zeros around count, too; divisor: what sums are divided by, or 0.
+    x: (N, C, H, W). padding: a number, or (top, bottom, left, right). with_padding: the zeros around count, too.
+    divisor: what sums are divided by, or 0. The share of a window that counts is the mean of ones padded in the same
+    way.
     """
     kernel, stride = two(kernel), two(stride)
     sides = (padding,) * 4 if isinstance(padding, int) else padding
@@ -269,7 +271,7 @@ def _laid(x: Tensor, widths: Any) -> Tensor:
 
 
 def _ones(x: Tensor) -> Tensor:
-    """Of a tensor's shape, which may be open."""
+    """Ones of a tensor's shape, which may be open."""
     return ops.maximum(ops.minimum(x, 1.0), 1.0)
 
 
@@ -279,7 +281,7 @@ def two(value: Any) -> Any:
 
 
 class PoolStandIn(nn.Cell):
-    """A pool whose padding or rounding the exporter cannot write: it has the shape, ONNX's own takes its place."""
+    """A pool whose padding or rounding the exporter cannot write: it gives the shape, and ONNX's own replaces it."""
 
     def __init__(self, marks: StandIns, operator: str, pool: Window, **attributes: int) -> None:
         super().__init__()
@@ -309,9 +311,9 @@ Form = Callable[[Any, StandIns], "nn.Cell | None"]
 
 
 def rewrite(net: nn.Cell, forms: dict[type, Form], marks: StandIns) -> list[str]:
-    """Replace the net's Cells in place by their equal forms; returns what was replaced, as `path: Class`.
+    """Replace the net's Cells in place by their equivalent forms; returns what was replaced, as `path: Class`.
 
-    A Cell that stands in several places gets one replacement for all of them.
+    A Cell that is in several places gets one replacement for all of them.
     """
     made: dict[int, nn.Cell] = {}
     replaced = []
@@ -331,7 +333,7 @@ def rewrite(net: nn.Cell, forms: dict[type, Form], marks: StandIns) -> list[str]
 
 
 def _put(parent: nn.Cell, name: str, cell: nn.Cell) -> None:
-    """In the place of a child; a SequentialCell keeps a list of them, too."""
+    """Put a Cell in the place of a child; a SequentialCell keeps a list of its children, too."""
     parent._cells[name] = cell
     if isinstance(parent, nn.SequentialCell):
         parent.cell_list = list(parent._cells.values())

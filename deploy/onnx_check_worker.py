@@ -1,10 +1,10 @@
-"""Finish an exported ONNX file, check it, and run it in onnxruntime; or check one that the user brings.
+"""Finish an exported ONNX file, check it, and run it in onnxruntime; or check one that the user names.
 
     python -m msmigrate.deploy.onnx_check_worker FOLDER DYNAMIC SIZE…
     python -m msmigrate.deploy.onnx_check_worker FILE
 
-Operators that the exporter lacks are put in for their stand-ins, and with DYNAMIC 1 the batch becomes a symbol. SIZE:
-examples at a time, for each of which outputs are left in the folder. Neither framework is imported.
+Stand-ins are replaced by the operators that the exporter lacks, and with DYNAMIC 1 the batch becomes a symbol. SIZE:
+examples at a time; the outputs for each SIZE are left in the folder. Neither framework is imported.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def check(folder: Path, dynamic: bool, sizes: list[int]) -> None:
     try:
         onnx.checker.check_model(str(file), full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
-        raise Unsupported(f"MindSpore wrote an ONNX file that onnx.checker refuses: {_said(error)}") from None
+        raise Unsupported(f"MindSpore wrote an ONNX file that onnx.checker refuses: {_one_line(error)}") from None
     facts["nodes"] = len(model.graph.node)
     facts["opset"] = next(one.version for one in model.opset_import if one.domain in ("", "ai.onnx"))
     onnxruntime.set_default_logger_severity(3)
     try:
         session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
     except Exception as error:  # its classes share no base but Exception
-        raise Unsupported(f"onnxruntime does not take the ONNX file: {_said(error)}") from None
+        raise Unsupported(f"onnxruntime does not take the ONNX file: {_one_line(error)}") from None
     names = [one.name for one in session.get_inputs()]
     inputs = load(folder / INPUTS)
     if len(names) != len(inputs):
@@ -61,7 +61,9 @@ def check(folder: Path, dynamic: bool, sizes: list[int]) -> None:
             save(folder / EXPORTED.format(size), in_batches(run, inputs, size))
         except Exception as error:
             dynamic_ = " (--dynamic)" if dynamic else ""
-            raise Unsupported(f"the ONNX file does not run on batches of {size}{dynamic_}: {_said(error)}") from None
+            raise Unsupported(
+                f"the ONNX file does not run on batches of {size}{dynamic_}: {_one_line(error)}"
+            ) from None
     facts["versions"] |= {"onnx": onnx.__version__, "onnxruntime": onnxruntime.__version__}
     (folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")
 
@@ -75,7 +77,7 @@ def _save(model: Any, file: Path) -> None:
     onnx.save(model, file, save_as_external_data=True, all_tensors_to_one_file=True, location=beside(file).name)
 
 
-def _said(error: Exception) -> str:
+def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())[:300]
 
 
@@ -83,8 +85,8 @@ def check_given(file: Path) -> None:
     """Raise BadInput where a file is no valid ONNX model."""
     try:
         onnx.checker.check_model(str(file), full_check=True)
-    except Exception as error:  # protobuf, the checker and shape inference have their own
-        raise BadInput(f"{file} is no valid ONNX model: {_said(error) or type(error).__name__}") from None
+    except Exception as error:  # protobuf, the checker and shape inference each raise their own
+        raise BadInput(f"{file} is no valid ONNX model: {_one_line(error) or type(error).__name__}") from None
 
 
 def main(place: Path, *words: str) -> None:

@@ -1,12 +1,12 @@
 """Edit an exported ONNX graph: operators put in, the batch made symbolic, pads in order.
 
-It stands in the shapes of inputs and outputs, and in the numbers that Reshape, Expand and their like are given, there
-also as a factor: a transformer's attention runs on batch · heads. So the net is exported with two sizes of batches.
-What differs between the two graphs is what the batch has a say in, and a number that does is computed from the input's
-shape instead. Whether that is right is found when the graph is run on two sizes of batches.
+The batch is in the shapes of inputs and outputs, and in the numbers that Reshape, Expand and the like take, there also
+as a factor: a transformer's attention runs on batch · heads. So the net is exported with two sizes of batches. What
+differs between the two graphs depends on the batch, and a number that differs is computed from the input's shape
+instead. Whether that is right is found when the graph is run on two sizes of batches.
 
 In the net a stand-in multiplies by a number of its own, far outside of what any weight is, and in the graph the product
-with this number is replaced by the operator. A pool stands as pad, product, pool in the net, and replaces all three.
+with this number is replaced by the operator. A pool is pad, product, pool in the net, and replaces all three.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ INFERRED = -1
 def open_batch(model: Any, other: Any, sizes: tuple[int, int]) -> None:
     """Open the batch of `model` in place; `other` is the same net, exported with the other of the two sizes.
 
-    Raises Unsupported where the batch stands in something that cannot be computed from the input.
+    Raises Unsupported where something that depends on the batch cannot be computed from the input.
     """
     graph, second = model.graph, other.graph
     if [node.op_type for node in graph.node] != [node.op_type for node in second.node]:
@@ -62,7 +62,7 @@ class _Opened:
         self.source = next((one.name for one in inputs if _dims(one)[:1] == [SYMBOL]), None)
 
     def number(self, name: str, one: np.ndarray, two: np.ndarray, operator: str) -> str:
-        """What stands in a number's place: itself where both graphs have the same. Raises Unsupported."""
+        """The name of what takes a number's place: its own where both graphs have the same. Raises Unsupported."""
         if one.shape == two.shape and np.array_equal(one, two, equal_nan=one.dtype.kind == "f"):
             return name
         if one.shape != two.shape or one.dtype.kind not in "iu" or one.ndim > 1 or self.source is None:
@@ -76,11 +76,11 @@ class _Opened:
         return self.made[key]
 
     def _inferred(self, name: str, one: np.ndarray, two: np.ndarray) -> str:
-        """Reshape finds a single open size by itself."""
+        """The number with -1 where it depends on the batch: Reshape finds a single open size by itself."""
         return self._constant(f"{name}_open", np.where(one != two, INFERRED, one).astype(np.int64))
 
     def _computed(self, name: str, one: np.ndarray, two: np.ndarray) -> str:
-        """factor · batch + rest, whole numbers for each element."""
+        """The nodes for factor · batch + rest, whole numbers for each element; returns the name of their output."""
         step, change = self.sizes[1] - self.sizes[0], two.astype(np.int64) - one
         factor = change // step
         rest = one - factor * self.sizes[0]
@@ -137,11 +137,11 @@ def _numbers(graph: Any) -> dict[str, np.ndarray]:
     """Every constant of a graph, by name."""
     from onnx import numpy_helper
 
-    found = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
+    numbers = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
     for node in graph.node:
         if node.op_type == "Constant":
-            found[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
-    return found
+            numbers[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
+    return numbers
 
 
 def _type(array: np.ndarray) -> int:
@@ -158,7 +158,7 @@ def put_right(model: Any) -> None:
 
     ONNX wants where each axis begins and then where each ends (https://onnx.ai/onnx/operators/onnx__Conv.html), and
     MindSpore's exporter writes its own order, beginning and end of each axis in turn: (0, 0, 3, 3) of a kernel of 1 × 7
-    would lay 3 rows below the image. Padding that is the same everywhere is not touched by it.
+    would put 3 rows below the image. Padding that is the same everywhere stays as it is.
     """
     for node in model.graph.node:
         if node.op_type in CONVOLUTIONS:
@@ -175,7 +175,7 @@ POOLS = ("MaxPool", "AveragePool")
 
 @dataclass(frozen=True)
 class StandIn:
-    """The operator of ONNX and its attributes; certain: that the net uses it."""
+    """The operator of ONNX and its attributes; certain: whether the net surely uses it."""
 
     operator: str
     attributes: Mapping[str, Any]
@@ -189,12 +189,12 @@ class StandIns:
     listed: list[StandIn] = field(default_factory=list)
 
     def add(self, stand_in: StandIn) -> float:
-        """The number of a new one."""
+        """Add a stand-in and return its number."""
         self.listed.append(stand_in)
         return FIRST * (1.0 + (len(self.listed) - 1) / STEPS)
 
     def as_json(self) -> list[list[Any]]:
-        """For the process that has the graph."""
+        """The stand-ins as plain values, for the process that has the graph."""
         return [[one.operator, dict(one.attributes), one.certain] for one in self.listed]
 
 

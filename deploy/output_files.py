@@ -1,8 +1,8 @@
 """The exported file and its external data, put in place together.
 
-MindSpore writes the parameters of a MindIR into a folder of their own when they have more than 1 GiB, and names it for
-the file; loading finds it by that name beside the file. A protobuf message ends at 2 GiB, and with it an ONNX file;
-ONNX knows external data for that.
+MindSpore writes the parameters of a MindIR into a folder of their own when they have more than 1 GiB, and names it
+after the file; loading finds it by that name beside the file. A protobuf message, and so an ONNX file, cannot exceed
+2 GiB; for more ONNX has external data.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from pathlib import Path
 from ..atomic_files import atomic_file, check_destination, folder_beside, out_of_the_way
 from ..errors import BadDestination
 
-ONNX_WHOLE = 2**31 - 2**26  # bytes of parameters that one file holds, the graph having room beside them
+ONNX_WHOLE = 2**31 - 2**26  # bytes of parameters that one file holds, with room left for the graph
 MARK, FOLDER, DATA = "_graph", "_variables", ".data"  # in names
 
 
 def stem_for(out: Path) -> str:
-    """What the names of a file and of what lies beside it begin with: MindSpore takes no others than these letters."""
+    """How the names of a file and of what is beside it begin: MindSpore accepts only these characters."""
     return re.sub(r"[^0-9a-zA-Z_.-]", "_", out.stem) or "model"
 
 
 def graph_of(mindir: Path) -> Path:
-    """Under which name MindSpore writes the graph of a large net, which may have any other."""
+    """The name under which MindSpore writes the graph of a large net; any other would do."""
     return mindir.with_name(f"{mindir.stem}{MARK}{mindir.suffix}")
 
 
@@ -78,7 +78,7 @@ def place(file: Path, target: Path, *, force: bool) -> None:
 
 @contextmanager
 def _placed_beside(made: Path, there: Path) -> Iterator[None]:
-    """Have what lies beside a file in its place; what was there before comes back where the block fails."""
+    """Put what belongs beside a file in its place; what was there before comes back if the block fails."""
     if not made.exists():
         yield
         return
@@ -94,7 +94,7 @@ def _placed_beside(made: Path, there: Path) -> Iterator[None]:
 
 
 def _copy(made: Path, new: Path) -> None:
-    """With the permissions that new files get, and on the disk when it returns."""
+    """Copy a file or folder with the permissions that new files get; it is on the disk when this returns."""
     if made.is_dir():
         new.mkdir()
     for part in made.iterdir() if made.is_dir() else (made,):

@@ -49,10 +49,10 @@ def reference(folder: Path, spec: str, batch: int) -> None:
     other = copy.deepcopy(model)
     with rounding_as_mindspore():
         try:
-            found = _outputs(model_in_layout(other, channels_last=True), inputs, batch, torch.float32, other=True)
+            outputs = _outputs(model_in_layout(other, channels_last=True), inputs, batch, torch.float32, other=True)
         except RuntimeError:  # a model that calls x.view takes contiguous tensors only
-            found = _outputs(copy.deepcopy(model), inputs, batch, torch.float32)
-    save(folder / TORCH32_OTHER, found)
+            outputs = _outputs(copy.deepcopy(model), inputs, batch, torch.float32)
+    save(folder / TORCH32_OTHER, outputs)
     save(folder / TORCH64, _outputs(model.double(), inputs, batch, torch.float64))
 
 
@@ -63,8 +63,8 @@ def _outputs(
         tensors = [torch.from_numpy(array) for array in arrays]
         given = [x.to(dtype) if x.is_floating_point() else x for x in tensors]
         with torch.no_grad():
-            found = model(*(in_layout(x, channels_last=True) if other else x for x in given))
-        return [x.contiguous().numpy() for x in flat(found, torch.Tensor)]
+            outputs = model(*(in_layout(x, channels_last=True) if other else x for x in given))
+        return [x.contiguous().numpy() for x in flat(outputs, torch.Tensor)]
 
     try:
         return in_batches(run, inputs, batch)

@@ -1,4 +1,4 @@
-"""What of this machine and this environment would stop msmigrate, or slow it down, and what to change."""
+"""What in this machine and this environment would stop msmigrate or slow it down, and what to change."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def examine(
     start: bool = True,
     ask: Frameworks | None = None,
 ) -> list[Finding]:
-    """Look at everything. target: the one that has to be usable. start: import the frameworks, in processes of their
-    own, which takes ten seconds; without, nothing is known of targets. ask: how the frameworks are asked.
+    """Run every check. target: the one that has to be usable. start: import the frameworks, in processes of their own,
+    which takes ten seconds; otherwise nothing is known about targets. ask: how the frameworks are probed.
     """
     checks: list[tuple[str, Callable[[], Iterable[Finding]]]] = [
         ("versions", lambda: versions.findings(machine, packages, target)),
@@ -36,9 +36,9 @@ def examine(
 
 
 def _guarded(name: str, check: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
-    """What a check finds; one that cannot go on for want of a package says so, and the next one goes on."""
+    """The findings of a check; one that fails because a package is missing reports that, and the next one runs."""
     try:
         yield from check()
     except (ImportError, MsmigrateError, OSError) as error:
         text = " ".join(f"{type(error).__name__}: {error}".split())
-        yield Finding(name, PROBLEM, f"could not be looked at: {text}", "Mend what the lines above name first.")
+        yield Finding(name, PROBLEM, f"could not be looked at: {text}", "Fix what the lines above name first.")

@@ -19,8 +19,8 @@ from .packages import Packages
 
 SECONDS = 300  # an import over a network drive may take minutes; one that takes longer hangs
 DRIVERS = {"Ascend": ("davinci*", "davinci_manager"), "GPU": ("nvidia[0-9]*", "nvidiactl")}  # below /dev
-READ = "2026-11-25"  # the day that both tables were read; releases of later are not in them
-# MindSpore -> the releases of CANN that it takes, as its wheel's own check at the start has them (run_check)
+READ = "2026-11-25"  # the day on which both tables were read; later releases are not in them
+# MindSpore -> the releases of CANN that it accepts, from the check that its wheel runs at the start (run_check)
 CANN = {
     "2.7.2": ("8.5",),
     "2.8": ("8.2", "8.3", "8.5"),
@@ -59,16 +59,16 @@ def findings(
     machine: Machine, packages: Packages, frameworks: Frameworks, target: str | None = None
 ) -> Iterator[Finding]:
     """Start both at once. target: the one that is wanted; without it, one that can be used is enough."""
-    mindspore = _asked(frameworks.mindspore) if packages.folder("mindspore", "mindspore") else None
-    torch = _asked(frameworks.torch) if packages.version("torch") else None
+    mindspore = _in_a_thread(frameworks.mindspore) if packages.folder("mindspore", "mindspore") else None
+    torch = _in_a_thread(frameworks.torch) if packages.version("torch") else None
     if mindspore is not None:
         yield from _mindspore(mindspore.result(), machine, packages, target)
     if torch is not None:
         yield _torch(torch.result(), machine, packages)
 
 
-def _asked(ask: Callable[[], Any]) -> Future[Any]:
-    """The answer, or the error that came in its place, once it is there."""
+def _in_a_thread(ask: Callable[[], Any]) -> Future[Any]:
+    """Call `ask` in a thread; the future becomes its answer, or the MsmigrateError that it raised."""
     answer: Future[Any] = Future()
 
     def work() -> None:
@@ -79,7 +79,7 @@ def _asked(ask: Callable[[], Any]) -> Future[Any]:
         except BaseException as error:
             answer.set_exception(error)
 
-    Thread(target=work, daemon=True).start()  # which an interruption does not wait for, as it does for a pool's
+    Thread(target=work, daemon=True).start()  # an interruption does not wait for it, as it would for a pool's
     return answer
 
 
@@ -92,7 +92,7 @@ def _mindspore(
         return
     installed = packages.version("mindspore")
     if answer.version != installed:
-        change = "Another MindSpore stands before it, in PYTHONPATH or in this folder; take it away."
+        change = "Another MindSpore comes before it, in PYTHONPATH or in this folder; remove that."
         yield Finding("mindspore starts", WARNING, f"{answer.version} is imported, {installed} installed", change)
     else:
         yield Finding("mindspore starts", OK, f"{answer.version} is imported")
@@ -101,8 +101,8 @@ def _mindspore(
 
 
 def _remedy(packages: Packages, command: str) -> tuple[str, str]:
-    """What to do about a framework that does not start: nothing yet, where its requirements do not hold."""
-    return ("Mend what the lines above name first.", "") if packages.unmet() else ("Install it again.", command)
+    """What to do about a framework that does not start: nothing yet, where its requirements are not met."""
+    return ("Fix what the lines above name first.", "") if packages.unmet() else ("Install it again.", command)
 
 
 def _target(name: str, answer: Targets, machine: Machine, wanted: str | None, again: str) -> Finding:
@@ -155,9 +155,10 @@ def _again(machine: Machine, packages: Packages) -> str:
 
 
 def ascend(machine: Machine, packages: Packages) -> Iterator[Finding]:
-    """CANN and the driver, where one of them is installed: whether this MindSpore takes that CANN, and it that driver.
+    """CANN and the driver, where one of them is installed: whether this MindSpore accepts that CANN, and that CANN that
+    driver.
 
-    Read from files that they leave; untried, for no machine with them was at hand.
+    Read from files that they install; untested, because no machine with them was available.
     """
     cann, driver = ascend_versions(machine.environment, machine.ascend)
     if cann is None and driver is None:
@@ -186,7 +187,7 @@ def ascend(machine: Machine, packages: Packages) -> Iterator[Finding]:
 
 
 def _short(version: str) -> str:
-    """Of 8.5.0 the 8.5, by which they are matched."""
+    """The 8.5 of 8.5.0: the part by which releases are matched."""
     return ".".join(version.split(".")[:2])
 
 
@@ -195,7 +196,7 @@ def _known(table: dict[str, tuple[str, ...]], version: str) -> tuple[str, ...] |
 
 
 def launcher(machine: Machine, packages: Packages) -> Finding:
-    """msrun, which starts the processes of `train --nproc`: there, and with an interpreter that is there."""
+    """Whether msrun, which starts the processes of `train --nproc`, is there, and so is its interpreter."""
     try:
         script = Path(device_targets.msrun()[-1])
     except MsmigrateError as error:
@@ -207,18 +208,18 @@ def launcher(machine: Machine, packages: Packages) -> Finding:
         first = f"#!{script}: {error.strerror}"
     interpreter = Path(first.removeprefix("#!").strip().split(" ")[0])
     if first.startswith("#!") and not interpreter.exists():
-        found = f"{script} wants {interpreter}, which is not there: the environment was moved"
+        found = f"{script} needs {interpreter}, which is not there: the environment was moved"
         return Finding("launcher", WARNING, found, "Install it again.", _again(machine, packages))
     return Finding("launcher", OK, str(script))
 
 
 def python(machine: Machine) -> Finding:
-    """msrun executes the `python` of PATH, not the interpreter that it is run with."""
+    """Whether the `python` on PATH is this one: msrun starts that, not the interpreter that it is run with."""
     prefix = python_on_path(machine)
     if prefix == machine.prefix:
         return Finding("python on PATH", OK, f"this one, of {prefix}")
     which = "no `python` that starts" if prefix is None else f"that of {prefix}"
-    found = f"{which}; msmigrate puts its own first when it starts msrun, by hand msrun would fail"
+    found = f"{which}; msmigrate puts its own first when it starts msrun, but msrun called by hand would fail"
     command = f"export PATH={machine.executable.parent}:$PATH"
     return Finding("python on PATH", WARNING, found, "Before msrun is called by hand:", command)
 
@@ -234,7 +235,7 @@ def cache(machine: Machine, packages: Packages) -> Finding:
 
 
 def own_rows() -> Iterator[Finding]:
-    """The files of rows that the environment puts in force: a wrong one stops every command that reads the table."""
+    """The files of rows that the environment names: a wrong one stops every command that reads the table."""
     from ..mappings import user_rows
 
     paths = user_rows.paths()
@@ -249,6 +250,6 @@ def own_rows() -> Iterator[Finding]:
             table.load(kind)
     except MsmigrateError as error:
         command = f"unset {user_rows.VARIABLE}"
-        yield Finding(user_rows.VARIABLE, PROBLEM, str(error), "Mend the file, or go without:", command)
+        yield Finding(user_rows.VARIABLE, PROBLEM, str(error), "Fix the file, or go without:", command)
         return
     yield Finding(user_rows.VARIABLE, OK, f"{count} row{'s' * (count != 1)} of {named}")

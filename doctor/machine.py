@@ -1,4 +1,4 @@
-"""This machine, as a process sees it (CPU flags, memory, disk), and what an examination says of one thing."""
+"""This machine, as a process sees it (CPU flags, memory, disk), and the finding of one check."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OK, WARNING, PROBLEM = "ok", "warning", "problem"
 
 @dataclass(frozen=True)
 class Finding:
-    """What was looked at, and how it is.
+    """What one check looked at, and its result.
 
     state: OK; WARNING, where one option cannot be used or something is slower than it need be; PROBLEM, where commands
     fail until it is changed. found: one line. change: what to do, in words; command: the same for a shell. Both are
@@ -48,10 +48,11 @@ SECONDS = 20  # for a Python to say where its environment is
 
 @dataclass(frozen=True)
 class Machine:
-    """python: version. executable, prefix: of this interpreter. extension: how its compiled modules end.
+    """The machine and its Python. python: version. executable, prefix: of this interpreter. extension: the ending of
+    its compiled modules.
 
     system, architecture: as `platform` names them, in lower case. flags: what the CPU says it can do. cores: those that
-    this process may use. memory: bytes that can still be given, None where the machine does not say. folder: where
+    this process may use. memory: bytes that are still available, None where the machine does not say. folder: where
     runs are kept; temporary: where traces are, None where no such folder can be written. dev: where devices are.
     ascend: where Ascend's driver and CANN are installed unless the environment says otherwise.
     """
@@ -119,21 +120,21 @@ def cpu_flags(file: Path = CPUINFO) -> frozenset[str]:
 def python_on_path(machine: Machine) -> Path | None:
     """The prefix of the interpreter that `python` starts; None where there is none, or it does not start.
 
-    Two environments may share one binary, so that it is run, and not its path compared.
+    It is run, because two environments may share one binary, so that comparing its path is not enough.
     """
-    found = shutil.which("python", path=machine.environment.get("PATH", os.defpath))
-    if found is None:
+    executable = shutil.which("python", path=machine.environment.get("PATH", os.defpath))
+    if executable is None:
         return None
-    ask = [found, "-I", "-c", "import sys; print(sys.prefix)"]
+    command = [executable, "-I", "-c", "import sys; print(sys.prefix)"]
     try:
-        done = processes.run(ask, SECONDS)
+        done = processes.run(command, SECONDS)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return Path(done.stdout.strip()) if done.returncode == 0 and done.stdout.strip() else None
 
 
 NARROW = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX2_VNNI_2")  # of oneDNN's names, those without 512-bit registers
-WIDE = ("avx512", "amx")  # how the flags of a CPU begin that oneDNN picks its wide kernels on
+WIDE = ("avx512", "amx")  # how the CPU flags begin for which oneDNN picks its wide kernels
 
 # Peak bytes of the default recipe (ResNet50 on two 224-pixel images), both frameworks together, as
 # `python benchmarks/parity_step.py` prints them, and of one framework's bare step there.
@@ -154,7 +155,7 @@ def findings(machine: Machine) -> Iterator[Finding]:
 
 
 def instructions(machine: Machine) -> Finding:
-    """oneDNN's instruction set in MindSpore's processes, where this CPU has one that MindSpore is slow with."""
+    """oneDNN's instruction set in MindSpore's processes, if this CPU has one with which MindSpore is slow."""
     variable, value = INSTRUCTION_SET
     there = sorted({flag.split("_")[0] for flag in machine.flags if flag.startswith(WIDE)})
     check = "instruction set"
@@ -170,7 +171,7 @@ def instructions(machine: Machine) -> Finding:
         return Finding(check, OK, f"{has}; {variable}={given} is set, and slows torch down, which reads it too")
     known = given.upper().startswith(("AVX512", "AVX10", "DEFAULT", "ALL"))
     what = "" if known else ", which is none of oneDNN's names"
-    found = f"{has}, and {variable}={given} is set{what}: MindSpore's convolutions were 30 times slower so"
+    found = f"{has}, and {variable}={given} is set{what}: MindSpore's convolutions were 30 times slower with it"
     return Finding(check, WARNING, found, "Leave it to msmigrate, which sets it for MindSpore:", f"unset {variable}")
 
 
@@ -179,10 +180,10 @@ def _family(flag: str) -> str:
 
 
 def memory(machine: Machine) -> Finding:
-    """What can still be given, against a step of ResNet50."""
+    """The available memory, against what a step of ResNet50 takes."""
     if machine.memory is None:
         return Finding("memory", WARNING, "this machine does not say how much is free")
-    found = f"{_size(machine.memory)} can be given"
+    found = f"{_size(machine.memory)} available"
     if machine.memory >= PARITY:
         return Finding("memory", OK, f"{found}; parity-step on ResNet50 takes {_size(PARITY)}")
     if machine.memory >= STEP:
@@ -194,7 +195,7 @@ def memory(machine: Machine) -> Finding:
 
 
 def temporary(machine: Machine) -> Finding:
-    """Where traces lie while they are compared."""
+    """The disk on which traces are while they are compared."""
     check = "disk for traces"
     if machine.temporary is None:
         change = "Name a folder that can be written:"
@@ -205,7 +206,7 @@ def temporary(machine: Machine) -> Finding:
 def disk(check: str, folder: Path, wanted: int, least: int, what: str, variable: str = "") -> Finding:
     """Whether a folder can be written and has `wanted` bytes free; below `least` it is a problem.
 
-    variable: what in the environment names another folder; without one, a command's --out does.
+    variable: the environment variable that names another folder; without one, a command's --out does.
     """
     change = f"Free some, or name another folder with {variable or '--out'}."
     command = f"export {variable}=FOLDER" if variable else ""

@@ -23,7 +23,8 @@ NOT_OWN = ("test", "all")  # extras that no user of msmigrate needs, or that are
 
 @dataclass(frozen=True)
 class Unmet:
-    """A requirement that does not hold. name: of the package wanted. by: who wants it. there: its version, or None."""
+    """A requirement that is not met. name: of the required package. by: the one that requires it. there: the installed
+    version, or None."""
 
     name: str
     wanted: str
@@ -39,7 +40,7 @@ class Packages:
         self._found: dict[str, list[metadata.Distribution]] = {}
 
     def all(self, name: str) -> list[metadata.Distribution]:
-        """Every installation of a package that is whole, the one that Python imports first."""
+        """Every complete installation of a package; the first is the one that Python imports."""
         name = canonicalize_name(name)
         if name not in self._found:
             found = metadata.distributions(name=name, path=sys.path if self._path is None else self._path)
@@ -52,19 +53,19 @@ class Packages:
         return found[0].version if found else None
 
     def twice(self, name: str) -> list[str]:
-        """The versions whose metadata lie in one folder, where more than one does: an update that broke off."""
+        """The versions whose metadata are in the same folder, if several are: an update was interrupted."""
         found = {(Path(str(one.locate_file(""))).resolve(), one.version): None for one in self.all(name)}
         folders = [folder for folder, _ in found]  # each once: a search path may name a folder twice
         return [version for folder, version in found if folders.count(folder) > 1]
 
     def requires_python(self, name: str) -> str | None:
-        """The Pythons that a package is for, as its metadata have it."""
+        """The Python versions that a package is for, according to its metadata."""
         found = self.all(name)
         there = found and "Requires-Python" in found[0].metadata
         return found[0].metadata["Requires-Python"] if there else None
 
     def folder(self, name: str, module: str) -> Path | None:
-        """Where a package's module lies."""
+        """The folder of a package's module, or None."""
         found = self.all(name)
         return Path(str(found[0].locate_file(module))) if found else None
 
@@ -85,12 +86,12 @@ class Packages:
         return {canonicalize_name(item.name): plain(item) for item in self.requirements(US)}
 
     def wanted(self, name: str) -> str:
-        """What msmigrate requires of a package, by itself or one of its extras, as pip takes it: its name where it says
-        nothing."""
+        """msmigrate's requirement for a package, its own or an extra's, as pip takes it; just the name where there is
+        none."""
         return self.required().get(name) or self.optional().get(name, ("", name))[1]
 
     def optional(self) -> dict[str, tuple[str, str]]:
-        """What msmigrate uses where it is there: name -> (extra, requirement)."""
+        """The packages that msmigrate uses if they are installed: name -> (extra, requirement)."""
         found: dict[str, tuple[str, str]] = {}
         extras = self.all(US)[0].metadata.get_all("Provides-Extra") if self.all(US) else None
         for extra in extras or []:
@@ -101,7 +102,7 @@ class Packages:
         return found
 
     def unmet(self) -> list[Unmet]:
-        """What msmigrate requires, and what that requires in its turn, as far as it does not hold."""
+        """The requirements of msmigrate, and of what it requires in turn, that are not met."""
         found: list[Unmet] = []
         waiting = [(US, frozenset[str]())]
         for name, (_, requirement) in self.optional().items():
@@ -133,7 +134,7 @@ def plain(requirement: Requirement) -> str:
 
 
 def holds(requirement: Requirement, version: str) -> bool:
-    """Whether an installed version is one that is wanted; a pre-release that somebody installed counts."""
+    """Whether an installed version meets a requirement; a pre-release that somebody installed counts."""
     try:
         return requirement.specifier.contains(Version(version), prereleases=True)
     except InvalidVersion:
@@ -143,15 +144,15 @@ def holds(requirement: Requirement, version: str) -> bool:
 SHOWN = ("mindspore", "numpy", "torch", "torchvision", "onnx")  # each in a line; the others together
 ALSO_MINDSPORE = ("mindspore-ascend", "mindspore-gpu", "mindspore-cpu", "mindspore-dev")  # install the same folder
 PAIR = ("torch", "torchvision")
-# what a machine with the other framework alone does
+# what a machine that only has the other framework can do
 HALVES = {
     "mindspore": "this machine has torch's half: record, convert, inspect, analyze, compare",
-    "torch": "this machine has MindSpore's half: record --with, compare, train behind a report, eval, export",
+    "torch": "this machine has MindSpore's half: record --with, compare, train with a report, eval, export",
 }
 PYTHONS = ">=3.10,<3.13"  # those of msmigrate, where its own metadata are not there
 SYSTEMS = {"linux": ("x86_64", "aarch64")}  # where MindSpore's wheels and msmigrate's workers run
 COMPILED = re.compile(r"_c_expression\.(.+)")
-# what a version that is not wanted does, where it was measured
+# what a version outside the requirement does, where it was measured
 BREAKS = {
     ("numpy", "2"): "MindSpore 2.10 is built against NumPy 1.x: under 2 a tensor + np.float32 is an ImportError, "
     "a mean over np.int64 a TypeError, at some later line",
@@ -225,7 +226,7 @@ def _package(name: str, machine: Machine, packages: Packages, unmet: list[Unmet]
         )
     twice = packages.twice(name)
     if twice:
-        change = "An update broke off; install it again."
+        change = "An update was interrupted; install it again."
         command = machine.install(wanted, options="--force-reinstall --no-deps")
         return Finding(name, PROBLEM, f"installed twice, as {' and '.join(twice)}", change, command)
     if unmet:
@@ -236,7 +237,7 @@ def _package(name: str, machine: Machine, packages: Packages, unmet: list[Unmet]
 
 
 def _missing(name: str, machine: Machine, packages: Packages, target: str | None) -> Finding:
-    """A package of SHOWN that only an extra brings: one framework is enough, and torch is nothing without its pair."""
+    """A package of SHOWN that only an extra installs: one framework is enough, and torch needs torchvision."""
     command = _with_numpy(packages.wanted(name), machine=machine, packages=packages)
     there = {each: packages.version(each) is not None for each in ("mindspore", *PAIR)}
     if name == "torchvision" and there["torch"]:
@@ -250,13 +251,13 @@ def _missing(name: str, machine: Machine, packages: Packages, target: str | None
     if name in HALVES:
         return Finding(name, OK, f"not installed: {HALVES[name]}; to have it too: {command}")
     extra = packages.optional()[name][0]
-    return Finding(name, OK, f"not installed; only msmigrate[{extra}] wants it: {command}")
+    return Finding(name, OK, f"not installed; only msmigrate[{extra}] needs it: {command}")
 
 
 def _misfit(name: str, machine: Machine, packages: Packages, unmet: list[Unmet]) -> Finding:
-    """A version that somebody does not want: msmigrate itself first, for the others follow from it."""
+    """A version that does not meet a requirement: msmigrate's own first, because the others follow from it."""
     first = min(unmet, key=lambda one: one.by != US)
-    found = f"{first.there or 'not installed'}, but {first.by} {packages.version(first.by)} wants {first.wanted}"
+    found = f"{first.there or 'not installed'}, but {first.by} {packages.version(first.by)} requires {first.wanted}"
     why = BREAKS.get((name, str(first.there).split(".")[0]), "")
     wanted = packages.wanted(name)
     mended = first.wanted if wanted == name else wanted
@@ -299,10 +300,10 @@ def _optional(
 ) -> Finding:
     version = packages.version(name)
     if version is None:
-        return Finding(name, OK, f"not installed; only msmigrate[{extra}] wants it: {machine.install(requirement)}")
+        return Finding(name, OK, f"not installed; only msmigrate[{extra}] needs it: {machine.install(requirement)}")
     if unmet:
         first = unmet[0]
-        found = f"{version}, but {first.by} wants {first.wanted}"
+        found = f"{version}, but {first.by} requires {first.wanted}"
         return Finding(name, WARNING, found, "Install one that fits.", machine.install(requirement))
     return Finding(name, OK, version)
 
@@ -315,7 +316,7 @@ def _others(machine: Machine, packages: Packages, unmet: list[Unmet]) -> Finding
     if not unmet:
         names = ", ".join(f"{name} {packages.version(name)}" for name in sorted(set(required) - set(SHOWN)))
         return Finding("others", OK, names)
-    listed = "; ".join(f"{one.by} wants {one.wanted}, {one.there or 'nothing'} is there" for one in unmet[:3])
+    listed = "; ".join(f"{one.by} requires {one.wanted}, {one.there or 'nothing'} is installed" for one in unmet[:3])
     more = f"; and {len(unmet) - 3} more" if len(unmet) > 3 else ""
     needed = dict.fromkeys(text for one in unmet for text in _needed(one, packages))
     return Finding(
@@ -328,12 +329,12 @@ def _others(machine: Machine, packages: Packages, unmet: list[Unmet]) -> Finding
 
 
 def _with_numpy(*wanted: str, machine: Machine, packages: Packages) -> str:
-    """The command that installs these, and leaves NumPy below 2: without a word, pip takes the newest for them."""
+    """The command that installs these, and keeps NumPy below 2: otherwise pip takes the newest for them."""
     numpy = [packages.required()["numpy"]] if "numpy" in packages.required() else []
     return machine.install(*dict.fromkeys([*wanted, *numpy]))
 
 
 def _needed(one: Unmet, packages: Packages) -> list[str]:
-    wants = [] if one.by == US or one.there is None else [packages.wanted(one.by)]
+    own = [] if one.by == US or one.there is None else [packages.wanted(one.by)]
     wanted = packages.wanted(one.name)
-    return [*wants, one.wanted if wanted == one.name else wanted]
+    return [*own, one.wanted if wanted == one.name else wanted]

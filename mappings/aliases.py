@@ -1,8 +1,8 @@
-"""From the name that torch gives a call to the row of the mapping table that speaks of it.
+"""From the name that torch gives a call to the row of the mapping table that describes it.
 
-torch has several names for one operator: `x + y`, `x.add(y)`, `torch.add(x, y)`. A row lists its aliases; what stands
-here are torch's own habits, for the names that no row lists: a method does what the function of its name does, and a
-name that ends in an underscore writes the result in its first argument.
+torch has several names for one operator: `x + y`, `x.add(y)`, `torch.add(x, y)`. A row lists its aliases; here are
+torch's own conventions, for the names that no row lists: a method does what the function of its name does, and a name
+that ends in an underscore writes the result in its first argument.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from . import table
 from .rows import Row
 from .table import InForce
 
-# what may stand in a model; the other kinds (optimizers, transforms, scripts) are of the training script
+# the kinds that a model may use; the others (optimizers, transforms, scripts) are for the training script
 KINDS = ("module", "layer", "loss", "function", "distribution")
 
 OPERATORS = {  # what Python calls when a model computes with +, <, [] and the like -> its name in torch, in operator
@@ -58,8 +58,8 @@ UNLIKE = {
     *("torch.Tensor.exponential_", "torch.Tensor.log_normal_", "torch.Tensor.geometric_", "torch.Tensor.cauchy_"),
 }
 
-# What tells something of a tensor and computes nothing. Counted where a row speaks of it, as MindSpore may write it
-# otherwise, and no operator where none does.
+# Names that tell something about a tensor and compute nothing. One counts as an operator only if it has a row, because
+# MindSpore may write it differently.
 FACTS = {
     *("size", "dim", "ndimension", "numel", "nelement", "stride", "element_size", "data_ptr", "storage_offset"),
     *("get_device", "is_contiguous", "is_floating_point", "is_complex", "is_signed", "is_same_size", "is_tensor"),
@@ -80,7 +80,7 @@ FACTS = {
 COMPUTED = {"T", "mT", "H", "mH", "real", "imag"}  # the attributes of a tensor that are computed
 
 
-# where torch keeps what it builds in -> how one calls it
+# where torch keeps its built-in functions -> how one calls them
 BUILT_IN = {
     "builtins._VariableFunctionsClass.": "torch.",
     "torch._VariableFunctionsClass.": "torch.",
@@ -94,7 +94,7 @@ BUILT_IN = {
 
 
 class Found(NamedTuple):
-    """The row of a called name, if there is one, and how the call stands to it."""
+    """The row of a called name, if there is one, and how the call differs from it."""
 
     row: Row | None
     swapped: bool = False  # the row's first two arguments are the call's second and first, as in 1 - x
@@ -124,12 +124,12 @@ def _find(name: str, in_force: InForce) -> Found:
     swapped = last.startswith("__r") and part[1:] in BOTH_WAYS
     in_place = (last.startswith("__i") and part[1:] in BOTH_WAYS) or (last.endswith("_") and not last.startswith("__"))
     row = next((known[candidate] for candidate in _candidates(name, swapped, in_place) if candidate in known), None)
-    own = row is not None and (row.short == part or row.short.startswith("__r"))  # torch.rsub turns its operands itself
+    own = row is not None and (row.short == part or row.short.startswith("__r"))  # torch.rsub swaps its operands itself
     return Found(row, swapped and not own, in_place or last == "__setitem__")
 
 
 def public(name: str) -> str:
-    """The name under which one calls what torch builds in."""
+    """The name under which one calls one of torch's built-in functions."""
     for built_in, offered in BUILT_IN.items():
         if name.startswith(built_in):
             return offered + name.removeprefix(built_in)
@@ -137,14 +137,14 @@ def public(name: str) -> str:
 
 
 def is_fact(name: str) -> bool:
-    """Whether the name tells something of a tensor (its shape, its dtype) and computes nothing."""
+    """Whether the name tells something about a tensor (its shape, its dtype) and computes nothing."""
     if name.endswith((".__get__", ".__set__", ".__delete__")):
         return name.split(".")[-2] not in COMPUTED
     return name.rpartition(".")[2] in FACTS
 
 
 def shown(name: str) -> str:
-    """The name as one writes it: torch.add for torch.Tensor.__radd__; as it stands where torch has one name only."""
+    """The name as one writes it: torch.add for torch.Tensor.__radd__; unchanged where torch has only one name."""
     name = public(name.removesuffix(".__get__"))
     last = name.rpartition(".")[2]
     if not last.startswith("__"):
@@ -186,7 +186,7 @@ def _candidates(name: str, swapped: bool, in_place: bool) -> Iterator[str]:
                 yield prefix + ending
 
 
-# where a library keeps in a file of its own what it offers one level up: how the short name is written
+# the name of a thing in the library's own file -> the short name under which the library offers it
 RESTATED = (
     (re.compile(r"torch\.nn\.modules\.(?:\w+\.)?(\w+)"), r"torch.nn.\1"),
     (re.compile(r"torch\.nn\.parallel\.(?:distributed|data_parallel)\.(\w+)"), r"torch.nn.parallel.\1"),
@@ -237,7 +237,7 @@ def row_of(name: str) -> Row | None:
 
 @cache
 def restated(name: str) -> tuple[str, ...]:
-    """The name, and how else the library writes it."""
+    """The name, and the library's other names for the same thing."""
     found = [name]
     for _ in range(4):
         name = next((pattern.sub(to, name) for pattern, to in RESTATED if pattern.fullmatch(name)), name)
@@ -253,10 +253,10 @@ IMPORTED_AS = {
     "dist": "torch.distributed",
     "ms": "mindspore",
 }
-# what stands before a name as a script writes it: nn.Linear, optim.SGD, data.DataLoader, transforms.Resize
+# the packages of names as a script writes them: nn.Linear, optim.SGD, data.DataLoader, transforms.Resize
 WITHIN = ("torch", "torch.nn", "torch.optim", "torch.utils", "torchvision", "torchvision.transforms", "timm", "apex")
 WITHIN_MINDSPORE = ("mindspore", "mindspore.nn", "mindspore.dataset", "mindspore.common", "msmigrate")
-# a module of MindSpore's that offers what another one does -> the other
+# a module of MindSpore's that offers the same as another one -> the other
 OFFERED_BY = {
     **dict.fromkeys(("context", "common", "train", "train.serialization", "train.callback", "amp"), "mindspore"),
     **dict.fromkeys(("ops.composite", "ops.functional", "ops.operations"), "mindspore.ops"),
@@ -265,10 +265,11 @@ OFFERED_BY = {
 
 
 def lookup(name: str) -> list[Row]:
-    """The rows that a name as people write it speaks of, one for a name of torch's: torch.nn.Conv2d, nn.Conv2d, Conv2d,
-    F.relu, Tensor.view, optim.SGD; or of MindSpore's: nn.Dense, ops.cat, mint.nn.Linear, nn.cosine_decay_lr.
+    """The rows for a name as people write it: one for a name of torch's, such as torch.nn.Conv2d, nn.Conv2d, Conv2d,
+    F.relu, Tensor.view or optim.SGD; all that have it for a name of MindSpore's, such as nn.Dense, ops.cat,
+    mint.nn.Linear or nn.cosine_decay_lr.
 
-    Raises UnknownRow, with the names that are like it.
+    Raises UnknownRow, with similar names.
     """
     head, dot, rest = name.partition(".")
     written = IMPORTED_AS.get(head, head) + dot + rest
@@ -294,13 +295,13 @@ def lookup(name: str) -> list[Row]:
 
 
 def _of(named: Callable[[str], bool]) -> list[Row]:
-    """The rows whose counterpart is called so; else those that stand for a name of MindSpore's that is called so."""
+    """The rows whose counterpart has a name that fits; else those that replace a name of MindSpore's that fits."""
     found = [row for row in table.rows() if named(row.mindspore or "")]
     return found or [row for row in table.rows() if any(named(own) for own in row.instead_of)]
 
 
 def _by_mindspore(name: str) -> list[Row]:
-    """The rows that have this counterpart, or replace it; else the row of torch's thing of the same name."""
+    """The rows that have this counterpart, or replace it; else the row of torch's function or class of that name."""
     within, _, last = name.removeprefix("mindspore.").rpartition(".")
     again = f"{OFFERED_BY[within]}.{last}" if within in OFFERED_BY else name
     for whole in dict.fromkeys((name, *(f"{package}.{name}" for package in WITHIN_MINDSPORE), again)):

@@ -42,7 +42,7 @@ from .verbs import VERBS
 DTYPES = ("float32", "float16", "float64", "int32", "int64", "bool")
 MODES = ("pynative", "graph", "ascend")
 STAGES = ("data", "load", "init", "forward", "loss", "grad", "update", "buffers", "state", "schedule", "crash")
-LONGEST = 100  # letters of an expression
+LONGEST = 100  # characters of an expression
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.USub)
 COMPARISONS = (ast.Lt, ast.LtE, ast.Eq, ast.NotEq, ast.GtE, ast.Gt)
 
@@ -56,7 +56,7 @@ def read_rows(paths: Sequence[Path], kind: str) -> tuple[Row, ...]:
             row = read_row(entry, kind, path.name)
             for name in (row.torch, *row.aliases):
                 if name in seen:
-                    raise BadInput(f"{path.name}: {name} stands in the rows {seen[name]} and {row.torch}")
+                    raise BadInput(f"{path.name}: {name} is in the rows {seen[name]} and {row.torch}")
                 seen[name] = row.torch
             rows.append(row)
     return tuple(rows)
@@ -68,7 +68,7 @@ def read_faults(path: Path) -> tuple[Fault, ...]:
 
 
 def read_examples(path: Path) -> dict[str, tuple[str, str, str]]:
-    """Read the examples of the faults; raises BadInput for what is not three texts under a fault's id."""
+    """Read the examples of the faults; raises BadInput for anything but three texts under a fault's id."""
     content = _loaded(path)
     if not isinstance(content, dict):
         raise BadInput(f"{path}: expected a mapping from faults to examples, got {type(content).__name__}")
@@ -89,7 +89,7 @@ def read_row(entry: Any, kind: str, file: str) -> Row:
         exact=fields.take("exact", bool),
         why=fields.take("why", str, default=None),
         aliases=fields.texts("aliases"),
-        instead_of={name: _own(name, told, fields.where) for name, told in fields.words("instead_of").items()},
+        instead_of={name: _own(name, own, fields.where) for name, own in fields.words("instead_of").items()},
         arguments=tuple(
             _argument(name, content, fields.where) for name, content in fields.take("arguments", dict).items()
         ),
@@ -114,22 +114,23 @@ def read_row(entry: Any, kind: str, file: str) -> Row:
     )
     fields.done()
     if row.recipe and not {"key"} <= set(row.recipe) <= {"key", "value"}:
-        raise BadInput(f"{fields.where}: recipe gives a recipe's `key` and, where it is fixed, the `value`")
+        raise BadInput(f"{fields.where}: recipe has a recipe's `key` and, where it is fixed, the `value`")
     if row.left_out and not row.rewrite:
-        raise BadInput(f"{fields.where}: a row whose call is left out says in `rewrite` what takes its place")
+        raise BadInput(f"{fields.where}: a row whose call is left out needs `rewrite`, which says what takes its place")
     if (not row.exact or row.mindspore is None) and not row.why:
-        raise BadInput(f"{fields.where}: a row that is not exact says `why`")
+        raise BadInput(f"{fields.where}: a row that is not exact needs `why`")
     if tuple(row.status) != MODES or any(status not in STATUSES for status in row.status.values()):
         raise BadInput(f"{fields.where}: status gives {', '.join(MODES)}, each one of: {'; '.join(STATUSES)}")
     if row.mindspore is None and not set(row.status.values()) <= {MISSING, NOT_RUN}:
         raise BadInput(f"{fields.where}: without a counterpart its status is '{MISSING}' or '{NOT_RUN}'")
     if set(row.docs) != {"torch", "mindspore"}:
-        raise BadInput(f"{fields.where}: docs gives the pages of torch and mindspore")
+        raise BadInput(f"{fields.where}: docs has the pages of torch and mindspore")
     return row
 
 
 def _otherwise(entry: Mapping[str, Any], other: Mapping[str, Any] | None, kind: str, file: str) -> Row | None:
-    """The row of the class that stands in for a row's own: what it says otherwise, argument by argument."""
+    """The row of the class that replaces a row's own for some values: the row with `other`'s entries in place of its
+    own, argument by argument."""
     if other is None:
         return None
     left = {key: value for key, value in entry.items() if key not in ("otherwise", "cases", "vary", "instead_of")}
@@ -164,9 +165,9 @@ def _argument(name: str, content: Any, where: str) -> Argument:
     )
     fields.done()
     if argument.device and not argument.remedy:
-        raise BadInput(f"{fields.where}: an argument that may be a device says the `remedy`")
+        raise BadInput(f"{fields.where}: an argument that may be a device needs `remedy`")
     if not argument.to and not argument.why:
-        raise BadInput(f"{fields.where}: an argument that goes nowhere says `why`")
+        raise BadInput(f"{fields.where}: an argument that goes nowhere needs `why`")
     return argument
 
 
@@ -209,9 +210,9 @@ def _state(content: Any, where: str) -> State:
     )
     fields.done()
     if (state.mindspore is None or state.torch is None) and not state.why:
-        raise BadInput(f"{fields.where}: a tensor that only one side has says `why`")
+        raise BadInput(f"{fields.where}: a tensor that only one side has needs `why`")
     if state.drawn_otherwise and not state.why:
-        raise BadInput(f"{fields.where}: a tensor that is drawn otherwise says `why`")
+        raise BadInput(f"{fields.where}: a tensor that is drawn otherwise needs `why`")
     if state.start is not None and not state.drawn_otherwise:
         raise BadInput(f"{fields.where}: a tensor with a start of torch's own is `drawn_otherwise`")
     if state.refused and state.mindspore is not None:
@@ -271,7 +272,7 @@ def _variation(content: Any, where: str) -> Variation:
 
 
 def _check_sizes(texts: Sequence[Any], known: Mapping[str, Any], where: str) -> None:
-    """Raise BadInput for what is no expression over the known names."""
+    """Raise BadInput for a text that is no expression over the known names."""
     for text in texts:
         try:
             unknown = expression_names(str(text)) - set(known)
@@ -315,26 +316,26 @@ def read_yaml(path: Path) -> list[Any]:
 
 
 def _loaded(path: Path) -> Any:
-    """What a table holds. Read as YAML all of them take half a second, so what came of it is kept where Python keeps
-    bytecode, is trusted as that is, and is taken from there while the table's bytes are the same."""
+    """The content of a table. To read all of them as YAML takes half a second, so the result is cached where Python
+    keeps bytecode, is trusted as bytecode is, and is used while the table's bytes are the same."""
     try:
         content = path.read_bytes()
         digest = hashlib.sha256(content).hexdigest()
         kept = Path(cache_from_source(str(path))).with_suffix(".table")
         with suppress(OSError, EOFError, ValueError, TypeError):
-            of, found = marshal.loads(kept.read_bytes())
-            if of == digest:
-                return found
-        found = yaml.load(content, Loader=yaml.CSafeLoader)
+            digest_then, table = marshal.loads(kept.read_bytes())
+            if digest_then == digest:
+                return table
+        table = yaml.load(content, Loader=yaml.CSafeLoader)
     except (OSError, yaml.YAMLError) as error:
         raise BadInput(f"{path}: {' '.join(str(error).split())}") from None
     if not sys.dont_write_bytecode:
         draft = kept.with_name(f"{kept.name}.{os.getpid()}")
-        with suppress(OSError, ValueError):  # where nothing can be written; of what is no plain value
+        with suppress(OSError, ValueError):  # nothing can be written there, or a value is no plain one
             kept.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_bytes(marshal.dumps((digest, found)))
+            draft.write_bytes(marshal.dumps((digest, table)))
             draft.replace(kept)
-    return found
+    return table
 
 
 def listed(content: Any, path: Path) -> list[Any]:
@@ -382,7 +383,7 @@ class Fields:
         return found
 
     def done(self) -> None:
-        """Raise BadInput when keys are left that nobody took."""
+        """Raise BadInput when keys are left that were not taken."""
         if self.content:
             raise BadInput(f"{self.where}: unknown key {quoted(next(iter(self.content)))}")
 
@@ -404,7 +405,7 @@ def constant(value: Any) -> Any:
 
 
 def expression_names(text: str) -> set[str]:
-    """Return the names in an expression such as "2*n+1" or "h >= k"; raises ValueError for what is none."""
+    """Return the names in an expression such as "2*n+1" or "h >= k"; raises ValueError for anything else."""
     if len(text) > LONGEST:
         raise ValueError(f"{text[:20]!r}… is too long for an expression")
     try:
@@ -419,7 +420,7 @@ def expression_names(text: str) -> set[str]:
 
 
 def _is_arithmetic(node: ast.expr) -> bool:
-    """Whether a node, whatever is in it, may stand in such an expression."""
+    """Whether a node, whatever its children are, may be part of such an expression."""
     if isinstance(node, (ast.BinOp, ast.UnaryOp)):
         return isinstance(node.op, ARITHMETIC)
     if isinstance(node, ast.Compare):

@@ -1,4 +1,4 @@
-"""What a mapping row is made of, and how the calls that come of it are made."""
+"""The parts of a mapping row, and how the calls that are translated by it are made."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOT_RUN = "documented, not run"  # here
 NOT_APPLICABLE = "does not apply"  # there is no such mode for this kind of row
 MISSING = "missing"  # MindSpore has nothing for it, or nothing that computes the same; `why` says what to do
 STATUSES = (EQUAL, SAME_DISTRIBUTION, NOT_RUN, NOT_APPLICABLE, MISSING)
-OLDEST = "2.7.2"  # the MindSpore in which rows ran from which on each holds, where it does not say another
+OLDEST = "2.7.2"  # the oldest MindSpore in which rows ran: each holds from it on, unless the row names another
 
 
 class Name(str):
@@ -58,7 +58,7 @@ class Argument:
     refuse: tuple[Any, ...] = ()  # the torch values that have none
     why: str | None = None  # why it goes nowhere, or why only some values cross
     remedy: str | None = None  # what to do with an unsupported value
-    device: bool = False  # a device may stand here, which MindSpore chooses for the process: `remedy` says what to do
+    device: bool = False  # it may be a device, which MindSpore chooses for the process: `remedy` says what to do
     rest: bool = False  # collects further positional arguments, as Tensor.view(2, 3) does
 
 
@@ -84,11 +84,11 @@ class State:
     buffer: bool = False  # not trained
     fill: float | None = None  # the value of a tensor that torch does not have
     drawn_otherwise: bool = False  # a new layer's values are drawn from another distribution than torch's, see `why`
-    start: float | None = None  # the number that torch's new layer holds there, where MindSpore's draws it
+    start: float | None = None  # the number that a new layer of torch's holds there, where MindSpore's draws it
     refused: bool = False  # MindSpore has no place for it, and without it the others mean something else, see `why`
     when: str | None = None  # of an optimizer: the option without which torch does not hold it
     from_start: bool = False  # of an optimizer: torch holds it before the first step too
-    in_groups: bool = False  # of an optimizer: torch keeps it in the parameter groups, once for each
+    in_groups: bool = False  # of an optimizer: torch keeps it in the parameter groups, once in each
     why: str | None = None
 
 
@@ -98,10 +98,10 @@ class Case:
 
     args: Mapping[str, Any] = field(default_factory=dict)
     inputs: tuple[Any, ...] = ()  # shapes, or mappings with shape and how to draw the values
-    pack: bool = False  # the inputs are passed as one list, as torch.cat wants
+    pack: bool = False  # the inputs are passed as one list, as torch.cat takes them
     paired: bool = False  # the inputs after the first are passed as one tuple, as an LSTM's h and c
     weights: float = 1.0  # the deviation of the drawn weights
-    apart: float | None = None  # MindSpore is not as near as noise, and at most this share of a tensor's largest apart
+    apart: float | None = None  # MindSpore may be off by this share of a tensor's largest value, more than the noise
     groups: tuple[Mapping[str, Any], ...] = ()  # options of the optimizer's parameter groups
     steps: int = 6
     shape: tuple[int, ...] = ()  # of the tensor an initializer fills
@@ -111,10 +111,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Variation:
-    """What may be drawn for a row: hypothesis makes Cases of it, and shrinks those that fail.
+    """What may be drawn for a row: the library Hypothesis draws Cases from it, and shrinks those that fail.
 
-    Wherever a number stands, in the inputs (a shape, the bound of whole numbers) and in the arguments, an expression
-    over sizes may stand instead: "n", "2*n", "n+1". An argument is one of the listed values.
+    In place of any number, in the inputs (a shape, the bound of whole numbers) and in the arguments, there may be an
+    expression over sizes: "n", "2*n", "n+1". An argument is one of the listed values.
     """
 
     sizes: Mapping[str, Any] = field(default_factory=dict)  # name -> [smallest, largest]
@@ -125,19 +125,19 @@ class Variation:
     pack: bool = False
     paired: bool = False
     weights: float = 1.0  # the deviation of the drawn weights
-    apart: float | None = None  # MindSpore may be this share of a tensor's largest off, where torch's noise is less
+    apart: float | None = None  # MindSpore may be off by this share of a tensor's largest value, if the noise is less
 
 
 @dataclass(frozen=True)
 class Own:
-    """What is known of a name of MindSpore's own, for which the row's counterpart or code stands."""
+    """What is known about a name of MindSpore's own, in whose place the row's counterpart or code is used."""
 
     does: str = ""  # what it is, and what a torch script has for it
-    deprecated: str | None = None  # the MindSpore from which on its own page announces its end
-    gone: bool = False  # it is in none of those in which rows ran, but in what people wrote for older ones
+    deprecated: str | None = None  # the MindSpore from which on its own page announces its removal
+    gone: bool = False  # no MindSpore in which rows ran has it, but code that was written for older ones uses it
 
 
-# what torch's own functions are given by other names too (numpy_compatibility_arg_names in its python_arg_parser.cpp)
+# other names that torch's functions accept for arguments (numpy_compatibility_arg_names in its python_arg_parser.cpp)
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}
 
 
@@ -154,9 +154,9 @@ class Row:
     docs: Mapping[str, str]
     why: str | None = None
     aliases: tuple[str, ...] = ()
-    instead_of: Mapping[str, Own] = field(default_factory=dict)  # MindSpore's own names for what the row is of
+    instead_of: Mapping[str, Own] = field(default_factory=dict)  # MindSpore's own names for the same
     written: tuple[Written, ...] = ()
-    in_order: bool = True  # MindSpore's arguments stand in the order of torch's; else they are given by name
+    in_order: bool = True  # MindSpore's arguments are in the order of torch's; else they are given by name
     unwritten: Mapping[str, str] = field(default_factory=dict)  # MindSpore argument -> why it is left alone
     defaults: Mapping[str, str] = field(default_factory=dict)  # MindSpore's own defaults, as Python source
     state: tuple[State, ...] = ()
@@ -164,17 +164,17 @@ class Row:
     cases: tuple[Case, ...] = ()
     vary: tuple[Variation, ...] = ()
     since: str = OLDEST  # the MindSpore from which on it holds
-    rewrite: str | None = None  # how one writes it in MindSpore, where the arguments do not tell
-    left_out: bool = False  # MindSpore needs no such call: what it is of or around stays, and `rewrite` says the rest
-    origin: str | None = None  # the user's file that it stands in; None for msmigrate's own
-    replaces: str | None = None  # the MindSpore side of the built-in row in whose place a user's row stands
-    group_options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # that an optimizer puts into its
-    # parameter groups and that are no arguments -> the values they may have; none: any
+    rewrite: str | None = None  # how one writes it in MindSpore, where the arguments do not show it
+    left_out: bool = False  # MindSpore needs no such call: what it takes or wraps stays, and `rewrite` says the rest
+    origin: str | None = None  # the user's file that it is in; None for msmigrate's own
+    replaces: str | None = None  # the MindSpore side of the built-in row that a user's row replaces
+    group_options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # options that an optimizer puts into
+    # its parameter groups and that are no arguments -> the values they may have; none: any
     recipe: Mapping[str, Any] = field(default_factory=dict)  # key of a recipe that says it, and its value where fixed
     otherwise: Row | None = None  # the same with a class of msmigrate's, for values that MindSpore's own does not take
-    called_with: Mapping[str, int] = field(default_factory=dict)  # of such a class: what a call of the layer may give
-    # it, which MindSpore's own does not take either -> its place in that call
-    over_one_value: bool = False  # such a class stands in where a softmax of the model goes over a single value
+    called_with: Mapping[str, int] = field(default_factory=dict)  # of such a class: an argument that a call of the
+    # layer may have, which MindSpore's own does not take either -> its place in that call
+    over_one_value: bool = False  # such a class is used where a softmax of the model goes over a single value
 
     @property
     def short(self) -> str:
@@ -182,7 +182,7 @@ class Row:
         return self.torch.rpartition(".")[2]
 
     def own_name(self, argument: str) -> str:
-        """An argument's name in torch's documentation, where a function is given it by NumPy's."""
+        """An argument's name in torch's documentation; a function may be called with NumPy's name for it."""
         known = {each.torch for each in self.arguments}
         own = NUMPY_NAMES.get(argument, argument)
         return own if self.kind == "function" and argument not in known and own in known else argument
@@ -247,7 +247,7 @@ def value_of(value: Any) -> Any:
 def build(call: Call, *first: Any) -> Any:
     """Make the call, with `first` before the arguments it names: `build(call, optimizer)`, `build(call, params)`.
 
-    Raises BadInput for a target that is of Python's standard library under another package's name.
+    Raises BadInput for a target that belongs to Python's standard library under another package's name.
     """
     kwargs = {name: value_of(value) for name, value in call.kwargs.items()}
     rest = [item for name in list(kwargs) if name.startswith("*") for item in kwargs.pop(name)]

@@ -62,32 +62,32 @@ def _crossing(state: State) -> Crossing:
     return Crossing(state.mindspore, state.verb, None if state.mindspore else state.why, state.refused)
 
 
-def renamed(name: str, ours: str, theirs: str) -> str | None:
-    """`theirs` for a name that `ours` fits, with what the `*` of `ours` stands for; None where it does not fit.
+def renamed(name: str, pattern: str, target: str) -> str | None:
+    """`target` for a name that fits `pattern`, with the part that its `*` stands for; None where it does not fit.
 
     A `*` stands for a part of a name without dots, `0` or `0_reverse` in an LSTM's `weight_ih_l*`.
     """
-    head, star, tail = ours.partition("*")
+    head, star, tail = pattern.partition("*")
     if not star:
-        return theirs if name == ours else None
+        return target if name == pattern else None
     if len(name) < len(head) + len(tail) or not (name.startswith(head) and name.endswith(tail)):
         return None
     middle = name[len(head) : len(name) - len(tail)]
-    return theirs.replace("*", middle) if middle and "." not in middle else None
+    return target.replace("*", middle) if middle and "." not in middle else None
 
 
 def find(states: Mapping[str, Crossing], name: str) -> Crossing | None:
     """How the tensor of this name crosses: by its own entry, or by one with a `*` that it fits."""
     if name in states:
         return states[name]
-    for ours, crossing in states.items():
-        theirs = renamed(name, ours, crossing.mindspore or "") if "*" in ours else None
-        if theirs is not None:
-            return crossing._replace(mindspore=theirs or None)
+    for pattern, crossing in states.items():
+        new = renamed(name, pattern, crossing.mindspore or "") if "*" in pattern else None
+        if new is not None:
+            return crossing._replace(mindspore=new or None)
     return None
 
 
-# the parts of a weight that is computed from them, as torch.nn.utils.parametrizations has them -> as nn.weight_norm and
+# the parts from which a weight is computed, as torch.nn.utils.parametrizations names them -> as nn.weight_norm and
 # nn.spectral_norm do, and torch's older functions
 PARTS = {"original0": "g", "original1": "v", "original": "orig", "0._u": "u", "0._v": "v"}
 PARAMETRIZED = re.compile(r"(|.*\.)parametrizations\.([^.]+)\.(original[01]?|0\._[uv])")
@@ -96,8 +96,8 @@ PARAMETRIZED = re.compile(r"(|.*\.)parametrizations\.([^.]+)\.(original[01]?|0\.
 def part_of_weight(name: str) -> str:
     """The name in MindSpore of a part of a weight: `fc.weight_g` for `fc.parametrizations.weight.original0`; any other
     name as it is."""
-    found = PARAMETRIZED.fullmatch(name)
-    return name if found is None else f"{found[1]}{found[2]}_{PARTS[found[3]]}"
+    match = PARAMETRIZED.fullmatch(name)
+    return name if match is None else f"{match[1]}{match[2]}_{PARTS[match[3]]}"
 
 
 # Writing layer_states.json
@@ -109,7 +109,7 @@ def source() -> str:
 
     lines = []
     for row in (*table.built_in("layer"), *table.built_in("module")):
-        # a layer that has no counterpart and names no tensors is none that a checkpoint's tensors could belong to
+        # a checkpoint's tensors cannot belong to a layer that has no counterpart and names no tensors
         for name in (row.torch, *row.aliases) if row.mindspore or row.state else ():
             states = {state.torch: _fields(state) for state in row.state if state.torch is not None}
             lines.append(f"{json.dumps(name)}: {json.dumps(states)}")
@@ -117,7 +117,7 @@ def source() -> str:
 
 
 def _fields(state: State) -> list[str | bool | None]:
-    """The fields of its Crossing, as many as are not left to their defaults."""
+    """The fields of its Crossing, without those at the end that have their defaults."""
     fields: list[str | bool | None] = list(_crossing(state))
     while len(fields) > 1 and not fields[-1]:
         fields.pop()

@@ -4,7 +4,7 @@
     translate("torch.optim.SGD", {"lr": 0.1, "momentum": 0.9})
                                              # Call("mindspore.experimental.optim.SGD", {... every argument ...})
 
-Rows are read from tables/*.yaml, a kind's files and no others when only that kind is asked for.
+Rows are read from tables/*.yaml; only a kind's files are read when only that kind is needed.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ KINDS = {  # kind -> how the names of its files begin: layers.yaml, layers_pooli
 HERE = Path(__file__).parent
 InForce = tuple[tuple[Path, ...], str | None]
 OF_MINDSPORE = ("ops", "mint", "mint.nn", "mindspore", "mindspore.ops", "mindspore.nn", "mindspore.mint")
-ALIKE = 0.66  # of two names, by difflib, from which on one may be a slip for the other: SDG is 0.67 of SGD
+ALIKE = 0.66  # how alike two names are, by difflib, from where on one may be a typo for the other: SDG and SGD are 0.67
 VERSION = "MSMIGRATE_MINDSPORE"  # the MindSpore whose rows are wanted, installed here or not
-# what a row points to stands in the first; what diagnosis tries on every recipe, and no row has, in the last
+# the first holds faults that rows point to; the last those that diagnosis tries on every recipe, and that no row has
 FAULTS = ("faults.yaml", "faults_unmapped.yaml", "faults_general.yaml")
 
 
@@ -73,13 +73,13 @@ def _with_own(kind: str, in_force: InForce) -> tuple[Row, ...]:
 
 
 def in_force() -> InForce:
-    """What rows are read from, and for: the user's own files, and a MindSpore. What is kept of rows is kept by it."""
+    """What the rows depend on: the user's own files, and the MindSpore. Caches of rows have it as their key."""
     return user_rows.paths(), mindspore_version()
 
 
 def mindspore_version() -> str | None:
-    """The MindSpore whose rows are in force: the one that the environment names, as --mindspore-version does, or else
-    the one that is installed; None, for the newest, where there is none."""
+    """The MindSpore whose rows are in force: the one that the environment names, which --mindspore-version sets, or
+    else the one that is installed; None, which means the newest, where there is none."""
     return os.environ.get(VERSION) or _installed()
 
 
@@ -92,7 +92,7 @@ def _installed() -> str | None:
 
 
 def _in_version(row: Row, version: str) -> Row:
-    """The row as it holds in a MindSpore: without a counterpart where it came later."""
+    """The row as it holds in a MindSpore: without a counterpart if that came later."""
     if row.since == OLDEST or Version(version) >= Version(row.since):
         return row
     why = f"MindSpore computes it so from {row.since} on, and this is {version}"
@@ -107,7 +107,7 @@ def own_rows() -> tuple[Row, ...]:
 
 @cache
 def _own(paths: tuple[Path, ...]) -> tuple[Row, ...]:
-    """The user's rows; raises BadInput where one points to a fault that nobody knows."""
+    """The user's rows; raises BadInput where one points to an unknown fault."""
     own = user_rows.read(paths, tuple(KINDS))
     for row in own:
         unknown = [name for name in row.pitfalls if name not in faults()]
@@ -172,16 +172,16 @@ def _row(name: str, in_force: InForce) -> Row:
 
 def closest(name: str, among: Iterable[Row]) -> list[str]:
     """Return up to three names that look most like the given one, those of its own module first: torch's, or
-    MindSpore's where the name is of a module that torch has not."""
+    MindSpore's where the name's module is one that torch does not have."""
     lower: dict[str, list[str]] = {}
     module, _, last = name.rpartition(".")
     for candidate in among:
         for known in (candidate.torch, *candidate.aliases) if module not in OF_MINDSPORE else ():
             lower.setdefault(known.rpartition(".")[2].lower(), []).append(candidate.torch)
         for own in (candidate.mindspore or "", *candidate.instead_of) if module else ():
-            theirs = own.removeprefix("mindspore.")
-            if theirs.rpartition(".")[0] == module:
-                lower.setdefault(theirs.rpartition(".")[2].lower(), []).append(theirs)
+            written = own.removeprefix("mindspore.")
+            if written.rpartition(".")[0] == module:
+                lower.setdefault(written.rpartition(".")[2].lower(), []).append(written)
     found = difflib.get_close_matches(last.lower(), list(lower), n=3, cutoff=ALIKE)
     alike = [sorted(lower[match], key=lambda torch: torch.rpartition(".")[0] != module) for match in found]
     return list(dict.fromkeys(torch for names in alike for torch in names))[:3]
@@ -196,9 +196,9 @@ def translate(name: str, args: Mapping[str, Any], positional: tuple[Any, ...] = 
     """Translate a torch call into the MindSpore call that means the same, with every argument written out.
 
     Defaults that the caller left out are torch's. With `partial` only the given arguments are translated, which is
-    what an optimizer's parameter group needs. A value that MindSpore's own class does not take is one for the class
-    that the row has otherwise. Raises UnknownRow; BadInput for an argument that torch does not have or that is missing;
-    Unsupported for a value that has no counterpart.
+    what an optimizer's parameter group needs. If MindSpore's own class does not take a value, the call is translated
+    for the class that the row has in `otherwise`. Raises UnknownRow; BadInput for an argument that torch does not have
+    or that is missing; Unsupported for a value that has no counterpart.
     """
     found = row(name)
     if found.otherwise is None or partial:
@@ -333,7 +333,7 @@ def plain(value: Any) -> Any:
 
 
 def same(value: Any, other: Any) -> bool:
-    """Equality that tells True from 1 and never asks a tensor."""
+    """Equality that tells True from 1 and never takes the truth value of a tensor."""
     if value is None or other is None or isinstance(value, bool) or isinstance(other, bool):
         return value is other
     if isinstance(value, (int, float)) and isinstance(other, (int, float)):
@@ -357,7 +357,7 @@ def _from_layer(value: Call | None) -> list[Any] | None:
 
 
 def _layer_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
-    """The layer as it is, which has crossed by its own row where its expression ran."""
+    """The layer's expression as it is: it has crossed by its own row already."""
     return None if types is None else [node]
 
 
@@ -366,10 +366,10 @@ def _schedules(value: Any, args: Mapping[str, Any]) -> list[tuple[str, dict[str,
     calls = []
     for name, inner in value:
         found = row(name)
-        # those that hold others, set the optimizer's own rates, or move by what is measured
+        # schedules that contain others, set the optimizer's own rates, or depend on a metric
         alone = any(argument.torch in ("schedulers", "max_lr", "patience") for argument in found.arguments)
         if found.kind != "schedule" or alone:
-            raise ValueError(f"{found.torch} cannot stand inside another schedule")
+            raise ValueError(f"{found.torch} cannot be used inside another schedule")
         calls.append(translate(name, inner))
     return [(call.target, call.kwargs) for call in calls]
 

@@ -1,11 +1,11 @@
 """The rows of a user's own files: which files are in force, how they are checked, and their rows among the built-in.
 
-The files are those that MSMIGRATE_MAPPINGS names, as worker processes see too. One has the form of tables/*.yaml. Each
-row says its `kind`, or an entry `- kind: layer` before it says that of all rows that follow. `status` and `docs` may be
-left out: the row then says "documented, not run". Reading a file runs nothing; what a row names in MindSpore is
-imported where a net is made of it, and is never of Python's own library.
+The files are those that MSMIGRATE_MAPPINGS names, which worker processes see too. Each has the form of tables/*.yaml. A
+row has its `kind`, or an entry `- kind: layer` before it gives that of all rows that follow. `status` and `docs` may be
+left out: the row is then "documented, not run". Reading a file runs nothing; what a row names in MindSpore is imported
+only where a net is built from it, and never belongs to Python's own library.
 
-Every command asks for the files, so the reader of YAML and the verbs are imported only where a file is read.
+Every command needs to know the files, so the YAML reader and the verbs are imported only where a file is read.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ OBJECTS = ("mindspore", "msmigrate")  # what constants may name, besides the pac
 
 
 def paths() -> tuple[Path, ...]:
-    """Return the files in force, in the order in which they were named; each once."""
+    """Return the files in force, each once, in the order in which they were named."""
     named = os.environ.get(VARIABLE)
     return tuple(dict.fromkeys(Path(name) for name in named.split(os.pathsep) if name)) if named else ()
 
 
 def use(files: Iterable[Path]) -> None:
-    """Put files in force, after those that are, under names that hold in any working directory; raises BadInput."""
+    """Put files in force after those that already are, with paths that hold in any working directory; BadInput."""
     whole = dict.fromkeys(str(path.absolute()) for path in (*paths(), *files))
     for name in whole:
         if os.pathsep in name:
@@ -57,7 +57,7 @@ def read(files: tuple[Path, ...], kinds: tuple[str, ...]) -> tuple[Row, ...]:
             other = seen.setdefault(name, row)
             if other is not row:
                 raise BadInput(
-                    f"{row.origin}: {shortened(row.torch, 100)}: {shortened(name, 100)} stands in the row "
+                    f"{row.origin}: {shortened(row.torch, 100)}: {shortened(name, 100)} is in the row "
                     f"{shortened(other.torch, 100)} of {other.origin} too"
                 )
     return tuple(rows)
@@ -95,7 +95,7 @@ def _row(entry: dict[Any, Any], kind: str | None, kinds: Sequence[str], path: Pa
         raise
     except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
         why = shortened(" ".join(str(error).split()), 200)
-        raise BadInput(f"{where}: a value has not the form that rows have: {why}") from None
+        raise BadInput(f"{where}: a value does not have the form that rows have: {why}") from None
 
 
 def _kind(kind: Any, kinds: Sequence[str], where: str) -> str:
@@ -105,7 +105,7 @@ def _kind(kind: Any, kinds: Sequence[str], where: str) -> str:
 
 
 def _check_names(entry: dict[Any, Any], where: str) -> None:
-    """Refuse names that are none, and those that lead to what no table should call."""
+    """Refuse invalid names, and those that lead to what no table should call."""
     aliases = entry.get("aliases", [])
     for name in (entry["torch"], *(aliases if isinstance(aliases, list) else [])):
         if not isinstance(name, str) or not name or not name.isprintable() or " " in name:
@@ -122,7 +122,7 @@ def _check_names(entry: dict[Any, Any], where: str) -> None:
         _check_dotted(name, where)
         if name.partition(".")[0] not in roots:
             raise BadInput(
-                f"{where}: {shortened(name, 100)}: a constant is of {shortened(' or '.join(sorted(roots)), 200)}"
+                f"{where}: {shortened(name, 100)}: a constant has to be of {shortened(' or '.join(sorted(roots)), 200)}"
             )
 
 
@@ -131,7 +131,7 @@ def _check_dotted(name: Any, where: str) -> None:
         raise BadInput(f"{where}: {quoted(name)} is no qualified name such as mindspore.nn.Dense")
     root = name.partition(".")[0]
     if root in sys.stdlib_module_names:
-        raise BadInput(f"{where}: {shortened(name, 100)} is of Python's own library, which no row may name")
+        raise BadInput(f"{where}: {shortened(name, 100)} belongs to Python's own library, which no row may name")
 
 
 def _named(value: Any) -> Iterator[Any]:
@@ -146,10 +146,10 @@ def _named(value: Any) -> Iterator[Any]:
 
 
 def among(built_in: Iterable[Row], kind: str, own: Sequence[Row]) -> Iterator[Row]:
-    """The built-in rows of one kind with the user's among them: one of the same name stands in the place of the other.
+    """The built-in rows of one kind with the user's among them: a user's row replaces a built-in one of the same name.
 
-    It then also has the other's further names. A further name that a user's row takes, a built-in row loses. Raises
-    BadInput for a user's row that takes a built-in row's first name as one of its further names.
+    It then also has the other's aliases. An alias that a user's row has is taken from a built-in row. Raises BadInput
+    for a user's row that has a built-in row's first name as an alias.
     """
     placed = {row.torch: row for row in own}
     further = {alias: row for row in own for alias in row.aliases}
@@ -172,7 +172,7 @@ def among(built_in: Iterable[Row], kind: str, own: Sequence[Row]) -> Iterator[Ro
 
 
 def verbs(rows: Sequence[Row]) -> list[str]:
-    """Which verbs of other distributions the rows use, each with its distribution and that one's version, sorted."""
+    """The verbs of other distributions that the rows use, sorted, each with its distribution and its version."""
     from .verb_registry import SHAPES, described, find
     from .verbs import VERBS
 

@@ -17,7 +17,7 @@ class SELU(nn.Cell):
 
 
 class Softplus(nn.Cell):
-    """log(1 + exp(beta x)) / beta, and x itself from where beta x is above the threshold."""
+    """log(1 + exp(beta x)) / beta, and x itself where beta x is above the threshold."""
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Softplus(nn.Cell):
 
 
 class Tanhshrink(nn.Cell):
-    """x - tanh(x), with a tanh of exponentials, for the CPU's own is an approximation."""
+    """x - tanh(x), with a tanh made of exponentials, because the CPU's own is an approximation."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,13 +42,13 @@ class Tanhshrink(nn.Cell):
 
 
 def tanhshrink(input: Tensor) -> Tensor:
-    """x - tanh(x), with a tanh of exponentials, for the CPU's own is an approximation."""
+    """x - tanh(x), with a tanh made of exponentials, because the CPU's own is an approximation."""
     grown = ops.expm1(2 * ops.clamp(input, -15.0, 15.0))
     return input - grown / (grown + 2)
 
 
 class RReLU(nn.Cell):
-    """x where it is positive, else x times a slope, drawn for each value in training and the mean one otherwise."""
+    """x where it is positive, else x times a slope: in training one drawn for each value, otherwise the mean one."""
 
     def __init__(self, lower: float = 0.125, upper: float = 0.3333333333333333) -> None:
         super().__init__()

@@ -22,10 +22,10 @@ class Softmax(nn.Cell):
 
 
 def softmax(input: Tensor, axis: int = -1, *, dtype: Any = None) -> Tensor:
-    """Softmax over an axis that may have a single value, of what is cast to a dtype first if one is given.
+    """Softmax over an axis that may have a single value; the input is cast to a dtype first if one is given.
 
-    Where MindSpore's CPU takes the first gradient of its own over a single value, in PyNative mode, every later one of
-    as many dimensions along that axis is wrong by most of its size.
+    If the first gradient of MindSpore's own softmax is over a single value, on the CPU in PyNative mode, every later
+    gradient along that axis, of tensors with as many dimensions, is wrong by most of its size.
     """
     if dtype is not None:
         input = input.astype(dtype)
@@ -88,9 +88,9 @@ def multi_head_attention_forward(
 ) -> Any:
     """Attention of several heads over (L, N, E), (S, N, K), (S, N, V); the output and, where needed, the weights.
 
-    in_proj_weight: (3·E, E), of query, key and value, which have a weight each where use_separate_proj_weight says so,
-    (E, E), (E, K) and (E, V). A mask hides keys where it is True, or is added; attn_mask is
-    (L, S) or (N·heads, L, S), key_padding_mask (N, S).
+    in_proj_weight: (3·E, E), of query, key and value; with use_separate_proj_weight each has a weight of its own:
+    (E, E), (E, K) and (E, V). A mask hides keys where it is True, or is added; attn_mask is (L, S) or (N·heads, L, S),
+    key_padding_mask (N, S).
     """
     length, batch, width = query.shape
     source = key.shape[0]
@@ -122,7 +122,7 @@ def multi_head_attention_forward(
 
 
 def _masked(weights: Tensor, mask: Tensor) -> Tensor:
-    """Without the weights where the mask is True, or with the mask added."""
+    """The weights, hidden where the mask is True, or with the mask added."""
     if mask.dtype == mstype.bool_:
         return ops.masked_fill(weights, mask, float("-inf"))
     return weights + mask

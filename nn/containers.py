@@ -1,4 +1,4 @@
-"""Cells that hold others, what is done to a finished Cell, and what stands where a model could not be written."""
+"""Cells that hold others, what is done to a finished Cell, and what takes the place of code that was not written."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class NamedCells(nn.Cell):
 
 
 class OptionalCells(nn.Cell):
-    """A list of cells in which None may stand, as in torch's ModuleList; nn.CellList takes none."""
+    """A list of cells that may contain None, as torch's ModuleList may; nn.CellList takes no None."""
 
     def __init__(self, cells: Iterable[nn.Cell | None] = ()) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ def replace_cell(sequential: nn.SequentialCell, name: str, cell: nn.Cell) -> Non
 
 
 def starting_at(cell: nn.Cell, value: float, *names: str) -> nn.Cell:
-    """Give parameters of a new layer the number that torch's begin with; names as `layers.*.bias`."""
+    """Give parameters of a new layer the number that torch's begin with; names: patterns such as `layers.*.bias`."""
     for name, parameter in cell.parameters_and_names():
         if any(fnmatch(name, pattern) for pattern in names):
             parameter.set_data(initializer(Constant(value), parameter.shape, parameter.dtype))
@@ -106,7 +106,7 @@ def starting_at(cell: nn.Cell, value: float, *names: str) -> nn.Cell:
 
 
 def first_name(cell: nn.Cell, *names: str) -> str:
-    """The first of the names by which a cell has something; the first of all where it has nothing by any.
+    """The first of these names that is an attribute of the cell; the first of all where none is.
 
     names: torch's, then those that MindSpore's layers have for it, as "weight", "gamma", "embedding_table".
     """
@@ -154,7 +154,7 @@ def parameters(cell: nn.Cell, recurse: bool = True) -> Iterator[Parameter]:
 
 
 class ParameterList(nn.Cell):
-    """Parameters by their place."""
+    """A list of parameters."""
 
     def __init__(self, values: Iterable[Any] = ()) -> None:
         super().__init__()
@@ -180,7 +180,7 @@ class ParameterList(nn.Cell):
 
 
 class ParameterDict(nn.Cell):
-    """Parameters by their name."""
+    """A dictionary of parameters."""
 
     def __init__(self, parameters: Mapping[str, Any] | None = None) -> None:
         super().__init__()
@@ -219,14 +219,14 @@ class ParameterDict(nn.Cell):
 
 
 def reset_parameters(cell: nn.Cell, *names: str) -> None:
-    """Give a layer the weights that a new one has: a norm's ones and zeros, other layers' drawn from their fan in.
+    """Give a layer the weights that a new one has: a norm's ones and zeros, other layers' drawn by their fan-in.
 
-    names: of those alone, where it has more.
+    names: only these, if it has more.
     """
     held = dict(cell.parameters_and_names(expand=False))
     parameters = {name: parameter for name, parameter in held.items() if not names or name in names}
     if not parameters and cell.cells():
-        raise ValueError(f"how {type(cell).__name__} begins is not known: its weights are in the cells inside it")
+        raise ValueError(f"how to reset {type(cell).__name__} is not known: its weights are in the cells inside it")
     for name, parameter in parameters.items():
         if name in ("gamma", "moving_variance"):
             rule = "ones"
@@ -239,7 +239,7 @@ def reset_parameters(cell: nn.Cell, *names: str) -> None:
         elif name == "bias" and "weight" in parameters:
             rule = Uniform(scale=1 / math.sqrt(math.prod(parameters["weight"].shape[1:])))
         else:
-            raise ValueError(f"how {type(cell).__name__} begins with {name} is not known")
+            raise ValueError(f"how to reset {name} of {type(cell).__name__} is not known")
         parameter.set_data(initializer(rule, parameter.shape, parameter.dtype))
 
 

@@ -60,7 +60,7 @@ def fold(
     padding: int | Sequence[int] = 0,
     stride: int | Sequence[int] = 1,
 ) -> Tensor:
-    """Add overlapping patches up to an image; ops.fold wants the size of the image as a tensor."""
+    """Add overlapping patches up to an image; ops.fold takes the size of the image as a tensor."""
     height, width = (output_size, output_size) if isinstance(output_size, int) else tuple(output_size)
     size = Tensor([height, width], mstype.int32)
     return ops.fold(input, size, kernel_size, dilation, padding, stride)
@@ -158,8 +158,8 @@ def conv_transpose2d(
 ) -> Tensor:
     """The transposed convolution of images (N, C, H, W), or of volumes (N, C, D, H, W).
 
-    Zeros between the values, then a convolution with the turned kernel: MindSpore's own fills what output_padding adds
-    with other values. weight: (in, out / groups, kernel sizes).
+    Computed as a convolution with the flipped kernel over the values with zeros between them, because MindSpore's own
+    fills what output_padding adds with other values. weight: (in, out / groups, kernel sizes).
     """
     rank = input.ndim - 2
     steps = (stride,) * rank if isinstance(stride, int) else tuple(stride)
@@ -176,7 +176,7 @@ def conv_transpose2d(
             x = ops.cat((x,) + (zeros,) * (steps[index] - 1), axis + 1)
             shape = tuple(x.shape)
             x = x.reshape((*shape[:axis], size * steps[index], *shape[axis + 2 :]))
-        # what the convolution wants on both sides; the zeros behind the last value count
+        # the zeros that the convolution needs on both sides; those behind the last value count
         whole = apart[index] * (weight.shape[axis] - 1)
         before = whole - sides[index]
         behind = whole - sides[index] + more[index] - (steps[index] - 1)
@@ -193,7 +193,7 @@ conv_transpose3d = conv_transpose2d  # which does both
 
 
 def _padded(x: Tensor, axis: int, before: int, behind: int) -> Tensor:
-    """Zeros in front of and behind a dimension, or so many values less."""
+    """x with zeros in front of and behind a dimension, or with values cut off where a number is negative."""
     if before < 0 or behind < 0:
         first, last = max(-before, 0), max(-behind, 0)
         x = ops.narrow(x, axis, first, x.shape[axis] - first - last)
@@ -278,7 +278,7 @@ def _fronts(cell: Any, rank: int) -> tuple[int, ...]:
 
 
 def _last_sizes(output_size: Sequence[int], rank: int) -> tuple[int, ...]:
-    """The last sizes of an output, of so many axes."""
+    """The sizes of an output's last `rank` axes."""
     if len(output_size) not in (rank, rank + 2):
         raise ValueError(f"output_size has {len(output_size)} numbers: give {rank}, or all {rank + 2}")
     return tuple(output_size)[-rank:]
@@ -296,7 +296,7 @@ def _transposed(cell: Any, x: Tensor, kernel: Tensor, wanted: tuple[int, ...] | 
                 raise ValueError(f"output_size {wanted}: an input of {x.shape} gives {least} or a little more")
             more = (*more, wanted[axis] - least)
     if x.ndim != len(more) + 2:
-        raise ValueError(f"an input of {x.ndim} axes: {len(more) + 2} are wanted, with that of the batch")
+        raise ValueError(f"an input of {x.ndim} axes: it needs {len(more) + 2}, with that of the batch")
     bias = cell.bias if cell.has_bias else None
     return conv_transpose2d(x, kernel, bias, cell.stride, cell.sides, more, cell.group, cell.dilation)
 
@@ -311,10 +311,10 @@ def deform_conv2d(
     dilation: int | Sequence[int] = (1, 1),
     mask: Tensor | None = None,
 ) -> Tensor:
-    """A convolution of (N, C, H, W) whose taps stand where `offset` moves them, and count as `mask` says.
+    """A convolution of (N, C, H, W) whose taps are moved by `offset` and weighted by `mask`.
 
-    offset: (N, 2 · offset groups · kh · kw, height, width), down before across for every tap. mask: half as many
-    channels. weight: (out, C / groups, kh, kw). Outside the image there are zeros.
+    offset: (N, 2 · offset groups · kh · kw, height, width), vertical before horizontal for every tap. mask: half as
+    many channels. weight: (out, C / groups, kh, kw). Outside the image there are zeros.
     """
     steps, sides, apart = [
         (value, value) if isinstance(value, int) else (value[0], value[1]) for value in (stride, padding, dilation)
@@ -355,5 +355,5 @@ def deform_conv2d(
 
 
 def _rest(number: int, step: int, before: int) -> Tensor:
-    """Where the windows, or the taps of one, stand along a side when nothing moves them."""
+    """The positions of the windows, or of the taps of one, along a side, without an offset."""
     return ops.arange(number).astype(mstype.float32) * step - before

@@ -1,4 +1,4 @@
-"""What leaves out values at random while training: dropout of channels, alpha dropout, blocks, whole branches."""
+"""Layers that leave out values at random in training: dropout of channels, alpha dropout, blocks, whole branches."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Dropout1d(nn.Cell):
 
 
 class Dropout2d(Dropout1d):
-    """The same of (N, C, H, W)."""
+    """Dropout1d for (N, C, H, W)."""
 
 
 class Dropout3d(Dropout1d):
-    """The same of (N, C, D, H, W)."""
+    """Dropout1d for (N, C, D, H, W)."""
 
 
 class AlphaDropout(nn.Cell):

@@ -1,4 +1,4 @@
-"""The functions of this room under the names that torch has; each is defined beside the Cell of the same concept."""
+"""The functions of nn/ under the names that torch has; each is defined in the file of the Cell for the same concept."""
 
 from __future__ import annotations
 

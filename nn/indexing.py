@@ -17,7 +17,8 @@ def getitem(a: Tensor, b: Any) -> Tensor:
     """a[b] for an index of numbers, slices, None and Ellipsis, one or several in a tuple.
 
     A slice with a step is taken value by value: the gradient of MindSpore's own crashes from rank 4 on. So does that of
-    an empty one, which has none. A tensor as an index stands alone: a[b] as it is, or ops.index_select.
+    an empty slice, which gets no gradient. An index that is a tensor is not for this function: it is written as a[b],
+    or as ops.index_select.
     """
     plan = _index_plan(b, a.shape)
     if plan is None:
@@ -66,7 +67,7 @@ def _index_plan(index: Any, shape: Sequence[int]) -> Any:
 
 
 def setitem(a: Tensor, b: Any, c: Any) -> Tensor:
-    """The tensor that a[b] = c makes of a; a itself stays as it is."""
+    """The tensor that a would be after a[b] = c; a itself stays as it is."""
     x = ops.deepcopy(a)
     x[b] = c
     return x
@@ -117,7 +118,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 
 def bucketize(input: Tensor, boundaries: Tensor, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The number of the interval between the boundaries that each value lies in; int64, or int32 if asked."""
+    """The number of the interval between the boundaries that each value lies in; int64, or int32 with out_int32."""
     kind = mstype.int32 if out_int32 else mstype.int64
     above = ops.unsqueeze(input, -1) >= boundaries if right else ops.unsqueeze(input, -1) > boundaries
     return above.astype(mstype.int32).sum(-1).astype(kind)
@@ -141,8 +142,8 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
 def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
     """`input` with `values` at input[indices], or added there; one mask, or places along the first dimensions.
 
-    A mask takes one value, for the number of its places depends on values. MindSpore's own index_put takes vectors of
-    places with a vector of values alone.
+    With a mask there can be only one value, because the number of its places depends on values. MindSpore's own
+    index_put takes only vectors of places with a vector of values.
     """
     if len(indices) == 1 and indices[0].dtype == mstype.bool_:
         mask = indices[0].reshape(tuple(indices[0].shape) + (1,) * (input.ndim - indices[0].ndim))
@@ -163,7 +164,8 @@ def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
 
 
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None) -> Tensor:
-    """`input` with a number, or the values of a tensor, where `index` says along `dim`; of a larger tensor the first.
+    """`input` with a number, or the values of a tensor, where `index` says along `dim`; of a larger tensor the first
+    values.
 
     src: the tensor, or the number by position, as in torch. value: the number.
     """
@@ -183,9 +185,9 @@ def _first_of(values: Tensor, index: Tensor) -> Tensor:
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True
 ) -> Tensor:
-    """`input` with the sums or means of those values of `src` that `index` sends to one place along `dim`.
+    """`input` with the sums or means of those values of `src` that `index` sends to the same place along `dim`.
 
-    reduce: sum or mean. include_self: the value that was there counts as well; where none is sent it stays.
+    reduce: sum or mean. include_self: the value that was there counts as well; it stays where no value is sent.
     """
     values = _first_of(src, index)
     ones = ops.ones_like(values)
@@ -219,7 +221,7 @@ class EmbeddingBag(nn.Cell):
         self.weight = Parameter(initializer(Normal(1.0, 0.0), (num_embeddings, embedding_dim)), name="weight")
 
     def construct(self, input: Tensor, offsets: Tensor | None = None) -> Tensor:
-        """input: (bags, size) of integers, or (values,) with where each bag begins in `offsets` (bags,)."""
+        """input: (bags, size) of integers, or (values,), where `offsets` (bags,) says where each bag begins."""
         found = ops.gather(self.weight, input, 0)
         if offsets is None:
             if self.mode == "max":

@@ -40,7 +40,7 @@ def interpolate(
 
 
 def _times(x: Tensor, matrix: Tensor) -> Tensor:
-    """`x @ matrix`, in rows: of one row among axes of 1, MindSpore's gradient has an axis too many."""
+    """`x @ matrix`, in rows: for a single row among axes of size 1, MindSpore's gradient has an axis too many."""
     rows = ops.matmul(x.reshape((-1, x.shape[-1])), matrix)
     return rows.reshape((*x.shape[:-1], matrix.shape[1]))
 

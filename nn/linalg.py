@@ -39,14 +39,14 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dty
 
 
 def linalg_norm(input: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
-    """torch.linalg.norm: of a vector where one dimension is meant, of a matrix where two are and `ord` is given."""
+    """torch.linalg.norm: of vectors for one dimension, of matrices for two dimensions and a given `ord`."""
     if isinstance(dim, (tuple, list)) and len(dim) == 1:
         dim = dim[0]
     two = isinstance(dim, (tuple, list)) or (dim is None and input.ndim == 2)
     if ord is None or ord == "fro" or not two:
         return vector_norm(input, 2 if ord is None or ord == "fro" else ord, dim, keepdim, dtype)
     if ord not in (1, -1, float("inf"), float("-inf")):
-        raise ValueError(f"the matrix norm ord={ord!r} has no counterpart here; write it by mindspore.ops.svd")
+        raise ValueError(f"the matrix norm ord={ord!r} has no counterpart here; write it with mindspore.ops.svd")
     rows, columns = (0, 1) if dim is None else dim
     rows, columns = rows % input.ndim, columns % input.ndim
     summed, kept = (rows, columns) if ord in (1, -1) else (columns, rows)
@@ -69,7 +69,7 @@ def multi_dot(tensors: Any) -> Any:
 
 
 def matrix_power(input: Any, n: int) -> Any:
-    """A matrix times itself; of a negative `n` its inverse, as torch.linalg.matrix_power."""
+    """A matrix multiplied by itself, for a negative `n` its inverse by itself, as torch.linalg.matrix_power."""
     factor = ops.inverse(input) if n < 0 else input
     product = ops.eye(input.shape[-1], input.shape[-1], input.dtype) + ops.zeros_like(input)
     for _ in range(abs(n)):
@@ -95,7 +95,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
 def einsum(equation: str, operands: Any) -> Any:
     """torch.einsum, by transposes and matrix products: the operands one after the other, from the left.
 
-    equation: letters and `...`; a letter that stands twice in one operand means its diagonal. operands: a tensor, or
+    equation: letters and `...`; a letter that is twice in one operand means its diagonal. operands: a tensor, or
     several in a tuple.
     """
     if isinstance(operands, Tensor):
@@ -119,7 +119,7 @@ def einsum(equation: str, operands: Any) -> Any:
 
 
 def _as_matrices(x: Any, summed: Any, arranged: Any) -> Any:
-    """An operand of einsum as a batch of matrices: summed, permuted, spread where its sizes are 1, reshaped."""
+    """An operand of einsum as a batch of matrices: summed, permuted, broadcast where its sizes are 1, reshaped."""
     order, spread, matrices = arranged
     if len(summed) > 0:
         x = ops.sum(x, summed)
@@ -134,15 +134,15 @@ def _as_matrices(x: Any, summed: Any, arranged: Any) -> Any:
 def _einsum_plan(equation: str, shapes: Any) -> Any:
     """What einsum does to operands of these shapes: a step for each, the axes to sum at the end, and the last order.
 
-    A step: the pairs of axes that become diagonals; the axes to sum, of this operand and of what was found before it;
-    how both become matrices (the order of axes, the sizes, the matrices' shape); and the shape of their product.
+    A step: the pairs of axes that become diagonals; the axes to sum, of this operand and of the product before it; how
+    both become matrices (the order of axes, the sizes, the matrices' shape); and the shape of their product.
     """
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     spare = [letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if letter not in equation]
     shown = [len(shape) - len(term.replace("...", "")) for term, shape in zip(terms, shapes, strict=True)]
     letters = "".join(spare[: max(shown)])  # those that `...` stands for
-    if not arrow:  # what stands once, in the alphabet's order
+    if not arrow:  # the letters that occur once, in alphabetical order
         plain = left.replace(",", "").replace(".", "")
         right = "..." * ("..." in left) + "".join(sorted(letter for letter in plain if plain.count(letter) == 1))
     right = right.replace("...", letters)

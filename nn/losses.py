@@ -9,9 +9,9 @@ from mindspore import dtype as mstype
 
 
 class KLDivLoss(nn.Cell):
-    """The Kullback-Leibler divergence of a target from an input of logarithms; torch's log_target and 'batchmean'.
+    """The Kullback-Leibler divergence of a target from an input of logarithms, with log_target and 'batchmean'.
 
-    MindSpore's own knows no log_target, and gives the target no gradient.
+    MindSpore's own has no log_target, and gives the target no gradient.
     """
 
     def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
@@ -41,7 +41,7 @@ class TripletMarginLoss(nn.Cell):
 
 
 class TripletMarginWithDistanceLoss(nn.Cell):
-    """How much nearer the positive should be to the anchor than the negative, by a distance of one's own.
+    """How much nearer the positive should be to the anchor than the negative, by a distance function of your own.
 
     Without one the distance is Euclidean, with torch's eps of 1e-6 in the differences, which MindSpore's own lacks.
     """
@@ -98,7 +98,7 @@ class SoftMarginLoss(nn.Cell):
 
 
 class MultiMarginLoss(nn.Cell):
-    """By how much other classes come within the margin of the label's; MindSpore's own wants labels of int64."""
+    """By how much other classes come within the margin of the label's; MindSpore's own takes only int64 labels."""
 
     def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean") -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class MultiLabelMarginLoss(nn.Cell):
 
     def construct(self, input: Tensor, target: Tensor) -> Tensor:
         """input: (N, C); target: (N, C) of integers, the labels of each row first, then -1."""
-        valid = ops.cumsum((target < 0).astype(input.dtype), 1) == 0  # what follows the first -1 counts no more
+        valid = ops.cumsum((target < 0).astype(input.dtype), 1) == 0  # what follows the first -1 does not count
         classes = ops.arange(input.shape[1]).reshape((1, 1, -1))
         hits = (ops.expand_dims(target, 2) == classes).astype(input.dtype) * ops.expand_dims(
             valid.astype(input.dtype), 2
@@ -224,7 +224,7 @@ def poisson_nll_loss(
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Tensor, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
-    """The negative logarithm of a normal density; `var` counts as eps at least and keeps its gradient."""
+    """The negative logarithm of a normal density; `var` is at least eps, and keeps its gradient where it is less."""
     variance = var + ops.stop_gradient(ops.maximum(var, ops.full_like(var, eps)) - var)
     difference = input - target
     loss = 0.5 * (ops.log(variance) + difference * difference / variance)
@@ -260,7 +260,7 @@ def sigmoid_focal_loss(
 
 
 class LabelSmoothingCrossEntropy(nn.Cell):
-    """The mean cross entropy with labels that hold 1 - smoothing, the rest over all classes alike."""
+    """The mean cross entropy with labels of 1 - smoothing, and the rest spread evenly over all classes."""
 
     def __init__(self, smoothing: float = 0.1) -> None:
         super().__init__()
@@ -323,7 +323,7 @@ class BinaryCrossEntropy(nn.Cell):
 
 
 class AsymmetricLossMultiLabel(nn.Cell):
-    """The asymmetric loss of several labels, each of which is there or not."""
+    """The asymmetric loss for several labels, each of which is present or absent."""
 
     def __init__(
         self,
@@ -362,7 +362,7 @@ class AsymmetricLossMultiLabel(nn.Cell):
 
 
 class AsymmetricLossSingleLabel(nn.Cell):
-    """The asymmetric loss of one label among classes."""
+    """The asymmetric loss for one label among several classes."""
 
     def __init__(self, gamma_pos: float = 1, gamma_neg: float = 4, eps: float = 0.1, reduction: str = "mean") -> None:
         super().__init__()
@@ -382,14 +382,14 @@ class AsymmetricLossSingleLabel(nn.Cell):
 
 
 class JsdCrossEntropy(nn.Cell):
-    """Cross entropy of the first part of a batch, and how far the parts' predictions stand from their mean."""
+    """Cross entropy of the first part of a batch, and how far the parts' predictions are from their mean."""
 
     def __init__(self, num_splits: int = 3, alpha: float = 12, smoothing: float | None = 0.1) -> None:
         super().__init__()
         self.num_splits, self.alpha, self.smoothing = num_splits, alpha, smoothing or 0.0
 
     def construct(self, output: Tensor, target: Tensor) -> Tensor:
-        """output: (num_splits · n, classes). target: of int32, the first n of them are read."""
+        """output: (num_splits · n, classes). target: int32 labels, of which the first n are read."""
         size = output.shape[0] // self.num_splits
         loss = _smoothed(ops.narrow(output, 0, 0, size), ops.narrow(target, 0, 0, size), self.smoothing)
         logs = _logs(output).reshape((self.num_splits, size, -1))
@@ -397,13 +397,13 @@ class JsdCrossEntropy(nn.Cell):
         mixed = ops.mean(shares, 0)
         inside = ops.logical_and(mixed >= 1e-7, mixed <= 1)
         mixed = ops.where(inside, mixed, ops.stop_gradient(ops.clamp(mixed, 1e-7, 1.0)))
-        mixed = ops.log1p(mixed - 1)  # right to 6e-7 of it; ops.log is off by up to 1.7e-6 near 1
+        mixed = ops.log1p(mixed - 1)  # 6e-7 (relative) off at most; ops.log is off by up to 1.7e-6 near 1
         apart = ops.sum(shares * (logs - mixed)) / size
         return loss + self.alpha * apart / self.num_splits
 
 
 def _logs(x: Tensor) -> Tensor:
-    """The logarithms of softmax over the last axis, by expm1: the CPU's exp, and softmax with it, is right to 4e-6."""
+    """The logarithms of softmax over the last axis, by expm1: the CPU's exp, and so softmax, is up to 4e-6 off."""
     centred = x - ops.stop_gradient(ops.amax(x, -1, True))
     return centred - ops.log(ops.sum(ops.expm1(centred) + 1, -1, True))
 

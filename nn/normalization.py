@@ -1,6 +1,6 @@
 """Norms that MindSpore's CPU lacks, or gets wrong in value or gradient: Cells and functions.
 
-Of values, and of weights: weight_norm and spectral_norm, which MindSpore does not have.
+Norms of values, and of weights: weight_norm and spectral_norm, which MindSpore does not have.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .containers import buffer
 class RMSNorm(nn.Cell):
     """Divides by the root of the mean square over the last axes, those of `normalized_shape`, and scales.
 
-    eps: torch's None is that of float32.
+    eps: None is float32's own, as in torch.
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class LocalResponseNorm(nn.Cell):
 
 
 class InstanceNorm1d(nn.GroupNorm):
-    """A GroupNorm of one channel each that keeps running statistics, by which it normalizes in evaluation.
+    """A GroupNorm with one channel a group that keeps running statistics, by which it normalizes in evaluation.
 
-    num_groups, num_channels: the number of channels. momentum: torch's, the weight of the new statistics; with None
-    they are never moved.
+    num_groups, num_channels: the number of channels. momentum: torch's, the weight of the new statistics; with None the
+    running ones never change.
     """
 
     axes = 1
@@ -88,7 +88,7 @@ class InstanceNorm1d(nn.GroupNorm):
     def construct(self, x: Tensor) -> Tensor:
         """x: (N, C, L). Raises ValueError for another number of axes."""
         if x.ndim != self.axes + 2:
-            raise ValueError(f"{x.ndim} axes: {self.axes + 2} are wanted, with that of the batch")
+            raise ValueError(f"an input of {x.ndim} axes: it needs {self.axes + 2}, with that of the batch")
         if not self.tracked:
             return instance_norm(x, None, None, self.gamma, self.beta, True, 0.0, self.eps)
         mean, variance = self.moving_mean, self.moving_variance
@@ -96,19 +96,19 @@ class InstanceNorm1d(nn.GroupNorm):
 
 
 class InstanceNorm2d(InstanceNorm1d):
-    """InstanceNorm1d of images (N, C, H, W)."""
+    """InstanceNorm1d for images (N, C, H, W)."""
 
     axes = 2
 
 
 class InstanceNorm3d(InstanceNorm1d):
-    """InstanceNorm1d of volumes (N, C, D, H, W)."""
+    """InstanceNorm1d for volumes (N, C, D, H, W)."""
 
     axes = 3
 
 
 class FrozenBatchNorm2d(nn.Cell):
-    """Batch normalisation by statistics and an affine map that stay; none of its tensors is trained."""
+    """Batch normalisation by fixed statistics and a fixed affine map; none of its tensors is trained."""
 
     def __init__(self, num_features: int, eps: float = 1e-5) -> None:
         super().__init__()
@@ -144,7 +144,7 @@ class LayerNorm2d(nn.Cell):
 
 
 class SimpleNorm(nn.Cell):
-    """Divides by the root of the last axis' variance, without taking the mean away, and scales."""
+    """Divides by the root of the last axis' variance, without subtracting the mean, and scales."""
 
     def __init__(self, channels: int, eps: float = 1e-6, affine: bool = True) -> None:
         super().__init__()
@@ -164,7 +164,7 @@ class SimpleNorm(nn.Cell):
 
 
 class SimpleNorm2d(SimpleNorm):
-    """Divides by the root of the channels' variance, without taking the mean away, and scales."""
+    """Divides by the root of the channels' variance, without subtracting the mean, and scales."""
 
     def construct(self, x: Tensor) -> Tensor:
         """x: (N, C, H, W)."""
@@ -216,7 +216,7 @@ def layer_norm(
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """Divided by the root of the mean square over the last dimensions, then scaled; without eps float32's own."""
+    """`input` divided by the root of the mean square over the last dimensions, then scaled; eps: None is float32's."""
     axes = tuple(range(-len(normalized_shape), 0))
     small = 1.1920928955078125e-07 if eps is None else eps
     x = input * ops.rsqrt(ops.mean(input * input, axes, True) + small)
@@ -233,7 +233,7 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Normalized by the running statistics, or in training by the batch's own, which then move the running ones."""
+    """`input` normalized by the running statistics, or in training by the batch's, which update them."""
     if not training:
         return _normalized(input, (), running_mean, running_var, weight, bias, eps)
     axes = (0, *range(2, input.ndim))
@@ -257,9 +257,9 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Every channel of every sample normalized by its own statistics, which move the running ones, or by the latter.
+    """Every channel of every sample normalized by its own statistics, which update the running ones, or by the latter.
 
-    The running statistics move by the means over the samples, of variances without bias.
+    The running statistics are updated by the means over the samples, of unbiased variances.
     """
     if running_mean is None or running_var is None:
         return _normalized(input, tuple(range(2, input.ndim)), None, None, weight, bias, eps)
@@ -299,7 +299,7 @@ def _normalized(
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """Divided by its norm of order p along `dim`, which counts as eps at least."""
+    """`input` divided by its norm of order p along `dim`, which is taken as eps if it is less."""
     if p == 2.0:
         square = (input * input).sum(dim, keepdims=True)
         # the root's gradient is infinite at 0; torch's is 0 below eps
@@ -311,7 +311,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
-    """Divided by (k + alpha · the mean square of `size` neighbouring channels) to the power of beta."""
+    """`input` divided by (k + alpha · the mean square of `size` neighbouring channels) to the power of beta."""
     square, channels = input * input, input.shape[1]
     before = ops.zeros_like(ops.narrow(square, 1, 0, 1))
     padded = ops.cat((before,) * (size // 2) + (square,) + (before,) * ((size - 1) // 2), 1)
@@ -325,10 +325,11 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
 
 
 def weight_norm(cell: nn.Cell, name: str = "weight", dim: int | None = 0) -> nn.Cell:
-    """Let a layer have its weight as a direction and a length, `weight_v` and `weight_g`, and give it back.
+    """Replace a layer's weight by a direction and a length, `weight_v` and `weight_g`, and return the layer.
 
-    cell: a Dense, a convolution (Conv3d of one group) or a transposed one of one or two dimensions. dim: what has a
-    length of its own, in torch's count of dimensions; None for one length of all. Both parameters have torch's shapes.
+    cell: a Dense, a convolution (Conv3d of one group) or a transposed one of one or two dimensions. dim: the dimension,
+    counted as in torch, whose slices have a length each; None for one length of all. Both parameters have torch's
+    shapes.
     The weight is weight_g · weight_v / ‖weight_v‖ (Salimans and Kingma, 2016).
     Raises TypeError for another layer or name.
     """
@@ -349,13 +350,13 @@ def spectral_norm(
     dim: int | None = None,
     u_first: bool = False,
 ) -> nn.Cell:
-    """Let a layer's weight be `weight_orig` over its largest singular value, and give the layer back.
+    """Replace a layer's weight by `weight_orig` over its largest singular value, and return the layer.
 
-    That value is found by power iteration, a step of it for each run in training, with the vectors `weight_u` and
-    `weight_v`. cell, name: as of weight_norm. dim: what makes the rows, by default 1 for a transposed convolution, else
-    0. u_first: a step moves `weight_u` first, as in torch.nn.utils.parametrizations, and not after it, as
-    torch.nn.utils.spectral_norm has it. The formula is that of Miyato and others, 2018. Raises TypeError for another
-    layer or name.
+    That value is found by power iteration, one step for each run in training, with the vectors `weight_u` and
+    `weight_v`. cell, name: as in weight_norm. dim: the dimension that becomes the rows, by default 1 for a transposed
+    convolution, else 0. u_first: a step updates `weight_u` before `weight_v`, as in torch.nn.utils.parametrizations,
+    and not after it, as torch.nn.utils.spectral_norm does. The formula is that of Miyato and others, 2018. Raises
+    TypeError for another layer or name.
     """
     rows = int(isinstance(cell, (nn.Conv1dTranspose, nn.Conv2dTranspose))) if dim is None else dim
     weight = _own_weight(cell, name, SpectralNorm)
@@ -371,7 +372,7 @@ def spectral_norm(
 
 
 def remove_norm(cell: nn.Cell, name: str = "weight") -> nn.Cell:
-    """Let the weight that a layer of weight_norm or spectral_norm computes now be its own, and give the layer back.
+    """Make the weight that a layer of weight_norm or spectral_norm computes now its own again, and return the layer.
 
     Raises ValueError for a layer that computes none.
     """
@@ -387,7 +388,7 @@ def remove_norm(cell: nn.Cell, name: str = "weight") -> nn.Cell:
 
 
 class ComputedWeight:
-    """What a layer becomes whose weight is computed: one that is put into it is lost, as in torch."""
+    """The class of a layer whose weight is computed: a weight that is assigned to it is lost, as in torch."""
 
     of: type
     weight_shape: tuple[int, ...] | None
@@ -399,7 +400,7 @@ class ComputedWeight:
 
 
 class WeightNorm(ComputedWeight):
-    """What weight_norm makes a layer: its weight is `weight_v` made `weight_g` long."""
+    """The class of a layer after weight_norm: its weight is `weight_v` scaled to the length `weight_g`."""
 
     weight_g: Parameter
     weight_v: Parameter
@@ -412,7 +413,7 @@ class WeightNorm(ComputedWeight):
 
 
 class SpectralNorm(ComputedWeight):
-    """What spectral_norm makes a layer."""
+    """The class of a layer after spectral_norm."""
 
     weight_orig: Parameter
     weight_u: Parameter
@@ -424,7 +425,7 @@ class SpectralNorm(ComputedWeight):
     training: bool
 
     def kernel(self) -> Tensor:
-        """The weight, in torch's shape; in training the vectors take a step first."""
+        """The weight, in torch's shape; in training the vectors are updated first."""
         rows = ops.transpose(self.weight_orig, self.order)
         rows = rows.reshape((rows.shape[0], -1))
         u, v = self.weight_u, self.weight_v
@@ -437,17 +438,17 @@ class SpectralNorm(ComputedWeight):
 
 
 class Lost:
-    """What stands as `weight` in a layer that computes it: what is written into it is lost, as in torch."""
+    """The `weight` of a layer that computes its weight: what is written into it is lost, as in torch."""
 
     def __init__(self, weight: Tensor) -> None:
         self.shape, self.dtype = weight.shape, weight.dtype
 
     def set_data(self, data: Tensor) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 def _own_weight(cell: nn.Cell, name: str, computes: type) -> Tensor:
-    """Make a layer one that computes its weight; its own until then, in torch's shape."""
+    """Make a layer compute its weight; returns the weight that it had, in torch's shape."""
     own = type(cell)
     runs = own if getattr(own, "with_norm", False) else RUNS.get(own)
     other = getattr(cell, "activation_flag", False) or (isinstance(cell, nn.Conv3d) and cell.group > 1)
@@ -465,7 +466,7 @@ def _own_weight(cell: nn.Cell, name: str, computes: type) -> Tensor:
 
 
 def _moved(rows: Tensor, u: Tensor, v: Tensor, steps: int, eps: float, u_first: bool) -> tuple[Tensor, Tensor]:
-    """Both vectors of a matrix after so many steps of power iteration."""
+    """Both vectors of a matrix after this many steps of power iteration."""
     for _ in range(steps):
         if u_first:
             u = normalize(ops.matmul(rows, v), 2.0, 0, eps)

@@ -1,4 +1,4 @@
-"""Padding that MindSpore lacks or gets wrong; with torch's names, a number or the sides of the last axis first.
+"""Padding that MindSpore lacks or gets wrong, as torch takes it: a number, or the sides with the last axis first.
 
 Compiled, the gradient of its constant padding is wrong from the second run on (benchmarks/graph_padding_mindspore.py).
 """
@@ -13,7 +13,7 @@ from mindspore import dtype as mstype
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Add to the sides of the last dimensions first, or cut off where `pad` is negative.
+    """Add values at the sides, the last dimension's first, or cut off where `pad` is negative.
 
     With negative numbers ops.pad now and then gives other values on the CPU, and the gradient of its constant mode is
     wrong from a compiled step's second run on.
@@ -34,7 +34,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if mode == "reflect" and len(sides) == 6:
         return _reflected_volume(x, sides)
     if mode != "constant":
-        return ops.pad(x, sides, mode)  # whose gradient is right there
+        return ops.pad(x, sides, mode)  # its gradient is right in these modes
     sides = sides + (0, 0) * (input.ndim - len(sides) // 2)
     pairs = tuple([(sides[2 * place], sides[2 * place + 1]) for place in range(input.ndim - 1, -1, -1)])
     padded = ops.Pad(pairs)(x)
@@ -45,7 +45,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
 
 def _reflected_volume(x: Tensor, sides: tuple[int, ...]) -> Tensor:
-    """The last three axes continued as in a mirror, which ops.pad does of two."""
+    """The last three axes padded by reflection, which ops.pad does for two."""
     lead, (depth, height, width) = tuple(x.shape[:-3]), x.shape[-3:]
     images = ops.pad(x.reshape((-1, depth, height, width)), sides[:4], "reflect")
     height, width = images.shape[-2:]
@@ -54,9 +54,9 @@ def _reflected_volume(x: Tensor, sides: tuple[int, ...]) -> Tensor:
 
 
 class PaddedConv1d(nn.Conv1d):
-    """A convolution whose input is continued at its sides by `padding_mode`: zeros, circular, reflect or replicate.
+    """A convolution whose input is padded by `padding_mode`: zeros, circular, reflect or replicate.
 
-    padding: as of MindSpore's Conv1d, or one number for each end.
+    padding: as for MindSpore's Conv1d, or one number for each end.
     """
 
     with_norm = True  # weight_norm and spectral_norm may compute its kernel
@@ -80,7 +80,7 @@ class PaddedConv1d(nn.Conv1d):
 
 
 class PaddedConv2d(nn.Conv2d):
-    """A convolution whose input is continued at its sides by `padding_mode`: zeros, circular, reflect or replicate."""
+    """A convolution whose input is padded by `padding_mode`: zeros, circular, reflect or replicate."""
 
     with_norm = True  # weight_norm and spectral_norm may compute its kernel
 
@@ -102,7 +102,7 @@ class PaddedConv2d(nn.Conv2d):
 
 
 class PaddedConv3d(nn.Conv3d):
-    """A convolution whose input is continued at its sides by `padding_mode`: zeros, circular, reflect or replicate."""
+    """A convolution whose input is padded by `padding_mode`: zeros, circular, reflect or replicate."""
 
     with_norm = True  # weight_norm and spectral_norm may compute its kernel
 
@@ -131,8 +131,8 @@ def _mode(padding_mode: str) -> str:
 
 
 def _sides(pad_mode: str, padding: Any, axes: int) -> tuple[int, ...]:
-    """How far each side is continued, those of the last axis first, of MindSpore's padding, which names the first axis
-    first. Raises ValueError for a mode that follows from the input's size."""
+    """The padding of each side, the last axis first, from MindSpore's padding, which has the first axis first. Raises
+    ValueError for a mode whose padding depends on the input's size."""
     if pad_mode not in ("pad", "valid"):
         raise ValueError(f"pad_mode={pad_mode!r} with a padding_mode: give the padding as numbers")
     sides = (0,) * 2 * axes if pad_mode == "valid" else padding
@@ -189,7 +189,7 @@ class ZeroPad3d(ZeroPad1d):
 
 
 class CircularPad1d(nn.Cell):
-    """On each side of the last axis the values of its other end, no more than it has."""
+    """Pads each side of the last axis with values of its other end, at most as many as it has."""
 
     axes = 1
 
@@ -210,12 +210,12 @@ class CircularPad1d(nn.Cell):
 
 
 class CircularPad2d(CircularPad1d):
-    """On each side of the last two axes the values of its other end, no more than it has."""
+    """Pads each side of the last two axes with values of the other end, at most as many as an axis has."""
 
     axes = 2
 
 
 class CircularPad3d(CircularPad1d):
-    """On each side of the last three axes the values of its other end, no more than it has."""
+    """Pads each side of the last three axes with values of the other end, at most as many as an axis has."""
 
     axes = 3

@@ -1,4 +1,4 @@
-"""Pools that MindSpore lacks, or computes otherwise than torch on the CPU, and the way back of max pools."""
+"""Pools that MindSpore lacks, or computes otherwise than torch on the CPU, and the inverse of max pools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mindspore import Tensor, nn, ops
 
 
 class AdaptiveAvgPool1d(nn.Cell):
-    """The means of `output_size` sections of nearly one length; MindSpore's own wants sections of just one length."""
+    """The means of `output_size` sections of nearly equal length; MindSpore's own needs exactly equal lengths."""
 
     def __init__(self, output_size: int) -> None:
         super().__init__()
@@ -21,7 +21,7 @@ class AdaptiveAvgPool1d(nn.Cell):
 
 
 class AdaptiveMaxPool1d(nn.Cell):
-    """The largest values of `output_size` sections of nearly one length; MindSpore's own wants just one length."""
+    """The maxima of `output_size` sections of nearly equal length; MindSpore's own needs exactly equal lengths."""
 
     def __init__(self, output_size: int, return_indices: bool = False) -> None:
         super().__init__()
@@ -168,8 +168,8 @@ def max_unpool(
     output_size: Sequence[int] | None = None,
     rank: int = 2,
 ) -> Tensor:
-    """Zeros in `output_size` (its last `rank` numbers), or in the smallest size that pools to this one, with the values
-    of `input` (..., sizes) at `indices`, which count within each channel."""
+    """Zeros of `output_size` (its last `rank` numbers), or of the smallest size that pools to the input's, with the
+    values of `input` (..., sizes) at `indices`, which count within each channel."""
     sizes = tuple(input.shape[-rank:])
     if output_size is not None:
         wanted = tuple(output_size)[-rank:]
@@ -190,7 +190,7 @@ def max_unpool(
 
 
 class MaxUnpool1d(nn.MaxUnpool1d):
-    """MindSpore's, which takes no output_size that gives all sizes."""
+    """MindSpore's own with an output_size that may also give all sizes, which MindSpore's does not take."""
 
     def construct(self, x: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         """x, indices: (N, C, L). output_size: the length of the output, or all its sizes."""
@@ -198,7 +198,7 @@ class MaxUnpool1d(nn.MaxUnpool1d):
 
 
 class MaxUnpool2d(nn.MaxUnpool2d):
-    """MindSpore's, which takes no output_size that gives all sizes."""
+    """MindSpore's own with an output_size that may also give all sizes, which MindSpore's does not take."""
 
     def construct(self, x: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         """x, indices: (N, C, H, W). output_size: the height and width of the output, or all its sizes."""
@@ -206,7 +206,7 @@ class MaxUnpool2d(nn.MaxUnpool2d):
 
 
 class MaxUnpool3d(nn.MaxUnpool3d):
-    """MindSpore's, which takes no output_size that gives all sizes."""
+    """MindSpore's own with an output_size that may also give all sizes, which MindSpore's does not take."""
 
     def construct(self, x: Tensor, indices: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         """x, indices: (N, C, D, H, W). output_size: depth, height and width of the output, or all its sizes."""

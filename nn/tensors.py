@@ -1,6 +1,6 @@
-"""Tensors made, turned and cut as torch does it, where MindSpore has no operator or one that fails on the CPU.
+"""Tensors created, rearranged and cut as in torch, where MindSpore has no operator or one that fails on the CPU.
 
-Under torch's argument names; what makes tensors keeps torch's rules for the dtype.
+The argument names are torch's; functions that create tensors keep torch's rules for the dtype.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from mindspore import Tensor, ops
 
 
 def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
-    """Shift the values along `dims`, what leaves at the end coming in at the start; without dims the flat tensor.
+    """Shift the values along `dims`, so that those behind the end come in at the start; without dims the flat tensor.
 
     MindSpore's CPU has no kernel for ops.roll.
     """
@@ -82,7 +82,7 @@ def unfold_dimension(input: Tensor, dimension: int, size: int, step: int) -> Ten
     axis = dimension % input.ndim
     count = (input.shape[axis] - size) // step + 1
     parts = tuple([ops.narrow(input, axis, index * step, size).unsqueeze(axis) for index in range(count)])
-    windows = ops.cat(parts, axis)  # the windows in the place of the dimension, their values behind
+    windows = ops.cat(parts, axis)  # the windows take the place of the dimension, with their values behind it
     return ops.movedim(windows, axis + 1, -1)
 
 
@@ -123,12 +123,12 @@ def type_as(input: Tensor, tensor: Tensor) -> Tensor:
 
 
 def contiguous(input: Tensor) -> Tensor:
-    """The tensor itself: the layout in memory is not MindSpore's to choose."""
+    """The tensor itself: MindSpore has no choice of memory layout."""
     return input
 
 
 def stride(input: Tensor, dim: int | None = None) -> Any:
-    """How many values lie between two neighbours along each dimension, or along one, as of values that lie in order."""
+    """The distance, in values, of neighbours along each dimension, or along one, if the values lie in order."""
     found: tuple[int, ...] = ()
     step = 1
     for size in reversed(input.shape):
@@ -138,7 +138,7 @@ def stride(input: Tensor, dim: int | None = None) -> Any:
 
 
 def as_strided(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
-    """The values that stand so far from each other among the tensor's own, which lie in order: windows that overlap.
+    """The values at these strides among the tensor's own, which lie in order; the windows may overlap.
 
     size: of the result. stride: how far neighbours along each of its dimensions are from each other, in values.
     storage_offset: where its first value is.
@@ -157,7 +157,7 @@ def tensor_split(
     sections: int | None = None,
     indices: Sequence[int] | None = None,
 ) -> tuple[Tensor, ...]:
-    """Parts along `dim`: so many, the first ones longer by one where it does not come out even, or cut at indices."""
+    """Parts along `dim`: a number of them, the first ones longer by one if need be, or those between indices."""
     if sections is not None:
         return ops.tensor_split(input, sections, dim)
     return ops.tensor_split(input, indices_or_sections if indices is None else tuple(indices), dim)
@@ -194,7 +194,7 @@ def dsplit(
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """The channels of all groups in turns."""
+    """The channels, one of each group in turn."""
     shape = tuple(input.shape)
     x = input.reshape((shape[0], groups, shape[1] // groups, *shape[2:]))
     return x.swapaxes(1, 2).reshape(shape)
@@ -272,7 +272,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None) -> Any:
 
 
 def bernoulli(input: Any) -> Any:
-    """Zeros and ones, each one with the probability given in its place, as torch.bernoulli."""
+    """Zeros and ones; each is one with the probability at its place in `input`, as torch.bernoulli."""
     return (ops.rand_like(input) < input).astype(input.dtype)
 
 
@@ -292,11 +292,11 @@ def filled_bernoulli(input: Any, p: float = 0.5) -> Any:
 
 
 def multinomial(input: Any, num_samples: int, replacement: bool = False) -> Any:
-    """Places drawn by their weights, in int64, as torch.multinomial; of more draws than weights above 0 torch makes an
-    error."""
+    """Indices drawn by their weights, in int64, as torch.multinomial; torch raises for more draws than weights above
+    0."""
     if replacement and num_samples > 1:
         drawn = ops.multinomial(input, num_samples, True)
-    else:  # ops.multinomial adds 1e-6 to every weight here, and draws what has none
+    else:  # ops.multinomial adds 1e-6 to every weight here, and draws places whose weight is 0
         _, drawn = ops.topk(input / -ops.log(ops.rand(input.shape)), num_samples)
     return drawn.astype(mindspore.int64)
 
@@ -307,14 +307,14 @@ def copy(input: Any, src: Any) -> Any:
 
 
 def tree_flatten(tree: Any) -> tuple[list[Any], Any]:
-    """What lists, tuples and dicts hold, in order and at any depth, and how it lies there, for tree_unflatten.
+    """The leaves of nested lists, tuples and dicts, in order, and the structure around them, for tree_unflatten.
 
-    Raises TypeError for classes that are made of these: torch flattens some of them, and takes others as they are.
+    Raises TypeError for classes derived from these: torch flattens some of them, and takes others as they are.
     """
     if not isinstance(tree, (list, tuple, dict)):
         return [tree], None
     if type(tree) not in (list, tuple, dict):
-        raise TypeError(f"{type(tree).__name__} in a tree: give lists, tuples and dicts alone")
+        raise TypeError(f"{type(tree).__name__} in a tree: give only lists, tuples and dicts")
     leaves: list[Any] = []
     parts = []
     for part in tree.values() if isinstance(tree, dict) else tree:
@@ -325,7 +325,7 @@ def tree_flatten(tree: Any) -> tuple[list[Any], Any]:
 
 
 def tree_unflatten(leaves: Any, treespec: Any) -> Any:
-    """What tree_flatten took apart, with other leaves. Raises ValueError where there are more or fewer of them."""
+    """The tree that tree_flatten took apart, with other leaves. Raises ValueError where there are more or fewer."""
     rest = list(leaves)
     if treespec is None:
         if len(rest) != 1:

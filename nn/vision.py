@@ -19,7 +19,7 @@ def box_area(boxes: Tensor) -> Tensor:
 
 
 def box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
-    """The area that two boxes share, divided by that which they cover: (N, M) for N boxes and M."""
+    """The area that two boxes share, divided by the area that they cover: (N, M) for N and M boxes."""
     shared, union = _shared(boxes1, boxes2)
     return shared / union
 
@@ -64,18 +64,18 @@ def clip_boxes_to_image(boxes: Tensor, size: Sequence[int]) -> Tensor:
     height, width = size
     clipped = []
     for place, limit in zip(ops.unbind(boxes, -1), (width, height, width, height)):  # noqa: B905
-        # torch gives what lies on the border no gradient, ops.clamp the whole
+        # torch gives values on the border no gradient, ops.clamp gives them all of it
         inside = ops.where(place > 0, place, ops.zeros_like(place))
         clipped.append(ops.where(inside < limit, inside, limit * ops.ones_like(place)))
     return ops.stack(tuple(clipped), -1)
 
 
-BY_CLASS = 4000  # from so many numbers on torchvision compares boxes of one class, below it moves classes apart
+BY_CLASS = 4000  # above this many numbers torchvision compares boxes class by class, else it moves classes apart
 
 
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
-    """The places (int64) of the boxes (K, 4) that overlap no better one that stays by more than the threshold, best
-    first."""
+    """The indices (int64) of the boxes (K, 4) to keep, best first: those that overlap no better kept one by more than
+    the threshold."""
     if boxes.shape[0] == 0:
         return ops.zeros((0,), mstype.int64)
     order = ops.argsort(scores, -1, True)
@@ -84,7 +84,7 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
 
 
 def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: float) -> Tensor:
-    """nms among the boxes of each class `idxs` (K,) alone."""
+    """nms among the boxes of each class, `idxs` (K,), separately."""
     if boxes.shape[0] == 0:
         return ops.zeros((0,), mstype.int64)
     if boxes.shape[0] * 4 <= BY_CLASS:
@@ -104,7 +104,7 @@ def _overlap(boxes: Tensor) -> Tensor:
 
 
 def _common(start: Tensor, end: Tensor) -> Tensor:
-    """How long pairs of sides (K,) lie over each other: (K, K)."""
+    """The length over which pairs of sides (K,) overlap: (K, K)."""
     shape = (start.shape[0], start.shape[0])
     near = ops.maximum(ops.broadcast_to(ops.unsqueeze(start, 1), shape), ops.broadcast_to(start, shape))
     far = ops.minimum(ops.broadcast_to(ops.unsqueeze(end, 1), shape), ops.broadcast_to(end, shape))
@@ -114,8 +114,8 @@ def _common(start: Tensor, end: Tensor) -> Tensor:
 def _left(order: Tensor, over: Tensor) -> Tensor:
     """Those of `order` that stay, where over[i, j] says that i hides j.
 
-    What is hidden by a hidden box is not: the answer is asked again with those that stayed, until it is the same. After
-    n rounds the first n are right, and mostly a few rounds do.
+    A box that only a hidden one hides is not hidden: so this is repeated with the boxes that stayed, until nothing
+    changes. After n rounds the first n are right, and mostly a few rounds are enough.
     """
     number = over.shape[0]
     places = ops.arange(number)
@@ -129,7 +129,7 @@ def _left(order: Tensor, over: Tensor) -> Tensor:
 
 
 def remove_small_boxes(boxes: Tensor, min_size: float) -> Tensor:
-    """The places (int64) of the boxes (K, 4) whose sides are both at least this long."""
+    """The indices (int64) of the boxes (K, 4) whose sides are both at least this long."""
     wide, high = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
     large = ops.logical_and(wide >= min_size, high >= min_size)
     return ops.masked_select(ops.arange(boxes.shape[0]).astype(mstype.int64), large)
@@ -163,7 +163,7 @@ def roi_align(
         across = _weights(corner[:, 0], corner[:, 2], wide, width, sampling_ratio, aligned)
         if isinstance(boxes, (tuple, list)):
             one = ops.narrow(images, 0, number, 1)
-        else:  # which image a box lies in is a value, so that the other images are given no weight
+        else:  # which image a box is in is only known as a value, so the other images get the weight 0
             one = images
             own = (ops.unsqueeze(rois[:, 0], 1) == ops.arange(count).astype(mstype.float32)).astype(mstype.float32)
             down = ops.unsqueeze(down, 2) * own.reshape((total, 1, count, 1))

@@ -1,10 +1,10 @@
 """Adam, AdamW, NAdam, RAdam as torch computes them, and Lamb as timm does.
 
 MindSpore 2.10's experimental ones form 1 - beta and 1 - beta^t in float32, where 1 - 0.999 has lost five digits:
-exp_avg_sq stands 1.3e-5 (relative) from torch's, a hundred times torch's own rounding. Its Adam moreover adds eps
+exp_avg_sq is 1.3e-5 (relative) off torch's, a hundred times torch's own rounding. Its Adam moreover adds eps
 before the bias correction, which makes eps 31 times larger in the first step; NAdam and RAdam have neither `maximize`
-nor `decoupled_weight_decay`. Here constants are formed in Python's float64, no difference of nearly equal numbers in
-float32, and one map steps all weights of a group. Its nn.Lamb has no kernel on the CPU.
+nor `decoupled_weight_decay`. Here constants are formed in Python's float64, no difference of nearly equal numbers is
+taken in float32, and one map steps all weights of a group. Its nn.Lamb has no kernel on the CPU.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def correction(step: Any, log_beta: float) -> Any:
 
 
 class Moments(Optimizer):
-    """An optimizer with running means of the gradients and of their squares, by its option `betas`.
+    """An optimizer with running means of the gradients and of their squares, whose decay rates are its option `betas`.
 
     weighings: (b1, 1 - b1, b2, 1 - b2) of every group. log_betas: the logarithms of both.
     """
@@ -227,7 +227,8 @@ BERNOULLI = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)  # of 1/(e
 class RAdam(Moments):
     """torch.optim.RAdam. State: exp_avg, exp_avg_sq.
 
-    rho, from which rectification follows, is near 2000 - 2000 in its first steps: a series takes over there.
+    rho, which decides on rectification, is in the first steps a difference of two numbers near 2000: there a series is
+    used.
     """
 
     def __init__(

@@ -130,7 +130,7 @@ class LinearLR(Schedule):
         return base * self.start_factor
 
     def following(self, rate: float, base: float) -> float:
-        """See Schedule; the factor on the factor before, as torch chains it."""
+        """See Schedule; the new factor is relative to the one before, as torch chains them."""
         if self.epoch > self.total_iters:
             return rate
         slope = self.end_factor - self.start_factor
@@ -166,7 +166,7 @@ class ExponentialLR(Schedule):
 
 
 class PolynomialLR(Schedule):
-    """Come down to 0 over `total_iters` epochs, as a power of what is left of them."""
+    """Go down to 0 over `total_iters` epochs, as a power of the share of them that is left."""
 
     def __init__(self, optimizer: Any, total_iters: int = 5, power: float = 1.0) -> None:
         self.total_iters, self.power = total_iters, power
@@ -217,7 +217,7 @@ class SequentialLR(Schedule):
 
 
 def _next_epoch(schedule: Schedule, members: list[Schedule]) -> None:
-    """Count an epoch; at the first one, members start anew, on the schedule's rates: each took a step when made."""
+    """Count an epoch; at the first one, members, which took a step when made, start again on the schedule's rates."""
     schedule.epoch += 1
     if schedule.epoch == 0:
         schedule.rates[:] = schedule.base_rates
@@ -243,7 +243,7 @@ def _refuse_momentum(cycle_momentum: bool) -> None:
 
 
 class EpochSchedule(Schedule):
-    """A schedule that tells the rate of any epoch by itself."""
+    """A schedule that computes the rate of any epoch without those before."""
 
     def at(self, group: int) -> float:
         """The rate of a parameter group at `self.epoch`."""
@@ -313,7 +313,7 @@ class OneCycleLR(EpochSchedule):
     """Up from `max_lr / div_factor` to `max_lr` and down again over `total_steps` (or epochs · steps_per_epoch).
 
     The momentum stays as it is: torch's `cycle_momentum=False`. Raises ValueError when no length is given, and
-    BadRecipe when it is moved beyond it, where torch raises too.
+    BadRecipe when it is moved beyond that length, where torch raises too.
     """
 
     def __init__(
@@ -412,7 +412,7 @@ class CyclicLR(EpochSchedule):
 
 
 class ChainedScheduler(Schedule):
-    """Several schedules at once: each moves the rate that the one before it left.
+    """Several schedules at once: each changes the rate that the one before it left.
 
     `schedulers`: pairs (qualified name of a class, its arguments without the optimizer).
     """
@@ -429,7 +429,7 @@ class ChainedScheduler(Schedule):
 
 
 class ReduceLROnPlateau(Schedule):
-    """Multiply by `factor` when what is measured has not become better for more than `patience` calls of `step`."""
+    """Multiply by `factor` when the metric has not improved for more than `patience` calls of `step`."""
 
     def __init__(
         self,
@@ -444,7 +444,7 @@ class ReduceLROnPlateau(Schedule):
         eps: float = 1e-8,
     ) -> None:
         if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
-            raise ValueError(f"ReduceLROnPlateau: mode {mode!r} and threshold_mode {threshold_mode!r} mean nothing")
+            raise ValueError(f"ReduceLROnPlateau: mode {mode!r} or threshold_mode {threshold_mode!r} is not known")
         self.sign = 1 if mode == "min" else -1
         self.factor, self.patience, self.threshold, self.cooldown = factor, patience, threshold, cooldown
         self.relative, self.eps = threshold_mode == "rel", eps
@@ -453,11 +453,11 @@ class ReduceLROnPlateau(Schedule):
         super().__init__(optimizer)
 
     def advance(self) -> None:
-        """Nothing moves by itself."""
+        """Count an epoch; the rates change in `step` only."""
         self.epoch += 1
 
     def step(self, metrics: float | None = None) -> None:
-        """Take note of what was measured, a number or a tensor of one, and write the rates; None: before the first."""
+        """Take note of a metric, a number or a tensor of one, and write the rates; None: before the first metric."""
         if metrics is not None:
             self._note(float(metrics))
         self.advance()

@@ -4,7 +4,7 @@ MindSpore 2.10's experimental optimizers walk the gradients in a comprehension, 
 161 parameters of a ResNet50, in PyNative too; these map over them, which takes 1 to 2 s. Arguments, parameter groups
 and state are those of the classes they derive from. Adam, AdamW and Lamb: see adam.py.
 
-MindSpore's nn.LARS wraps another optimizer and clips nothing as timm does.
+MindSpore's nn.LARS wraps another optimizer and does not clip as timm does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def log_of(beta: float) -> float:
 
 
 def _check(options: dict[str, Any]) -> None:
-    """Raise ValueError for what torch's optimizers refuse: negative numbers, betas that are none."""
+    """Raise ValueError for what torch's optimizers refuse: negative numbers, betas outside of [0, 1)."""
     for name in ("lr", "eps", "weight_decay"):
         if options.get(name, 0.0) < 0.0:
             raise ValueError(f"invalid {name}: {options[name]}")
@@ -52,11 +52,11 @@ class Optimizer(optim.Optimizer):
         return [group[name] for group in self.param_groups]
 
     def span(self, group_id: int) -> tuple[int, int]:
-        """Where the parameters of a group begin and end among all."""
+        """The indices at which the parameters of a group begin and end among all parameters."""
         return self.group_start_id[group_id], self.group_start_id[group_id + 1]
 
     def given(self, group_id: int, gradients: Any) -> tuple[Any, Any]:
-        """The weights of a group, and the gradients to use: turned round to maximize, with the decay added."""
+        """The weights of a group, and the gradients to use: negated to maximize, with the decay added."""
         group = self.param_groups[group_id]
         start, end = self.span(group_id)
         weights = self.parameters[start:end]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..migrate.checkpoint.inspect_file import Facts, Sum
 
 FIRST = 20  # tensors that are listed unless --all
-WIDE = 10_000  # letters; elsewhere than in a terminal nothing is cut to its width
+WIDE = 10_000  # characters; outside of a terminal nothing is cut to a width
 
 
 def inspect_json(facts: Facts) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def inspect_json(facts: Facts) -> dict[str, Any]:
     ambiguous       null, or why it is not clear which state dict is meant; then nested has key -> tensors, elements,
                     bytes
     compared        bytes that were compared with the file's checksums, 0 where it has none; null without --crc
-    source          the file of source that the checkpoint names as its model's, null where it names none: path, its
+    source          the source file that the checkpoint names as its model's, null where it names none: path, its
                     SHA-256 at training (then) and now, each null where it is not known, and trust: for --trust-source
     tensors         all of them, in the order of the file: name, dtype, shape, elements, bytes, class
     """
@@ -78,19 +78,19 @@ def inspect_json(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _source(found: StoredSource | None) -> dict[str, str | None] | None:
-    if found is None:
+def _source(source: StoredSource | None) -> dict[str, str | None] | None:
+    if source is None:
         return None
-    trust = None if found.trusting is None else found.trusting[1]
-    return {"path": found.path, "then": found.then, "now": found.now, "trust": trust}
+    trust = None if source.trusting is None else source.trusting[1]
+    return {"path": source.path, "then": source.then, "now": source.now, "trust": trust}
 
 
-def _sum(found: Sum) -> dict[str, int]:
-    return {"tensors": found.tensors, "elements": found.elements, "bytes": found.nbytes}
+def _sum(total: Sum) -> dict[str, int]:
+    return {"tensors": total.tensors, "elements": total.elements, "bytes": total.nbytes}
 
 
 def inspection_text(facts: Facts, *, whole: bool, width: int = 0) -> str:
-    """The page; `whole` lists all modules and tensors instead of the first ones. width: of a terminal, 0 for none."""
+    """The page; `whole` lists all modules and tensors instead of the first ones. width: the terminal's, 0 for none."""
     most = None if whole else FIRST
     lines = _head(facts)
     if facts.checkpoint is None:
@@ -136,14 +136,14 @@ def _head(facts: Facts) -> list[str]:
     return lines + _note(checkpoint) + _named(facts.source)
 
 
-def _named(found: StoredSource | None) -> list[str]:
-    """The file that the net would be imported from, and what to add to a command so that it is."""
-    if found is None:
+def _named(source: StoredSource | None) -> list[str]:
+    """The file that the net would be imported from, and what to add to a command so that it is imported."""
+    if source is None:
         return []
-    lines = [f"its model's source: {shown_name(found.path)}, {found.words}"]
-    if found.then is not None and found.then != found.now:
-        lines.append(f"  at training it was sha256:{found.then}")
-    return lines if found.trusting is None else [*lines, f"  to have it imported, add: {shlex.join(found.trusting)}"]
+    lines = [f"its model's source: {shown_name(source.path)}, {source.words}"]
+    if source.then is not None and source.then != source.now:
+        lines.append(f"  at training it was sha256:{source.then}")
+    return lines if source.trusting is None else [*lines, f"  to have it imported, add: {shlex.join(source.trusting)}"]
 
 
 def _note(checkpoint: Checkpoint) -> list[str]:
@@ -154,8 +154,8 @@ def _note(checkpoint: Checkpoint) -> list[str]:
     return [f"noted by an earlier conversion, for the way back: {', '.join(parts)}"] if parts else []
 
 
-def _numbers(found: Sum) -> tuple[str, str, str]:
-    return f"{found.tensors:,}", f"{found.elements:,}", f"{found.nbytes:,}"
+def _numbers(total: Sum) -> tuple[str, str, str]:
+    return f"{total.tensors:,}", f"{total.elements:,}", f"{total.nbytes:,}"
 
 
 def _times(label: str, count: int) -> str:
@@ -166,7 +166,7 @@ def _shape(shape: Iterable[int]) -> str:
     return f"[{', '.join(map(str, shape))}]"
 
 
-NUMBERS = ("tensors", "elements", "bytes")  # columns that stand to the right
+NUMBERS = ("tensors", "elements", "bytes")  # columns that are aligned to the right
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], most: int | None, width: int) -> list[str]:
@@ -290,7 +290,7 @@ def _totals(plan: Plan) -> str:
 
 
 def _remarks(plan: Plan) -> list[str]:
-    """What was dropped (a line for each reason), restored and cast, the prefix, notes, and what else there is."""
+    """What was dropped (a line for each reason), restored and cast, the prefix, notes, and what was not converted."""
     reasons: dict[str, list[str]] = {}
     casts: dict[str, int] = {}
     for entry in plan.entries:

@@ -19,8 +19,8 @@ PACKAGES = ("site-packages", "dist-packages")
 
 @dataclass(frozen=True)
 class Converted:
-    """What came of convert-model: the source, the weights where they were converted and loaded, what came of both with
-    other arguments, the proof where there is one, and why what is missing is."""
+    """The result of convert-model: the source, the weights if they were converted and loaded, the trials with other
+    arguments, the proof if there is one, and the reasons for what is missing."""
 
     model: str
     file: Path
@@ -45,7 +45,7 @@ def source_lines(model: str, file: Path, written: ConvertedModel) -> list[str]:
     head = f"{file}: {count_text(written.classes, 'class', 'classes')}, {count_text(written.lines, 'line')}"
     lines = [f"{head}, from {model} as it runs on {written.inputs}"]
     lines += [f"note: {note}" for note in written.notes]
-    lines += [f"note: nothing could be learnt of {name}: {why}" for name, why in written.left.items()]
+    lines += [f"note: nothing could be learnt about {name}: {why}" for name, why in written.left.items()]
     if written.problems:
         count = len(written.problems)
         raises = "raises" if count == 1 else "raise"
@@ -53,7 +53,7 @@ def source_lines(model: str, file: Path, written: ConvertedModel) -> list[str]:
         lines += [f"  {_place(problem)}{problem.text}" for problem in written.problems]
     if written.not_run:
         places = count_text(len(written.not_run), "place")
-        lines.append(f"{places} did not run, and could not be read; what comes there raises NotImplementedError:")
+        lines.append(f"{places} did not run, and could not be read; running them raises NotImplementedError:")
         lines += [f"  {_place(problem)}{problem.text}" for problem in written.not_run]
     return lines
 
@@ -64,26 +64,28 @@ def is_wrong(first: Tried) -> bool:
 
 
 def tried_lines(tried: Sequence[Tried]) -> list[str]:
-    """What was varied, and what came of it."""
-    found = []
+    """What was varied, and with what result."""
+    lines = []
     same = [one.text for one in tried if one.verdict == "same"]
     if same:
-        found.append(f"the same in both modes, and after training: {', '.join(same)}")
+        lines.append(f"the same in both modes, and after training: {', '.join(same)}")
     words = {"differs": "not the same", "refused": "raises", "both": "raises in both", "left": "not tried"}
-    found += [f"{words[one.verdict]}: {one.text}: {one.why}" for one in tried if one.verdict in words]
-    return found
+    lines += [f"{words[one.verdict]}: {one.text}: {one.why}" for one in tried if one.verdict in words]
+    return lines
 
 
 def ckpt_line(result: Result, maker: str, *, loaded: bool) -> str:
     """What went into the checkpoint, and whether MindSpore has read it back."""
-    checked = f"loaded into {maker} and read back to the bit" if loaded else "not loaded, for the source is not whole"
+    checked = (
+        f"loaded into {maker} and read back to the bit" if loaded else "not loaded, because the source is incomplete"
+    )
     return (
         f"{result.destination}: {count_text(len(result.plan.written), 'tensor')}, {bytes_text(result.size)}, {checked}"
     )
 
 
 def as_json(found: Converted) -> dict[str, Any]:
-    """All of it as plain values; parity has what the terminal shows, --report FILE all findings."""
+    """All of it as plain values; proof has what the terminal shows, --parity-report FILE all findings."""
     written, result, report = found.written, found.ckpt, found.report
     return {
         "model": found.model,
@@ -137,7 +139,7 @@ def _proof(report: Report) -> Mapping[str, Any]:
 
 
 def _place(problem: Problem) -> str:
-    """File and line, where it has one: what a function of the user's did to its model is in no source that ran."""
+    """File and line, where it has one: what a user's function did to its model is in no source that ran."""
     return f"{shown(problem.file)}:{problem.line}: " if problem.file else ""
 
 

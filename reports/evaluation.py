@@ -19,12 +19,12 @@ from ..training.metrics import ClassReport, Evaluation, Results, likeliest
 from ..training.recipe.schema import ARRAYS
 from .terminal import Console, one_line
 
-COUNTED = 30  # up to so many classes, every cell says how many images it holds
+COUNTED = 30  # up to this many classes, every cell says how many images it holds
 LONGEST_NAME = 24  # characters of a class name
 DPI = 120
-CELLS = {10: 64, 30: 50, 100: 20}  # pixels of a cell, up to so many classes
+CELLS = {10: 64, 30: 50, 100: 20}  # pixels of a cell, up to this many classes
 SMALLEST = 320  # pixels of the whole matrix, or the colour bar has no room for its labels
-LARGEST = 2000  # pixels of the whole matrix, where there are more
+LARGEST = 2000  # pixels of the whole matrix, with more classes than these
 LABEL = 16  # pixels that a line of the smallest labels takes
 
 
@@ -46,7 +46,7 @@ def picture(matrix: np.ndarray, names: Sequence[str], title: str) -> bytes:
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0.1, 0.1, 0.8, 0.8))
     shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
-    # white is none at all, and the square root lets one image in a thousand be seen
+    # white is a share of 0, and the square root makes one image in a thousand visible
     shades = LinearSegmentedColormap.from_list("shares", matplotlib.colormaps["Blues"](np.linspace(0.2, 1, 256)))
     drawn = axes.imshow(
         np.ma.masked_equal(shares, 0), cmap=shades, norm=PowerNorm(0.5, 0, 1), interpolation="nearest", aspect="auto"
@@ -105,7 +105,7 @@ def evaluation_json(about: About, evaluation: Evaluation) -> dict[str, Any]:
     return {**vars(about), **evaluation.as_json()}
 
 
-ALL = 30  # up to so many classes all are listed, of more the worst
+ALL = 30  # up to this many classes all are listed, of more only the worst
 WORST = 20
 LONGEST_LIST = 5  # of the lists below the table
 
@@ -126,11 +126,9 @@ def show(about: About, evaluation: Evaluation, console: Console) -> None:
         for pair in evaluation.confused[:LONGEST_LIST]:
             times = count_text(pair.images, "time")
             console.print(one_line(f"  {pair.label} taken for {pair.predicted}: {times}, {pair.share:.1%}"))
-        console.print(Text("Surest mistakes:"))
-        for found in evaluation.mistakes[:LONGEST_LIST]:
-            console.print(
-                one_line(f"  {found.name}: {found.label} taken for {found.predicted} at {found.probability:.1%}")
-            )
+        console.print(Text("Most confident mistakes:"))
+        for one in evaluation.mistakes[:LONGEST_LIST]:
+            console.print(one_line(f"  {one.name}: {one.label} taken for {one.predicted} at {one.probability:.1%}"))
     for note in about.notes:
         console.print(one_line(f"Note: {note}."))
     for reason in about.skipped[:LONGEST_LIST]:

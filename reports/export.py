@@ -21,13 +21,13 @@ def lines(exported: Exported, shown: str) -> Iterator[str]:
     replaced = facts["rewritten"]
     if replaced:
         more = f" and {len(replaced) - MOST} more" if len(replaced) > MOST else ""
-        yield f"written in an equal form: {', '.join(replaced[:MOST])}{more}"
+        yield f"written in an equivalent form: {', '.join(replaced[:MOST])}{more}"
     for one in exported.comparisons:
         yield _line(one, exported)
     for note in exported.net.notes:
         yield f"Note: {note}."
     if exported.net.torch is None:
-        yield "Note: not compared with torch; the noise is that of the net's own weights off by float32's rounding."
+        yield "Note: not compared with torch; the noise is the net's own, with its weights off by float32's rounding."
 
 
 def _line(one: Comparison, exported: Exported) -> str:
@@ -48,7 +48,7 @@ def _how(one: Comparison) -> str:
 
 
 def as_json(exported: Exported) -> dict[str, Any]:
-    """Everything that was found."""
+    """What was exported and every comparison, as plain values."""
     facts = exported.facts
     return {
         "checkpoint": exported.net.job.request.shown,

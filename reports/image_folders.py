@@ -37,9 +37,9 @@ def show_statistics(folder: Path, resize: int | None, found: Statistics) -> None
         channels.add_row(name, f"{mean:.6f}", f"{std:.6f}", *of_255, f"{own:.6f}")
     console.print(channels)
     echo("\nstd is that of all pixels together; std in an image is the mean of each image's own, as the usual numbers")
-    echo("of ImageNet (0.229, 0.224, 0.225) are. A net that was trained with one of the two wants that one.")
+    echo("of ImageNet (0.229, 0.224, 0.225) are. A net that was trained with one of the two needs the same.")
     width, height = (_range(*sides) for sides in (found.width, found.height))
-    resized = "" if resize is None else f", measured with the shorter side brought to {resize}"
+    resized = "" if resize is None else f", measured with the shorter side resized to {resize}"
     echo(
         f"\n{count_text(found.images, 'image')}, {width} pixels wide, {height} high{resized}; {found.pixels:,} pixels."
     )

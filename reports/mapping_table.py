@@ -1,6 +1,6 @@
 """The mapping table and the page of a fault.
 
-`python -m msmigrate.reports.mapping_table docs/mappings.md` writes the page anew.
+`python -m msmigrate.reports.mapping_table docs/mappings.md` rewrites the page.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _argument(argument: Argument, row: Row) -> Cells:
         notes.append("not " + " or ".join(repr(value) for value in argument.refuse))
     notes += [text for text in (argument.why, argument.remedy) if text]
     if row.otherwise is not None and argument not in row.otherwise.arguments:
-        notes.append(f"{row.otherwise.mindspore} takes what this does not")
+        notes.append(f"{row.otherwise.mindspore} takes the values that this does not")
     return torch, mindspore or "–", "; ".join(note.rstrip(".") for note in notes)
 
 
@@ -176,7 +176,7 @@ def show_row(row: Row, console: Console) -> None:
         console.print(f"from {row.origin}{instead}", soft_wrap=True)
     if row.aliases:
         console.print(f"also {', '.join(row.aliases)}")
-    plain = [name for name, own in row.instead_of.items() if not _told(own)]
+    plain = [name for name, own in row.instead_of.items() if not _remark(own)]
     if plain:
         console.print(f"in place of {', '.join(plain)}")
     if row.why:
@@ -185,10 +185,10 @@ def show_row(row: Row, console: Console) -> None:
         console.print(Text("\nWritten in MindSpore", "bold"))
         console.print(Padding(row.rewrite, (0, 0, 0, 2)))
     if len(plain) < len(row.instead_of):
-        console.print(Text("\nMindSpore's own, current where nothing else is said", "bold"))
+        console.print(Text("\nMindSpore's own names, current unless noted", "bold"))
     for name, own in row.instead_of.items():
-        if _told(own):
-            console.print(Padding(f"{name}: {_told(own)}", (0, 0, 0, 2)))
+        if _remark(own):
+            console.print(Padding(f"{name}: {_remark(own)}", (0, 0, 0, 2)))
     if row.recipe:
         console.print(Text("\nIn a recipe", "bold"))
         console.print(f"  {_recipe(row)}")
@@ -263,12 +263,12 @@ def _section(row: Row) -> list[str]:
     lines = [f"### {row.torch}", "", f"{target} ({torch}, {mindspore})", ""]
     if row.aliases:
         lines += ["Also " + ", ".join(f"`{alias}`" for alias in row.aliases) + ".", ""]
-    plain = [f"`{name}`" for name, own in row.instead_of.items() if not _told(own)]
+    plain = [f"`{name}`" for name, own in row.instead_of.items() if not _remark(own)]
     if plain:
         lines += ["In place of " + ", ".join(plain) + ".", ""]
-    told = [f"- `{name}`: {_told(own)}" for name, own in row.instead_of.items() if _told(own)]
-    if told:
-        lines += ["MindSpore's own, current where nothing else is said:", "", *told, ""]
+    noted = [f"- `{name}`: {_remark(own)}" for name, own in row.instead_of.items() if _remark(own)]
+    if noted:
+        lines += ["MindSpore's own names, current unless noted:", "", *noted, ""]
     if row.why:
         lines += [_why(row), ""]
     if row.rewrite:
@@ -285,8 +285,8 @@ def _section(row: Row) -> list[str]:
     return lines
 
 
-def _told(own: Own) -> str:
-    """What is said of a name of MindSpore's own; nothing where it does what the row's name does, and is current."""
+def _remark(own: Own) -> str:
+    """The remark on one of MindSpore's own names; empty where it does what the row's name does, and is current."""
     ended = f"deprecated from {own.deprecated} on" if own.deprecated else "no longer there" if own.gone else ""
     return "; ".join(filter(None, (own.does, ended)))
 

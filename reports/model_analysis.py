@@ -25,7 +25,7 @@ LEGEND = {
     "composed": "MindSpore lacks it or gets it wrong, on the CPU at least: msmigrate brings it, built from what works.",
     BY_HAND: "MindSpore has it, but not with one of the values used here: the change is shown.",
     "missing": "MindSpore has nothing for it; the row says what to do instead.",
-    NO_ROW: "The mapping table has no row of it: nobody has looked for a counterpart yet.",
+    NO_ROW: "The mapping table has no row for it: nobody has looked for a counterpart yet.",
 }
 
 
@@ -129,7 +129,7 @@ def amount(number: int) -> str:
 
 
 def size(number: int) -> str:
-    """So many bytes: 46.8 MB."""
+    """A number of bytes with its unit: 46.8 MB."""
     return f"{amount(number)}{'' if number >= 1000 else ' '}B"
 
 
@@ -140,11 +140,11 @@ def notes(analysis: Analysis) -> list[str]:
         named = "; ".join(patterns(analysis.never_ran))
         lines.append(f"never ran as modules on these inputs (functions may use their parameters): {named}")
     if analysis.device == "cpu":
-        lines.append("it looks at values, so it ran on the CPU with random ones: other values may lead elsewhere")
+        lines.append("it looks at values, so it ran on the CPU with random ones: other values may take other branches")
     if analysis.target == "Ascend":
         lines.append("Ascend: every status is read from MindSpore's documentation; nothing of it ran")
     if analysis.target == "GPU":
-        lines.append("GPU: the rows say nothing of it; that MindSpore has the operator is all that is known")
+        lines.append("GPU: the rows say nothing about it; all that is known is that MindSpore has the operator")
     return lines
 
 
@@ -166,7 +166,7 @@ def _overview(operators: Iterable[Operator]) -> Table:
 
 
 def short(name: str) -> str:
-    """A name without the part that all share; a composed one without where msmigrate keeps it."""
+    """A name without the prefix that all share; a composed one without the module that msmigrate has it in."""
     if name.startswith(OURS):
         return name.rpartition(".")[2]
     return name.removeprefix("mindspore.").removeprefix("torch.")
@@ -179,8 +179,8 @@ def _calls(operator: Operator) -> str:
 def _lack(operator: Operator) -> str:
     if operator.way == NO_ROW:
         return "no row: the mapping table does not know it"
-    said = " ".join((operator.why or "").split())
-    return said if operator.refused else f"no counterpart: {said}"
+    why = " ".join((operator.why or "").split())
+    return why if operator.refused else f"no counterpart: {why}"
 
 
 def _at(operator: Operator) -> list[str]:
@@ -290,5 +290,5 @@ def markdown(found: Coverage) -> str:
     lines += [f"| {' | '.join(line)} |" for line in rows(found)]
     lacking = ", ".join(f"`{name}` ({number})" for name, _, number in found.lacking())
     failed = ", ".join(entry.model for entry in found.models if entry.failed is not None)
-    last = f"Missing (in so many models): {lacking}." if lacking else "Nothing is missing."
+    last = f"Missing (in how many models): {lacking}." if lacking else "Nothing is missing."
     return "\n".join([*lines, "", f"{last} Not analysed: {failed}." if failed else last])

@@ -1,9 +1,10 @@
 """A report for a pull request and what checks it: as Markdown, and as JUnit XML, which every CI system shows.
 
-Markdown has verdict, stages and causes at a glance, the rest folded away; JUnit a suite a stage, a test case a tensor.
+Markdown has verdict, stages and causes at a glance, the rest folded away; JUnit has a suite for each stage and a test
+case for each tensor.
 
 Names and reasons come out of models and traces, so whatever GitHub would read as markup, as a mention or as a
-reference is taken apart. A comment there holds 65,536 characters; this never has more than LONGEST.
+reference is escaped. A comment there holds 65,536 characters; this never has more than LONGEST.
 
 The shape of the XML is what both common schemas take, Apache Ant's (windyroad's JUnit.xsd) and Jenkins' (xunit-plugin's
 junit-10.xsd): Ant's asks for more attributes, Jenkins' refuses none of them. A stage that nothing failed in but that
@@ -48,7 +49,7 @@ def markdown(report: Report) -> str:
     if first is not None:
         page.add(f"**First divergence:** {_code(first.place)}: {_sentence(first.why)}")
         if report.hints:
-            page.add("Known here:\n" + "\n".join(f"- {_sentence(hint)}" for hint in report.hints))
+            page.add("Known pitfalls here:\n" + "\n".join(f"- {_sentence(hint)}" for hint in report.hints))
     failed = [f for f in report.findings if f.verdict is Verdict.FAIL]
     undecided = [f for f in report.findings if f.verdict is Verdict.NONE]
     faulty = [
@@ -164,9 +165,9 @@ def _finding(f: Finding) -> str:
 def _sentence(text: str) -> str:
     """A text in one line that stays text."""
     line = _clipped(printable(BLANKS.sub(" ", text).strip()), SENTENCE)
-    escaped = MARKUP.sub(lambda found: f"&#{ord(found[0])};", line)
-    # a comment parts the sign from what it would refer to; the sign of an entity follows an ampersand
-    return REFERENCE.sub(lambda found: found[0] + "<!-- -->", escaped)
+    escaped = MARKUP.sub(lambda match: f"&#{ord(match[0])};", line)
+    # a comment separates the sign from what it would refer to; the # of an entity, which follows a &, stays
+    return REFERENCE.sub(lambda match: match[0] + "<!-- -->", escaped)
 
 
 def _code(text: str, cell: bool = False) -> str:
@@ -243,7 +244,7 @@ def _suite(root: ElementTree.Element, number: int, stage: StageSummary, report: 
         _case(suite, finding)
     if unjudged:
         _unjudged(suite, stage, why)
-    ElementTree.SubElement(suite, "system-out").text = _text(_said(report, stage.stage))
+    ElementTree.SubElement(suite, "system-out").text = _text(_explanations(report, stage.stage))
     ElementTree.SubElement(suite, "system-err")
 
 
@@ -271,8 +272,8 @@ def _numbers(finding: Finding) -> str:
     return "\n".join([finding.place, finding.why, *layer, f"shape: {list(finding.shape)}", *numbers])
 
 
-def _said(report: Report, stage: str) -> str:
-    """What the report explains of a stage: its causes, and the first divergence where it is here."""
+def _explanations(report: Report, stage: str) -> str:
+    """What the report explains about a stage: its causes, and the first divergence if it is in this stage."""
     blocks = _causes([cause for cause in report.causes if cause.stage == stage])
     first = report.first_divergence
     if first is not None and first.stage == stage:

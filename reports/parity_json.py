@@ -1,6 +1,6 @@
 """The report as JSON, and its schema.
 
-`python -m msmigrate.reports.parity_json docs/report.schema.json` writes the file anew.
+`python -m msmigrate.reports.parity_json docs/report.schema.json` rewrites the file.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ FINDING = {
     "ratio": f"error over noise, or over the rounding to be expected where that is larger; above {RATIO:g} the tensor "
     f"fails; {MEASURE}",
     "unjudged": UNJUDGED,
-    "unlike": "why the tensor fails before anything runs: missing (MindSpore lacks it), constant (there it is no "
-    "Parameter), shared (there it is one with another), extra (torch lacks it), unshared (there it is one with "
-    "another), frozen (torch alone trains it), trains (MindSpore alone does), shape (another one); else null",
+    "unlike": "why the tensor fails before anything runs: missing (MindSpore lacks it), constant (in MindSpore it is "
+    "no Parameter), shared (in MindSpore it is one with another), extra (torch lacks it), unshared (in torch it is one "
+    "with another), frozen (only torch trains it), trains (only MindSpore does), shape (another one); else null",
 }
 CAUSE = {
     "stage": STAGE,
@@ -68,14 +68,15 @@ CAUSE = {
     "before": f"MindSpore's distance from torch as it is, over the noise; {MEASURE}",
     "change": "the fix for a program, where it is arguments of Cells; null for any other",
     "kind": "torch class of the module at fault; empty where it is no module's",
-    "hypothesis": "what was tried on the module, in the same words wherever the same was; empty where nothing was",
+    "hypothesis": "what was tried on the module, in the same words wherever it was the same; empty where nothing was",
 }
 CHANGE = {
     "cells": "attribute paths of the Cells in MindSpore's net; empty for the net itself",
-    "target": "dotted name of the class that these Cells are to be of; empty where the class stays",
+    "target": "dotted name of the class that these Cells should have; empty where the class stays",
     "arguments": "argument -> its value as Python code, with the names of mindspore and its initializers",
     "whole": "whether these are all arguments of the class, or those at fault",
-    "now": "the same arguments as what MindSpore computes shows them; empty where it does not",
+    "now": "the present values of these arguments, inferred from what MindSpore computes; empty where it does not show "
+    "them",
 }
 MODULE = {
     "name": "torch's dotted name; empty for the whole model",
@@ -100,12 +101,12 @@ SUMMARY = {
     "unproven": "how many of these should have one",
     "median_ratio": f"median ratio of the tensors that were judged by noise; {MEASURE}",
     "max_ratio": f"their largest ratio; {MEASURE}",
-    "max_error": f"the largest error, but of tensors that pass and are nothing but rounding; {MEASURE}",
+    "max_error": f"the largest error, except of tensors that pass and are nothing but rounding; {MEASURE}",
     "max_error_name": "part and name of the tensor with the largest error",
 }
 DEVICE = {
     "device": "cpu, cuda:0, npu:0, ascend:0 or gpu:0",
-    "device_model": "what it calls itself",
+    "device_model": "the name that it reports",
     "driver": "version of its driver; empty where there is none",
     "runtime": "versions of CUDA and cuDNN, or of CANN; empty where there are none",
     "switches": "what changes the numbers that it computes, by name: TF32, HF32, cudnn.benchmark and so on",
@@ -117,10 +118,10 @@ MADE_WITH = {
     "batch": "how many images a compared step had",
 }
 TOP = {
-    "parity": "whether every stage passed; of a narrowed run false where one did not, and null where all did that were "
-    "judged: a part of the step is no proof of it",
+    "parity": "whether every stage passed; in a narrowed run false where one did not, and null where all judged stages "
+    "did: a part of the step is no proof of it",
     "outcome": "parity, mismatch, or unproven: nothing failed, but something that should have been judged was not; "
-    "narrowed, where that was not asked for",
+    "narrowed, where all judged stages passed in a narrowed run",
     "narrowed": "what a run with --stages or --modules was narrowed to; null for the whole step",
     "sides": "the reference, and what is judged against it: torch and MindSpore, or two recordings of one framework",
     "recipe": "the recipe's file",
@@ -186,7 +187,7 @@ def _object(cls: type, texts: dict[str, str]) -> dict[str, Any]:
 
 
 def _narrowed() -> dict[str, Any]:
-    """What stands in a report under `narrowed`."""
+    """The schema of `narrowed` in a report."""
     shapes: dict[str, dict[str, Any]] = {**_properties(Narrowing), "parity": {"type": "boolean"}}
     properties = {name: {**shapes[name], "description": text} for name, text in NARROWED.items()}
     return {"type": "object", "properties": properties, "required": list(NARROWED), "additionalProperties": False}
@@ -196,15 +197,15 @@ def _properties(cls: Any) -> dict[str, dict[str, Any]]:
     """Field -> its JSON type, by the annotations of a dataclass."""
     whole = TypeAdapter(cls).json_schema(mode="serialization")
     known = whole.get("$defs", {})
-    found = {}
+    types = {}
     for field in fields(cls):
         shape = {k: v for k, v in whole["properties"][field.name].items() if k not in ("title", "default", "enum")}
-        if "items" in shape:  # stages are texts to who reads a report, for later versions may have more
+        if "items" in shape:  # for a reader of reports a stage is any string, because later versions may have more
             shape["items"] = {k: v for k, v in shape["items"].items() if k != "enum"}
         if "anyOf" in shape:
             shape = {**shape, "anyOf": [_enumerated(each, known) for each in shape["anyOf"]]}
-        found[field.name] = _enumerated(shape, known)
-    return found
+        types[field.name] = _enumerated(shape, known)
+    return types
 
 
 def _enumerated(shape: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:

@@ -16,23 +16,27 @@ from .terminal import Console, one_line
 
 # What to do where something was not judged that should have been.
 REMEDIES = {
-    Unjudged.NOISE: "use a larger batch (--batch), other data (--batch-file) or trained weights (--ckpt), in which "
-    "rounding is multiplied less",
+    Unjudged.NOISE: "use a larger batch (--batch), other data (--batch-file) or trained weights (--ckpt), which "
+    "amplify rounding less",
     Unjudged.NOT_FINITE: "give torch's step data and weights on which it stays finite, or a smaller loss scale",
     Unjudged.NOT_COMPILED_ALIKE: "prove the compiled step without amp",
     Unjudged.KINKS: "compare each of the two with torch's half, which takes their choices: record torch --with each",
     Unjudged.DRAWS: "draw with functions whose numbers can be fixed, or prove the step without --mode graph",
     Unjudged.STORAGE: "prove the step with a larger learning rate: float32 loses all of what this one changes",
     Unjudged.FEW_VALUES: "draw more values: --init-seeds 10",
-    Unjudged.NOT_ALONE: "see in the notes what torch says of these modules",
+    Unjudged.NOT_ALONE: "see in the notes what torch says about these modules",
 }
 
 
 def unproven_sentence(findings: list[Finding]) -> str:
-    """How many tensors lack a verdict that should have one, and in which stages."""
+    """How many tensors that should have a verdict have none, and in which stages."""
     stages = ", ".join(dict.fromkeys(finding.stage for finding in findings))
-    what = "1 tensor has" if len(findings) == 1 else f"{len(findings)} tensors have"
-    return f"nothing failed, but {what} no verdict that should have one ({stages})"
+    what = (
+        "1 tensor that should have a verdict has"
+        if len(findings) == 1
+        else f"{len(findings)} tensors that should have a verdict have"
+    )
+    return f"nothing failed, but {what} none ({stages})"
 
 
 def remedies(findings: list[Finding]) -> list[str]:
@@ -47,20 +51,20 @@ def where(report: Report) -> str:
 
 
 def of_what(report: Report) -> str:
-    """What a ratio is one of."""
+    """What a ratio is, in words."""
     if report.sides == SIDES:
         return "error over torch's own noise, both from fp64"
     return f"error over the noise of {report.sides[0]}"
 
 
 def explains(cause: Cause) -> bool:
-    """Whether a cause is a hypothesis that holds, not the place alone; not every such is a known fault."""
+    """Whether a cause is a hypothesis that holds, and not only a place; not every such cause is a known fault."""
     return cause.fault is not None or (cause.ratio is not None and cause.ratio <= RATIO)
 
 
 def known(cause: Cause) -> str | None:
-    """The id of the fault that `msmigrate explain` has a page for, or None: where nothing known holds, and in a report
-    of another version that names what this one does not."""
+    """The id of the fault that `msmigrate explain` has a page for; None where no known fault holds, and where a report
+    of another version names one that this version does not know."""
     return cause.fault if cause.fault in table.faults() else None
 
 
@@ -75,7 +79,7 @@ WORST = 5
 
 
 def show(report: Report, console: Console, worst: int = WORST) -> None:
-    """Print the verdict, where the two first part and why; then a line a stage, the worst tensors, and notes."""
+    """Print the verdict, where the two first diverge and why; then a line a stage, the worst tensors, and notes."""
     versions = ", ".join(f"{name} {version}" for name, version in sorted(report.versions.items()))
     console.print(one_line(f"{report.recipe} (recipe {report.recipe_digest}); {versions}"))
     if not all(device.is_cpu for device in report.devices):
@@ -153,7 +157,7 @@ def _explain(report: Report, console: Console, worst: int) -> None:
             console.print(one_line(f"  {part}: {words}"))
     _causes(report, console, worst)
     for hint in () if report.causes else report.hints:
-        console.print(one_line(f"  known here: {hint}"))
+        console.print(one_line(f"  known pitfall here: {hint}"))
 
 
 def _causes(report: Report, console: Console, most: int) -> None:
@@ -199,7 +203,10 @@ def _undecided(report: Report, console: Console, worst: int) -> None:
     missing = report.unproven
     known = set(missing)
     natural = [f for f in report.findings if f.verdict is Verdict.NONE and f not in known]
-    for title, found in (("Without a verdict that they should have:", missing), ("By nature without:", natural)):
+    for title, found in (
+        ("Without the verdict that they should have:", missing),
+        ("Without a verdict by nature:", natural),
+    ):
         if found:
             _list(console, title, found[:worst])
         if len(found) > worst:

@@ -25,22 +25,22 @@ EVERY = 10.0  # seconds between two plain lines
 
 
 @contextmanager
-def told(now: Callable[[], str]) -> Iterator[None]:
-    """While the block runs, a line on stderr every ten seconds, where that is no terminal and nothing moves on it.
+def plain_lines(now: Callable[[], str]) -> Iterator[None]:
+    """While the block runs, print a line every ten seconds on stderr, if that is no terminal, where a bar would move.
 
-    now: what is going on, in words; nothing is printed where it says nothing.
+    now: returns what is going on, in words; nothing is printed where it returns an empty text.
     """
     if sys.stderr.isatty() or MANNER.quiet:
         yield
         return
     began, over = time.monotonic(), threading.Event()
 
-    def tell() -> None:
+    def print_lines() -> None:
         while not over.wait(EVERY):
             if text := now():
                 note(f"{clock_text(time.monotonic() - began)}: {text}")
 
-    thread = threading.Thread(target=tell, daemon=True)
+    thread = threading.Thread(target=print_lines, daemon=True)
     thread.start()
     try:
         yield
@@ -51,11 +51,11 @@ def told(now: Callable[[], str]) -> Iterator[None]:
 
 @contextmanager
 def doing(text: str) -> Iterator[None]:
-    """Show on stderr what takes a while."""
+    """Show on stderr what is being done while the block runs."""
     console = Console(stderr=True)
     if MANNER.verbose:
         note(text)
-    with console.status(Text(text)) if console.is_terminal else told(lambda: text):
+    with console.status(Text(text)) if console.is_terminal else plain_lines(lambda: text):
         yield
 
 
@@ -66,29 +66,29 @@ class Progress:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         self.bar = Bar(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
         self.task = self.bar.add_task("", total=None)
-        self.told = told(lambda: _counted(self.bar, self.task))
+        self.lines = plain_lines(lambda: _counted(self.bar, self.task))
 
     def __enter__(self) -> Progress:
         self.bar.start()
-        self.told.__enter__()
+        self.lines.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.told.__exit__(None, None, None)
+        self.lines.__exit__(None, None, None)
         self.bar.stop()
 
     def start(self, total: int) -> None:
-        """So many models there are."""
+        """Set how many models there are."""
         self.bar.update(self.task, total=total)
 
     def done(self, model: str) -> None:
-        """One of them has been analysed."""
+        """Count one more model as analysed."""
         self.bar.update(self.task, advance=1, description=model)
 
 
 @contextmanager
 def images_counted() -> Iterator[messages.OnMessage]:
-    """Show on stderr, where that is a terminal, what the process is at that runs a net over images."""
+    """Show on stderr what the process that runs a net over images is doing."""
     console = Console(stderr=True)
     columns = (
         SpinnerColumn(),
@@ -106,18 +106,18 @@ def images_counted() -> Iterator[messages.OnMessage]:
                     note(message.what)
                 progress.update(task, description=message.what, completed=message.done, total=message.total)
 
-        with told(lambda: _counted(progress, task)):
+        with plain_lines(lambda: _counted(progress, task)):
             yield show
 
 
 def _counted(progress: Bar, task: TaskID) -> str:
-    found = next(each for each in progress.tasks if each.id == task)
-    return found.description + (f", {found.completed:,.0f} of {found.total:,.0f}" if found.total else "")
+    shown = next(each for each in progress.tasks if each.id == task)
+    return shown.description + (f", {shown.completed:,.0f} of {shown.total:,.0f}" if shown.total else "")
 
 
-SAID = {  # of an event
+EVENT_LINES = {  # an event's name -> the line that is printed
     messages.COUNTED: "{tensors} tensors of weights, and what is computed with them",
-    messages.DIVERGED: "no parity: {at} fails; what else does, and why, follows",
+    messages.DIVERGED: "no parity: {at} fails; the other failures and the causes follow",
 }
 
 
@@ -125,7 +125,7 @@ SAID = {  # of an event
 def progressing(who: Sequence[str], begin: str) -> Iterator[messages.OnMessage]:
     """Show on stderr what each framework is doing; on a terminal the lines stay in place.
 
-    begin: what is said once all that can be refused is, and the processes are started.
+    begin: printed when everything that can be refused has been checked, and the processes are started.
     """
     console = Console(stderr=True)
     columns = (
@@ -138,11 +138,11 @@ def progressing(who: Sequence[str], begin: str) -> Iterator[messages.OnMessage]:
     with Bar(*columns, console=console, disable=not console.is_terminal) as progress:
         tasks = {name: progress.add_task("starting", who=name, total=None, left="") for name in who}
         works = {name: Work() for name in who}
-        said: set[str] = set()
+        printed: set[str] = set()
 
         def say(text: str) -> None:
-            if text not in said:
-                said.add(text)
+            if text not in printed:
+                printed.add(text)
                 console.print(one_line(text), soft_wrap=True)
 
         def show(who: str, message: messages.Message) -> None:
@@ -153,21 +153,21 @@ def progressing(who: Sequence[str], begin: str) -> Iterator[messages.OnMessage]:
                 progress.update(tasks[who], description=works[who].what, left=works[who].left())
             elif isinstance(message, messages.Event) and message.name == messages.BEGUN:
                 say(begin)
-            elif isinstance(message, messages.Event) and message.name in SAID:
-                say(SAID[message.name].format(**message.facts))
+            elif isinstance(message, messages.Event) and message.name in EVENT_LINES:
+                say(EVENT_LINES[message.name].format(**message.facts))
 
-        with told(lambda: "; ".join(f"{name}: {work}" for name, work in works.items())):
+        with plain_lines(lambda: "; ".join(f"{name}: {work}" for name, work in works.items())):
             yield show
 
 
 class Work:
-    """What a process is at, and how long its countable work still takes."""
+    """What a process is doing, and how long its countable work still takes."""
 
     def __init__(self) -> None:
         self.what, self._began, self._first, self._left = "starting", 0.0, 0, 0.0
 
     def at(self, message: messages.Progress) -> None:
-        """Note what begins; of work that is counted, what is done says how long the rest takes."""
+        """Note what begins; for counted work, estimate from the part that is done how long the rest takes."""
         self.what = message.what.partition(": ")[2] or message.what
         now, self._left = time.monotonic(), 0.0
         if message.done is None or message.total is None:
@@ -185,11 +185,11 @@ class Work:
         return ", ".join(filter(None, (self.what, self.left())))
 
 
-WAITING = 0.05  # share of the time spent waiting for data from which on a short line tells it
+WAITING = 0.05  # a short line shows the share of the time spent waiting for data from this share on
 
 
 class TrainingProgress:
-    """Shows the events of a run as they come; `show` is what launch.run calls.
+    """Shows the events of a run as they come; launch.run calls `show`.
 
     console: where to, stderr as a rule. every: seconds between two lines about steps where it is no terminal.
     """
@@ -213,18 +213,20 @@ class TrainingProgress:
             transient=True,  # the summary comes in its place
         )
         self._task = self._bar.add_task("starting", total=None, facts="")
-        # of a run that takes no step yet, or slow ones, that it is there
-        self._told = told(lambda: "" if self.clock() - self._last < self.every else self._bar.tasks[0].description)
+        # shows that a run which takes no step yet, or slow ones, is there
+        self._lines = plain_lines(
+            lambda: "" if self.clock() - self._last < self.every else self._bar.tasks[0].description
+        )
 
     def __enter__(self) -> TrainingProgress:
         self._bar.start()
-        self._told.__enter__()
+        self._lines.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._told.__exit__(None, None, None)
+        self._lines.__exit__(None, None, None)
         self._bar.stop()
 
     def show(self, rank: int, event: dict[str, Any]) -> None:
@@ -330,10 +332,10 @@ OnProgress = Callable[[int, int], None]
 
 @contextlib.contextmanager
 def counted(doing: str) -> Iterator[OnProgress]:
-    """A bar on stderr while the work goes on, if that is a terminal; gives what is called with (done, all)."""
+    """Show a bar on stderr, if that is a terminal, while the work goes on; yields what to call with (done, all)."""
     console = Console(stderr=True)
     columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Bar(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task(doing, total=None)
-        with told(lambda: _counted(progress, task)):
+        with plain_lines(lambda: _counted(progress, task)):
             yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -27,14 +27,14 @@ MARKS = {DIRECT: "pass", COMPOSED: "pass", BY_HAND: "none", MISSING: "fail", NO_
 LEGEND = {
     DIRECT: "MindSpore has it, under the name shown.",
     COMPOSED: "MindSpore lacks it or gets it wrong: msmigrate brings it, and the rewritten call names that.",
-    BY_HAND: "It has to be written otherwise, or one of its arguments has: what to do is shown.",
+    BY_HAND: "It has to be written differently, or one of its arguments has: what to do is shown.",
     MISSING: "MindSpore has nothing for it; the row says what to do instead.",
-    NO_ROW: "The mapping table has no row of it: nobody has looked for a counterpart yet.",
+    NO_ROW: "The mapping table has no row for it: nobody has looked for a counterpart yet.",
 }
 BRIEF = {NOT_RUN: "not run", SAME_DISTRIBUTION: "distribution"}
 SURENESS = {
     "default": "",
-    "perhaps": "under a condition that reading cannot tell",
+    "perhaps": "under a condition that reading cannot decide",
     "option": "only with other arguments than the defaults",
     "uncalled": "in a function that nothing here calls",
 }
@@ -77,7 +77,7 @@ def _conditions(analysis: ScriptAnalysis) -> str:
 
 
 def short(name: str) -> str:
-    """The last two parts of a name: nn.Conv2d, Optimizer.step; the last alone of one of msmigrate's or a long one."""
+    """The last two parts of a name: nn.Conv2d, Optimizer.step; only the last of msmigrate's own and of long names."""
     two = ".".join(name.split(".")[-2:])
     return name.rpartition(".")[2] if name.startswith("msmigrate.") or len(two) > 31 else two
 
@@ -104,35 +104,35 @@ def _target(api: Api) -> str:
 
 
 def _status(api: Api) -> str:
-    """What the rows' tests found, in short; nothing where the counterpart is words, which no test can run."""
+    """What the rows' tests found, in short; empty where the counterpart is a description, which no test can run."""
     status = api.uses[0].status
-    said = api.way in (NO_ROW, MISSING) or (api.way == BY_HAND and status == NOT_RUN)
-    return "" if said else BRIEF.get(status, status)
+    untested = api.way in (NO_ROW, MISSING) or (api.way == BY_HAND and status == NOT_RUN)
+    return "" if untested else BRIEF.get(status, status)
 
 
 def _lines(uses: Iterable[Use], most: int, file: str = "") -> str:
-    """The lines of uses, each with its file where that is another than the one before; file: the one before."""
-    found: list[str] = []
+    """The lines of uses, each with its file where that differs from the one before; file: the one before the first."""
+    lines: list[str] = []
     for place in dict.fromkeys((use.file, use.line) for use in uses):
-        found.append(str(place[1]) if place[0] == file else f"{place[0]}:{place[1]}")
+        lines.append(str(place[1]) if place[0] == file else f"{place[0]}:{place[1]}")
         file = place[0]
-    return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")
+    return ", ".join(lines[:most]) + (f" and {len(lines) - most} more" if len(lines) > most else "")
 
 
 def _lacks(api: Api) -> list[str]:
     """Why an API has no counterpart, what to do instead, and where it is used."""
-    said = []
+    texts = []
     for use in api.uses:
         if use.way == MISSING:
-            said += [use.refused or use.why or "no counterpart"]
-            said += [use.rewrite] if use.rewrite else []
-    bare = [" ".join(text.split()) for text in said]
+            texts += [use.refused or use.why or "no counterpart"]
+            texts += [use.rewrite] if use.rewrite else []
+    bare = [" ".join(text.split()) for text in texts]
     only = f", {SURENESS['option']}" if all(use.certainty == "option" for use in api.uses) else ""
     return [*dict.fromkeys(bare), f"at {_lines(api.uses, 6)}{only}"]
 
 
 def calls(analysis: ScriptAnalysis) -> list[tuple[str, list[Use]]]:
-    """The calls to rewrite, by file; those of the same text in one file once, with all their lines."""
+    """The calls to rewrite, by file; those with the same text in one file once, with all their lines."""
     by_file: dict[str, dict[tuple[str, str | None], list[Use]]] = {}
     for use in analysis.uses:
         if use.rewritten or use.rewrite or use.notes:
@@ -175,8 +175,8 @@ def _calls(console: Console, analysis: ScriptAnalysis) -> None:
 
 def _pitfall(fault: str, uses: list[Use], whole: bool) -> list[str]:
     known = table.faults()[fault]
-    said = [f"{' '.join(known.symptom.split())} ({_lines(uses, 3)})"]
-    return [*said, f"fix: {' '.join(known.fix.split())}"] if whole else said
+    lines = [f"{' '.join(known.symptom.split())} ({_lines(uses, 3)})"]
+    return [*lines, f"fix: {' '.join(known.fix.split())}"] if whole else lines
 
 
 def notes(analysis: ScriptAnalysis) -> list[str]:
@@ -184,7 +184,7 @@ def notes(analysis: ScriptAnalysis) -> list[str]:
     lines = list(analysis.unreadable)
     if analysis.not_there:
         names = ", ".join(f"{module} ({file}:{line})" for module, file, line in analysis.not_there)
-        lines.append(f"imported and not read, for the script's folder has no such file: {names}")
+        lines.append(f"imported but not read, because the script's folder has no such file: {names}")
     for sureness, words in SURENESS.items():
         uses = [use for use in analysis.uses if use.certainty == sureness]
         if words and uses:
@@ -192,7 +192,9 @@ def notes(analysis: ScriptAnalysis) -> list[str]:
     if analysis.target == "Ascend":
         lines.append("Ascend: every status is read from MindSpore's documentation; nothing of it ran")
     if analysis.target == "GPU":
-        lines.append("GPU: the rows say nothing of it; that MindSpore documents the counterpart is all that is known")
+        lines.append(
+            "GPU: the rows say nothing about it; all that is known is that MindSpore documents the counterpart"
+        )
     return lines
 
 
@@ -271,7 +273,7 @@ def html(analysis: ScriptAnalysis) -> str:
 
 
 def recipe_text(analysis: ScriptAnalysis) -> str:
-    """A draft of the script's recipe that the recipe's reader takes; what it refuses is commented out, with why."""
+    """A draft of the script's recipe that the recipe's reader accepts; what it refuses is commented out, with why."""
     with temporary_folder("script") as folder:
         path = folder / "recipe.yaml"
 

@@ -1,4 +1,4 @@
-"""The terminal of all reports: what it is given is shown as it is, neither obeyed nor taken for markup."""
+"""The terminal of all reports: texts are shown as they are, neither obeyed as control codes nor read as markup."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from rich.text import Text
 
 from ..printable import MANNER, printable, printable_lines
 
-WIDE = 10_000  # columns of what is no terminal: whoever reads it breaks its lines
+WIDE = 10_000  # columns outside of a terminal: whoever reads the output breaks its lines
 BLANKS = re.compile(r" +(?=(\x1b\[[\d;]*m)*$)", re.MULTILINE)
 
 
 def one_line(text: str, style: str = "") -> Text:
-    """A text that stays on one line of its own, whatever stands in it."""
+    """A text that stays on one line of its own, whatever it contains."""
     return Text(printable(text), style)
 
 
 class Console(rich.console.Console):
-    """Rich's console without markup in texts ("[red]" may be a name), without colours that rich thinks up, and with
-    what cannot be printed escaped; it talks in the MANNER of this process.
+    """Rich's console without markup in texts ("[red]" may be a name), without colours that rich adds by itself, and
+    with what cannot be printed escaped; it prints in the MANNER of this process.
 
-    A pipe or a file gets whole lines, however long, without blanks at their ends; COLUMNS says another width.
+    A pipe or a file gets whole lines, however long, without blanks at their ends; COLUMNS sets another width.
     """
 
     def __init__(self, **options: Any) -> None:
-        given: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
-        given["quiet"] = MANNER.quiet and bool(options.get("stderr"))
+        settings: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
+        settings["quiet"] = MANNER.quiet and bool(options.get("stderr"))
         if MANNER.color == "never" or (MANNER.color == "auto" and os.environ.get("NO_COLOR")):
-            given["color_system"] = None
+            settings["color_system"] = None
         elif MANNER.color == "always":
-            given["color_system"] = "256"
-        super().__init__(**{**given, **options})
+            settings["color_system"] = "256"
+        super().__init__(**{**settings, **options})
         if options.get("width") is None and not self.is_terminal and not os.environ.get("COLUMNS"):
             self.width = WIDE
 
-    def render(self, *given: Any, **options: Any) -> Iterable[Segment]:
-        """Rich's own, which everything that is shown goes through; its controls, as of a progress bar, stay."""
-        for segment in super().render(*given, **options):
+    def render(self, *args: Any, **options: Any) -> Iterable[Segment]:
+        """Rich's own, which everything that is shown goes through; its control codes, as of a progress bar, stay."""
+        for segment in super().render(*args, **options):
             yield segment if segment.control else segment._replace(text=printable_lines(segment.text))
 
     def _render_buffer(self, buffer: Iterable[Segment]) -> str:
@@ -52,7 +52,7 @@ class Console(rich.console.Console):
 
 
 class TextColumn(rich.progress.TextColumn):
-    """A column of a progress bar whose text is no markup."""
+    """A column of a progress bar whose text is not read as markup."""
 
     def __init__(self, text_format: str) -> None:
         super().__init__(text_format, markup=False)

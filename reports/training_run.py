@@ -1,4 +1,4 @@
-"""A training run for people: its plan before anything starts; what it came to, with the best epoch and the curves."""
+"""A training run for people: its plan before anything starts; its result, with the best epoch and the curves."""
 
 from __future__ import annotations
 
@@ -30,14 +30,19 @@ from .terminal import Console
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LOSS, TESTED, AVERAGE, RATE = "#4477aa", "#ee6677", "#228833", "#666666"  # Paul Tol's bright colours, told apart by all
+LOSS, TESTED, AVERAGE, RATE = (
+    "#4477aa",
+    "#ee6677",
+    "#228833",
+    "#666666",
+)  # Paul Tol's bright colours, which everyone can tell apart
 SHARE = 0.05  # of the logged steps: the length over which the curve is smoothed
 WIDE = 30  # the largest loss over the smallest one, from which on the axis is logarithmic
 FEW = 40  # logged steps: each gets a dot, and nothing is smoothed
 
 
 def plot(history: History, file: Path, title: str) -> None:
-    """Draw a run's curves into a PNG file; one that stood there is replaced. Raises BadDestination."""
+    """Draw a run's curves into a PNG file, which replaces an old one. Raises BadDestination."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -68,12 +73,12 @@ def smoothed(values: list[float]) -> list[float]:
     Values that are not finite are left out; NaN where nothing is left.
     """
     half = max(round(len(values) * SHARE / 2), 1)
-    found = []
+    means = []
     for at in range(len(values)):
         reach = min(half, at, len(values) - 1 - at)
         around = [value for value in values[at - reach : at + reach + 1] if math.isfinite(value)]
-        found.append(sum(around) / len(around) if around else math.nan)
-    return found
+        means.append(sum(around) / len(around) if around else math.nan)
+    return means
 
 
 def _loss(panel: Axes, history: History) -> None:
@@ -139,7 +144,7 @@ ENDINGS = {
 def summary(history: History, job: Job, spread: Spread | None = None, recipe: Recipe | None = None) -> dict[str, Any]:
     """The summary of a run as plain values, for --json and summary.json.
 
-    spread: over which processes it went. recipe: what it trained.
+    spread: the processes that it ran in. recipe: what it trained.
     """
     best = history.best
     checkpoints = sorted(str(file) for file in job.checkpoints.glob("*.ckpt"))
@@ -176,7 +181,7 @@ def write(content: dict[str, Any], folder: Path) -> None:
 
 
 def draw(history: History, folder: Path, title: str) -> Path | None:
-    """Draw training.png and return its place, or None where there is nothing to draw or nowhere to put it."""
+    """Draw training.png and return its path, or None where there is nothing to draw or nowhere to put it."""
 
     if not history.steps and not history.validations:
         return None
@@ -252,7 +257,7 @@ def _best(line: Any, ema: bool, job: Job) -> dict[str, Any]:
 
 
 def _next(history: History, job: Job, checkpoints: list[str], spread: Spread, recipe: Recipe | None) -> list[str]:
-    """Commands that make sense now."""
+    """The commands to go on with."""
     if not checkpoints:
         return []
     if history.status != "done":
@@ -266,9 +271,9 @@ def _next(history: History, job: Job, checkpoints: list[str], spread: Spread, re
     chosen = best if best in checkpoints else checkpoints[-1]
     ema = ["--ema"] if history.best is not None and history.best[1] else []
     data = [] if history.validations else ["DATA"]
-    said = [] if recipe is None or enough(recipe) else ["--recipe", str(job.recipe)]
+    named = [] if recipe is None or enough(recipe) else ["--recipe", str(job.recipe)]
     seen = "FILE.npz" if recipe is not None and recipe.data.of_arrays else "IMAGE"
-    tools = (["eval", chosen, *data, *ema, *said], ["predict", chosen, seen, *ema, *said])
+    tools = (["eval", chosen, *data, *ema, *named], ["predict", chosen, seen, *ema, *named])
     return [shlex.join(["msmigrate", *tool]) for tool in tools]
 
 
@@ -447,7 +452,7 @@ def _graph(graph: dict[str, Any]) -> list[Any]:
     if graph["problem"]:
         return [Text("the step does not compile: see below", "bold red")]
     known = "" if graph["graphs"] is None else f", {count_text(graph['graphs'], 'graph')}"
-    single = ", in float32, for the target is not here" if graph["float32"] else ""
+    single = ", in float32, because the target is not here" if graph["float32"] else ""
     batches = " and ".join(f"{size:,}" for size in graph["batches"])
     first = f"compiled in {graph['seconds']:.1f} s{known}: the step on {batches} made-up images, on {graph['target']}"
     return [f"{first}{single}"]

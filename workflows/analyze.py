@@ -17,7 +17,7 @@ from ..reports import model_analysis
 from ..reports.terminal import Console
 from .results import Result, console_text, only_json
 
-WIDTH = 200  # elsewhere than in a terminal, whose width nothing is cut to
+WIDTH = 200  # outside of a terminal: of the lines of text
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,7 +25,7 @@ class AnalysisResult(Result):
     """What becomes of a model or script in MindSpore; true where everything that it uses has a counterpart."""
 
     analysis: Any
-    report: ModuleType  # what renders it
+    report: ModuleType  # the module of reports/ that renders it
 
     @property
     def ok(self) -> bool:
@@ -38,13 +38,13 @@ class AnalysisResult(Result):
 
     def as_dict(self) -> dict[str, Any]:
         """Every operator or call with its places."""
-        found: dict[str, Any] = self.report.as_json(self.analysis)
-        return found
+        content: dict[str, Any] = self.report.as_json(self.analysis)
+        return content
 
     def page(self) -> str:
         """The page of --html."""
-        found: str = self.report.html(self.analysis)
-        return found
+        html: str = self.report.html(self.analysis)
+        return html
 
 
 def analyze(
@@ -60,10 +60,11 @@ def analyze(
 
     model: a torch model by name (torchvision:resnet50, FILE.py:FUNCTION) or as the function that builds it; an ONNX
         file; or a training script, train.py, which is read and never run.
-    mode: of MindSpore, whose statuses are shown: "pynative" or "graph".
-    target: what it is to run on, "CPU", "Ascend" or "GPU"; that of the CPU is measured, the others' from documentation.
+    mode: the mode of MindSpore whose statuses are shown: "pynative" or "graph".
+    target: what it is to run on, "CPU", "Ascend" or "GPU"; statuses are measured for the CPU, and from documentation
+        for the others.
     inputs: shapes of the model's inputs, such as "1x3x224x224" or "1x16:int64".
-    write_recipe: of a script: a file for the draft of its recipe.
+    write_recipe: for a script: a file for the draft of its recipe.
     force: replace that file where it exists.
 
     Raises BadInput and BadDestination, and WorkerFailed for a model that does not run.
@@ -98,28 +99,28 @@ def run(
 ) -> int:
     """Say what becomes of models or of a script in MindSpore; returns 0 where everything has a counterpart, 1 if not.
 
-    mode, target: of MindSpore. inputs: shapes of a model's. coverage: a table of many models. whole: every operator.
-    page: a file for HTML. recipe: a file for the draft of a script's recipe, which is replaced with force. Raises
-    BadInput for options that do not fit together, BadDestination, and what reading the targets raises.
+    mode, target: MindSpore's. inputs: shapes of a model's inputs. coverage: a table of many models. whole: every
+    operator. page: a file for HTML. recipe: a file for the draft of a script's recipe, which is replaced with force.
+    Raises BadInput for options that do not fit together, BadDestination, and what reading the targets raises.
     """
     if coverage:
         if inputs or recipe is not None or page is not None:
-            raise BadInput("--coverage goes with --mode, --target, --all and --json alone.")
+            raise BadInput("--coverage can be combined with --mode, --target, --all and --json only.")
         return _coverage(targets, mode, target, whole=whole, json_file=json_file)
     if len(targets) != 1:
         raise BadInput("One TARGET, or several with --coverage.")
-    found = _analysis(targets[0], mode, target, inputs, recipe, force=force)
+    result = _analysis(targets[0], mode, target, inputs, recipe, force=force)
     if page is not None:
-        write_whole(found.page(), page)
-    if not only_json(found.as_dict, json_file):
-        found.report.show(found.analysis, Console(), whole=whole)
-    return 0 if found else 1
+        write_whole(result.page(), page)
+    if not only_json(result.as_dict, json_file):
+        result.report.show(result.analysis, Console(), whole=whole)
+    return 0 if result else 1
 
 
 def _script(
     path: str, mode: str, target: str, inputs: tuple[str, ...], recipe: Path | None, *, force: bool
 ) -> tuple[ModuleType, Any]:
-    """What renders the analysis of a script, and that; the draft of its recipe is written."""
+    """The module that renders a script's analysis, and the analysis; the draft of its recipe is written."""
     from ..migrate.analyze.script_analysis import analyze_script  # not above: reading recipes costs a fifth of a second
     from ..reports import script_analysis
 
@@ -137,7 +138,7 @@ def _coverage(targets: Sequence[str], mode: str, target: str, *, whole: bool, js
     from ..reports.progress import Progress
 
     with Progress() as progress:
-        found = cover(targets, mode=mode, target=target, progress=progress)
-    if not only_json(lambda: model_analysis.coverage_json(found), json_file):
-        model_analysis.show_coverage(found, whole=whole)
-    return 0 if all(entry.moves for entry in found.models) else 1
+        covered = cover(targets, mode=mode, target=target, progress=progress)
+    if not only_json(lambda: model_analysis.coverage_json(covered), json_file):
+        model_analysis.show_coverage(covered, whole=whole)
+    return 0 if all(entry.moves for entry in covered.models) else 1

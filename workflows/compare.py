@@ -9,7 +9,7 @@
 Without the third step torch knows nothing of MindSpore's choices: gradients are judged at the noise of torch's own
 flips, which in a net with ReLUs is a thousand times that of rounding, and no module is run alone.
 
-    record torch, with A                    A2: the same of another torch
+    record torch, with A                    A2: the same with another torch
     compare A A2                            every module alone, on A's inputs and with A's choices
 """
 
@@ -75,8 +75,8 @@ COARSE = (
     "torch's own flips, and no module ran alone: record torch again with MindSpore's trace, and the verdict is sharp"
 )
 CLIPPED = (
-    "the optimizer on given gradients is not compared: torch clipped them together with some that MindSpore's net has "
-    "not alike, before it knew of them; record torch again with MindSpore's trace"
+    "the optimizer on given gradients is not compared: torch clipped them together with gradients that MindSpore's net "
+    "does not have alike, which was not known then; record torch again with MindSpore's trace"
 )
 
 
@@ -89,11 +89,12 @@ Explain = Callable[[ParityJob, Report], Report]
 def compare_folders(
     one: Path, other: Path | None = None, start: Path | None = None, explain: Explain | None = None
 ) -> Report:
-    """Judge two halves, or a whole run that was kept, from what lies in the folders; nothing runs again.
+    """Judge two halves, or a whole run that was kept, from what is in the folders; nothing runs again.
 
-    start: of two halves of MindSpore, torch's half that both started from, whose noise theirs is judged by. explain:
-    looks for causes of what fails in two of one framework, of which torch has to run modules again; None: nobody does.
-    Raises BadInput for halves that cannot be compared, BadTrace for folders that are damaged or do not belong together.
+    start: for two halves of MindSpore, torch's half that both started from, by whose noise they are judged. explain:
+    looks for causes of what fails between two halves of one framework, for which torch has to run modules again; None:
+    no causes are looked for. Raises BadInput for halves that cannot be compared, BadTrace for folders that are damaged
+    or do not belong together.
     """
     first = run_folder.read(one)
     if other is None:
@@ -114,10 +115,10 @@ def compare_folders(
         both = {source.name: source for source in torch.iterdir() if source.name.startswith("torch-")}
         both |= {source.name: source for source in mindspore.iterdir() if source.name.startswith("mindspore-")}
         for name in (ALIGNMENT, *(model_structure.file(Path(), side).name for side in model_structure.SIDES), REPLAY):
-            found = [place / name for place in (mindspore, torch) if (place / name).exists()]
-            both |= dict.fromkeys([name], found[0]) if found else {}
+            present = [place / name for place in (mindspore, torch) if (place / name).exists()]
+            both |= dict.fromkeys([name], present[0]) if present else {}
         both[run_folder.RECIPE] = torch / run_folder.RECIPE
-        if replayed(TORCH64) not in both or of_torch.alone:  # which then took torch's own choices
+        if replayed(TORCH64) not in both or of_torch.alone:  # the replay then took torch's own choices
             both.pop(MINDSPORE_REPLAY, None)
             both.pop(REPLAY, None)
         for name, source in both.items():
@@ -131,7 +132,7 @@ COARSE_BOTH = (
 )
 NOT_ALONE = "no module is judged alone: in {} none ran alone; record it again, without --no-replay"
 OTHER_CALLS = (
-    "no module is judged alone: {} and {} ran theirs on other inputs; record the second --with the first, or both "
+    "no module is judged alone: {} and {} ran them on different inputs; record the second --with the first, or both "
     "--with the same half of torch's"
 )
 BORROWED = "both sides are MindSpore's, which has no float64 here: the noise is that of torch in {}"
@@ -149,12 +150,12 @@ def _of_one_framework(one: Path, other: Path, start: Path | None, explain: Expla
     torch = first.side == "torch"
     models = [(run.pair or {}).get("torch") for run in (first, second)]
     if not torch and models != [None, None]:
-        raise BadInput(f"{one} and {other} are of models of one's own: two halves of MindSpore are of a recipe's")
+        raise BadInput(f"{one} and {other} are of your own models: two halves of MindSpore have to be of a recipe's")
     if models[0] != models[1]:
         raise BadInput(f"{one} and {other} are of different models: record the second --with {one}")
     if models[0] is not None and first.modules:
-        raise BadInput(f"{one} and {other} are of one's own model and of --modules: record both without --modules")
-    job = replace(first, pair=None)  # of two nets of one framework everything has the same name
+        raise BadInput(f"{one} and {other} are of your own model, with --modules: record both without --modules")
+    job = replace(first, pair=None)  # in two nets of one framework everything has the same name
     if torch and start is not None:
         raise BadInput(f"{one} and {other} are torch's, and bring their own noise: leave out --with")
     own = not torch and start is None
@@ -171,7 +172,7 @@ def _of_one_framework(one: Path, other: Path, start: Path | None, explain: Expla
         if half.side != "torch" or not half.alone:
             raise BadInput(
                 f"{place} is no half of torch's that was recorded by itself: one that took MindSpore's choices at "
-                "ReLUs and max-pools, or has MindSpore's traces besides, has not the noise of its own"
+                "ReLUs and max-pools, or also has MindSpore's traces, does not have its own noise"
             )
     notes = [COARSE_BOTH]
     with temporary_folder("compare") as folder:
@@ -206,23 +207,23 @@ def _of_one_framework(one: Path, other: Path, start: Path | None, explain: Expla
         alone = None
         if not torch and (folder / replayed(TORCH64)).exists():
             alone = _modules_of_mindspore(one, other, folder, sides, first.narrowing)
-        found = report(Path(first.recipe), job.options(folder), digests, sides, replayed=alone)
+        judged = report(Path(first.recipe), job.options(folder), digests, sides, replayed=alone)
         if not torch:
-            found = replace(found, findings=without_flips(found.findings, _trace(one), _trace(other)))
-        if explain is not None and any(module.own for module in found.modules):
-            found = _with_causes(found, job.options(folder), models[0], one if torch else start, explain)
+            judged = replace(judged, findings=without_flips(judged.findings, _trace(one), _trace(other)))
+        if explain is not None and any(module.own for module in judged.modules):
+            judged = _with_causes(judged, job.options(folder), models[0], one if torch else start, explain)
         versions = {f"{name} ({side})": v for side, place in (("1", one), ("2", other)) for name, v in _about(place)}
         devices = [Device.of(_trace(place).about, place) for place in (one, other)]
-        return replace(found, notes=[*notes, *found.notes], versions=versions, devices=devices)
+        return replace(judged, notes=[*notes, *judged.notes], versions=versions, devices=devices)
 
 
 NO_TORCH = "causes are not looked for: they are tried out in torch, which is not installed here"
 NO_START = "causes are not looked for: they are tried out in torch from torch's half; name it, --with TRACE"
-NOT_BUILT = "causes are not looked for: nothing that a recording names is run, and its model is {}"
+NOT_BUILT = "causes are not looked for: no code that a recording names is run, and its model is {}"
 
 
-def _with_causes(found: Report, job: ParityJob, spec: str | None, start: Path | None, explain: Explain) -> Report:
-    """The report with what the modules at fault compute, as torch's modules do it under some known fault.
+def _with_causes(judged: Report, job: ParityJob, spec: str | None, start: Path | None, explain: Explain) -> Report:
+    """The report with causes: a known fault with which torch's module computes what the module at fault does.
 
     spec: the model, where it is none of msmigrate's own; start: torch's half, which has the weights.
     """
@@ -234,14 +235,14 @@ def _with_causes(found: Report, job: ParityJob, spec: str | None, start: Path | 
     elif start is None or find_spec("torch") is None:
         reason = NO_START if start is None else NO_TORCH
     if reason or start is None:
-        return replace(found, notes=[*found.notes, reason])
+        return replace(judged, notes=[*judged.notes, reason])
     name = START if spec is not None else WEIGHTS
     (job.folder / name).symlink_to((start / name).resolve())
-    return explain(job, found)
+    return explain(job, judged)
 
 
 def _modules_of_torch(one: Path, other: Path, folder: Path) -> list[str]:
-    """Put what the other half's modules gave alone where MindSpore's would be; or say why it is not judged."""
+    """Put the other half's replay where MindSpore's would be, or return why it is not judged."""
     notes = _unlike(one, other, replayed(TORCH32))
     if not notes:
         run = Trace(other / replayed(TORCH32))
@@ -252,9 +253,9 @@ def _modules_of_torch(one: Path, other: Path, folder: Path) -> list[str]:
 
 
 def _unlike(one: Path, other: Path, name: str) -> list[str]:
-    """Why the modules that ran alone in two halves are not judged, whose traces have this name; empty where they are.
+    """Why the replays of two halves are not judged; empty if they are. name: that of the traces.
 
-    They ran on the inputs, and of torch's with the choices, that both halves were given.
+    Both have to have run on the same inputs, and torch's also with the same choices.
     """
     lacking = next((half for half in (one, other) if not (half / name / "trace.json").exists()), None)
     if lacking is not None:
@@ -267,7 +268,7 @@ def _unlike(one: Path, other: Path, name: str) -> list[str]:
 
 
 def _headed(trace: Trace, into: Path, more: Mapping[str, Any]) -> None:
-    """The same trace in another folder, with more in its head."""
+    """Write the same trace to another folder, with more in its head."""
     into.mkdir()
     for file in trace.folder.glob("*.safetensors"):
         (into / file.name).symlink_to(file.resolve())
@@ -297,7 +298,7 @@ def _named(place: Path, framework: str) -> str:
 
 
 def _joined(half: Path, into: Path) -> None:
-    """A torch half's float32 run as one trace: what it did in one pass, and its steps, which are recorded apart."""
+    """Write a torch half's float32 run as one trace: what it did in one pass, and its steps, recorded separately."""
     alone, steps = Trace(half / TORCH32), Trace(half / matched(TORCH32))
     entries = {**alone.entries, **steps.entries}
     head = {**alone.about, **steps.about}
@@ -305,8 +306,8 @@ def _joined(half: Path, into: Path) -> None:
 
 
 def _moved(start: Path, name: str, reference: Trace, into: Path) -> None:
-    """A torch trace's rounding around the reference's own values: in float64 these themselves, and in float32 as far
-    from them as torch's run is from its float64."""
+    """Write a torch trace with its noise around the reference's values: in float64 these values themselves, in float32
+    these plus the difference between torch's run and its float64."""
     exact, run = (Trace(start / each) for each in (_float64_of(name), name))
     in_steps = Trace(start / matched(name)).entries if name in ALONE_TRACES else None
     entries: dict[Key, Entry] = {}
@@ -315,32 +316,32 @@ def _moved(start: Path, name: str, reference: Trace, into: Path) -> None:
             dtype = run.entries[key].dtype if mine.dtype.startswith("float") else mine.dtype
             entries[key] = replace(mine, dtype=dtype, order=run.entries[key].order, module=run.entries[key].module)
         elif in_steps is not None and mine.stage != SIDES_STAGE and key not in in_steps:
-            entries[key] = mine  # torch has no such tensor, as of MindSpore's own counters
+            entries[key] = mine  # torch has no such tensor, such as MindSpore's own counters
 
     def elements(entry: Entry) -> np.ndarray:
         values = reference.array(entry.key)
         if not entry.dtype.startswith("float"):
             return values
-        found = values.astype(np.float64)
+        moved = values.astype(np.float64)
         rounded = entry.stage != "init" and entry.digest is None  # what is drawn, or equal to the bit, is not
         if rounded and entry.key in run.entries and entry.key in exact.entries:
             noise = run.array(entry.key).astype(np.float64) - exact.array(entry.key)
-            found = found + noise if noise.shape == found.shape else found
-        return found.astype(entry.dtype)
+            moved = moved + noise if noise.shape == moved.shape else moved
+        return moved.astype(entry.dtype)
 
     raised = {FAILED: Outcome.of(reference).errors} if FAILED in run.about else {}
     write_entries(into, {**run.about, ROUNDED: True, **raised}, entries, elements)
 
 
 def _moved_runs(half: Path, called: Callable[[str], str] = str) -> list[Trace]:
-    """The traces of a half of MindSpore's whose numbers were moved; empty where it has not both."""
-    found = [half / called(name) for name in MOVED if (half / called(name) / "trace.json").exists()]
-    return [Trace(each) for each in found] if len(found) == len(MOVED) else []
+    """The two traces of a MindSpore half whose numbers were moved; empty where one is missing."""
+    folders = [half / called(name) for name in MOVED if (half / called(name) / "trace.json").exists()]
+    return [Trace(each) for each in folders] if len(folders) == len(MOVED) else []
 
 
 def _around(half: Path, into: Path) -> None:
-    """The traces that a half with noise of its own is judged by: itself in place of float64, and the runs whose numbers
-    were moved in place of torch's in float32. What needs no step is in one family, and the steps are in the other."""
+    """Write the traces by which a half with its own noise is judged: itself in place of float64, and the runs whose
+    numbers were moved in place of torch's float32. What needs no step is in one family, the steps are in the other."""
     reference = Trace(half / MINDSPORE)
     head = {**reference.about, ROUNDED: True, "kinks": {"matched": [], "differing": []}}
     runs = {TORCH64: reference, **dict(zip((TORCH32, TORCH32_OTHER), _moved_runs(half), strict=True))}
@@ -360,7 +361,7 @@ def _around(half: Path, into: Path) -> None:
 
 
 def _modules_around(half: Path, into: Path) -> None:
-    """The same of the modules that ran alone."""
+    """The same for the modules that ran alone."""
     reference = Trace(half / MINDSPORE_REPLAY)
     raised = {FAILED: Outcome.of(reference).errors}
     for name, of in zip((TORCH64, TORCH32, TORCH32_OTHER), (reference, *_moved_runs(half, replayed)), strict=True):
@@ -373,15 +374,15 @@ def _elements_of(trace: Trace) -> Elements:
 
 
 def _modules_of_mindspore(one: Path, other: Path, folder: Path, sides: Sides, narrowing: Narrowing) -> list[Finding]:
-    """Put what the other half's modules gave alone beside what they are judged by, and judge them.
+    """Put the other half's replay next to the traces that it is judged by, and judge it.
 
-    Inside of a container each side made its own choices at kinks: where all that it calls agrees, and what it computes
-    itself, that is its verdict, and so it is where the noise of it is not known.
+    Inside a container each side made its own choices at kinks. So a container passes by its parts where everything that
+    it calls agrees and so does what it computes itself, and also where its noise is not known.
     """
     (folder / REPLAY).symlink_to((one / REPLAY).resolve())
-    theirs, place = Trace(other / MINDSPORE_REPLAY), folder / MINDSPORE_REPLAY
-    place.symlink_to(theirs.folder.resolve())
-    traces, recording, outcome = Traces.load(folder, sides), Recording.open(folder / REPLAY), Outcome.of(theirs)
+    replay, place = Trace(other / MINDSPORE_REPLAY), folder / MINDSPORE_REPLAY
+    place.symlink_to(replay.folder.resolve())
+    traces, recording, outcome = Traces.load(folder, sides), Recording.open(folder / REPLAY), Outcome.of(replay)
     whole: list[Finding] = []  # of containers that ran alone
     parts: list[Finding] = []
     for finding in compare_replayed(traces, narrowing):
@@ -392,9 +393,9 @@ def _modules_of_mindspore(one: Path, other: Path, folder: Path, sides: Sides, na
     unsure = around(recording, unjudged(recording, outcome))
     outcome.by_parts = [each for each in recording.made_by if each not in needed or each not in known | unsure]
     place.unlink()
-    _headed(theirs, place, outcome.head())
+    _headed(replay, place, outcome.head())
     judged = [*parts, *(finding for finding in whole if label_of(finding) in needed & known)]
-    return alone_without_flips(judged, recording, Trace(one / MINDSPORE_REPLAY), theirs)
+    return alone_without_flips(judged, recording, Trace(one / MINDSPORE_REPLAY), replay)
 
 
 def _float64_of(name: str) -> str:
@@ -407,20 +408,20 @@ def _judged(folder: Path, run: run_folder.RunFile) -> Report:
     options = run.options(folder)
     if options.pair is not None and not (folder / ALIGNMENT).exists():
         raise BadTrace(f"{run.recipe}: the pair's {ALIGNMENT} is not there: MindSpore's half has it")
-    found = report(Path(run.recipe), options, digests=(run.digest(folder), run.checkpoint_digest))
+    judged = report(Path(run.recipe), options, digests=(run.digest(folder), run.checkpoint_digest))
     if not run.alone:
-        return found
+        return judged
     alignment = read_alignment(options)
-    notes = [COARSE, *found.notes]
-    findings = found.findings if alignment.identity else _with_counterparts(found.findings, alignment)
+    notes = [COARSE, *judged.notes]
+    findings = judged.findings if alignment.identity else _with_counterparts(judged.findings, alignment)
     if alignment.unlike and options.recipe.clip is not None:
         findings = [f for f in findings if f.stage != "update" or not f.part.startswith("given ")]
         notes.append(CLIPPED)
-    return replace(found, findings=findings, notes=notes)
+    return replace(judged, findings=findings, notes=notes)
 
 
 def _with_counterparts(findings: list[Finding], alignment: Alignment) -> list[Finding]:
-    """Without what torch recorded before it knew that it has no counterpart."""
+    """The findings without the tensors that torch recorded before it was known that they have no counterpart."""
     scope = alignment.scope
     kept = []
     for finding in findings:
@@ -452,21 +453,21 @@ def compare(
 ) -> ParityResult:
     """Judge two recorded sides, or a run that was kept, from what is in their folders; nothing runs again.
 
-    one: a folder that `record` made, or that `parity_step(keep=…)` kept; of two of one framework the reference.
+    one: a folder that `record` made, or that `parity_step(keep=…)` kept; the reference, if both are of one framework.
     other: the other side; None for a run that was kept.
-    start: of two sides of MindSpore, torch's side that both started from: their noise is torch's.
-    options: html, json_file, junit, markdown, worst and no_diagnosis, as of parity_step.
+    start: for two sides of MindSpore, torch's side that both started from: their noise is torch's.
+    options: html, json_file, junit, markdown, worst and no_diagnosis, as in parity_step.
 
     Raises BadInput for sides that cannot be compared, and BadTrace for folders that are damaged or do not belong
     together.
     """
-    given = options_of(options, "compare")
-    return _compared(as_path(one, "one"), as_path(other, "other"), as_path(start, "start"), given)
+    chosen = options_of(options, "compare")
+    return _compared(as_path(one, "one"), as_path(other, "other"), as_path(start, "start"), chosen)
 
 
-def _explained(job: ParityJob, found: Report) -> Report:
+def _explained(job: ParityJob, judged: Report) -> Report:
     with progressing(("torch",), "looking for causes") as on_message:
-        return with_causes(job, found, on_message)
+        return with_causes(job, judged, on_message)
 
 
 def _compared(one: Path, other: Path | None, start: Path | None, options: ParityOptions) -> ParityResult:

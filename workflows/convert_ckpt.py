@@ -31,7 +31,7 @@ from .results import Result, only_json
 if TYPE_CHECKING:
     from ..migrate.checkpoint.inspect_file import Facts
 
-WRITING = ("force", "crc", "max_shard_size")  # what a plan knows nothing of
+WRITING = ("force", "crc", "max_shard_size")  # options that `plan` does not have
 LISTED = 5  # paths without a counterpart
 
 
@@ -128,7 +128,7 @@ def convert(
 ) -> Conversion:
     """Convert a checkpoint from torch to MindSpore, or back, with every tensor accounted for; `convert-ckpt`.
 
-    source: a file or folder of weights; or a torch module or state_dict that is at hand, which is saved first.
+    source: a file or folder of weights; or a torch module or state_dict in memory, which is saved first.
     destination: the new file; .ckpt is MindSpore's, .pth, .pt and .bin are torch's, .safetensors may be either's, and a
         name with a slash at its end is a folder of such files.
     key: where the state_dict is in the file, when that is ambiguous.
@@ -143,7 +143,7 @@ def convert(
     max_shard_size: bytes of tensors in each file of a folder; 5 GB by default.
     name_map: a YAML file that says what torch's modules are called in MindSpore.
     force: replace the destination where it exists.
-    crc: compare the checksums that the source has of what is read.
+    crc: check what is read against the checksums in the source.
     progress: called with the bytes written so far and those of the whole.
 
     Raises BadCheckpoint, BadDestination, Ambiguous, Unsupported, BadInput and WorkerFailed; the destination is then as
@@ -193,7 +193,7 @@ def plan(
     entry of the plan, which is then false.
     """
     with _as_file(source) as file:
-        found = converting.make_plan(
+        planned = converting.make_plan(
             file,
             as_path(destination, "destination"),
             key=key,
@@ -205,11 +205,11 @@ def plan(
             optimizer=optimizer,
             name_map=as_path(name_map, "name_map"),
         )
-    return ConversionPlan(found)
+    return ConversionPlan(planned)
 
 
 def inspect(path: str | Path, *, key: str | None = None, crc: bool = False) -> Inspection:
-    """Say what a checkpoint holds: tensors, layers and all else in it, none of it loaded or run; `inspect`.
+    """Say what a checkpoint holds: tensors, layers and everything else in it, none of it loaded or run; `inspect`.
 
     path: a file or folder that convert reads.
     key: where the state_dict is in the file, when that is ambiguous.
@@ -223,7 +223,7 @@ def inspect(path: str | Path, *, key: str | None = None, crc: bool = False) -> I
 
 
 def _as_file(source: Any) -> AbstractContextManager[Path]:
-    """The file of weights that a source is, or becomes while it is needed. Raises BadInput for what is none."""
+    """The file of weights that a source is, or is saved to while it is needed. Raises BadInput for anything else."""
     if isinstance(source, (str, Path)):
         return nullcontext(Path(source))
     content = source.state_dict() if hasattr(source, "state_dict") and hasattr(source, "named_parameters") else source
@@ -271,10 +271,10 @@ def run_convert(
         _write_map(source, write_map, options)
         return
     if dry_run:
-        found = plan(source, destination, **{key: each for key, each in options.items() if key not in WRITING})
-        if not only_json(found.as_dict, json_file):
-            echo(found.text())
-        found.plan.check()
+        planned = plan(source, destination, **{key: each for key, each in options.items() if key not in WRITING})
+        if not only_json(planned.as_dict, json_file):
+            echo(planned.text())
+        planned.plan.check()
         return
     if destination is None:
         raise BadInput("nothing says where the converted checkpoint goes: name it (only --dry-run goes without)")
@@ -288,26 +288,28 @@ def run_inspect(
     path: str, *, key: str | None = None, crc: bool = False, whole: bool = False, json_file: Path | None = None
 ) -> None:
     """Print what a checkpoint holds. Raises what inspect_file raises."""
-    found = inspect(path, key=key, crc=crc)
+    inspection = inspect(path, key=key, crc=crc)
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    if not only_json(found.as_dict, json_file):
-        echo(inspection_text(found.facts, whole=whole, width=width))
+    if not only_json(inspection.as_dict, json_file):
+        echo(inspection_text(inspection.facts, whole=whole, width=width))
 
 
 def _write_map(source: str, file: Path, options: dict[str, Any]) -> None:
     into = _net_name(options["into"])
     assert into is not None
-    found = converting.inferred_map(source, into, key=options.get("key"), model=options.get("model"))
-    guessed = [pair for pair in found.pairs if pair[0] != pair[1]]
+    inferred = converting.inferred_map(source, into, key=options.get("key"), model=options.get("model"))
+    guessed = [pair for pair in inferred.pairs if pair[0] != pair[1]]
     write_rules(file, guessed)
     echo(
-        f"{file}: {len(guessed)} modules paired by order and shapes, {len(found.pairs) - len(guessed)} are called "
-        "alike; check it, then convert with --map"
+        f"{file}: {len(guessed)} modules paired by order and shapes, {len(inferred.pairs) - len(guessed)} have the "
+        "same name; check it, then convert with --map"
     )
-    for side, paths in (("torch", found.ours), ("MindSpore", found.theirs)):
+    for side, paths in (("torch", inferred.ours), ("MindSpore", inferred.theirs)):
         if paths:
             more = f" and {len(paths) - LISTED} more" if len(paths) > LISTED else ""
-            echo(f"nothing found for {', '.join(path or '(the top)' for path in paths[:LISTED])}{more} of {side}")
+            echo(
+                f"no counterpart found for {', '.join(path or '(the top)' for path in paths[:LISTED])}{more} of {side}"
+            )
 
 
 def _net_name(into: Any) -> str | None:

@@ -34,12 +34,19 @@ from ..training.recipe import reader as recipes
 from .parity_step import UNPROVEN, ParityResult, made_by, with_progress
 from .results import Result, only_json
 
-HIDING = ("mindspore", "numpy", "torch", "torchvision", "timm", "msmigrate")  # as the file's name hides these
+HIDING = (
+    "mindspore",
+    "numpy",
+    "torch",
+    "torchvision",
+    "timm",
+    "msmigrate",
+)  # a file of such a name would hide the package
 
 
 @dataclass(frozen=True)
 class ConvertModelOptions(StepOptions):
-    """The options of convert-model; StepOptions are of the step that proves it, on `batch` examples."""
+    """The options of convert-model; StepOptions are those of the step that proves it, on `batch` examples."""
 
     model: str
     shapes: tuple[str, ...]
@@ -89,11 +96,11 @@ class ConvertedModelResult(Result):
 
 
 def convert_model(model: Any, out: str | Path, *, shapes: Sequence[str] = (), **options: Any) -> ConvertedModelResult:
-    """Write a torch model as a MindSpore class in a file of source, convert its weights, and prove the step.
+    """Write a torch model as a MindSpore class in a source file, convert its weights, and prove the step.
 
     model: the torch model by name (torchvision:resnet18, FILE.py:FUNCTION) or as the function that builds it.
-    out: the new file of source, which ends in .py; the weights go beside it, into a .ckpt.
-    shapes: of the model's inputs, such as "1x3x224x224"; found by trying where none are given.
+    out: the new source file, which ends in .py; the weights go into a .ckpt beside it.
+    shapes: those of the model's inputs, such as "1x3x224x224"; found by trying where none are given.
     options: those of the command, with underscores: weights, seed, no_proof, recipe, batch, steps, mode, no_replay,
         timeout, html, parity_report, force.
 
@@ -111,11 +118,11 @@ def run(options: ConvertModelOptions) -> int:
     not the same. Raises what `convert_model` raises."""
     quiet = options.json_file == STDOUT
     say: Callable[[str], None] = (lambda text: None) if quiet else click.echo
-    found = _converted(options, say, lambda report: None if quiet else show(report, Console()))
-    only_json(found.as_dict, options.json_file)
-    for line in found.converted.stopped:
+    result = _converted(options, say, lambda report: None if quiet else show(report, Console()))
+    only_json(result.as_dict, options.json_file)
+    for line in result.converted.stopped:
         echo(f"msmigrate: {line}", err=True)
-    return 0 if found else 1
+    return 0 if result else 1
 
 
 def _converted(
@@ -124,18 +131,18 @@ def _converted(
     """The conversion that the options describe. say, show_proof: called when a line, or the verdict, is known."""
     lines: list[str] = []
 
-    def said(text: str) -> None:
+    def add_line(text: str) -> None:
         lines.append(text)
         say(text)
 
     recipe_file = recipes.find(options.recipe)
-    recipes.load(recipe_file)  # what is wrong with it is said before minutes of work, not after
+    recipes.load(recipe_file)  # so that its errors are reported before minutes of work, not after
     target = _target(options)
     with temporary_folder("convert") as folder:
         with model_spec.one_start():
             if options.weights is not None:
                 make_plan(options.weights, options.ckpt, model=options.model).check()
-            with doing("running the torch model to see what of it runs"):
+            with doing("running the torch model to see which of its code runs"):
                 written = write_source(options.model, options.shapes)
             with doing("building the torch model's weights and a batch"):
                 begin = start(
@@ -143,26 +150,26 @@ def _converted(
                 )
             _write(target, written.text, force=options.force)
             for line in source_lines(options.model, options.out, written):
-                said(line)
-            found = Converted(options.model, options.out, written, proof=not options.no_proof)
-            found = _with_weights(options, found, options.weights or begin.weights, said)
-            found = _with_variations(options, found, folder / "variations", said)
-        if not options.no_proof and found.loaded:
-            found = _with_proof(options, found, begin, recipe_file, folder / "run")
-            if found.report is not None:
-                show_proof(replace(found.report, recipe=options.model))
+                add_line(line)
+            converted = Converted(options.model, options.out, written, proof=not options.no_proof)
+            converted = _with_weights(options, converted, options.weights or begin.weights, add_line)
+            converted = _with_variations(options, converted, folder / "variations", add_line)
+        if not options.no_proof and converted.loaded:
+            converted = _with_proof(options, converted, begin, recipe_file, folder / "run")
+            if converted.report is not None:
+                show_proof(replace(converted.report, recipe=options.model))
         elif not options.no_proof:
-            said("not proven, for the source is not whole")
-    return ConvertedModelResult(found, lines)
+            add_line("not proven, because the source is incomplete")
+    return ConvertedModelResult(converted, lines)
 
 
 def _target(options: ConvertModelOptions) -> Path:
     """Where the source goes. Raises BadDestination where that, or the checkpoint beside it, cannot be written."""
     out = options.out
     if out.suffix != ".py":
-        raise BadDestination(f"{out}: MindSpore source is a file of Python; give it a name that ends in .py")
+        raise BadDestination(f"{out}: MindSpore source is a Python file; give it a name that ends in .py")
     if out.stem in (*sys.stdlib_module_names, *HIDING):
-        raise BadDestination(f"{out}: who imports {out.stem} would get this file instead; give it another name")
+        raise BadDestination(f"{out}: `import {out.stem}` would get this file instead; give it another name")
     place = model_spec.parse(options.model).place
     check_destination(options.ckpt, options.weights or Path(place), force=options.force)
     for file in (options.html, options.parity_report):
@@ -177,60 +184,60 @@ def _write(target: Path, text: str, *, force: bool) -> None:
 
 
 def _with_weights(
-    options: ConvertModelOptions, found: Converted, weights: Path, said: Callable[[str], None]
+    options: ConvertModelOptions, converted: Converted, weights: Path, add_line: Callable[[str], None]
 ) -> Converted:
-    """Convert the weights, and load them into the new net where its source is whole."""
-    whole = not found.written.problems
-    into = _net(options, found.written) if whole else None
+    """Convert the weights, and load them into the new net where its source is complete."""
+    whole = not converted.written.problems
+    into = _net(options, converted.written) if whole else None
     try:
         with doing("converting the weights, and loading them in MindSpore"):
             result: Conversion = convert(weights, options.ckpt, model=options.model, into=into, force=options.force)
     except MsmigrateError as error:
-        return replace(found, stopped=[f"the weights are not converted: {error}"])
-    said(ckpt_line(result, found.written.maker, loaded=whole))
-    return replace(found, ckpt=result, loaded=whole)
+        return replace(converted, stopped=[f"the weights are not converted: {error}"])
+    add_line(ckpt_line(result, converted.written.maker, loaded=whole))
+    return replace(converted, ckpt=result, loaded=whole)
 
 
 def _with_variations(
-    options: ConvertModelOptions, found: Converted, folder: Path, said: Callable[[str], None]
+    options: ConvertModelOptions, converted: Converted, folder: Path, add_line: Callable[[str], None]
 ) -> Converted:
     """Run the new classes next to torch's, as they are and with other arguments."""
-    if not found.loaded:
-        return found
-    written = found.written
+    if not converted.loaded:
+        return converted
+    written = converted.written
     try:
         with doing("running both, also with other arguments"):
             tried = try_variations(
                 options.model, options.shapes, written.text, written.maker, written.variations, folder
             )
     except MsmigrateError as error:
-        return replace(found, stopped=[f"not tried with other arguments: {error}"])
+        return replace(converted, stopped=[f"not tried with other arguments: {error}"])
     for line in tried_lines(tried):
-        said(line)
-    return replace(found, tried=tried)
+        add_line(line)
+    return replace(converted, tried=tried)
 
 
 def _with_proof(
-    options: ConvertModelOptions, found: Converted, begin: ProofInputs, recipe_file: Path, folder: Path
+    options: ConvertModelOptions, converted: Converted, begin: ProofInputs, recipe_file: Path, folder: Path
 ) -> Converted:
     """Run parity-step on the torch model and the new one, and show its verdict."""
     if begin.batch is None or (begin.call is not None and options.weights is not None):
-        return replace(found, stopped=[f"not proven: {UNPROVEN}"])
-    ours = (options.model, _net(options, found.written))
+        return replace(converted, stopped=[f"not proven: {UNPROVEN}"])
+    specs = (options.model, _net(options, converted.written))
     if begin.call is not None:
-        ours = flat_pair(ours[0], options.out.absolute(), found.written.maker, begin, folder.with_name("flat"))
-    pair = Pair(*ours, None, options.weights, begin.batch, outputs=not begin.plain, freezes=True)
-    of_step = (each.name for each in fields(StepOptions) if each.name != "batch")  # which the batch file says
+        specs = flat_pair(specs[0], options.out.absolute(), converted.written.maker, begin, folder.with_name("flat"))
+    pair = Pair(*specs, None, options.weights, begin.batch, outputs=not begin.plain, freezes=True)
+    of_step = (each.name for each in fields(StepOptions) if each.name != "batch")  # the batch file has it
     steps: Any = {name: getattr(options, name) for name in of_step}
     try:
         report: Report = with_progress(recipe_file, ParityJob(recipes.load(recipe_file), folder, pair, **steps))
     except MsmigrateError as error:
-        return replace(found, stopped=[f"not proven: {error}"])
+        return replace(converted, stopped=[f"not proven: {error}"])
     if options.parity_report is not None:
         write_json(report, options.parity_report)
     if options.html is not None:
         write_html(report, folder, options.html, made=made_by())
-    return replace(found, report=report)
+    return replace(converted, report=report)
 
 
 def _net(options: ConvertModelOptions, written: ConvertedModel) -> str:

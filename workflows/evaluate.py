@@ -70,11 +70,11 @@ def evaluate(
     checkpoint: of `train`, of MindSpore or of torch.
     data: a folder of images, or a source that recipes name; the recipe's own validation images by default.
     worker: the command that runs the net.
-    options: those of the command, with underscores: recipe, of a checkpoint that has none; model, the MindSpore net by
+    options: those of the command, with underscores: recipe, for a checkpoint that has none; model, the MindSpore net by
         name or as the function that builds it; trust_source, the source file that the checkpoint's recipe names, with
         its digest, as `inspect` shows it; ema, the moving average of the weights; batch, images at once; target, the
-        device; out, a folder that gets report.json, predictions.json and confusion.png, in the place of those three of
-        an earlier evaluation.
+        device; out, a folder that gets report.json, predictions.json and confusion.png, which replace those of an
+        earlier evaluation.
 
     Raises BadCheckpoint, BadInput, BadDestination and WorkerFailed.
     """
@@ -89,11 +89,11 @@ def run_evaluate(checkpoint: Path, *, worker: Sequence[str] = WORKER, **options:
     options: those of EvalOptions.
     """
     chosen = EvalOptions(checkpoint=checkpoint, **options)
-    found = _evaluated(chosen, worker)
-    if not only_json(found.as_dict, chosen.json_file):
-        show(found.about, found.evaluation, Console())
+    result = _evaluated(chosen, worker)
+    if not only_json(result.as_dict, chosen.json_file):
+        show(result.about, result.evaluation, Console())
         if chosen.out is not None:
-            files = FILES if found.evaluation.top1 is not None else (REPORT,)
+            files = FILES if result.evaluation.top1 is not None else (REPORT,)
             echo(f"Written to {chosen.out}: {', '.join(files)}")
     return 0
 
@@ -124,10 +124,10 @@ def _evaluated(options: EvalOptions, worker: Sequence[str]) -> EvaluationResult:
             results = infer(request, folder, on_message, worker)
     names = subject.names(None if subject.classes else classes) if classes else []
     about = _about(subject, request, named, classes, results)
-    found = EvaluationResult(about, metrics.evaluate(results, names), results)
+    result = EvaluationResult(about, metrics.evaluate(results, names), results)
     if options.out is not None:
-        _write(options.out, about, found.evaluation, results, names)
-    return found
+        _write(options.out, about, result.evaluation, results, names)
+    return result
 
 
 def _about(subject: Subject, request: Request, named: str, of_source: Sequence[str], results: Results) -> About:
@@ -163,7 +163,8 @@ def _about(subject: Subject, request: Request, named: str, of_source: Sequence[s
 def _write(out: Path, about: About, evaluation: Evaluation, results: Results, names: Sequence[str]) -> None:
     """Write the files, each of which appears whole or not at all; the report comes last.
 
-    Of a net that tells no classes apart it is the report alone, and what an earlier evaluation left of others goes.
+    For a net that is no classifier only the report is written, and the other files of an earlier evaluation are
+    removed.
     """
     files = {}
     if evaluation.top1 is not None:
@@ -237,22 +238,22 @@ def predict(
     worker: Sequence[str] = WORKER,
     **options: Any,
 ) -> PredictionsResult:
-    """Say what is on images, by a checkpoint's net.
+    """Say what is on images, according to a checkpoint's net.
 
     checkpoint: of `train`, of MindSpore or of torch.
-    images: files, and folders of files; of a net that was trained on arrays one file of them.
+    images: files, and folders of files; for a net that was trained on arrays, one file of arrays.
     worker: the command that runs the net.
-    options: those of the command, with underscores: recipe, of a checkpoint that has none; model, the MindSpore net by
+    options: those of the command, with underscores: recipe, for a checkpoint that has none; model, the MindSpore net by
         name or as the function that builds it; trust_source, the source file that the checkpoint's recipe names, with
         its digest, as `inspect` shows it; classes, a file with the names of the classes, one a line, or a tree of class
         folders; ema, the moving average of the weights; top, how many classes for each image; batch, images at once;
-        target, the device; out, the .npz that gets the outputs, of arrays.
+        target, the device; out, the .npz that gets the outputs for arrays.
 
     Raises BadCheckpoint, BadInput and WorkerFailed. An image that cannot be read is left out, and the result is false.
     """
     values = values_of(PredictOptions, options, "predict", ("checkpoint", "images", "json_file"))
-    given: Sequence[Any] = images if isinstance(images, (list, tuple)) else [images]
-    files = tuple(str(as_path(each, "images")) for each in given)
+    paths: Sequence[Any] = images if isinstance(images, (list, tuple)) else [images]
+    files = tuple(str(as_path(each, "images")) for each in paths)
     return _predicted(
         PredictOptions(**with_model(values), checkpoint=as_path(checkpoint, "checkpoint"), images=files), worker
     )
@@ -265,15 +266,15 @@ def run_predict(checkpoint: Path, images: Sequence[Path], *, worker: Sequence[st
     exit code is then 2, and 0 where every image was predicted. options: those of PredictOptions.
     """
     chosen = PredictOptions(checkpoint=checkpoint, images=tuple(map(str, images)), **options)
-    found = _predicted(chosen, worker)
-    if not only_json(found.as_dict, chosen.json_file):
-        if found.results.outputs:
-            echo(found.text())
+    result = _predicted(chosen, worker)
+    if not only_json(result.as_dict, chosen.json_file):
+        if result.results.outputs:
+            echo(result.text())
         else:
-            show_predictions(found.results, found.names, Console())
-    for _, reason in found.results.skipped:
+            show_predictions(result.results, result.names, Console())
+    for _, reason in result.results.skipped:
         echo(f"msmigrate: {reason}", err=True)
-    return 0 if found else UNREADABLE
+    return 0 if result else UNREADABLE
 
 
 def _predicted(options: PredictOptions, worker: Sequence[str]) -> PredictionsResult:
@@ -305,11 +306,11 @@ def _predicted(options: PredictOptions, worker: Sequence[str]) -> PredictionsRes
 
 
 def _outputs(options: PredictOptions, file: Path, worker: Sequence[str]) -> PredictionsResult:
-    """What a net gives for the rows of a file of arrays, in a file of their own."""
+    """A net's outputs for the rows of a file of arrays, written to --out."""
     if len(options.images) > 1:
-        raise BadInput(f"of arrays one file is predicted at a time: {file}, without {len(options.images) - 1} more")
+        raise BadInput(f"give one file of arrays at a time: {file}, without {len(options.images) - 1} more")
     if options.out is None or options.out.suffix != ".npz":
-        raise BadInput(f"what the net gives for {file} is written to a file: add --out outputs.npz")
+        raise BadInput(f"the net's outputs for {file} are written to a file: add --out outputs.npz")
     check_inputs(file)
     refuse_unwritable(options.out)
     with temporary_folder("predict") as folder:

@@ -40,14 +40,14 @@ from ..workers.parent import call
 from .results import Result, only_json
 
 MISMATCH = 1
-Said = Callable[[str], None]
+AddLine = Callable[[str], None]
 
 
 @dataclass(frozen=True, repr=False)
 class ExportResult(Result):
     """An exported file, or why there is none; true where it runs and computes what the checkpoint's net computes."""
 
-    exported: Exported | None  # None of an ONNX file that was there before
+    exported: Exported | None  # None for an ONNX file that was there before
     more: dict[str, Any]
     lines: list[str]
 
@@ -84,20 +84,20 @@ def export(checkpoint: str | Path, out: str | Path, form: str = FORMS[0], **opti
 def run(checkpoint: Path, out: Path, form: str = FORMS[0], worker: Worker = module, **options: Any) -> int:
     """Export a checkpoint; returns the exit code, 0 where the file runs and computes the same, 1 where it does not.
 
-    options: those of ExportOptions. The file appears only then. Raises BadInput, BadDestination, Unsupported and
-    others, in which case nothing is left.
+    options: those of ExportOptions. The file appears only if the exit code is 0. Raises BadInput, BadDestination,
+    Unsupported and others, in which case nothing is left.
     """
     chosen = ExportOptions(checkpoint=checkpoint, out=out, form=form, **options)
-    found = _exported(chosen, worker, (lambda text: None) if chosen.json_file == STDOUT else click.echo)
-    only_json(found.as_dict, chosen.json_file)
-    return 0 if found else MISMATCH
+    result = _exported(chosen, worker, (lambda text: None) if chosen.json_file == STDOUT else click.echo)
+    only_json(result.as_dict, chosen.json_file)
+    return 0 if result else MISMATCH
 
 
-def _exported(options: ExportOptions, worker: Worker = module, say: Said = lambda text: None) -> ExportResult:
+def _exported(options: ExportOptions, worker: Worker = module, say: AddLine = lambda text: None) -> ExportResult:
     """The export that the options describe. say: called with each line of the result when it is known."""
     lines: list[str] = []
 
-    def said(text: str) -> None:
+    def add_line(text: str) -> None:
         lines.append(text)
         say(text)
 
@@ -109,11 +109,11 @@ def _exported(options: ExportOptions, worker: Worker = module, say: Said = lambd
     force, classes, net_form = options.force, options.classes, options.net_form
     with temporary_folder("export") as folder:
         if form == "lite":
-            given = lite.lite_source(checkpoint)
-            files = lite.targets(out, ONNX if given else net_form, checkpoint, force=force)
-            if given:
+            is_onnx = lite.lite_source(checkpoint)
+            files = lite.targets(out, ONNX if is_onnx else net_form, checkpoint, force=force)
+            if is_onnx:
                 lite.check_onnx(checkpoint, folder, worker)
-                return ExportResult(None, lite.write(checkpoint, ONNX, files, folder, said, force=force), lines)
+                return ExportResult(None, lite.write(checkpoint, ONNX, files, folder, add_line, force=force), lines)
         elif form == "serving":
             target = servable.check(out, force=force)
         else:
@@ -121,17 +121,17 @@ def _exported(options: ExportOptions, worker: Worker = module, say: Said = lambd
         with images_counted() as on_message:
             exported = run_export(options, folder, on_message, worker)
         for line in compared_lines(exported, shown=str(checkpoint)):
-            said(line)
+            add_line(line)
         if not exported.sound:
-            said(f"{out} was not written.")
+            add_line(f"{out} was not written.")
             return ExportResult(exported, {"files": []}, lines)
         if form == "lite":
-            more = lite.write(exported.file, net_form, files, folder, said, force=force)
+            more = lite.write(exported.file, net_form, files, folder, add_line, force=force)
         elif form == "serving":
-            more = servable.place_servable(exported, target, classes, folder, said, worker, force=force)
+            more = servable.place_servable(exported, target, classes, folder, add_line, worker, force=force)
         else:
             place(exported.file, target, force=force)
-            said(f"Written to {out} ({total(exported.file) / 1e6:.1f} MB){_together(exported.file, target)}.")
+            add_line(f"Written to {out} ({total(exported.file) / 1e6:.1f} MB){_together(exported.file, target)}.")
             more = {"files": [str(out), *([str(beside(target))] if beside(exported.file).exists() else [])]}
         return ExportResult(exported, more, lines)
 
@@ -144,7 +144,7 @@ def _target(out: Path, form: str, checkpoint: Path, force: bool) -> Path:
 
 
 def _together(file: Path, target: Path) -> str:
-    """What has to be known of a large net, whose numbers lie beside its file."""
+    """A hint for a large net, whose numbers are in a second file; empty for any other."""
     return f", its numbers in {beside(target).name} beside it: keep the two together" if beside(file).exists() else ""
 
 
@@ -164,7 +164,7 @@ def serve(model_file: Path, worker: Worker = module, **options: Any) -> int:
     chosen = ServeOptions(checkpoint=model_file, **options)
     name = chosen.name or re.sub(r"\W", "_", model_file.stem) or "model"
     if not name.isidentifier():
-        raise BadInput(f"--name {name}: a model is asked for by letters, digits and _: give it another --name")
+        raise BadInput(f"--name {name}: requests name a model with letters, digits and _: give it another --name")
     for text in chosen.shapes:
         shape_of(text)
     names = None if chosen.classes is None else class_file(chosen.classes)
@@ -198,7 +198,7 @@ def _served_job(options: ServeOptions, folder: Path) -> tuple[Job, list[str] | N
     """The net's job, the names of its classes if the checkpoint knows them, and whether images can be prepared."""
     if not _is_mindir(options.checkpoint):
         if options.key_file is not None:
-            raise BadInput("--key-file opens an encrypted MindIR")
+            raise BadInput("--key-file is for an encrypted MindIR")
         subject = subject_of(options, folder)
         return job_of(options, subject), list(subject.classes) if subject.classes else None, True
     if options.model is not None or options.ema or options.trust_source is not None:
@@ -211,7 +211,7 @@ def _served_job(options: ServeOptions, folder: Path) -> tuple[Job, list[str] | N
     if options.key_file is None:
         with open_regular(options.checkpoint) as file:
             if file.read(1) != VERSION_FIRST:
-                raise BadInput(f"{options.checkpoint} is no MindIR, or an encrypted one, whose key --key-file gives")
+                raise BadInput(f"{options.checkpoint} is no MindIR, or an encrypted one that needs --key-file")
         refuse_code(options.checkpoint)
     recipe = ANY_NET if options.recipe is None else recipes.load(recipes.find(options.recipe))
     preparation(recipe)  # or refuse it now

@@ -25,7 +25,7 @@ def stats(folder: Path, resize: int | None, on_corrupt: Literal["fail", "skip", 
 
     on_corrupt: 'list' prints the corrupt images and nothing else, and returns 1 if there are any.
     """
-    warnings.filterwarnings("ignore", module="PIL")  # of images that it does decode, as training will
+    warnings.filterwarnings("ignore", module="PIL")  # about images that it does decode, as training will
     if on_corrupt == "list":
         with counted("decoding") as on_progress:
             images, corrupt = corrupt_images(folder, on_progress)
@@ -33,9 +33,9 @@ def stats(folder: Path, resize: int | None, on_corrupt: Literal["fail", "skip", 
             show_corrupt(folder, images, corrupt)
         return 1 if corrupt else 0
     with counted("decoding") as on_progress:
-        found = measure(folder, resize=resize, on_corrupt=on_corrupt, on_progress=on_progress)
-    if not only_json(lambda: statistics_json(folder, resize, found), json_file):
-        show_statistics(folder, resize, found)
+        measured = measure(folder, resize=resize, on_corrupt=on_corrupt, on_progress=on_progress)
+    if not only_json(lambda: statistics_json(folder, resize, measured), json_file):
+        show_statistics(folder, resize, measured)
     return 0
 
 
@@ -44,10 +44,10 @@ def split(
 ) -> int:
     """Split the tree `folder` into train/ and val/ below `into` and print what went where; returns the exit code."""
     target = image_folder.destination(folder, into)
-    found = image_folder.plan(folder, share, seed)
+    planned = image_folder.plan(folder, share, seed)
     if not dry_run:
         with counted({"copy": "copying"}.get(how, "linking")) as on_progress:
-            image_folder.carry_out(found, target, how, on_progress)
-    if not only_json(lambda: split_json(found, target, seed, how, dry_run), json_file):
-        show_split(found, target, how, dry_run)
+            image_folder.carry_out(planned, target, how, on_progress)
+    if not only_json(lambda: split_json(planned, target, seed, how, dry_run), json_file):
+        show_split(planned, target, how, dry_run)
     return 0

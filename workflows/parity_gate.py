@@ -1,4 +1,4 @@
-"""The gate: training starts only behind a proof that the recipe's step is the same in both frameworks."""
+"""The gate: training starts only with a proof that the recipe's step is the same in both frameworks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Holds:
         return cls(recipe.digest, code_digest(), None if checkpoint is None else file_digest(checkpoint))
 
     def differs(self, found: dict[str, Any]) -> str | None:
-        """The first of the three that is another in `found`, or None."""
+        """The first of the three that is different in `found`, or None."""
         own = {"recipe": self.recipe, "code": self.code, "checkpoint": self.checkpoint}
         return next((key for key, value in own.items() if key not in found or found[key] != value), None)
 
@@ -76,13 +76,11 @@ def accept(file: Path, recipe_file: Path, recipe: Recipe, holds: Holds) -> dict[
     narrowing = _narrowing(report)
     if not narrowing.whole:
         raise BadInput(
-            f"{file} is narrowed to {narrowing.said()[:200]}: {narrowing.left_out()}, and training wants the whole "
+            f"{file} is narrowed to {narrowing.said()[:200]}: {narrowing.left_out()}, and training needs the whole "
             f"step proven; {again}, without --stages and --modules"
         )
     if report["parity"] is not True:
-        raise BadInput(
-            f"{file} is of a step that did not pass, first in {_first_failed(report)}; mend it, then {again}"
-        )
+        raise BadInput(f"{file} is of a step that did not pass, first in {_first_failed(report)}; fix it, then {again}")
     found = {
         "recipe": report["recipe_digest"],
         "code": report["code_digest"],
@@ -91,7 +89,7 @@ def accept(file: Path, recipe_file: Path, recipe: Recipe, holds: Holds) -> dict[
     other = holds.differs(found)
     if other is not None:
         reported, here = found[other], holds.entry("")[other]
-        hint = "; both machines want the same msmigrate and --mappings" if other == "code" else ""
+        hint = "; both machines need the same msmigrate and --mappings" if other == "code" else ""
         raise BadInput(f"{file} is of another {WHAT[other]} ({_short(reported)}, here {_short(here)}){hint}; {again}")
     return holds.entry("passed", report=str(file.absolute()), versions=report["versions"])
 
@@ -119,7 +117,7 @@ def prove(
         start = continue_from if pair is None else None  # a pair's step is compared from its weights
         job = ParityJob(recipe, temporary / "traces", pair=pair, continue_from=start)
         file = recipe_file
-        if recipe.amp != recipes.load(recipe_file).amp:  # a copy of it goes to the traces
+        if recipe.amp != recipes.load(recipe_file).amp:  # the traces get a copy of the file, which has to say the same
             file = _store(recipe, temporary / "recipe.yaml")
         report = replace(with_progress(file, job, mindspore_worker), recipe=str(recipe_file))
     show(report, console)
@@ -133,14 +131,14 @@ def torch_is_here() -> bool:
 
 
 def _store(recipe: Recipe, path: Path) -> Path:
-    """Write a recipe, whose places are absolute, to a new file that is read back as the same one."""
+    """Write a recipe, whose paths are absolute, to a new file that is read back as the same recipe."""
     tree = recipe.model_dump(mode="json", exclude_none=True)
     path.write_text(yaml.safe_dump(tree, sort_keys=False, allow_unicode=True), encoding="utf-8")
     return path
 
 
 def needs_torch(recipe_file: Path, recipe: Recipe) -> Unsupported:
-    """What is said where torch is not installed."""
+    """The error to raise where torch is not installed."""
     how = _how(recipe_file, recipe, "report.json")
     return Unsupported(
         f"torch and torchvision are not installed here, and without them the step cannot be proven: run {how} where "
@@ -149,7 +147,7 @@ def needs_torch(recipe_file: Path, recipe: Recipe) -> Unsupported:
 
 
 def _how(recipe_file: Path, recipe: Recipe, report: str) -> str:
-    """The command that proves this recipe; parity-step knows no --amp."""
+    """The command that proves this recipe; parity-step has no --amp."""
     amp = recipe.amp
     command = f"msmigrate parity-step {recipe_file} --json {report}"
     if amp is None or amp == recipes.load(recipe_file).amp:
@@ -171,7 +169,9 @@ def _read(file: Path) -> dict[str, Any]:
         raise BadInput(f"{file} is not JSON; a report is what `msmigrate parity-step --json` writes") from None
     sides = found.get("sides", list(SIDES)) if isinstance(found, dict) else list(SIDES)
     if sides != list(SIDES):
-        raise BadInput(f"{file} is of two recordings of one framework, and proves no port: bring one of parity-step")
+        raise BadInput(
+            f"{file} is of two recordings of one framework, and proves no port: bring a report of parity-step"
+        )
     keys = {"recipe_digest": str, "code_digest": str, "versions": dict, "stages": list}
     for key, what in (("code_digest", "which code it holds for"), ("narrowed", "whether it is of the whole step")):
         if isinstance(found, dict) and "recipe_digest" in found and key not in found:
@@ -185,7 +185,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _consistent(report: dict[str, Any]) -> bool:
-    """Whether the stages are those that it says it judged, and parity is what it can be: null of a narrowed one."""
+    """Whether the stages are those that the report says it judged, and `parity` a bool, or null in a narrowed one."""
     stages = report["stages"]
     if not all(isinstance(s, dict) and isinstance(s.get("verdict"), str) for s in stages):
         return False

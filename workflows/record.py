@@ -42,15 +42,15 @@ def record_side(
     """Record one framework's half into job.folder, which appears complete or not at all.
 
     other: the half recorded on the other machine; MindSpore's needs torch's, for the starting weights and the batches;
-    torch's is sharper with MindSpore's, and starts where another half of torch's did. Raises BadInput, BadTrace,
-    BadDestination, WorkerFailed, and what the worker raised.
+    torch's is sharper with MindSpore's, and with another half of torch's starts where that did. Raises BadInput,
+    BadTrace, BadDestination, WorkerFailed, and what the worker raised.
     """
     out = job.folder
     run_folder.refuse_existing(out)
     if framework == "mindspore" and other is None:
         raise BadInput("MindSpore's half starts from torch's weights and batches: give torch's trace with --with")
     if job.noise and (framework == "torch" or job.pair is not None):
-        why = "torch's has float64" if framework == "torch" else "two halves of models of one's own are not compared"
+        why = "torch's has float64" if framework == "torch" else "two halves of your own models are not compared"
         raise BadInput(f"--noise is for MindSpore's half of a recipe's own model: {why}; leave it out")
     if other is not None:
         half = run_folder.read(other)
@@ -89,7 +89,7 @@ def record_side(
 
 def _bring(framework: str, other: Path, side: str, folder: Path) -> None:
     """Copy what a half needs of the other one, which is of `side`. Raises BadTrace where it is not there."""
-    if framework == "torch":  # which starts where the other did, on whatever machine
+    if framework == "torch":  # it starts where the other did, on whatever machine
         for name in (INPUTS, WEIGHTS, START, REPLAY, CHOICES):  # the last two where modules ran alone
             _copy(other / name, folder / name)
     if framework == side == "torch":
@@ -164,12 +164,12 @@ def record(
     recipe: a YAML file; the default recipe without one.
     other: the folder that the other framework's side was recorded into. MindSpore's needs torch's, for the starting
         weights and batches; torch's is sharper with MindSpore's.
-    options: those of parity_step that speak of recording: steps, batch, torch, mindspore, ckpt, batch_file and so on.
+    options: those of parity_step that are about recording: steps, batch, torch, mindspore, ckpt, batch_file and so on.
 
     Raises BadInput, BadTrace, BadDestination and WorkerFailed; the folder is then not there.
     """
-    given = options_of(options, "record")
-    return _recorded(framework, as_path(out, "out"), as_path(recipe, "recipe"), as_path(other, "other"), given)
+    chosen = options_of(options, "record")
+    return _recorded(framework, as_path(out, "out"), as_path(recipe, "recipe"), as_path(other, "other"), chosen)
 
 
 def _recorded(
@@ -179,7 +179,7 @@ def _recorded(
         raise BadInput(f"there is no framework {framework!r}: record 'torch' or 'mindspore'")
     path = recipes.find(recipe_file)
     if options.torch is not None and options.mindspore is None:
-        raise BadInput("--torch goes with --mindspore here: convert the model first, with convert-model.")
+        raise BadInput("--torch needs --mindspore here: convert the model first, with convert-model.")
     job = job_of(options, recipes.load(path), out, (framework,))
     begin = headline(f"record {framework}", path, job)
     with progressing(SIDES_OF_WORKERS[framework], begin) as on_message:

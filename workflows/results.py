@@ -1,4 +1,4 @@
-"""What the functions of the API return: each result says itself as text, as a page and as JSON.
+"""What the functions of the API return: each result renders itself as text, as a page and as JSON.
 
     result = msmigrate.parity_step(torch="net.py:build", mindspore="net_ms.py:build")
     if not result:                  # true where the command would end with exit code 0
@@ -24,7 +24,7 @@ from ..printable import echo, json_line, json_text, printable_lines
 if TYPE_CHECKING:
     from ..reports.terminal import Console
 
-WIDTH = 110  # letters of a line of text
+WIDTH = 110  # characters of a line of text
 
 
 class Result(ABC):
@@ -67,8 +67,10 @@ class Result(ABC):
 
 
 def only_json(content: Callable[[], Any], file: Path | None) -> bool:
-    """What --json asks for: whether stdout has the content as JSON, and no text. file: - for that; any other is written
-    besides. Raises BadDestination."""
+    """Write the content as JSON where --json says; returns whether that is stdout, which then gets no text.
+
+    file: - for stdout; any other file is written in addition to the text. Raises BadDestination.
+    """
     if file == STDOUT:
         echo(json_line(content()))
     elif file is not None:
@@ -78,7 +80,7 @@ def only_json(content: Callable[[], Any], file: Path | None) -> bool:
 
 def console_text(show: Callable[[Console], None], width: int = WIDTH) -> str:
     """What `show` prints on a console of that width, as plain text."""
-    from ..reports.terminal import Console  # not above: convert-ckpt starts faster than rich is imported
+    from ..reports.terminal import Console  # not above: convert-ckpt starts faster without importing rich
 
     written = io.StringIO()
     show(Console(file=written, width=width, no_color=True, highlight=False))

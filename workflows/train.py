@@ -42,7 +42,7 @@ Launcher = Callable[..., int]
 RUNS = Path("runs")
 LOG = "log.jsonl"
 PARITY = "parity.json"
-# what a run leaves that came to no checkpoint, half-written files included
+# what a run that wrote no checkpoint leaves behind, half-written files included
 LEFT = ("ranks", LOG, JOB_FILE, PARITY, "checkpoints", "tensorboard", "start.ckpt", "summary.json", "training.png")
 NAMES = "|".join(map(re.escape, LEFT))
 LEFTOVERS = re.compile(rf"(?:{NAMES}|\.(?:{NAMES})\.\d+-[0-9a-f]+\.tmp)$")
@@ -93,12 +93,12 @@ class TrainingResult(Result):
         """The summary as `train --json` prints it."""
         if not self.summary:
             return {"status": self.status, "report": str(self.folder / PARITY)}
-        found: dict[str, Any] = finite(self.summary)
-        return found
+        summary: dict[str, Any] = finite(self.summary)
+        return summary
 
 
 def train(recipe: str | Path | None = None, **options: Any) -> TrainingResult:
-    """Train the net of a recipe in MindSpore, behind the proof that its step is torch's; `train`.
+    """Train the net of a recipe in MindSpore, once its step is proven to be torch's; `train`.
 
     recipe: a YAML file; ResNet50 on two photographs without one.
     options: those of the command, with underscores: out, target, mode, epochs, max_steps, resume, continue_from,
@@ -152,16 +152,16 @@ def _trained(
     if problem:
         raise BadDestination(problem)
     check_checkpoints(options)
-    # what can be known by reading comes before any framework is asked
+    # what can be checked by reading comes before any framework is started
     holds = parity_gate.Holds.now(recipe)
     if options.parity_report is not None:
         parity_gate.accept(options.parity_report, file, recipe, holds)
     proves = options.parity_report is None and not options.skip_parity and not options.node_rank
     check_inputs(recipe, None, SIDES if proves else (), draws=False)
     data = plan.look(recipe, options.spread.processes)
-    found = device_targets.ask(probe=probe)
-    job = settle(options, recipe, found.default)
-    found.check(job.target, job.device_id, options.nproc)
+    targets = device_targets.ask(probe=probe)
+    job = settle(options, recipe, targets.default)
+    targets.check(job.target, job.device_id, options.nproc)
     anew = begins_anew(options)
     with claimed(options) as folder:
         if anew:
@@ -201,7 +201,7 @@ def open_gate(
         note(f"the step has to be proven again: {parity_gate.why_not(before, holds)}")
     note(f"proving the step of {file}; --parity-report FILE brings a proof, --skip-parity goes without")
     start = start_of(options)
-    start = start if start is not None and is_foreign(start) else None  # a converted one has nothing for torch to go on
+    start = start if start is not None and is_foreign(start) else None  # torch cannot continue from a converted one
     console = Console(stderr=options.json_file == STDOUT)
     return parity_gate.prove(file, recipe, holds, options.folder / PARITY, console, mindspore_worker, start)
 
@@ -221,7 +221,7 @@ def _train(options: Options, job: Job, recipe: Recipe, launcher: Launcher, *, sh
 
 
 def _sum_up(options: Options, job: Job, recipe: Recipe, *, show: bool = True) -> dict[str, Any]:
-    """Write summary.json and training.png, and print the summary; of the first machine alone."""
+    """Write summary.json and training.png, and print the summary; only on the first machine."""
     if options.node_rank:
         return {}
     history = read(job.log)
@@ -258,7 +258,7 @@ def _announce(job: Job, recipe: Recipe, data: RunData) -> None:
 def dry_run(options: Options, recipe: Recipe, probe: Sequence[str] = device_targets.PROBE) -> int:
     """Print the plan; returns 0, or 2 where the run would be refused for another reason than the target.
 
-    A target that is not here is said and no failure: the plan is for a machine that has it.
+    A target that this machine lacks is reported and is no failure: the plan is for a machine that has it.
     """
     made = make_plan(options, recipe, probe)
     if not only_json(lambda: finite(made.as_json()), options.json_file):
@@ -271,9 +271,9 @@ def make_plan(options: Options, recipe: Recipe, probe: Sequence[str] = device_ta
     problems: list[str] = []
     data = _planned_data(options, recipe, problems)
     per_epoch = data.steps_per_epoch if data else 0
-    found = _probed(options, recipe, data, probe, problems)
-    job = settle(options, recipe, found.default)
-    net, graph = found.net or {}, found.graph or {}
+    targets = _probed(options, recipe, data, probe, problems)
+    job = settle(options, recipe, targets.default)
+    net, graph = targets.net or {}, targets.graph or {}
     if graph.get("problem"):
         problems.append(graph["problem"])
     folder = folder_problem(options)
@@ -292,7 +292,7 @@ def make_plan(options: Options, recipe: Recipe, probe: Sequence[str] = device_ta
     ]
     return RunPlan(
         recipe=_planned_recipe(recipe, job),
-        environment=plan.environment(job, found, options.nproc),
+        environment=plan.environment(job, targets, options.nproc),
         data=plan.data(recipe, data, job.processes) if data else {},
         steps=counted,
         net=net,
@@ -383,8 +383,8 @@ def _planned_launch(options: Options, job: Job, problems: list[str]) -> list[dic
 
 
 def refuse_unsaid(options: Options, recipe: Recipe) -> None:
-    """Raise NotTrusted where only the run's folder says which recipe it is of, and the recipe says what to import, or
-    arguments of a model that are not known to be harmless: a folder may come from anyone."""
+    """Raise NotTrusted where only the run's folder says which recipe it is of, and that recipe names code to import, or
+    model arguments that are not known to be harmless: a folder may come from anyone."""
     if options.recipe is not None or not options.resume or previous(options.folder) is None:
         return
     model, foreign = recipe.model, foreign_argument(recipe.model)
@@ -429,7 +429,7 @@ def settle(options: Options, recipe: Recipe, default_target: str) -> Job:
 
 
 def target_of(options: Options, recipe: Recipe) -> str | None:
-    """The target that the command line names, or the run to resume, or the recipe; None for whichever is there."""
+    """The target that the command line names, or the run to resume, or the recipe; None for any that is available."""
     before = previous(options.folder) if options.resume else None
     named = next((t for t in ("Ascend", "GPU", "CPU") if t.lower() == (options.target or "").lower()), None)
     return named or (before.target if before else recipe.train.target)
@@ -446,7 +446,7 @@ def start_of(options: Options) -> Path | None:
 
 
 def previous(folder: Path) -> Job | None:
-    """The job that a run folder was last used for, or None where it says none that can be read."""
+    """The job that a run folder was last used for, or None where no job can be read there."""
     try:
         return Job.read(folder / JOB_FILE)
     except (OSError, ValueError):
@@ -480,7 +480,7 @@ def folder_problem(options: Options) -> str | None:
     if folder.is_dir() and (foreign := [path.name for path in folder.iterdir() if not LEFTOVERS.match(path.name)]):
         return f"{folder} is not empty ({min(foreign)}): name another folder with --out"
     if options.resume and options.recipe is None and options.out is not None and previous(folder) is None:
-        return f"{folder} holds no run that says what it trains: name the RECIPE for a new one, or mend --out"
+        return f"{folder} holds no run that says what it trains: name the RECIPE for a new one, or correct --out"
     return None
 
 
@@ -490,7 +490,7 @@ def check_checkpoints(options: Options) -> None:
     if not options.resume or options.node_rank or not holds_a_run(options.folder):
         return
     if checkpoints.newest(folder, lambda text: None) is None:
-        raise BadDestination(f"{folder} holds checkpoints, and none of a run of msmigrate train: mend --out")
+        raise BadDestination(f"{folder} holds checkpoints, and none of a run of msmigrate train: correct --out")
 
 
 def begins_anew(options: Options) -> bool:
@@ -500,10 +500,10 @@ def begins_anew(options: Options) -> bool:
 
 @contextmanager
 def claimed(options: Options) -> Iterator[Path]:
-    """Make the run's folder and keep other runs out of it while the block runs; an empty new one is taken away again.
+    """Make the run's folder and keep other runs out of it while the block runs; a new one left empty is removed again.
 
-    The log of a run that left no checkpoint is removed, for another one begins. Raises BadDestination where the folder
-    cannot be made or used, or where another run is at work in it.
+    The log of a run that left no checkpoint is removed, because a new one begins. Raises BadDestination where the
+    folder cannot be made or used, or where another run is at work in it.
     """
     problem = folder_problem(options)
     if problem:
@@ -523,7 +523,7 @@ def claimed(options: Options) -> Iterator[Path]:
         yield folder
     finally:
         os.close(descriptor)  # and with it goes the lock
-        with contextlib.suppress(OSError):  # which holds something now
+        with contextlib.suppress(OSError):  # a folder that holds something now
             for path in made:
                 path.rmdir()
 

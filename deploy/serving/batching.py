@@ -1,7 +1,7 @@
 """Concurrent requests gathered into batches.
 
-A compiled net takes batches of its own size only: what is missing is filled up, and costs as much as if it were asked
-for. A small net runs eight images in hardly more time than one, so filling up is cheap; a ResNet on 224x224 pixels
+A compiled net takes batches of its own size only: a smaller one is filled up, and takes as long as a full one. A small
+net runs eight images in hardly more time than one, so filling up is cheap; a ResNet on 224x224 pixels
 takes eight times as long for eight. So the sizes are timed, and the split is the one that takes the least time.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
-ROUNDING = 1e-9  # by which the same sum in another order is off: of equal splits, that with the largest batch first
+ROUNDING = 1e-9  # how far the same sum in another order is off; of equal splits the one with the largest batch first
 
 
 def sizes_up_to(most: int) -> list[int]:
@@ -40,11 +40,11 @@ class Split:
             self._next.append(min(max(equal), count))
 
     def __call__(self, waiting: int) -> int:
-        """Of so many, at least one, those that run at once."""
+        """How many of the waiting instances, of which there is at least one, run at once."""
         return self._next[min(waiting, self.sizes[-1])]
 
     def filled(self, count: int) -> int:
-        """The smallest compiled size that holds so many."""
+        """The smallest compiled size that holds this many."""
         return next(size for size in self.sizes if size >= count)
 
 
@@ -53,14 +53,14 @@ Waiting = tuple[Any, "asyncio.Future[Any]"]  # an instance and its result
 
 
 class TooMany(Exception):
-    """More instances wait than may."""
+    """More instances would wait than may."""
 
 
 class Batches:
     """Gathers instances: a batch starts as soon as it is full, or `wait` seconds after its first instance came.
 
-    run: a batch of at most `size`, in `executor`; it returns a result for each instance. take: of so many gathered
-    ones, how many run at once; the others are the first of the next batch. most: instances that may wait. batches,
+    run: runs a batch of at most `size`, in `executor`, and returns a result for each instance. take: how many of the
+    gathered instances run at once; the others are the first of the next batch. most: instances that may wait. batches,
     instances: how many have run.
     """
 
@@ -97,7 +97,7 @@ class Batches:
             self._task.cancel()
 
     def check_room(self, count: int) -> None:
-        """Raise TooMany where so many more instances may not wait."""
+        """Raise TooMany where this many more instances may not wait."""
         if self.waiting + count > self._most:
             raise TooMany
 
@@ -124,7 +124,7 @@ class Batches:
                 await self._answer(wanted[:count])
 
     async def _gathered(self) -> list[Waiting]:
-        """What was left by the last batch with all that has come since, or what comes within the wait."""
+        """The instances that the last batch left and all that have come since, or those that come within the wait."""
         loop = asyncio.get_running_loop()
         batch, until = self._held, 0.0
         if not batch:
@@ -147,7 +147,7 @@ class Batches:
         return batch
 
     async def _answer(self, batch: list[Waiting]) -> None:
-        """Run a batch, and give each of it its result, or all of it the exception."""
+        """Run a batch, and give each instance its result, or all of them the exception."""
         loop = asyncio.get_running_loop()
         try:
             results = await loop.run_in_executor(self._executor, self._run, [each for each, _ in batch])

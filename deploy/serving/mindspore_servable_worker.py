@@ -1,9 +1,9 @@
-"""Run a servable's own configuration, without MindSpore Serving, on images, and hold it against the export.
+"""Run a servable's own configuration, without MindSpore Serving, on images, and compare it with the export.
 
     python -m msmigrate.deploy.serving.mindspore_servable_worker FOLDER SERVABLE
 
-FOLDER is the export's, with its job and its net's outputs. `register` of MindSpore Serving is replaced by one that does
-each stage at once, as its documentation describes them; the model is the MindIR in the servable.
+FOLDER is the export's, with its job and its net's outputs. `register` of MindSpore Serving is replaced by one that runs
+each stage at once, as the documentation describes it; the model is the MindIR in the servable.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SQUARE = (500, 500)
 
 
 class Register:
-    """MindSpore Serving's `register` with its documented arguments, each stage done as it is added."""
+    """MindSpore Serving's `register` with its documented arguments; each stage is run when it is added."""
 
     def __init__(self, servable: Path, batch: int) -> None:
         self.servable, self.batch = servable, batch
@@ -71,12 +71,12 @@ class Register:
         return keep
 
     def add_stage(self, stage: Callable[..., Any], *inputs: Any, outputs_count: int, batch_size: int = 0) -> Any:
-        """What the stage makes of one instance. Raises WorkerFailed where that is not as many outputs as it says."""
-        made = stage(*inputs)
-        count = len(made) if isinstance(made, tuple) else 1
+        """The stage's outputs for one instance. Raises WorkerFailed where they are not as many as it declares."""
+        outputs = stage(*inputs)
+        count = len(outputs) if isinstance(outputs, tuple) else 1
         if count != outputs_count:
-            raise WorkerFailed(f"{CONFIG}: a stage gives {count} outputs and says {outputs_count}")
-        return made
+            raise WorkerFailed(f"{CONFIG}: a stage gives {count} outputs and declares {outputs_count}")
+        return outputs
 
 
 def load_config(servable: Path, batch: int) -> Register:
@@ -93,7 +93,7 @@ def load_config(servable: Path, batch: int) -> Register:
 
 
 def check(folder: Path, servable: Path) -> None:
-    """Hold every method against the export's own preparation and the net's own outputs. Raises WorkerFailed."""
+    """Compare every method with the export's own preparation and the net's own outputs. Raises WorkerFailed."""
     progress("running the servable's methods")
     use("CPU", 0)
     job = Job.read(folder / REQUEST)
@@ -111,7 +111,7 @@ def check(folder: Path, servable: Path) -> None:
         ready = prepare(image, NO_KEY)
         if list(ready.shape) != facts["shapes"][0][1:]:
             if job.request.images is None and (ran or image is not images[-1]):
-                continue  # a recipe that keeps the proportions is for images of the net's own
+                continue  # a recipe that keeps an image's proportions is for images with the net's own
             raise BadInput(f"images are prepared as {list(ready.shape)} and the net takes {facts['shapes'][0][1:]}")
         ran += 1
         logits = register.methods["predict"][1](ready)
@@ -122,7 +122,7 @@ def check(folder: Path, servable: Path) -> None:
         expected = np.sort(shares / shares.sum())[::-1][: len(score)]
         same = top1 == likeliest == label.split(";")[0] and np.allclose(score, expected, rtol=1e-5, atol=1e-7)
         if not same or score.dtype != np.float32:
-            raise WorkerFailed(f"{CONFIG} prepares or names an image otherwise: {top1!r}, expected {likeliest!r}")
+            raise WorkerFailed(f"{CONFIG} prepares or names an image differently: {top1!r}, expected {likeliest!r}")
 
 
 if __name__ == "__main__":

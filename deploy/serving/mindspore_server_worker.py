@@ -60,8 +60,8 @@ TIMED, LONG = 3, 1.0  # batches that are timed for each size, and the seconds af
 class Net:
     """The net in a thread of its own, compiled for single instances, for whole batches, and for sizes between them.
 
-    shapes, dtypes: of one instance's inputs. outputs: shapes of what it makes of one. split: the sizes of batches, and
-    how what waits is split into them.
+    shapes, dtypes: of one instance's inputs. outputs: shapes of one instance's outputs. split: the sizes of batches,
+    and how the waiting instances are split into them.
     """
 
     def __init__(self, job: ServeJob) -> None:
@@ -70,7 +70,7 @@ class Net:
         self.thread.submit(self._load).result()
 
     def _load(self) -> None:
-        """MindSpore keeps its mode by thread, so all of it happens in one."""
+        """Load and compile the net, all in one thread, because MindSpore keeps its mode by thread."""
         use("CPU", 0)
         job = self.job
         sizes = sizes_up_to(job.batch)
@@ -100,7 +100,9 @@ class Net:
         except (RuntimeError, TypeError, ValueError) as error:
             raise BadInput(f"the net does not run on batches of {size}: {first_line(error)}") from None
         if not outputs or any(not x.ndim or len(x) != size for x in outputs):
-            raise BadInput(f"the net gives {[list(x.shape) for x in outputs]} for a batch of {size}: not one for each")
+            raise BadInput(
+                f"the net gives {[list(x.shape) for x in outputs]} for a batch of {size}: not one for each example"
+            )
         self.outputs = [x.shape[1:] for x in outputs]
         times: list[float] = []
         while len(times) < TIMED and sum(times) < LONG:
@@ -118,7 +120,7 @@ class Net:
 
 
 def _lacks(mindir: Path) -> str | None:
-    """What is not there of the numbers that a large MindIR has beside it."""
+    """Which of the files beside a large MindIR, which hold its numbers, is missing; None where none is."""
     from mindspore.train import mind_ir_pb2
 
     model = mind_ir_pb2.ModelProto()
@@ -132,7 +134,7 @@ def _lacks(mindir: Path) -> str | None:
 
 
 def _inputs(mindir: Path, sizes: list[int]) -> tuple[list[tuple[tuple[int, ...], str]], list[int]]:
-    """Shapes and dtypes as a MindIR has them, and the sizes of batches: the one it was exported with, if above 1."""
+    """Shapes and dtypes of a MindIR's inputs, and the sizes of batches: the one it was exported with, if above 1."""
     from mindspore.train import mind_ir_pb2
 
     model = mind_ir_pb2.ModelProto()
@@ -151,7 +153,7 @@ def _inputs(mindir: Path, sizes: list[int]) -> tuple[list[tuple[tuple[int, ...],
 
 
 def methods_of(net: Net, job: ServeJob) -> dict[str, Method]:
-    """predict, and for classifiers of images what a servable of `msmigrate export` has, too."""
+    """The methods: predict, and for classifiers of images the others of a servable of `msmigrate export`, too."""
     single = len(net.shapes) == 1
     inputs = ["x"] if single else [f"x{i}" for i in range(len(net.shapes))]
     outputs = ["logits"] if len(net.outputs) == 1 else [f"y{i}" for i in range(len(net.outputs))]
@@ -191,9 +193,9 @@ def _images(net: Net, job: ServeJob) -> Callable[[list[Any]], list[np.ndarray]]:
 
 
 def _only_size(prepare: Prepare, shape: Sequence[int]) -> tuple[int, int] | None:
-    """The width and height that images have to have; None where another size becomes the net's.
+    """The width and height that images have to have; None where another size is turned into the net's.
 
-    Without this an image of many megapixels would be made an array of floats before that is found wrong.
+    Without this an image of many megapixels would become an array of floats before it is refused.
     """
     height, width = shape[-2:]
     try:
@@ -211,14 +213,14 @@ def _top(logits: np.ndarray, names: Sequence[str]) -> list[Any]:
 
 
 class Server(uvicorn.Server):
-    """uvicorn's, which tells the port once it listens."""
+    """uvicorn's server, which reports the port once it listens."""
 
     def __init__(self, config: uvicorn.Config, methods: Sequence[str]) -> None:
         super().__init__(config)
         self.methods = list(methods)
 
     async def startup(self, sockets: Any = None) -> None:
-        """Listen, and say so."""
+        """Listen, and report the port."""
         await super().startup(sockets)
         if self.started:
             port = self.servers[0].sockets[0].getsockname()[1]
@@ -252,7 +254,7 @@ def serve(job: ServeJob) -> None:
         try:
             Server(config, [*methods]).run()
         except SystemExit:
-            raise BadDestination(f"cannot listen on {job.host}:{job.port}; another --port, or --port 0") from None
+            raise BadDestination(f"cannot listen on {job.host}:{job.port}; try another --port, or --port 0") from None
     send(Event("stopped", {"instances": batches.instances, "batches": batches.batches}))
 
 

@@ -1,7 +1,7 @@
 """The web application: MindSpore Serving's REST paths, answers and errors, and /health; and its connections.
 
 Requests are read by threads. Those that wait to be read hold no more than HELD times the bytes of the largest one, and
-those that are read at one time no more than that one, since what is made of them takes many times their bytes.
+those that are read at one time no more than the largest one, because their values take many times their bytes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PATH = re.compile(r"(?P<name>[^/:]+)(?:/version/(?P<version>[^/:]+))?:(?P<method
 
 @dataclass(frozen=True)
 class Method:
-    """What can be asked: the names of inputs and outputs, and what is done before and after the net.
+    """A method of the model: the names of inputs and outputs, and what is done before and after the net.
 
     ready: values of one instance -> the net's inputs, raises BadInput. finish: the net's outputs for it -> as many
     values as there are outputs.
@@ -58,12 +58,12 @@ def answer(content: dict[str, Any], status: int = 200, headers: dict[str, str] |
 
 
 def respond(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A response whose JSON is written."""
+    """A response with JSON that is already written."""
     return Response(body, status, headers, "application/json")
 
 
 def written(content: dict[str, Any]) -> bytes:
-    """JSON; half a character, which a client may have sent, as its escape."""
+    """JSON; a lone surrogate, which a client may have sent, becomes its escape."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode("utf-8", "backslashreplace")
 
@@ -80,7 +80,7 @@ def application(
     held, reading = Room(HELD * most_bytes), Room(most_bytes)
 
     async def ready_of(body: bytes, method: Method) -> list[Any]:
-        """What is ready of each instance, or the error in its place. Raises BadInput and TooMany."""
+        """Each instance as the net takes it, or its error. Raises BadInput and TooMany."""
         loop = asyncio.get_running_loop()
         instances = await loop.run_in_executor(workers, instances_of, body)
         batches.check_room(len(instances))
@@ -117,31 +117,31 @@ def application(
         await batches.stop()
 
     routes = [
-        Route("/model/{asked:path}", ask, methods=["POST"]),
+        Route("/model/{called:path}", ask, methods=["POST"]),
         Route("/health", health, methods=["GET"]),
     ]
-    handlers: Any = {HTTPException: _said, Exception: _failed}
+    handlers: Any = {HTTPException: _refused, Exception: _failed}
     return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
 
 
 def _method(request: Request, name: str, methods: dict[str, Method]) -> Method:
     """The method that a path names. Raises HTTPException 404."""
-    path = request.path_params["asked"]
-    found = PATH.fullmatch(path) if len(path) <= LONGEST_PATH else None
-    if found is None:
+    path = request.path_params["called"]
+    match = PATH.fullmatch(path) if len(path) <= LONGEST_PATH else None
+    if match is None:
         raise HTTPException(404)
-    asked = {key: text for key, text in found.groupdict().items() if text is not None}
-    if asked["name"] != name:
+    parts = {key: text for key, text in match.groupdict().items() if text is not None}
+    if parts["name"] != name:
         raise HTTPException(404, f"there is no model of that name here; this is {name}")
-    if asked.get("version", str(VERSION)) != str(VERSION):
+    if parts.get("version", str(VERSION)) != str(VERSION):
         raise HTTPException(404, f"there is no version of that number; this is {VERSION}")
-    if asked["method"] not in methods:
+    if parts["method"] not in methods:
         raise HTTPException(404, f"{name} has no method of that name; it has {', '.join(methods)}")
-    return methods[asked["method"]]
+    return methods[parts["method"]]
 
 
 class Room:
-    """So many bytes that all requests share."""
+    """A number of bytes that all requests share."""
 
     def __init__(self, size: int) -> None:
         self._left = size
@@ -149,9 +149,9 @@ class Room:
 
     @asynccontextmanager
     async def of(self, size: int = 0) -> AsyncIterator[Callable[[int], None]]:
-        """Have room for so many bytes while the block runs, for which this waits in the order of asking.
+        """Hold this many bytes while the block runs; those who have to wait for them get them in turn.
 
-        What is given takes so many more, or raises TooMany where they are not left.
+        Yields a function that takes as many more as it is called with, or raises TooMany where they are not left.
         """
         taken = 0
 
@@ -175,8 +175,8 @@ class Room:
 
 
 async def _body(request: Request, most: int, take: Callable[[int], None]) -> bytes:
-    """The whole body, for which `take` is asked for room. Raises what that does, and HTTPException 413 as soon as the
-    body is known to be too large."""
+    """The whole body, for each part of which `take` is called with its size. Raises what that raises, and HTTPException
+    413 as soon as the body is known to be too large."""
     length = request.headers.get("content-length", "0")
     parts, size = [], 0
     too_large = HTTPException(413, f"a request may have {most} bytes", CLOSED)
@@ -195,7 +195,7 @@ async def _body(request: Request, most: int, take: Callable[[int], None]) -> byt
 
 
 def _prepared(method: Method, instance: Any) -> Any:
-    """What is ready of an instance, or why it is not: whatever that is, it is this instance's alone."""
+    """An instance as the net takes it, or the error, whatever it is, which concerns this instance alone."""
     try:
         return method.ready(values_of(instance, method.inputs))
     except BadInput as error:
@@ -216,7 +216,7 @@ def _text(method: Method, found: Any) -> bytes:
         return written({"error_msg": str(error)})
 
 
-async def _said(request: Request, error: HTTPException) -> Response:
+async def _refused(request: Request, error: HTTPException) -> Response:
     return failure(str(error.detail), error.status_code, dict(error.headers or {}))
 
 
@@ -245,10 +245,10 @@ def most_connections() -> int:
 
 
 class Connection(H11Protocol):
-    """uvicorn's, with an end to its patience.
+    """uvicorn's connection, with an end to its patience.
 
-    uvicorn closes a connection that stays idle behind an answer. Here one is closed, too, that never asks, that asks or
-    takes its answer too slowly; and where there are too many, the one that has been waited for longest makes room.
+    uvicorn closes a connection that stays idle after an answer. This one is also closed if it never sends a request, or
+    sends it or takes the answer too slowly; and if there are too many, the one that has been waited for longest.
     """
 
     most = MOST  # of all connections; the server sets it
@@ -286,7 +286,7 @@ class Connection(H11Protocol):
         super().shutdown()
 
     def is_waited_for(self) -> bool:
-        """Whether it is the client's turn: to ask, to go on asking, or to take its answer."""
+        """Whether it is the client's turn: to send a request, to go on with it, or to take its answer."""
         asks = self.cycle is None or self.cycle.response_complete or self.cycle.more_body
         return asks or self.transport.get_write_buffer_size() > 0
 

@@ -1,7 +1,7 @@
 """MindSpore Serving's REST form of values: JSON numbers and nested lists, or binary data as base64 with type and shape.
 
-From its documentation (serving_restful, release 2.0). A request may be anybody's: what it costs is bounded by its bytes
-and by the shapes that the net takes, whatever it says.
+From its documentation (serving_restful, release 2.0). A request may come from anybody: whatever it says, its cost is
+bounded by its bytes and by the shapes that the net takes.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _parsed(body: bytes) -> Any:
 
 
 def _integer(digits: str) -> int | float:
-    """An integer, or for one that no tensor holds a float, which no shape is and no integer tensor takes."""
+    """An integer; one that is too long for any tensor as a float, which no shape and no integer tensor accepts."""
     return int(digits) if len(digits) <= LONGEST_NUMBER else float(digits)
 
 
@@ -96,7 +96,7 @@ def values_of(instance: Any, names: Sequence[str]) -> list[Any]:
 
 
 def image_of(value: Any) -> Image.Image:
-    """An image, of which only the header has been read. Raises BadInput for what is none, and for one too large."""
+    """An image, of which only the header has been read. Raises BadInput for anything else, and for one too large."""
     content = bytes_of(value)
     try:
         return opened(content, FORMATS)
@@ -140,7 +140,7 @@ def array_of(value: Any, shape: Sequence[int], dtype: str) -> np.ndarray:
 
 
 def _listed(value: Any, shape: Sequence[int]) -> np.ndarray:
-    """Numbers in nested lists; that these have the shape is seen before NumPy looks at what is in them."""
+    """Numbers in nested lists; that these have the shape is checked before NumPy reads what is in them."""
     there, inside = [], value
     while isinstance(inside, list):
         there.append(len(inside))

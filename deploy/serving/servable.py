@@ -3,9 +3,9 @@
     NAME/servable_config.py    preparing images, the model, naming classes, and the methods
     NAME/1/model.mindir        version 1
     NAME/classes.json          the names of the classes
-    NAME/client.py, server.py  examples: asking over REST and gRPC, and starting
+    NAME/client.py, server.py  examples: requests over REST and gRPC, and starting the server
 
-MindSpore Serving's own documentation (serving_model, release 2.0) is what the layout and the calls are from.
+The layout and the calls are from MindSpore Serving's own documentation (serving_model, release 2.0).
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ TOP = 5
 
 
 def check(out: Path, *, force: bool) -> Path:
-    """Where the servable goes. Raises BadInput for a name that is none, BadDestination where it cannot be written."""
+    """Where the servable goes. Raises BadInput for an invalid name, BadDestination where it cannot be written."""
     target = Path(os.path.realpath(out))
     if not target.name.isidentifier():
-        raise BadInput(f"-o {out}: a servable is called as its folder, in letters, digits and _, such as -o resnet50")
+        raise BadInput(f"-o {out}: a servable has its folder's name: letters, digits and _, such as -o resnet50")
     if not target.parent.is_dir():
         raise BadDestination(f"the folder of {out} does not exist; create it first")
     if not os.access(target.parent, os.W_OK | os.X_OK):
@@ -57,7 +57,7 @@ def check(out: Path, *, force: bool) -> Path:
 
 
 def _strange(folder: Path) -> str | None:
-    """What is in a folder that is no file of a servable of ours."""
+    """What in a folder is not a file of a servable that `write` made; None where all is."""
     if not folder.is_dir() or folder.is_symlink():
         return "something else than a servable"
     if not (folder / CONFIG).exists():
@@ -114,7 +114,7 @@ def write(
 
 
 def written(value: Any) -> str:
-    """A translated call, or a value in one, as Python; what stands in mindspore.dataset.vision under that name."""
+    """A translated call, or a value in one, as Python; names of mindspore.dataset.vision begin with `vision.`."""
     if isinstance(value, Call):
         given = [f"{key}={written(item)}" for key, item in value.kwargs.items() if not key.startswith("*")]
         rest = [written(item) for key, items in value.kwargs.items() if key.startswith("*") for item in items]
@@ -154,12 +154,12 @@ def place_servable(
     target: Path,
     classes: Path | None,
     folder: Path,
-    said: Callable[[str], None],
+    add_line: Callable[[str], None],
     worker: Worker,
     *,
     force: bool,
 ) -> dict[str, Any]:
-    """Write the servable, run it, and put it in place; returns what is reported of it.
+    """Write the servable, run it, and put it in place; returns what the JSON reports about it.
 
     Raises BadInput for a net that is no classifier, Unsupported for one too large, and WorkerFailed where the servable
     does not do what the net does.
@@ -176,8 +176,8 @@ def place_servable(
         write(new, target.name, exported.file, parts, mode, names, exported.facts)
         words = [*worker("serving.mindspore_servable_worker"), str(folder), str(new)]
         call("the MindSpore process", words, folder / "servable.log")
-    said(f"Its {CONFIG} was run without MindSpore Serving, which is not here: its methods agree with the net.")
+    add_line(f"Its {CONFIG} was run without MindSpore Serving, which is not here: its methods agree with the net.")
     if subject.classes is None and classes is None:
-        said("Note: the checkpoint names no classes, so they are called class 0, 1, …; --classes FILE names them.")
-    said(f"Written to {target.name}/: {', '.join(FILES)}.")
+        add_line("Note: the checkpoint names no classes, so they are called class 0, 1, …; --classes FILE names them.")
+    add_line(f"Written to {target.name}/: {', '.join(FILES)}.")
     return {"files": [str(target / name) for name in FILES]}

@@ -1,1 +1,1 @@
-"""The report as one self-contained HTML page: templates and scripts stand beside the code that fills them."""
+"""The report as one self-contained HTML page: templates and scripts are next to the code that fills them."""

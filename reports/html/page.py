@@ -29,7 +29,7 @@ HERE = Path(__file__).parent
 
 
 def pages() -> jinja2.Environment:
-    """The environment of all pages: what they are given stays text, and shows what nobody would see of it."""
+    """The environment of all pages: values stay text, and what nobody would see in them is shown."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
         autoescape=True,
@@ -48,7 +48,7 @@ def _dumped(value: Any, **options: Any) -> str:
 
 
 def _visible(value: Any) -> Any:
-    """A text with what cannot be seen escaped; what is made of a template already is as it should be."""
+    """A text with what cannot be seen escaped; the output of a template is already as it should be."""
     return printable_lines(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 

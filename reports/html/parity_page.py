@@ -1,9 +1,9 @@
 """The page of a parity report: findings packed, the model as a tree, how the elements of a tensor are off.
 
-The page forbids itself everything else: its Content-Security-Policy names the digests of its own style and script.
+The page forbids everything but its own style and script, whose digests its Content-Security-Policy names.
 
 A ResNet50 has some three thousand findings, whose names, parts and reasons repeat; as columns of indices into lists of
-texts they take a sixth of what a list of objects would.
+strings they take a sixth of what a list of objects would.
 
 The distance of an element from float64 is counted by its power of ten, in units of the tensor's root mean square, so
 that rounding (some 1e-7) and faults (far above) can be seen side by side in one picture.
@@ -133,9 +133,9 @@ def _environment(report: Report) -> list[tuple[str, str]]:
 
 
 def _recipe_text(report: Report, copy: Path | None) -> str | None:
-    """The recipe's file, if it still stands where the report found it and is still the same recipe.
+    """The recipe's text, if the file is still where the report found it and is still the same recipe.
 
-    copy: the one in a recorded folder, in whose place nothing is read that the folder only names.
+    copy: the one in a recorded folder, which is read in place of any file that the folder only names.
     """
     path = copy or Path(report.recipe)
     try:
@@ -185,7 +185,7 @@ class Node:
 
     @property
     def open(self) -> bool:
-        """Whether it starts unfolded: the way down to every fault is, what a fault is made of, and the first level."""
+        """Whether it starts unfolded, as the path to every fault, what a fault is made of, and the first level do."""
         return self.name == "" or self.faults > 0
 
 
@@ -223,7 +223,7 @@ def _parts(name: str) -> tuple[str, ...]:
 
 
 def _reached(findings: Iterable[Finding]) -> list[ModuleVerdict]:
-    """What each leaf put out in the forward passes: the worst of its calls; no own faults, for errors travel on."""
+    """Each leaf's output in the forward passes, the worst of its calls; no own faults, because errors travel on."""
     worst: dict[str, Finding] = {}
     for finding in findings:
         name = finding.name.partition("#")[0]
@@ -246,7 +246,7 @@ LONGEST = 400  # characters of a name or a reason; longer ones are cut
 
 
 class Texts:
-    """Every text once, in the order of appearance."""
+    """Every string once, in the order of appearance."""
 
     def __init__(self) -> None:
         self.index: dict[str, int] = {}
@@ -304,7 +304,7 @@ FAMILIES = (
 PER_DECADE = 4  # bins
 LOWEST, HIGHEST = -12, 6  # powers of ten; what lies outside goes into the outermost bin
 WORST_OF_STAGE = 12  # tensors of each stage, beside those that failed
-MOST_FAILED = 400  # a page of a thousand failed tensors shows no more than one of the first hundreds
+MOST_FAILED = 400  # a page of a thousand failed tensors tells no more than one of the first hundreds
 ELEMENTS = 5  # worst elements that are listed
 SAME = 0.01  # how far the error here may be from the finding's; beyond, the trace is not the one it was judged on
 
@@ -330,15 +330,15 @@ class Histograms:
 
     def of(self, findings: Sequence[Finding]) -> dict[int, dict[str, Any]]:
         """Histograms by the index of the finding: of the failed, and of the worst of each stage."""
-        found = {}
+        histograms = {}
         for index in _chosen(findings):
             try:
                 histogram = self._histogram(findings[index])
             except BadTrace:
                 continue
             if histogram is not None:
-                found[index] = histogram
-        return found
+                histograms[index] = histogram
+        return histograms
 
     def _histogram(self, finding: Finding) -> dict[str, Any] | None:
         where = self._where.get((finding.stage, finding.part, finding.name))
@@ -347,7 +347,7 @@ class Histograms:
         family, key = where
         exact, plain, subject = (self._array(name, key) for name in family)
         noise = None if exact is None or plain is None else plain - exact
-        exact = plain if exact is None else exact  # the starting values, which no precision is more exact on
+        exact = plain if exact is None else exact  # the starting values, of which float64 has no better ones
         if exact is None or subject is None or exact.shape != subject.shape:
             return None
         if noise is not None and noise.shape != exact.shape:

@@ -1,5 +1,5 @@
-// The table of findings: sorted by any column, and drawn a hundred rows at a time, when the reader asks for more: what
-// stands below it has to stay where links lead.
+// The table of findings: sorted by any column, and drawn a hundred rows at a time, when the reader clicks for more, so
+// that what is below it stays where links lead.
 
 const CHUNK = 100;
 const rank = { f: 0, n: 1, p: 2 };

@@ -63,7 +63,7 @@ def test_one_that_lacks_an_operator_says_so_in_json(net: str) -> None:
         (("own.onnx", "--input", "1x3"), "--input is for models of torch"),
         (("a:b", "c:d"), "One TARGET, or several with --coverage"),
         (("a:b", "--write-recipe", "x.yaml"), "--write-recipe is for a training script"),
-        (("torchvision", "--coverage", "--html", "x.html"), "--coverage goes with"),
+        (("torchvision", "--coverage", "--html", "x.html"), "--coverage can be combined with"),
         (("train.py", "--input", "1x3"), "a script is read, not run"),
         ((), "Missing argument"),
     ],

@@ -225,7 +225,7 @@ def test_what_cannot_be_written_is_told_with_its_place_and_the_rest_is_written(n
     number = 1 + NET[: NET.index("torch.vander")].count("\n")
     assert "1 place could not be written, and raises NotImplementedError:" in done.stdout
     assert f"  net.py:{number}: torch.vander has no row in the mapping table" in done.stdout
-    assert "not proven, for the source is not whole" in done.stdout
+    assert "not proven, because the source is incomplete" in done.stdout
     assert "class Odd(nn.Cell):" in out.read_text() and "raise NotImplementedError" in out.read_text()
 
 
@@ -246,7 +246,7 @@ def test_inputs_inside_of_tuples_and_by_name_alone_are_given_in_the_proof(net: s
         (("{net}wrong", "-o", "x.py"), "it does not run: RuntimeError: "),
         (("{net}build", "1x3xtall", "-o", "x.py"), "expected sizes and perhaps a dtype"),
         (("{net}build", "-o", "x.txt"), "give it a name that ends in .py"),
-        (("{net}build", "-o", "mindspore.py"), "who imports mindspore would get this file instead"),
+        (("{net}build", "-o", "mindspore.py"), "`import mindspore` would get this file instead"),
         (("{net}build", "-o", "none/x.py"), "does not exist; create it first"),
         (("{net}build", "-o", "net.py", "--force"), "is the source itself"),
         (("{net}build", "-o", "there.py"), "there.py exists; pass --force to replace it"),

@@ -80,7 +80,7 @@ def test_a_framework_is_not_installed_again_where_something_else_is_wrong(machin
     asked = Frameworks(fails("MindSpore does not start: NumPy 2"), fails("importing torch failed"))
     found = list(findings(machine, packages, asked))
     assert [finding.state for finding in found] == [PROBLEM, PROBLEM]
-    assert {(finding.change, finding.command) for finding in found} == {("Mend what the lines above name first.", "")}
+    assert {(finding.change, finding.command) for finding in found} == {("Fix what the lines above name first.", "")}
 
 
 def test_another_mindspore_stands_before_the_one_that_is_installed(look: Any) -> None:

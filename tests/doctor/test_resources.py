@@ -24,7 +24,7 @@ VARIABLE = "ONEDNN_MAX_CPU_ISA"
         (WIDE - {"amx_tile"}, None, OK, "this CPU has AVX-512; msmigrate"),
         (WIDE, "AVX2", OK, "is set, and slows torch down"),
         (WIDE, "avx2_vnni", OK, "is set, and slows torch down"),
-        (WIDE, "AVX512_CORE_AMX", WARNING, "is set: MindSpore's convolutions were 30 times slower so"),
+        (WIDE, "AVX512_CORE_AMX", WARNING, "is set: MindSpore's convolutions were 30 times slower with it"),
         (WIDE, "AVX3", WARNING, "which is none of oneDNN's names"),
         (WIDE, "", WARNING, "which is none of oneDNN's names"),
     ],
@@ -48,9 +48,9 @@ def test_flags_are_those_of_the_first_core(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("free", "state", "said"),
     [
-        (64 * 10**9, OK, "64.0 GB can be given"),
+        (64 * 10**9, OK, "64.0 GB available"),
         (4 * 10**9, WARNING, "parity-step on ResNet50 takes 8.7 GB"),
-        (900 * 10**6, PROBLEM, "900 MB can be given; one bare step"),
+        (900 * 10**6, PROBLEM, "900 MB available; one bare step"),
         (None, WARNING, "does not say"),
     ],
 )

@@ -24,7 +24,7 @@ def test_a_launcher_whose_interpreter_is_gone(
     assert frameworks.launcher(machine, packages).state == OK
     script.write_text("#!/moved/bin/python\n")
     found = frameworks.launcher(machine, packages)
-    assert found.state == WARNING and "wants /moved/bin/python, which is not there" in found.found
+    assert found.state == WARNING and "needs /moved/bin/python, which is not there" in found.found
     assert found.command.endswith("--force-reinstall --no-deps 'mindspore>=2.10,<2.11'")
     script.unlink()
     assert frameworks.launcher(machine, packages).state == WARNING

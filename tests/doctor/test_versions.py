@@ -26,7 +26,7 @@ def test_a_sound_environment_has_nothing_to_change(machine: Machine, install: In
     found = look(machine, install())
     assert not_ok(found) == []
     assert [found[name].found for name in ("mindspore", "numpy", "torch")] == ["2.10.0", "1.26.4", "2.15.0"]
-    assert found["timm"].found == "not installed; only msmigrate[timm] wants it: python -m pip install 'timm>=1.0'"
+    assert found["timm"].found == "not installed; only msmigrate[timm] needs it: python -m pip install 'timm>=1.0'"
     assert "ruff" not in found
 
 
@@ -36,7 +36,7 @@ CASES: dict[str, Case] = {
         {"numpy": ("2.4.6", [])},
         "numpy",
         PROBLEM,
-        "2.4.6, but msmigrate 0.1.0 wants numpy>=1.26,<2: MindSpore 2.10 is built against NumPy 1.x",
+        "2.4.6, but msmigrate 0.1.0 requires numpy>=1.26,<2: MindSpore 2.10 is built against NumPy 1.x",
         "python -m pip install 'numpy>=1.26,<2'",
     ),
     "neither framework": (
@@ -50,7 +50,7 @@ CASES: dict[str, Case] = {
         {"mindspore": ("2.6.0", [])},
         "mindspore",
         PROBLEM,
-        "2.6.0, but msmigrate 0.1.0 wants mindspore>=2.10,<2.11",
+        "2.6.0, but msmigrate 0.1.0 requires mindspore>=2.10,<2.11",
         "python -m pip install 'mindspore>=2.10,<2.11'",
     ),
     "torch without torchvision": (
@@ -64,7 +64,7 @@ CASES: dict[str, Case] = {
         {"torch": ("2.7.0", [])},
         "torch",
         PROBLEM,
-        "2.7.0, but torchvision 0.29.2 wants torch>=2.14.0",
+        "2.7.0, but torchvision 0.29.2 requires torch>=2.14.0",
         "python -m pip install 'torchvision>=0.21' 'torch>=2.6'",
     ),
     "torch and torchvision of different builds": (
@@ -79,14 +79,14 @@ CASES: dict[str, Case] = {
         | {"msmigrate": ("0.1.0", ["numpy<2,>=1.26", "onnx>=1.16"])},
         "numpy",
         PROBLEM,
-        "1.26.4, but ml-dtypes 0.6 wants numpy>=2",
+        "1.26.4, but ml-dtypes 0.6 requires numpy>=2",
         "python -m pip install ml-dtypes 'numpy>=1.26,<2'",
     ),
     "a requirement of a requirement": (
         {"psutil": None},
         "others",
         PROBLEM,
-        "mindspore wants psutil>=5, nothing is there",
+        "mindspore requires psutil>=5, nothing is installed",
         "python -m pip install 'psutil>=5' 'numpy>=1.26,<2'",
     ),
     "another msmigrate": (
@@ -101,7 +101,7 @@ CASES: dict[str, Case] = {
         {"timm": ("0.4", [])},
         "timm",
         WARNING,
-        "0.4, but msmigrate wants timm>=1.0",
+        "0.4, but msmigrate requires timm>=1.0",
         "install 'timm>=1.0'",
     ),
     "two MindSpores": (
@@ -130,7 +130,7 @@ def test_one_framework_is_enough(machine: Machine, install: Install) -> None:
     assert not_ok(found) == []
     assert found["torch"].found.startswith("not installed: this machine has MindSpore's half: record --with")
     assert found["torch"].found.endswith("python -m pip install 'torch>=2.6' 'numpy>=1.26,<2'")
-    assert found["onnx"].found.startswith("not installed; only msmigrate[export] wants it")
+    assert found["onnx"].found.startswith("not installed; only msmigrate[export] needs it")
 
 
 def test_mindspore_is_missing_where_a_target_is_wanted(machine: Machine, install: Install) -> None:

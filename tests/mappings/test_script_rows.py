@@ -47,5 +47,5 @@ def test_a_recipe_without_key_is_refused(tmp_path: Any, recipe: str) -> None:
         f"- {{torch: a, mindspore: null, exact: false, why: b, arguments: {{}}, status: {status}, "
         f"docs: {{torch: a, mindspore: b}}, recipe: {recipe}}}"
     )
-    with pytest.raises(errors.BadInput, match="recipe gives a recipe's `key`"):
+    with pytest.raises(errors.BadInput, match="recipe has a recipe's `key`"):
         row_reader.read_rows([file], "script")

@@ -212,26 +212,26 @@ ROW = """
     [
         (("  exact: true\n", ""), "the key 'exact' is missing"),
         (("  exact: true\n", "  exact: maybe\n"), "'exact' cannot be 'maybe'"),
-        (("  exact: true\n", "  exact: false\n"), "says `why`"),
+        (("  exact: true\n", "  exact: false\n"), "needs `why`"),
         (("  exact: true\n", "  exact: true\n  pitfall: []\n"), "unknown key 'pitfall'"),
         (("pynative: equal, ", ""), "status gives pynative"),
         (("graph: equal", "graph: fine"), "status gives pynative"),
         (("arguments: {}", "arguments: {p: {too: p}}"), "p: unknown key 'too'"),
-        (("arguments: {}", "arguments: {p: {}}"), "p: an argument that goes nowhere says `why`"),
+        (("arguments: {}", "arguments: {p: {}}"), "p: an argument that goes nowhere needs `why`"),
         (("arguments: {}", "arguments: {p: {to: p, verb: bend}}"), "there is no verb 'bend'"),
-        (("arguments: {}", "arguments: {p: {to: p, device: true}}"), "p: an argument that may be a device says"),
-        (("arguments: {}", "arguments: {}\n  left_out: true"), "left out says in `rewrite` what takes its place"),
-        (("arguments: {}", "arguments: {}\n  state: [{torch: w, to: null}]"), "only one side has says `why`"),
+        (("arguments: {}", "arguments: {p: {to: p, device: true}}"), "p: an argument that may be a device needs"),
+        (("arguments: {}", "arguments: {}\n  left_out: true"), "left out needs `rewrite`, which says what"),
+        (("arguments: {}", "arguments: {}\n  state: [{torch: w, to: null}]"), "only one side has needs `why`"),
         (
             ("arguments: {}", "arguments: {}\n  state: [{torch: w, to: w, drawn_otherwise: true}]"),
-            "drawn otherwise says",
+            "drawn otherwise needs",
         ),
         (
             ("arguments: {}", "arguments: {}\n  state: [{torch: w, to: w, start: 0.0}]"),
             "start of torch's own is `drawn_otherwise`",
         ),
         (("arguments: {}", "arguments: {}\n  state: [{torch: w, to: w, refused: true}]"), "has no name in MindSpore"),
-        (("{torch: a, mindspore: b}", "{torch: a}"), "docs gives the pages"),
+        (("{torch: a, mindspore: b}", "{torch: a}"), "docs has the pages"),
         (("- torch:", "- torch"), "expected keys and values|YAML|mapping"),
     ],
 )
@@ -248,7 +248,7 @@ def test_a_damaged_table_names_file_row_and_key(tmp_path: Path, change: tuple[st
 def test_two_rows_of_one_name_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "layers.yaml"
     path.write_text(ROW + ROW)
-    with pytest.raises(errors.BadInput, match="stands in the rows"):
+    with pytest.raises(errors.BadInput, match="is in the rows"):
         row_reader.read_rows([path], "layer")
 
 

@@ -168,7 +168,7 @@ def test_a_layer_as_an_argument_crosses_by_its_own_row() -> None:
 @pytest.mark.parametrize("name", ["torch.optim.lr_scheduler.SequentialLR", "torch.nn.ReLU"])
 def test_only_plain_schedules_can_be_nested(name: str) -> None:
     nested = {"schedulers": [[name, {}]], "milestones": []}
-    with pytest.raises(errors.Unsupported, match="cannot stand inside another schedule"):
+    with pytest.raises(errors.Unsupported, match="cannot be used inside another schedule"):
         table.translate("SequentialLR", nested)
 
 

@@ -41,7 +41,7 @@ BAD = {
     "- fc": r"map\.yaml:1: expected",
     "- {torch: fc}": r"map\.yaml:1: expected",
     "- {torch: fc, mindspore: a, why: b}": r"map\.yaml:1: expected",
-    "- {torch: fc, torch: fc}": r"map\.yaml:1: .* the key 'torch' stands here twice",
+    "- {torch: fc, torch: fc}": r"map\.yaml:1: .* the key 'torch' is here twice",
     "- {torch: [fc], mindspore: a}": r"map\.yaml:1: expected",
     "\n- {torch: '(', mindspore: a}": r"map\.yaml:2: '\(' is no regular expression",
     "- {torch: fc, mindspore: 'endpoint'}": r":1: fc would be 'endpoint', .*the nearest: end_point",

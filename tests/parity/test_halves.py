@@ -317,7 +317,7 @@ def test_noise_is_recorded_of_mindspore_and_a_recipe_s_own_model(tmp_path: Path)
     job = ParityJob(recipes.load(RECIPE), tmp_path / "out", noise=True)
     with pytest.raises(BadInput, match=r"--noise is for MindSpore's half .*: torch's has float64"):
         record_side("torch", RECIPE, job)
-    with pytest.raises(BadInput, match=r"models of one's own are not compared"):
+    with pytest.raises(BadInput, match=r"your own models are not compared"):
         record_side("mindspore", RECIPE, replace(job, pair=Pair("a:f", "b:f")), torch)
 
 

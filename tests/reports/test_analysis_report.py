@@ -80,8 +80,8 @@ def test_the_calls_are_printed_on_demand() -> None:
 
 def test_what_the_statuses_are_worth_is_said() -> None:
     assert "nothing of it ran" in printed(analysis(target="Ascend"))
-    assert "the rows say nothing of it" in printed(analysis(target="GPU"))
-    assert "other values may lead elsewhere" in printed(analysis(device="cpu"))
+    assert "the rows say nothing about it" in printed(analysis(target="GPU"))
+    assert "other values may take other branches" in printed(analysis(device="cpu"))
     assert "never ran as modules on these inputs" in printed(analysis(never_ran=("aux",)))
 
 

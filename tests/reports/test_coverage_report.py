@@ -49,7 +49,7 @@ def test_it_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_markdown_and_json_say_the_same() -> None:
     page = model_analysis.markdown(FOUND)
     assert page.splitlines()[2] == "| timm | 2 | 0 | 0 | 2 to 2 | 1.5 |"
-    assert page.splitlines()[-1] == "Missing (in so many models): `torch.sinc` (1). Not analysed: broken."
+    assert page.splitlines()[-1] == "Missing (in how many models): `torch.sinc` (1). Not analysed: broken."
     told = model_analysis.coverage_json(FOUND)
     assert told["families"][2]["move"] == "2" and told["models"][3]["failed"] == "it does not run"
 

@@ -63,10 +63,10 @@ def test_parity_is_said_with_what_was_not_decided() -> None:
     assert "Note: a note." in text and "a hint" not in text
     text = printed(report(replace(finding("loss", 1, Verdict.NONE), unjudged=Unjudged.STORAGE)))
     assert "6 tensors compared in six stages; by nature 1 tensor has no verdict." in " ".join(text.split())
-    assert "By nature without:" in text
+    assert "Without a verdict by nature:" in text
     text = " ".join(printed(report(replace(finding("loss", 1, Verdict.NONE), unjudged=Unjudged.NOISE))).split())
-    assert "Unproven: nothing failed, but 1 tensor has no verdict that should have one (loss)." in text
-    assert "to do: use a larger batch (--batch)" in text and "Without a verdict that they should have:" in text
+    assert "Unproven: nothing failed, but 1 tensor that should have a verdict has none (loss)." in text
+    assert "to do: use a larger batch (--batch)" in text and "Without the verdict that they should have:" in text
 
 
 def narrowed(found: Report, *stages: str, modules: Sequence[str] = ()) -> Report:
@@ -123,7 +123,7 @@ def test_no_parity_names_the_place_the_reason_and_the_worst() -> None:
 
 def test_a_stage_without_a_verdict_is_no_parity() -> None:
     text = printed(report(finding("loss", 1, Verdict.NONE), stages=tuple(s for s in STAGES if s != "loss")))
-    assert "Unproven: nothing failed, but 1 tensor has no verdict that should have one (loss)." in " ".join(
+    assert "Unproven: nothing failed, but 1 tensor that should have a verdict has none (loss)." in " ".join(
         text.split()
     )
     text = " ".join(printed(report(stages=tuple(s for s in STAGES if s != "loss"))).split())

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from msmigrate.printable import MANNER, Manner
 from msmigrate.reports import progress
-from msmigrate.reports.progress import Work, progressing, told
+from msmigrate.reports.progress import Work, plain_lines, progressing
 from msmigrate.workers.messages import BEGUN, COUNTED, DIVERGED, Event, Progress
 
 
@@ -35,7 +35,7 @@ def test_what_runs_is_said_once_and_the_first_failure_before_the_report(capsys: 
     assert said.out == "" and said.err.splitlines() == [
         "what runs",
         "9 tensors of weights, and what is computed with them",
-        "no parity: forward (eval) fc fails; what else does, and why, follows",
+        "no parity: forward (eval) fc fails; the other failures and the causes follow",
     ]
 
 
@@ -55,7 +55,7 @@ def test_where_nothing_moves_a_line_comes_now_and_then(
     steps()
     lines = capsys.readouterr().err.splitlines()[3:]
     assert len(lines) >= 2 and lines[0].endswith("torch: training step 1 of 3; MindSpore: starting")
-    with told(lambda: ""):
+    with plain_lines(lambda: ""):
         time.sleep(0.25)
     assert capsys.readouterr().err == ""
 

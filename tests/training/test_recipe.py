@@ -101,7 +101,7 @@ def test_what_is_left_out_has_a_default(tmp_path):
         ("lr: 0.1", "lr: 2020-01-01", 9, "SGD's lr must be a number from 0 up, not '2020-01-01'"),
         ("lr: 0.1", "lr: 0.1, params: all", 9, "SGD has no argument 'params'"),
         ("lr: 0.1", "lr: 0.1, 7: x", 9, "optimizer.args.7: a key must be a word, got 7"),
-        ("  batch: 8", "  batch: 8\n  batch: 4", 5, "the key 'batch' stands here twice"),
+        ("  batch: 8", "  batch: 8\n  batch: 4", 5, "the key 'batch' is here twice"),
         ("[\"fc*\"]", "[]", 11, "optimizer.groups.0.params: List should have at least 1 item"),
         ("  name: SGD\n", "", 7, "optimizer.name: is missing"),
         (PAGE, "seed: 1\n", 1, "lacks model and optimizer: write `model: {name: resnet18}`, `optimizer: {name: SGD"),

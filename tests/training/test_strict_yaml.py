@@ -40,7 +40,7 @@ optimizer:
         ("a: &x [1]\nb: *x\n", ":2: not YAML that a recipe may hold: aliases are not read"),
         ("a: &x {b: *x}\n", "aliases are not read"),
         ("a: &x {b: 1}\nc:\n  <<: *x\n", ":3: not YAML that a recipe may hold: aliases are not read"),
-        ("? [1, 2]\n: 3\n", "a key is a word"),
+        ("? [1, 2]\n: 3\n", "a key cannot be a list or a mapping"),
         ("a: " + "[" * 50_000, "nested more than 20 deep"),
         ("a: " + "{a: " * 50_000, "nested more than 20 deep"),
         ("a: " + "x" * 300_000, "it is larger than 256 KiB"),

@@ -149,7 +149,7 @@ def test_without_a_converter_the_call_is_told(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert export(trained.own, tmp_path / "net.ms", "lite") == 0
     assert {file.name for file in tmp_path.iterdir()} == {"net.mindir", "net.lite.json"}
-    assert "converter_lite is not on PATH; where it is: converter_lite --fmk=MINDIR" in capsys.readouterr().out
+    assert "converter_lite is not on PATH; run this where it is: converter_lite --fmk=MINDIR" in capsys.readouterr().out
 
 
 def test_an_onnx_file_is_checked_and_converted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -265,7 +265,7 @@ def test_resuming_something_else_or_nothing_known_is_refused(tmp_path: Path) -> 
         train_command.run(Pretender(), probe(), ["no worker"], **options)
     Path("theirs/checkpoints").mkdir(parents=True)
     Path("theirs/checkpoints/resnet.ckpt").touch()
-    assert "none of a run of msmigrate train: mend --out" in refusal(BadDestination, resume=True, out=Path("theirs"))
+    assert "none of a run of msmigrate train: correct --out" in refusal(BadDestination, resume=True, out=Path("theirs"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "r.yaml", "theirs"]
 
 
@@ -421,7 +421,7 @@ def test_a_step_that_is_not_pytorchs_is_not_trained(
     done, folder = broken
     assert done.returncode == 1, done
     assert "No parity. First divergence: forward (eval) layer2.0.bn2" in " ".join(done.stdout.split())
-    assert "known here:" in done.stdout
+    assert "known pitfall here:" in done.stdout
     assert "nothing was trained: the step is not proven" in done.stderr
     assert [path.name for path in (folder / "run").iterdir()] == ["parity.json"]
     assert json.loads((folder / "run" / "parity.json").read_text())["parity"] is False

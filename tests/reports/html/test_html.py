@@ -142,7 +142,7 @@ def test_parity_and_no_verdict_are_said() -> None:
     assert "✓ Parity" in words and "agree within torch's own rounding, in all six stages" in words
     undecided = [replace(f, verdict=Verdict.NONE) if f.stage == "loss" else f for f in clean.findings]
     words = " ".join(Parsed(page(replace(clean, findings=undecided))).words.split())
-    assert "? Unproven" in words and "loss (4 tensors without a verdict that they should have)" in words
+    assert "? Unproven" in words and "loss (4 tensors without the verdict that they should have)" in words
     words = " ".join(Parsed(page(Report("r", "0", {}, []))).words.split())
     assert "? Unproven" in words and words.count("nothing was compared") == 6
 

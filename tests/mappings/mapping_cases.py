@@ -47,6 +47,9 @@ def runnable() -> Iterator[tuple[str, Row, Case]]:
                 yield f"{row.torch}[{index}]", row, case
 
 
+WRONG_QUICK = 3  # every third of the wrong arguments is in a quick run
+
+
 @cache
 def quick(also: tuple[str, ...] = ()) -> dict[str, tuple[str, ...]]:
     """What a quick run has: the first case of every row, and these also, compiled for a fortieth of the rows."""

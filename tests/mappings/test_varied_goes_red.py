@@ -61,7 +61,13 @@ def test_a_right_row_is_not(wrong: Engine) -> None:
     agree(wrong, table.row("torch.nn.ReLU"), "pynative", 2)
 
 
-@pytest.mark.parametrize(("sent", "said"), [(signal.SIGKILL, "worker died"), (signal.SIGSTOP, "said nothing for 2 s")])
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        pytest.param(signal.SIGKILL, "worker died", marks=pytest.mark.full),
+        (signal.SIGSTOP, "said nothing for 2 s"),
+    ],
+)
 def test_a_worker_that_dies_or_hangs_is_told_and_started_again(tmp_path: Path, sent: int, said: str) -> None:
     row, case = table.row("torch.nn.ReLU"), Case(inputs=([2, 3],))
     server = Server("torch", tmp_path, patience=2)

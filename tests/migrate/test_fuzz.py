@@ -27,6 +27,7 @@ from msmigrate.migrate.checkpoint import convert
 from tiny_checkpoints import SMALL, save
 
 SEED = 1
+QUICK = 100  # inputs of each format
 NAMES = sorted(FORMATS)
 
 
@@ -53,7 +54,7 @@ def empty() -> Iterator[Path]:
 
 @pytest.mark.parametrize("form", NAMES)
 def test_damaged_files_are_converted_or_refused(form: str, empty: Path, tmp_path: Path) -> None:
-    found = worked_on(form, range(200), empty, tmp_path)
+    found = worked_on(form, range(QUICK), empty, tmp_path)
     assert {"converted", "BadCheckpoint"} <= {outcome.kind for outcome in found}  # the damage is not too much
     assert len({"".join(filter(str.isalpha, outcome.text)) for outcome in found}) > 15  # and not too little
 
@@ -61,7 +62,7 @@ def test_damaged_files_are_converted_or_refused(form: str, empty: Path, tmp_path
 @pytest.mark.full
 @pytest.mark.parametrize("form", NAMES)
 def test_very_many_damaged_files_are_converted_or_refused(form: str, empty: Path, tmp_path: Path) -> None:
-    worked_on(form, range(200, 2500), empty, tmp_path)
+    worked_on(form, range(QUICK, 2500), empty, tmp_path)
 
 
 @pytest.mark.parametrize("name", BOMBS)

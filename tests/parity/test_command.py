@@ -103,6 +103,7 @@ def test_the_json_is_complete(green: tuple[Done, Path]) -> None:
     assert len(names) == len(report["findings"])
 
 
+@pytest.mark.full
 def test_a_narrowed_run_judges_its_stages_as_the_whole_does_and_nothing_else(
     green: tuple[Done, Path], tmp_path: Path
 ) -> None:

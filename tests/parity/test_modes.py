@@ -45,10 +45,10 @@ def test_a_fault_of_the_compiled_step_alone_is_told_apart(modes_root: Path) -> N
     assert "differs by more than noise in" in note and "loss (step1) logits" in note
 
 
-def test_a_compiled_step_goes_on_with_its_own_state(modes_root: Path) -> None:
-    failed = {
-        (f.stage, f.part) for f in compiled(modes_root, "compiled momentum").findings if f.verdict is Verdict.FAIL
-    }
+@pytest.mark.full
+def test_a_compiled_step_goes_on_with_its_own_state(slow_modes_root: Path) -> None:
+    found = compiled(slow_modes_root, "compiled momentum").findings
+    failed = {(f.stage, f.part) for f in found if f.verdict is Verdict.FAIL}
     assert failed == {("update", "graph step2"), ("update", "graph step2 momentum_buffer")}
 
 

@@ -14,7 +14,7 @@ def failed(report: Report) -> set[str]:
     return {f.part for f in report.findings if f.verdict is Verdict.FAIL and f.part.startswith("given")}
 
 
-@pytest.mark.parametrize("case", ["none-clipped", "none-half"])
+@pytest.mark.parametrize("case", ["none-clipped", pytest.param("none-half", marks=pytest.mark.full)])
 def test_each_part_is_compared_where_the_recipe_has_it(verdict: Callable[[str], Report], case: str) -> None:
     found = [f for f in verdict(case).findings if f.part.startswith("given")]
     names = {f.part: {g.name for g in found if g.part == f.part} for f in found}

@@ -51,4 +51,4 @@ def chosen() -> dict[str, Case]:
 
 def modes(name: str) -> tuple[str, ...]:
     """The modes in which MindSpore goes on: operator by operator, and compiled where that is the point."""
-    return ("graph", "pynative") if os.environ.get("EXTENT") == "all" or name == "everything" else ("pynative",)
+    return ("graph", "pynative") if os.environ.get("EXTENT") == "all" else ("pynative",)

@@ -154,9 +154,9 @@ CASES: dict[str, Case] = {
     "step": Case({"schedule": {"name": "StepLR", "args": {"step_size": 2}}}, graph=False),
     "multi step": Case({"schedule": MULTI}, graph=False),
     "linear": Case({"schedule": WARM}, graph=False),
-    "sequential": Case({"schedule": SEQUENTIAL, "optimizer": GROUPS}),
+    "sequential": Case({"schedule": SEQUENTIAL, "optimizer": GROUPS}, graph=False),
     "frozen": Case({"optimizer": NESTEROV}, frozen=("conv1.", "fc2.bias")),
-    "resnet": Case({"optimizer": NESTEROV, "schedule": COSINE}, "resnet_tiny", images=True),
+    "resnet": Case({"optimizer": NESTEROV, "schedule": COSINE}, "resnet_tiny", graph=False, images=True),
     "resnet no decay": Case({"optimizer": NO_DECAY}, "resnet_tiny", graph=False),
     "resnet together": Case(TOGETHER, "resnet_tiny", graph=False),
     "resnet adamw": Case(_optimizer("AdamW", lr=0.003), "resnet_tiny", graph=False),
@@ -175,8 +175,8 @@ QUICK = {
     "dynamic scale": {"lean": True},
     "O2": {"pynative": True},
     "O3": {"graph": True},
-    "warm average": {"lean": True},
-    "epochs": {"lean": True},
+    "warm average": {"pynative": True},
+    "epochs": {"pynative": True},
 }
 for _name, _keys in OPTIONS.items():
     assert _name not in CASES, _name  # a case of that name would no longer run

@@ -56,7 +56,7 @@ def compared(
 
 
 MODES = [
-    pytest.param(name, mode, marks=() if name == "everything" or (name in cases.QUICK and mode == "pynative") else full)
+    pytest.param(name, mode, marks=() if name in cases.QUICK and mode == "pynative" else full)
     for name in cases.CASES
     for mode in ("graph", "pynative")
 ]

@@ -64,7 +64,7 @@ def test_killed_at_a_random_moment(tmp_path: Path) -> None:
     print(f"random moment of seed {seed}")
     generator = random.Random(seed)
     moment = (generator.randint(6, 26), generator.uniform(0, 0.1))
-    interrupted(tmp_path, "graph", [moment])
+    interrupted(tmp_path, "pynative", [moment])
 
 
 @pytest.mark.full

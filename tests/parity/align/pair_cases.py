@@ -11,7 +11,7 @@ from msmigrate.training.recipe import reader as recipes
 HERE = Path(__file__).parent
 RECIPE = HERE / "pair.yaml"
 QUICK = (
-    *("Residual", "Tokens", "stepped", "grouped", "misgrouped", "handed", "Biasless", "composed_wrong", "fused_wrong"),
+    *("Residual", "Tokens", "stepped", "grouped", "misgrouped", "handed", "Biasless", "composed_wrong"),
     *("Shared", "ChannelsFirst", "Unset", "Bare", "Spare", "decayed", "frozen_too_much"),
 )
 REPLAYED = (
@@ -26,7 +26,7 @@ REPLAYED = (
     "Fused",
     "fused_wrong",
 )
-SLOW = ("TwoInputs", "parts", "Branches", "Swapped", "Composed", "Fused")
+SLOW = ("TwoInputs", "parts", "Branches", "Swapped", "Composed", "Fused", "fused_wrong")
 # what is wrong with a net's norms, for how many steps, on the recipe's images or one batch of a file, alone or not
 STATISTICS = {
     f"{wrong} {steps} {fed} {how}": (wrong, steps, fed, how)

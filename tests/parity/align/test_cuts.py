@@ -82,7 +82,7 @@ def test_what_is_cut_otherwise_is_compared_as_torch_has_it(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("torch", "mindspore", "options"),
     [
-        ("stacked()", "apart()", {"no_replay": True}),
+        pytest.param("stacked()", "apart()", {"no_replay": True}, marks=pytest.mark.full),
         pytest.param("apart()", "stacked()", {}, marks=pytest.mark.full),
         pytest.param("torchs()", "three()", {"recipe": ADAM}, marks=pytest.mark.full),
         pytest.param("cut()", "cut()", {"mode": "graph", "no_replay": True}, marks=pytest.mark.full),

@@ -186,8 +186,9 @@ def test_one_module_here_and_several_there_with_functions_between(slow_verdict: 
     assert cells["steps"] == "loop"
 
 
-def test_faults_in_such_places_are_found_there(verdict: Callable[[str], Report]) -> None:
-    assert at_fault(verdict("fused_wrong")) == {
+@pytest.mark.full
+def test_faults_in_such_places_are_found_there(slow_verdict: Callable[[str], Report]) -> None:
+    assert at_fault(slow_verdict("fused_wrong")) == {
         "bn": "n1",
         "last": "n2",
         "blocks.0.attn": "layers.0.at",

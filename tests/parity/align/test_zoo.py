@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 ZOO = Path(__file__).parents[3] / "benchmarks" / "zoo"
-QUICK = {"vit": "mindspore_attention.py"}
+FIRST = {"vit": "mindspore_attention.py"}
 SLOW = {
     "alexnet": "mindspore_plain.py",
     "vgg11_bn": "mindspore_plain.py",
@@ -52,9 +52,10 @@ def alarms(found: dict[str, Any]) -> list[str]:
     return tensors + [f"module {m['name']}" for m in found["modules"] if m["verdict"] == "fail"]
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.full
+@pytest.mark.parametrize("name", FIRST)
 def test_a_transformer_gives_no_alarm(name: str, tmp_path: Path) -> None:
-    found = report(name, QUICK[name], tmp_path, "--steps", "1", "--init-seeds", "1")
+    found = report(name, FIRST[name], tmp_path, "--steps", "1", "--init-seeds", "1")
     assert not alarms(found)
     assert len(found["modules"]) > 30  # each layer and each block ran alone
     # its head starts at zero, and torch's gradients with it: they are moved, or nothing would be compared

@@ -51,7 +51,10 @@ COSTLY = {
 }
 
 
-SLOWEST = ("a long condition", "names and conditions", "large lists compared", "many files that are not there")
+SLOWEST = (
+    *("a long condition", "names and conditions", "large lists compared", "many files that are not there"),
+    *("one long line", "all names of many modules", "calls in calls around much"),
+)
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.full if n in SLOWEST else ()) for n in COSTLY])

@@ -1,1 +1,1 @@
-"""Make the MindSpore side: read a torch checkpoint, plan, and write what MindSpore reads."""
+"""Make the MindSpore side: read a torch checkpoint, plan the conversion, and write a file that MindSpore reads."""

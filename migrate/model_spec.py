@@ -1,13 +1,13 @@
-"""The way a model is named on the command line, and the worker processes that build it.
+"""Names of models on the command line, and the worker processes that build these.
 
     torchvision:resnet50                     a model of torchvision (torch only)
     path/to/model.py:function                a function in a file, called without arguments
     package.module:function                  the same in an installed package
-    …(num_classes=10)                        any of them with constant arguments
-    … -- --width 2                           with words of a command line, for a file that reads them
+    …(num_classes=10)                        any of these with constant arguments
+    … -- --width 2                           with command-line arguments, for a file that reads them
 
-Naming a function runs it: that is what --model and --into ask for, and the only way msmigrate runs foreign code.
-Before a process is started for it, `check` reads: whether there is such a file, and such a function in it.
+Naming a function runs it: this is the purpose of --model and --into, and the only way msmigrate runs foreign code.
+Before a process is started for it, `check` finds out by reading whether there is such a file, with such a function.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from ..input_files import LARGEST_PYTHON, python_tree, read_bytes
 
 FORM = re.compile(r"(?P<place>.+):(?P<name>[A-Za-z_]\w*)(?P<call>\(.*\))?", re.DOTALL)
 LONGEST = 4096  # letters of a name
-WORDS = " -- "  # what comes behind it is for the user's file
-ZOOS = {"torchvision": "torch", "timm": "torch", "mindcv": "mindspore"}  # whose models have names: whose these are
-OWN = "msmigrate"  # the place of msmigrate's own models, which both frameworks have
+WORDS = " -- "  # arguments after it are for the user's file
+ZOOS = {"torchvision": "torch", "timm": "torch", "mindcv": "mindspore"}  # model zoo -> framework
+OWN = "msmigrate"  # the place of msmigrate's own models, which exist for both frameworks
 MOST = 6  # names that a message lists
-# a line of code in one of these is not the user's own
+# code in these folders is not the user's own
 NOT_THEIRS = tuple(f"{folder}{os.sep}" for folder in (Path(__file__).parent, Path(os.__file__).parent))
 
 
 class Spec(NamedTuple):
-    """A parsed name: where the function is, what it is called, and the constant arguments to call it with.
+    """A parsed name: where the function is, its name, and the constant arguments to call it with.
 
-    words: what the file finds on its command line.
+    words: the command-line arguments for the file.
     """
 
     place: str
@@ -57,12 +57,12 @@ class Spec(NamedTuple):
 
 
 class Stop(BaseException):
-    """Raised inside of a user's file to end its import where a model is no longer made; no `except Exception` of theirs
-    takes it."""
+    """Raised inside of a user's file to end its import where it begins to train; not an Exception, so that the file
+    does not catch it."""
 
 
 def parse(text: str) -> Spec:
-    """Parse `PLACE:NAME` or `PLACE:NAME(constants)`, and ` -- WORDS` behind it; raises BadInput."""
+    """Parse `PLACE:NAME` or `PLACE:NAME(constants)`, and ` -- WORDS` after it; raises BadInput."""
     head, _, behind = text.partition(WORDS)
     match = FORM.fullmatch(head) if len(text) <= LONGEST else None
     try:
@@ -74,7 +74,7 @@ def parse(text: str) -> Spec:
             raise ValueError
         args = tuple(ast.literal_eval(argument) for argument in call.args)
         kwargs = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-        repr((args, kwargs))  # Python does not print every number that it reads
+        repr((args, kwargs))  # fails for numbers that are too long to print
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         shown = text if len(text) <= 200 else f"{text[:197]}..."
         raise BadInput(
@@ -85,17 +85,17 @@ def parse(text: str) -> Spec:
 
 
 def with_words(text: str, words: Sequence[str]) -> str:
-    """The name of a model whose file finds these words on its command line."""
+    """The name of a model with these command-line arguments for its file."""
     return f"{text}{WORDS}{shlex.join(words)}" if words else text
 
 
 def names_a_model(word: Path | None) -> bool:
-    """Whether what may be a file or a model is a model, as `torchvision:NAME` or `FILE.py:FUNCTION`."""
+    """Whether an argument names a model, as `torchvision:NAME` or `FILE.py:FUNCTION`, and not a file."""
     return word is not None and not word.exists() and FORM.fullmatch(str(word)) is not None
 
 
 def sizes_of(text: str) -> tuple[int, ...]:
-    """The sizes of an input that is typed as `1x3x224x224` or `1x16:int64`. Raises BadInput."""
+    """The sizes in the text of an input, `1x3x224x224` or `1x16:int64`. Raises BadInput."""
     shape = text.partition(":")[0].replace("×", "x")
     parts = shape.split("x") if shape else []
     if not all(part.isdecimal() for part in parts):
@@ -104,15 +104,15 @@ def sizes_of(text: str) -> tuple[int, ...]:
 
 
 def check(text: str, framework: str, *, called: bool = True) -> Spec:
-    """Parse a name, and make sure by reading alone that it leads to a function: nothing is imported, and nothing runs.
+    """Parse a name, and check by reading alone that it leads to a function: nothing is imported, and nothing runs.
 
-    framework: "torch" or "mindspore", whose model it names. called: it is called with the arguments that stand there,
-    which have to fit. What cannot be known by reading is let through, such as a function that `import *` brings. Raises
+    framework: "torch" or "mindspore", whose model it names. called: whether it is called with the arguments in the
+    name, which then have to fit. A name that reading cannot decide passes, such as a function from `import *`. Raises
     BadInput.
     """
     spec = parse(text)
-    theirs = ZOOS.get(spec.place, framework)
-    if theirs != framework:
+    zoo_framework = ZOOS.get(spec.place, framework)
+    if zoo_framework != framework:
         wanted = {"torch": "torch", "mindspore": "MindSpore"}[framework]
         raise BadInput(f"{text} is not {wanted}'s: name a {wanted} model, as FILE.py:FUNCTION or MODULE:FUNCTION")
     if spec.place in ZOOS:
@@ -125,7 +125,7 @@ def check(text: str, framework: str, *, called: bool = True) -> Spec:
 
 
 def _check_zoo(spec: Spec) -> None:
-    """Raise BadInput where the package is not there, or does not speak of such a model anywhere in its source."""
+    """Raise BadInput where the package is not there, or has no such model anywhere in its source."""
     found = importlib.util.find_spec(spec.place)
     if found is None:
         raise BadInput(f"{spec.place} is not installed here: pip install {spec.place}")
@@ -136,7 +136,7 @@ def _check_zoo(spec: Spec) -> None:
 
 
 def zoo_names(zoo: str) -> set[str]:
-    """The functions that look like models in the source of torchvision or timm; none where that is not installed."""
+    """The functions that may be models, in the source of torchvision or timm; none where that is not installed."""
     found = importlib.util.find_spec(zoo)
     sources = () if found is None else _zoo_sources(found)
     return {name for source in sources for name in re.findall(r"^def ([a-z]\w*)\(", source, re.MULTILINE)}
@@ -149,22 +149,22 @@ def _zoo_sources(found: importlib.machinery.ModuleSpec) -> Iterator[str]:
 
 
 def _file_of(place: str) -> Path | None:
-    """The source of a module, found as `import` would but without importing the packages around it; None where it has
-    none that can be read. Raises BadInput where there is no such module."""
+    """The source file of a module, found as by `import` but without importing the packages around it; None where it has
+    no readable source. Raises BadInput where there is no such module."""
     names = place.split(".")
     if not all(name.isidentifier() for name in names):
-        raise BadInput(f"{place} is neither a file of Python, which ends in .py, nor the name of a module")
+        raise BadInput(f"{place} is neither a Python file, which ends in .py, nor the name of a module")
     folders = [str(Path.cwd()), *sys.path]
     file: Path | None = None
     for count, name in enumerate(names, 1):
         whole = ".".join(names[:count])
-        # by its own name alone: with those of the packages around it a finder may want these imported
+        # by its last name only: for a dotted name a finder may import the packages around it
         found = importlib.machinery.PathFinder.find_spec(name, folders) or (_elsewhere(name) if count == 1 else None)
         if found is None:
             if file is not None and "sys.modules" in file.read_text(encoding="utf-8", errors="replace"):
-                return None  # as os makes os.path
+                return None  # a module made by another, as os.path by os
             raise BadInput(f"there is no module {place}" + (f": {whole} is not there" if whole != place else ""))
-        if found.origin is None:  # a namespace package, whose own list of folders asks for the packages around it
+        if found.origin is None:  # a namespace package, whose own list of folders would import the packages around it
             folders = [str(Path(folder, name)) for folder in folders if Path(folder, name).is_dir()]
         else:
             folders = list(found.submodule_search_locations or ())
@@ -173,7 +173,7 @@ def _file_of(place: str) -> Path | None:
 
 
 def _elsewhere(name: str) -> importlib.machinery.ModuleSpec | None:
-    """A module at the top that is not found in a folder: one that is built in, or that a finder of its own finds."""
+    """A top-level module that is not in a folder: a built-in one, or one from another finder."""
     try:
         return importlib.util.find_spec(name)
     except (ImportError, ValueError):
@@ -197,7 +197,7 @@ def _check_function(file: Path, spec: Spec, called: bool) -> None:
 def _source(file: Path) -> ast.Module:
     """The syntax tree of a file. Raises BadInput with its line."""
     if file.is_dir():
-        raise BadInput(f"{file} is a folder: name a file of Python in it")
+        raise BadInput(f"{file} is a folder: name a Python file in it")
     try:
         return python_tree(read_bytes(file, LARGEST_PYTHON), str(file))
     except FileNotFoundError:
@@ -207,19 +207,19 @@ def _source(file: Path) -> ast.Module:
     except SyntaxError as error:
         raise BadInput(f"{file}:{error.lineno or 1}: {error.msg}") from None
     except (ValueError, RecursionError, MemoryError) as error:
-        raise BadInput(f"{file} is no Python: {error or 'it is nested too deeply'}") from None
+        raise BadInput(f"{file} is not valid Python: {error or 'it is nested too deeply'}") from None
 
 
 def _bindings(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
-    """(name, what binds it) of everything that the top level binds, under `if`, `try` and the like too."""
+    """(name, node that binds it) of all names that the top level binds, also under `if`, `try` and the like."""
     for node in nodes:
         inner: Iterable[ast.AST] = ast.iter_child_nodes(node)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            inner = ()  # what is bound inside is not bound here
+            inner = ()  # names bound inside are local
             if not isinstance(node, ast.Lambda):
                 yield node.name, node
         elif isinstance(node, ast.If) and ast.unparse(node.test) in ("__name__ == '__main__'", "TYPE_CHECKING"):
-            inner = node.orelse  # the rest does not run where the file is imported
+            inner = node.orelse  # the body does not run when the file is imported
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             yield from ((alias.asname or alias.name.partition(".")[0], node) for alias in node.names)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and len(node.targets) == 1:
@@ -235,7 +235,7 @@ def _bindings(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _binds_unseen(tree: ast.Module, name: str, bound: Container[str]) -> bool:
-    """Whether a module may bind a name though its top level does not show it."""
+    """Whether a module may bind a name although its top level does not show it."""
     if "*" in bound or "__getattr__" in bound:
         return True
     for node in ast.walk(tree):
@@ -249,7 +249,7 @@ def _binds_unseen(tree: ast.Module, name: str, bound: Container[str]) -> bool:
 
 
 def _check_call(file: Path, node: ast.AST, spec: Spec) -> None:
-    """Raise BadInput where what a name is bound to, once, cannot be called with the arguments that come with it."""
+    """Raise BadInput where the only object that a name is bound to cannot be called with the arguments of the spec."""
     if isinstance(node, (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.AsyncFunctionDef)):
         kind = "an async function" if isinstance(node, ast.AsyncFunctionDef) else "no function"
         raise BadInput(f"{file}:{node.lineno}: {spec.name} is {kind}")
@@ -265,15 +265,13 @@ def _check_call(file: Path, node: ast.AST, spec: Spec) -> None:
     required = ordered[: len(ordered) - len(given.defaults)][own + len(spec.args) :]
     required += [a.arg for a, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value is None]
     if own + len(spec.args) > len(ordered) and given.vararg is None:
-        raise BadInput(
-            f"{place} takes at most {len(ordered) - own} arguments by position, and {len(spec.args)} are given"
-        )
+        raise BadInput(f"{place} takes at most {len(ordered) - own} arguments by position, and gets {len(spec.args)}")
     unknown = [name for name in spec.kwargs if name not in by_name]
     if unknown and given.kwarg is None:
         raise BadInput(f"{place} has no argument {unknown[0]}{_near(unknown[0], by_name)}")
     missing = [name for name in required if name not in spec.kwargs]
     if missing:
-        raise BadInput(f"{place} wants {missing[0]}: give it, as in {spec.place}:{spec.name}({missing[0]}=…)")
+        raise BadInput(f"{place} needs {missing[0]}: give it, as in {spec.place}:{spec.name}({missing[0]}=…)")
 
 
 def _near(name: str, known: Iterable[str], *, listed: bool = True) -> str:
@@ -286,7 +284,7 @@ def _near(name: str, known: Iterable[str], *, listed: bool = True) -> str:
 
 
 def called(spec: Spec, found: Callable[..., Any] | None = None) -> Any:
-    """What the function gives; it is imported unless it is at hand. Raises BadInput."""
+    """The function's result; it is imported unless given as `found`. Raises BadInput."""
     made = found or function(spec)
     with _command_line(spec):
         return made(*spec.args, **spec.kwargs)
@@ -295,16 +293,16 @@ def called(spec: Spec, found: Callable[..., Any] | None = None) -> Any:
 def function(spec: Spec, notes: list[str] | None = None) -> Callable[..., Any]:
     """Import the file or module and return the function; raises BadInput when there is none.
 
-    notes: gets a sentence where the file did not run to its end, but had defined the function; without it such a file
-    is refused with its own error.
+    notes: gets a sentence where the file failed after it had defined the function; without notes, such a file is
+    refused with its own error.
     """
     if spec.place.endswith(".py"):
         path = Path(spec.place).resolve()
         if not path.is_file():
             raise BadInput(f"there is no file {spec.place}")
-        sys.path.insert(0, str(path.parent))  # so that the file finds its neighbours, as when it is run
+        sys.path.insert(0, str(path.parent))  # so that the file can import its neighbours, as when it is run
         package = _package(path)
-        if package is not None:  # and those that it imports as `.name`
+        if package is not None:  # so that it can also import `.name`
             sys.path.insert(0, str(path.parents[len(package) - 1]))
             with _command_line(spec):
                 return _function(importlib.import_module(".".join(package)), spec)
@@ -331,7 +329,7 @@ def function(spec: Spec, notes: list[str] | None = None) -> Callable[..., Any]:
 
 
 def _run_file(loader: Any, module: ModuleType, spec: Spec, notes: list[str]) -> None:
-    """Run a file as far as it goes: where it defines the function before it trains, or fails, that is enough."""
+    """Run a file as far as possible: it is enough if it defines the function before it trains or fails."""
     try:
         with _command_line(spec):
             loader.exec_module(module)
@@ -343,19 +341,19 @@ def _run_file(loader: Any, module: ModuleType, spec: Spec, notes: list[str]) -> 
             raise
         why = str(error) if isinstance(error, Stop) else f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         if callable(getattr(module, spec.name, None)):
-            notes.append(f"{spec.place} was run up to line {line} alone, behind the definition of {spec.name}: {why}")
+            notes.append(f"{spec.place} was run only up to line {line}, after the definition of {spec.name}: {why}")
             return
         if isinstance(error, ImportError):
             raise
-        notes.append(f"{spec.place}:{line} was left out, and what needs it before {spec.name} is defined: {why}")
+        notes.append(f"{spec.place}:{line} was left out, and what depends on it before {spec.name} is defined: {why}")
         if not _run_on(module, spec, line):
-            below = 'move what trains or reads data below `if __name__ == "__main__":`'
+            below = 'move training and reading of data below `if __name__ == "__main__":`'
             raise BadInput(f"{spec.place}:{line}: {why}; and without it {spec.name} is not defined: {below}") from None
 
 
 def _run_on(module: ModuleType, spec: Spec, line: int) -> bool:
-    """Run what stands behind the statement at a line until the function is defined; statements that fail, as those that
-    need what it would have given, are left out. Says whether it is defined then."""
+    """Run the statements after a line until the function is defined; statements that fail, as those that depend on the
+    failed one, are skipped. Returns whether the function is defined then."""
     tree = _source(Path(spec.place))
     future = [n for n in tree.body if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
     for statement in tree.body:
@@ -363,7 +361,7 @@ def _run_on(module: ModuleType, spec: Spec, line: int) -> bool:
             continue
         code = compile(ast.Module([*future, statement], []), str(module.__file__), "exec", dont_inherit=True)
         with suppress(Stop, Exception), _command_line(spec):
-            exec(code, vars(module))  # as its import would
+            exec(code, vars(module))  # as in its import
         if callable(getattr(module, spec.name, None)):
             return True
     return False
@@ -371,16 +369,15 @@ def _run_on(module: ModuleType, spec: Spec, line: int) -> bool:
 
 @contextmanager
 def _command_line(spec: Spec) -> Iterator[None]:
-    """Let the user's file find its own words on the command line, and none of msmigrate's. Raises BadInput where it
-    wants others."""
+    """Give the user's file its own command-line arguments, not msmigrate's. Raises BadInput where it needs others."""
     before, refuse = sys.argv, argparse.ArgumentParser.error
 
     def refused(self: argparse.ArgumentParser, message: str) -> NoReturn:
         lines = (f.lineno for f in traceback.extract_stack() if Path(f.filename).name == Path(spec.place).name)
         line = next((f":{line}" for line in lines), "")
         raise BadInput(
-            f"{spec.place}{line} reads a command line, and says: {message}. Give it the words that it wants behind --, "
-            f"as in {spec.place}:{spec.name}{WORDS}--name value"
+            f"{spec.place}{line} reads a command line, and reports: {message}. Give its arguments after --, as in "
+            f"{spec.place}:{spec.name}{WORDS}--name value"
         )
 
     sys.argv = [spec.place, *spec.words]
@@ -388,7 +385,7 @@ def _command_line(spec: Spec) -> Iterator[None]:
     try:
         yield
     except SystemExit as error:
-        raise BadInput(f"{spec.place} ends Python itself, with {error.code!r}{place_of(error)}") from None
+        raise BadInput(f"{spec.place} exits Python, with {error.code!r}{place_of(error)}") from None
     finally:
         sys.argv, argparse.ArgumentParser.error = before, refuse  # type: ignore[method-assign]
 
@@ -401,7 +398,7 @@ def _function(module: Any, spec: Spec) -> Callable[..., Any]:
 
 
 def _package(path: Path) -> list[str] | None:
-    """The names of the packages in which a file stands, and its own; None where it stands in none."""
+    """The names of the packages around a file, and its own; None where it is in no package."""
     names = [path.stem] if path.stem != "__init__" else []
     folder = path.parent
     while (folder / "__init__.py").is_file() and folder.name.isidentifier():
@@ -411,9 +408,10 @@ def _package(path: Path) -> list[str] | None:
 
 
 def ask(worker: str, spec: str, what: str, *more: str) -> dict[str, Any]:
-    """Run `python -m msmigrate.migrate.WORKER SPEC MORE…` and return what it reports.
+    """Run `python -m msmigrate.migrate.WORKER SPEC MORE…` and return its report.
 
-    Raises BadInput for a name that does not lead to a model, WorkerFailed with the last line of its error otherwise.
+    Raises BadInput for a name that does not lead to a model; WorkerFailed, with the last line of the error, for any
+    other failure.
     """
     parse(spec)
     try:
@@ -424,15 +422,15 @@ def ask(worker: str, spec: str, what: str, *more: str) -> dict[str, Any]:
 
 
 _hosts: ContextVar[dict[tuple[str, str], Any] | None] = ContextVar("_hosts", default=None)
-HOST = "--host"  # to a worker: to import what the next word names, and to do the jobs that come on stdin
+HOST = "--host"  # a worker with it imports the module of the next argument, and does jobs from stdin
 
 
 @contextmanager
 def one_start() -> Iterator[None]:
-    """While the block runs, everything that is asked of a framework is asked of one process, which imports it once.
+    """While the block runs, all workers of a framework share one process, which imports it once.
 
-    Each question is answered in a fork of it, so that none sees what another one did. Inside of another such block it
-    is that one's process.
+    Each job runs in a fork of it, so that none sees the effects of another. A nested block uses the process of the
+    outer one.
     """
     if _hosts.get() is not None:
         yield
@@ -446,11 +444,11 @@ def one_start() -> Iterator[None]:
 
 
 def ask_worker(worker: str, words: Sequence[str], what: str, seconds: float | None = None) -> dict[str, Any]:
-    """Run `python -m msmigrate.migrate.WORKER WORDS…`, at most so many seconds, and return what it reports.
+    """Run `python -m msmigrate.migrate.WORKER WORDS…` for at most `seconds`, and return its report.
 
-    what: the words that begin the error's text. Raises the class of errors.py that the worker did, or WorkerFailed.
+    what: the beginning of an error's text. Raises the worker's own error from errors.py, or WorkerFailed.
     """
-    from ..workers import parent  # not above: whoever only parses names needs none of it
+    from ..workers import parent  # not above: code that only parses names does not need it
 
     command = [sys.executable, "-m", f"msmigrate.migrate.{worker}"]
     hosts = _hosts.get()
@@ -473,7 +471,7 @@ def ask_worker(worker: str, words: Sequence[str], what: str, seconds: float | No
 
 
 def _hosted(hosts: dict[tuple[str, str], Any], worker: str, command: list[str], words: Sequence[str], what: str) -> Any:
-    """Ask the process of the worker's framework and, of torch's, of the models' package; one that fails is gone."""
+    """Run a job in the process for the worker's framework and the model zoo; a process that fails is ended."""
     from ..workers.parent import Host
 
     zoo = words[0].partition(":")[0]
@@ -488,19 +486,19 @@ def _hosted(hosts: dict[tuple[str, str], Any], worker: str, command: list[str], 
 
 
 def serve(report: Callable[..., dict[str, Any]]) -> None:
-    """Be the worker: send the report on the command line's words, and end the process; after HOST, those on the
-    words of each job that comes, in a fork."""
+    """Run as the worker: send the report for the command-line arguments, and end the process; after HOST, send one for
+    each job that comes, in a fork."""
     from ..workers.worker import answer, answer_each
 
     if sys.argv[1:2] != [HOST]:
         answer(lambda: report(*sys.argv[1:]), place_of)
-    with suppress(Exception):  # each job says it better
+    with suppress(Exception):  # each job reports it better
         importlib.import_module(sys.argv[2])
     answer_each(_forked)
 
 
 def _forked(words: list[str]) -> NoReturn:
-    """Be another worker, in a fork of one."""
+    """Run as another worker, in a fork of a host."""
     from ..workers.worker import answer
 
     sys.argv[:] = [sys.argv[0], *words[1:]]
@@ -508,14 +506,14 @@ def _forked(words: list[str]) -> NoReturn:
 
 
 def place_of(error: BaseException) -> str:
-    """Say where the user's own code stopped: its last line that ran, not the library's that it called."""
+    """The place in the user's own code where it stopped: its last line that ran, not that of a library."""
     if isinstance(error, SyntaxError):
-        return ""  # its text says
+        return ""  # its own text names the place
     frames = traceback.extract_tb(error.__traceback__)
-    theirs = [
+    own = [
         frame
         for frame in frames
         if not frame.filename.startswith(("<", *NOT_THEIRS)) and "site-packages" not in Path(frame.filename).parts
     ]
-    frame = (theirs or frames)[-1:]
+    frame = (own or frames)[-1:]
     return f" ({Path(frame[0].filename).name}, line {frame[0].lineno})" if frame else ""

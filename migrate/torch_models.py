@@ -1,8 +1,8 @@
-"""Build the torch model that is named, and the inputs that it runs on.
+"""Build the named torch model, and the inputs that it runs on.
 
-torchvision:NAME    of torchvision, on inputs of the size of its published weights
-timm:NAME           of timm, on inputs of the size that timm notes for it
-FILE.py:FUNCTION    whatever the function returns: a model, or a model and its inputs
+torchvision:NAME    of torchvision, on inputs of the size for its published weights
+timm:NAME           of timm, on inputs of the size in its timm configuration
+FILE.py:FUNCTION    the function's result: a model, or a model and its inputs
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from .model_spec import Spec, Stop, called, function, sizes_of
 
 IMAGE = (1, 3, 224, 224)
 FRAMES = 16  # of a clip
-SIDE = 320  # pixels of an image to find something in
-PROPOSALS = 50  # of places where something may be
-# the families of torchvision whose models look at values, and so cannot run without any
+SIDE = 320  # pixels of each side of an image for detection
+PROPOSALS = 50  # of regions in detection
+# the families of torchvision whose models read values, and so cannot run without
 DETECTION = "detection"
 FAMILIES = ("detection", "optical_flow", "quantization", "segmentation", "video")
-# where a model is built and where it runs: without values at all; built with those that its Python looks at, such as
-# the rates of its layers, but without its weights
+# where a model is built and where it runs: without values at all; or built with values that its Python code reads,
+# such as the rates of its layers, but without its weights
 WAYS = (("meta", "meta"), ("cpu", "meta"))
 
 
 class Inputs(NamedTuple):
-    """What a model is called with in each mode, and the words for it."""
+    """A model's arguments in each mode, and a description of them."""
 
     eval: tuple[Any, ...]
     train: tuple[Any, ...]
     said: str
-    chosen: bool  # by msmigrate, not told by the user
+    chosen: bool  # by msmigrate, not given by the user
     kwargs: Mapping[str, Any] = {}
 
 
 def build(spec: Spec, notes: list[str] | None = None) -> Any:
-    """Build the model, or what the user's function returns; raises BadInput for a name that nobody knows.
+    """Build the model, or call the user's function; raises BadInput for an unknown name.
 
     notes: gets a sentence where the user's file did not run to its end.
     """
@@ -65,14 +65,14 @@ def build(spec: Spec, notes: list[str] | None = None) -> Any:
 
 @contextmanager
 def empty_weights() -> Iterator[None]:
-    """Let no module that is built inside the block hold a weight or a buffer in memory: they go to the meta device."""
+    """Put the weights and buffers of all modules that are built inside the block on the meta device, without memory."""
     module = torch.nn.Module
     register_parameter, register_buffer = module.register_parameter, module.register_buffer
 
     def parameter(self: torch.nn.Module, name: str, param: torch.nn.Parameter | None) -> None:
         register_parameter(self, name, param)
         held = self._parameters[name]
-        if type(held) is torch.nn.Parameter and not held.is_meta:  # one that is shared stays the same one
+        if type(held) is torch.nn.Parameter and not held.is_meta:  # a shared one stays shared
             self._parameters[name] = torch.nn.Parameter(held.data.to("meta"), requires_grad=held.requires_grad)
 
     def buffer(self: torch.nn.Module, name: str, tensor: torch.Tensor | None, persistent: bool = True) -> None:
@@ -115,10 +115,11 @@ def split(made: Any) -> tuple[torch.nn.Module, Any]:
 
 
 def let_copy(model: torch.nn.Module) -> torch.nn.Module:
-    """Let a model be copied, at any time, that holds weights which each run computes anew, as weight_norm's, or
-    functions made around its modules; the model.
+    """Make a model copyable at any time, also with weights that each run computes anew, as weight_norm's, or with
+    functions that refer to its modules; returns the model.
 
-    torch copies no tensor that has a gradient to pass on, and Python no function: it would go on with the old modules.
+    torch cannot copy a tensor that was computed with a gradient, and Python does not copy functions: these would still
+    use the old modules.
     """
     copy._deepcopy_dispatch[types.FunctionType] = _copied  # type: ignore[attr-defined]
 
@@ -135,7 +136,7 @@ def let_copy(model: torch.nn.Module) -> torch.nn.Module:
 
 
 def _copied(function: types.FunctionType, memo: dict[int, Any]) -> types.FunctionType:
-    """The function around the copies of the modules that it was made around; any other function itself."""
+    """A copy of a function whose closure has the copies of its modules; any other function itself."""
     cells = function.__closure__ or ()
     held = [*map(_held, cells)]
     if not any(isinstance(one, torch.nn.Module) for one in held):
@@ -153,12 +154,12 @@ def _copied(function: types.FunctionType, memo: dict[int, Any]) -> types.Functio
 def _held(cell: types.CellType) -> Any:
     try:
         return cell.cell_contents
-    except ValueError:  # nothing yet
+    except ValueError:  # the cell is empty
         return None
 
 
 def family(spec: Spec) -> str:
-    """What kind of model it is, as the coverage table groups them."""
+    """The model's family, as the coverage table groups them."""
     if spec.place != "torchvision":
         return spec.place
     import torchvision
@@ -176,7 +177,7 @@ def looks_at_values(spec: Spec) -> bool:
 
 
 def inputs_for(spec: Spec, model: torch.nn.Module, told: tuple[str, ...], returned: Any) -> Inputs:
-    """Choose what the model runs on: told shapes, else what its function returned, else what suits its family."""
+    """Choose the model's inputs: the given shapes, else those that its function returned, else those of its family."""
     if told:
         tensors = tuple(_told(text) for text in told)
         return Inputs(tensors, tensors, " and ".join(told), chosen=False)
@@ -203,14 +204,14 @@ def _timm_size(model: torch.nn.Module) -> tuple[int, ...]:
 
 def _torchvision(name: str, kind: str, model: Any) -> Inputs:
     if kind == DETECTION:
-        if model.transform.fixed_size is None:  # it would enlarge every image to 800 pixels, and take as much longer
+        if model.transform.fixed_size is None:  # else it enlarges every image to 800 pixels, which takes longer
             model.transform.min_size, model.transform.max_size = (SIDE,), SIDE
-        if hasattr(model, "rpn"):  # and the head runs on each of a thousand proposals
+        if hasattr(model, "rpn"):  # else the head runs on a thousand proposals
             model.rpn._pre_nms_top_n = model.rpn._post_nms_top_n = {"training": PROPOSALS, "testing": PROPOSALS}
         return _detection(name)
     if kind == "optical_flow":
         return _images((1, 3, 368, 496), (1, 3, 368, 496))
-    size = getattr(model, "image_size", None)  # one that only takes images of one size, such as a ViT, says so
+    size = getattr(model, "image_size", None)  # of a model for one size of images, such as a ViT
     height, width = (size, size) if isinstance(size, int) else _crop(name)
     if kind == "video":
         return _images((1, 3, FRAMES, height, width))
@@ -218,7 +219,7 @@ def _torchvision(name: str, kind: str, model: Any) -> Inputs:
 
 
 def _crop(name: str) -> tuple[int, int]:
-    """The height and width to which the transforms of a model's published weights bring an image."""
+    """The height and width of images after the transforms of a model's published weights."""
     import torchvision
 
     try:
@@ -231,7 +232,7 @@ def _crop(name: str) -> tuple[int, int]:
 
 
 def _detection(name: str) -> Inputs:
-    """One image, and what there is to find in it: a box, its class, its mask and its keypoints."""
+    """One image, and its target: a box, its class, its mask and its keypoints."""
     target: dict[str, torch.Tensor] = {
         "boxes": torch.tensor([[40.0, 40.0, 200.0, 240.0]], device="cpu"),
         "labels": torch.tensor([1], device="cpu"),
@@ -272,14 +273,14 @@ def _parameters(builder: Callable[..., Any]) -> set[str]:
 
 
 def quietly() -> None:
-    """Keep the model's warnings off the screen: they are for those who train it."""
+    """Suppress the model's warnings: they are for users who train it."""
     warnings.simplefilter("ignore")
 
 
 def builder(spec: Spec, notes: list[str] | None = None) -> Callable[..., Any]:
     """A function that makes the model anew; a user's file is imported once. Raises BadInput.
 
-    notes: gets what there is to say of that import. The function may be given one that the user's is called through.
+    notes: gets remarks on that import. The function takes an optional wrapper for the user's function.
     """
     if spec.place in ("torchvision", "timm"):
         return lambda through=None: build(spec)
@@ -288,11 +289,11 @@ def builder(spec: Spec, notes: list[str] | None = None) -> Callable[..., Any]:
 
 
 def builder_of(spec: Spec, notes: list[str] | None = None) -> Callable[..., Any]:
-    """The user's function, of a file whose import ends where it would train."""
+    """The user's function, from a file whose import ends where it would train."""
     backward = torch.Tensor.backward
 
     def refused(self: torch.Tensor, *args: Any, **kwargs: Any) -> None:
-        raise Stop("there it begins to train")
+        raise Stop("it begins to train there")
 
     torch.Tensor.backward = refused
     try:

@@ -1,4 +1,4 @@
-"""The worker that tries torch and torchvision: do they import, fit together, and exchange arrays with NumPy?
+"""The worker that checks torch and torchvision: do they import, fit together, and exchange arrays with NumPy?
 
     python -m msmigrate.migrate.torch_probe_worker
 
@@ -25,9 +25,9 @@ def probe() -> dict[str, Any]:
     try:
         import torchvision
 
-        torchvision.ops.nms(torch.tensor([[0.0, 0.0, 1.0, 1.0]]), torch.ones(1), 0.5)  # which is compiled code
+        torchvision.ops.nms(torch.tensor([[0.0, 0.0, 1.0, 1.0]]), torch.ones(1), 0.5)  # compiled code
         answer["torchvision"] = str(torchvision.__version__)
-    except Exception as error:  # an operator that is not there, a library that does not load, an import that fails
+    except Exception as error:  # an operator is missing, a library does not load, or an import fails
         answer["problem"] = _line(error)
     return answer
 

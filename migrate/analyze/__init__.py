@@ -1,1 +1,1 @@
-"""What a model uses and what becomes of it in MindSpore: operators recorded or read, held against the mapping table."""
+"""The operators that a model uses, recorded or read, and their counterparts in MindSpore by the mapping table."""

@@ -1,8 +1,8 @@
-"""Analyse one model or ONNX file: operators, costs, the one-line verdict; or many models, and what hinders which.
+"""Analyse one model or ONNX file: operators, costs, the one-line verdict; or many models, and the operators they lack.
 
-The mapping table knows torch; mappings/onnx_operators.yaml knows ONNX. Its entries name the row (`torch`), or the row
-by the number of the input's axes (`by_axes`), or why nothing remains of the operator in source (`folds`); `refuse`
-lists values of attributes that torch has none for.
+The mapping table is for torch; mappings/onnx_operators.yaml is for ONNX. Its entries name the row (`torch`), or the row
+by the number of the input's axes (`by_axes`), or why the operator needs nothing in source (`folds`); `refuse` lists
+values of attributes that torch does not have.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ ONNX = Path(row_reader.__file__).with_name("onnx_operators.yaml")
 def analyze(target_name: str, *, mode: str, target: str, inputs: Sequence[str] = ()) -> Analysis:
     """Analyse `torchvision:NAME`, `timm:NAME`, `FILE_OR_MODULE:FUNCTION` or a file of ONNX.
 
-    Raises BadInput for what names no model or is no ONNX file, and for a mode or target that MindSpore does not have;
-    WorkerFailed when the model's own code fails.
+    Raises BadInput where it names neither a model nor an ONNX file, and for a mode or target that MindSpore does not
+    have; WorkerFailed when the model's own code fails.
     """
     check_target(mode, target)
     if target_name.endswith(".onnx") or (":" not in target_name and Path(target_name).exists()):
         if inputs:
-            raise BadInput("--input is for models of torch: a file of ONNX says its own inputs")
+            raise BadInput("--input is for torch models: an ONNX file defines its own inputs")
         return analyze_onnx(target_name, mode=mode, target=target)
     if ":" not in target_name:
         raise BadInput(
@@ -55,7 +55,7 @@ PATIENCE = 120.0  # seconds
 
 
 def analyze_onnx(path: str, *, mode: str, target: str) -> Analysis:
-    """Read the file and judge its operators; raises BadInput for what is no model of ONNX, or not all of one."""
+    """Read the file and judge its operators; raises BadInput for a file that is not a complete ONNX model."""
     if (why := unreadable(path)) is not None:
         raise BadInput(why)
     report = ask_worker("analyze.onnx_worker", [path], path, PATIENCE)
@@ -68,7 +68,7 @@ def analyze_onnx(path: str, *, mode: str, target: str) -> Analysis:
         costs=report["costs"],
         inputs=report["inputs"],
         device="not run",
-        notes=("the operators were read, with no arguments: the calls to write are for you to make",),
+        notes=("the operators were read without arguments: you have to write their calls yourself",),
         versions=report["versions"],
     )
 
@@ -123,7 +123,7 @@ def _with_changes(operator: Operator, changes: list[str]) -> Operator:
 
 
 def _together(one: Operator, other: Operator) -> Operator:
-    """Two groups of nodes of the same row: counts and places added, the worse way of the two."""
+    """Two groups of nodes of the same row as one: counts and places added, the worse way of the two."""
     return replace(
         one,
         way=other.way if other.missing or other.way == BY_HAND else one.way,
@@ -137,7 +137,7 @@ def _together(one: Operator, other: Operator) -> Operator:
 class Analysis:
     """What `msmigrate analyze` found in a model.
 
-    costs: parameters, parameter_bytes, flops and activation_bytes, None where that could not be told.
+    costs: parameters, parameter_bytes, flops and activation_bytes, None where unknown.
     """
 
     name: str
@@ -160,7 +160,7 @@ class Analysis:
 
     @property
     def pitfalls(self) -> dict[str, list[str]]:
-        """The faults that its rows warn of -> the operators whose rows do."""
+        """The faults that rows warn of -> the operators of these rows."""
         found: dict[str, list[str]] = {}
         for operator in self.operators:
             for fault in operator.pitfalls:
@@ -169,9 +169,9 @@ class Analysis:
 
     @property
     def verdict(self) -> str:
-        """One line: whether the model moves, and how its operators do."""
+        """One line: whether the model can be converted, and how its operators are."""
         if not self.operators:
-            return f"{self.name}: nothing ran that the mapping table could speak of"
+            return f"{self.name}: nothing ran that could be in the mapping table"
         lacking = self.missing
         total = count(len(self.operators), "operator")
         if not lacking:
@@ -204,7 +204,7 @@ class Analysis:
 
 
 def torch_analysis(name: str, report: Mapping[str, Any], operators: list[Operator], mode: str, target: str) -> Analysis:
-    """Put together what the worker reported of a torch model and how its operators were judged."""
+    """The analysis of a torch model, from the worker's report and its judged operators."""
     return Analysis(
         name=name,
         kind="torch",
@@ -232,7 +232,7 @@ def _reason(operator: Operator) -> str:
 
 @dataclass(frozen=True)
 class OnnxOperator:
-    """One operator of ONNX's own domain, and where the mapping table speaks of it."""
+    """One operator of ONNX's own domain, and its rows in the mapping table."""
 
     onnx: str
     torch: str | None = None
@@ -242,7 +242,7 @@ class OnnxOperator:
     remedy: str | None = None
 
     def row(self, axes: int | None) -> str | None:
-        """The name of its row, for an input with so many axes; None where it folds away."""
+        """The name of its row for an input with this number of axes; None where it folds away."""
         if not self.by_axes:
             return self.torch
         return self.by_axes.get(axes or 4, next(iter(self.by_axes.values())))
@@ -255,7 +255,7 @@ def onnx_operators() -> dict[str, OnnxOperator]:
     for entry in read_yaml(ONNX):
         operator = _onnx_operator(entry)
         if operator.onnx in found:
-            raise BadInput(f"{ONNX.name}: {operator.onnx} stands there twice")
+            raise BadInput(f"{ONNX.name}: {operator.onnx} is there twice")
         found[operator.onnx] = operator
     return found
 
@@ -272,23 +272,23 @@ def _onnx_operator(entry: Any) -> OnnxOperator:
     )
     fields.done()
     if sum((bool(operator.torch), bool(operator.by_axes), bool(operator.folds))) != 1:
-        raise BadInput(f"{fields.where}: one of torch, by_axes and folds")
+        raise BadInput(f"{fields.where}: give exactly one of torch, by_axes and folds")
     if bool(operator.refuse) != bool(operator.remedy):
         raise BadInput(f"{fields.where}: refuse and remedy go together")
     return operator
 
 
-# many models: which of them move, and which operators stand in the way of the others
+# many models: which of them can be converted, and which operators the others lack
 
 
 class Progress(Protocol):
-    """Told of every model."""
+    """Is called for every model."""
 
     def start(self, total: int) -> None:
-        """So many models there are."""
+        """Called first, with the number of models."""
 
     def done(self, model: str) -> None:
-        """One of them has been analysed."""
+        """Called after each model, with its name."""
 
 
 @dataclass(frozen=True)
@@ -303,20 +303,20 @@ class Covered:
 
     @property
     def moves(self) -> bool:
-        """Whether everything it uses has a counterpart."""
+        """Whether everything that the model uses has a counterpart."""
         return self.analysis is not None and bool(self.analysis.operators) and not self.analysis.missing
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """All the models that were asked for, in their order."""
+    """All requested models, in their order."""
 
     models: tuple[Covered, ...]
     mode: str
     target: str
 
     def families(self) -> dict[str, list[Covered]]:
-        """The models by where they come from and what they do: torchvision classification, timm."""
+        """The models by source and task: torchvision classification, timm."""
         found: dict[str, list[Covered]] = {}
         for entry in self.models:
             found.setdefault(entry.family, []).append(entry)
@@ -339,7 +339,7 @@ class Coverage:
 
 
 def cover(patterns: Sequence[str], *, mode: str, target: str, progress: Progress | None = None) -> Coverage:
-    """Analyse the models that patterns stand for: torchvision, timm:resnet*, names; raises BadInput."""
+    """Analyse the models that match the patterns: torchvision, timm:resnet*, names; raises BadInput."""
     models = _models(patterns)
     if progress is not None:
         progress.start(len(models))
@@ -352,7 +352,7 @@ def cover(patterns: Sequence[str], *, mode: str, target: str, progress: Progress
 
 
 def _models(patterns: Sequence[str]) -> list[str]:
-    """The names that patterns stand for; only torchvision and timm themselves know what they have."""
+    """The names that match the patterns; a worker asks torchvision and timm for their lists."""
     if all(":" in pattern and not set("*?[") & set(pattern.partition("(")[0]) for pattern in patterns):
         for pattern in patterns:
             parse(pattern)
@@ -374,8 +374,8 @@ def _covered(answer: dict[str, Any], mode: str, target: str) -> Covered:
 
 
 def _answers(models: list[str]) -> Iterator[dict[str, Any]]:
-    """Run workers until every model has its answer: one that ends with a model is not asked for that one again."""
-    from ...workers.messages import Event  # not above: whoever only reads an analysis needs none of it
+    """Run workers until every model has its answer; a model at which a worker stops is not tried again."""
+    from ...workers.messages import Event  # not above: code that only reads an analysis does not need it
     from ...workers.parent import Workers
 
     waiting = list(models)

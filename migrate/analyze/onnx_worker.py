@@ -3,7 +3,7 @@
     python -m msmigrate.migrate.analyze.onnx_worker model.onnx
 
 Prints one line of JSON: `nodes` (operator, how often, where, with how many axes, with which attributes), `costs`,
-`inputs`. A process of its own, as ONNX's library reads the file in C++ and nobody knows what a damaged one does to it.
+`inputs`. A process of its own, since ONNX's library reads the file in C++, and a damaged file may crash it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from math import prod
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-# MindSpore sets this to "python" in every process that starts after it, and its users are told to: that reader is slow,
-# and refuses a file for one name that is not UTF-8
+# MindSpore sets this to "python" for all later processes, and its documentation asks users to: that reader is slow, and
+# refuses a file for one name that is not UTF-8
 os.environ.pop("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", None)
 
 import onnx
@@ -35,7 +35,7 @@ def known_shapes(model: onnx.ModelProto) -> Shapes:
     """Return the shape of every tensor that has one; a first axis of any size (the batch) counts as 1."""
     light = onnx.ModelProto()
     light.CopyFrom(model)
-    del light.functions[:]  # inference goes into every call, and a few that call each other twice are without an end
+    del light.functions[:]  # inference follows every call, and a few functions that call each other twice take for ever
     for tensor in light.graph.initializer:
         if prod(tensor.dims) > LARGEST_CONSTANT:
             tensor.ClearField("raw_data")
@@ -44,7 +44,7 @@ def known_shapes(model: onnx.ModelProto) -> Shapes:
         sizes = value.type.tensor_type.shape.dim
         if sizes and not sizes[0].dim_value:
             sizes[0].dim_value = 1
-    with contextlib.suppress(Exception):  # without shapes there are no FLOPs; everything else can still be said
+    with contextlib.suppress(Exception):  # without shapes only the FLOPs are missing
         light = onnx.shape_inference.infer_shapes(light)
     graph = light.graph
     shapes: Shapes = {tensor.name: list(tensor.dims) for tensor in model.graph.initializer}
@@ -59,7 +59,7 @@ def known_shapes(model: onnx.ModelProto) -> Shapes:
 def flops(model: onnx.ModelProto, shapes: Shapes) -> int | None:
     """Return the FLOPs of convolutions and matrix products for one pass, None where a shape is not known."""
     if model.functions:
-        return None  # what is inside them has no shapes here
+        return None  # the nodes inside them have no shapes here
     total = 0
     for node in model.graph.node:
         if node.op_type in ("Conv", "ConvTranspose", "MatMul", "Gemm"):
@@ -84,26 +84,26 @@ def _of_node(node: Any, shapes: Shapes) -> int | None:
     return 2 * prod(result) * inner
 
 
-LARGEST = 2**31 - 1  # bytes: what protobuf can hold; larger models keep their tensors in files beside
-FREE = 64 << 20  # bytes of memory that a model may take beyond its own size, however small that is
-TIMES = 2  # and for each byte of the file
+LARGEST = 2**31 - 1  # bytes, protobuf's limit; larger models keep their tensors in other files
+FREE = 64 << 20  # bytes of memory that any model may take
+TIMES = 2  # further bytes of memory for each byte of the file
 MOST_NODES = 1_000_000
-MOST_PLACES = 1000  # of one operator that are told
+MOST_PLACES = 1000  # of one operator that are reported
 MOST_CALLS = 5_000_000  # of operators in functions, added up
-LONGEST = 200  # letters of a name that are told
+LONGEST = 200  # letters of a name that are reported
 MOST_OPSETS = 20
 OWN_DOMAINS = ("", "ai.onnx")
-READ = (1, 2, 3, 7)  # the kinds of attribute that are looked at: a number, a text, a list of whole numbers
+READ = (1, 2, 3, 7)  # the kinds of attributes that are read: a number, a string, a list of integers
 Key = tuple[str, str, int, str]
 Counts = dict[Key, int]
 BITS = {"UNDEFINED": 0, "STRING": 0, "COMPLEX128": 128, "COMPLEX64": 64, "BOOL": 8}
 
 
 def report(path: str) -> dict[str, Any]:
-    """Read the file and say what is in it; raises BadInput for what is no model of ONNX, or not all of one."""
+    """Read the file and report its content; raises BadInput for a file that is not a complete ONNX model."""
     try:
         return _report(path, read(Path(path)))
-    except UnicodeDecodeError:  # protobuf looks at a text when it is asked for
+    except UnicodeDecodeError:  # protobuf decodes a string only when it is read
         raise BadInput("it is damaged: a name or text in it is not UTF-8, as ONNX's are") from None
     except RecursionError:
         raise BadInput("its graphs or functions are nested too deeply") from None
@@ -131,7 +131,7 @@ def _report(path: str, model: onnx.ModelProto) -> dict[str, Any]:
 
 
 def read(path: Path) -> onnx.ModelProto:
-    """Read the model without the tensors that lie in other files; raises BadInput."""
+    """Read the model without the tensors in other files; raises BadInput."""
     try:
         content = read_bytes(path, LARGEST)
     except FileNotFoundError:
@@ -141,13 +141,13 @@ def read(path: Path) -> onnx.ModelProto:
     try:
         with _bounded(len(content)):
             model = onnx.load_model_from_string(content)
-    except Exception:  # protobuf's DecodeError, which msmigrate has no other reason to import
+    except Exception:  # protobuf's DecodeError, whose package is not imported for this alone
         raise BadInput(
-            "it is no ONNX file, or a damaged one: its protobuf does not end where it should, or asks for far more "
-            "memory than its bytes need"
+            "it is no ONNX file, or a damaged one: its protobuf does not end where it should, or takes far more "
+            "memory than a file of its size needs"
         ) from None
     if not model.opset_import or not model.HasField("graph"):
-        raise BadInput("it is no ONNX file: it says neither which operators it uses (opset_import) nor has it a graph")
+        raise BadInput("it is no ONNX file: it has neither the versions of its operators (opset_import) nor a graph")
     if not model.graph.node:
         raise BadInput("its graph has no nodes")
     return model
@@ -155,9 +155,9 @@ def read(path: Path) -> onnx.ModelProto:
 
 @contextmanager
 def _bounded(size: int) -> Iterator[None]:
-    """Let this process take only as much more memory as a file of that size needs: two empty bytes may be a node.
+    """Limit this process to the additional memory that a file of this size needs, since two empty bytes may be a node.
 
-    Only while protobuf parses, which then fails in an orderly way; the copies that are made later are of its size.
+    Only while protobuf parses, which then raises an error; later copies are of the file's size.
     """
     try:
         import resource
@@ -176,23 +176,25 @@ def _bounded(size: int) -> Iterator[None]:
 
 
 class Nodes:
-    """Counts the nodes of a graph, those inside others' branches and inside functions of the file included.
+    """Counts the nodes of a graph, including those inside branches of other nodes and inside functions of the file.
 
-    A function is counted once, however often it is called: a few that call each other twice are any number of nodes.
+    A function is counted only once and its counts are reused: a few that call each other twice are any number of nodes.
     """
 
     def __init__(self, model: onnx.ModelProto, shapes: dict[str, list[int] | None]) -> None:
         self.functions = {(function.domain, function.name): function for function in model.functions}
-        self.counted: dict[tuple[str, str], Counts] = {}  # what one call of a function comes to
+        self.counted: dict[tuple[str, str], Counts] = {}  # the nodes in one call of a function
         self.shapes = shapes
-        self.told: dict[Key, dict[str, Any]] = {}
+        self.distinct: dict[Key, dict[str, Any]] = {}
         self.places: dict[Key, list[str]] = {}
         self.added = 0
 
     def as_json(self, nodes: Any) -> list[dict[str, Any]]:
-        """Every distinct node of a graph, with how often it is there and where; raises BadInput."""
+        """Every distinct node of a graph, with its count and places; raises BadInput."""
         counts = self._count(nodes, "", ())
-        return [{**self.told[key], "calls": calls, "places": self.places.get(key, [])} for key, calls in counts.items()]
+        return [
+            {**self.distinct[key], "calls": calls, "places": self.places.get(key, [])} for key, calls in counts.items()
+        ]
 
     def _count(self, nodes: Any, place: str, within: tuple[tuple[str, str], ...]) -> Counts:
         if len(nodes) > MOST_NODES:
@@ -226,14 +228,14 @@ class Nodes:
         attributes = {_text(item.name): _value(item) for item in node.attribute if item.type in READ}
         axes = self._axes(node, attributes)
         domain = "" if node.domain in OWN_DOMAINS else _text(node.domain)
-        told = {name: value for name, value in attributes.items() if isinstance(value, (str, int))}
+        reported = {name: value for name, value in attributes.items() if isinstance(value, (str, int))}
         operator = _text(node.op_type)
-        key = (domain, operator, axes, repr(sorted(told.items())))
-        self.told[key] = {"op": operator, "domain": domain, "axes": axes, "attributes": told}
+        key = (domain, operator, axes, repr(sorted(reported.items())))
+        self.distinct[key] = {"op": operator, "domain": domain, "axes": axes, "attributes": reported}
         return {key: 1}
 
     def _axes(self, node: Any, attributes: dict[str, Any]) -> int:
-        """How many axes the node's image (or sequence) has, 0 where that is not said."""
+        """The number of axes of the node's image (or sequence), 0 where it is unknown."""
         kernel = attributes.get("kernel_shape")
         if isinstance(kernel, list):
             return len(kernel) + 2
@@ -245,7 +247,7 @@ class Nodes:
 
 
 def _text(found: str | bytes, most: int = LONGEST) -> str:
-    """A name as it is told; protobuf gives bytes where it is not UTF-8."""
+    """A name as it is reported; protobuf gives bytes where it is not UTF-8."""
     return (found if isinstance(found, str) else found.decode(errors="backslashreplace"))[:most]
 
 
@@ -277,15 +279,15 @@ def _is_float(tensor: Any) -> bool:
 
 
 def _check(tensor: Any, path: Path) -> None:
-    """Raise BadInput for a tensor whose values are not all there."""
+    """Raise BadInput for a tensor whose values are incomplete."""
     if len(tensor.dims) > MAX_RANK:
         raise BadInput(
-            f"its tensor {_text(tensor.name)!r} has {len(tensor.dims):,} dimensions, and at most {MAX_RANK} make sense"
+            f"its tensor {_text(tensor.name)!r} has {len(tensor.dims):,} dimensions, more than the possible {MAX_RANK}"
         )
     if tensor.data_type not in onnx.TensorProto.DataType.values() or any(size < 0 for size in tensor.dims):
         raise BadInput(f"its tensor {_text(tensor.name)!r} has no known dtype, or a negative size")
     if prod(tensor.dims) >= MAX_DIM:
-        raise BadInput(f"its tensor {_text(tensor.name)!r} has a shape that no tensor has")
+        raise BadInput(f"its tensor {_text(tensor.name)!r} has an impossible shape")
     expected = -(-prod(tensor.dims) * _bits(tensor) // 8)
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         _check_external(tensor, path, expected)
@@ -295,21 +297,21 @@ def _check(tensor: Any, path: Path) -> None:
 
 def _check_external(tensor: Any, path: Path, expected: int) -> None:
     own = f"its tensor {_text(tensor.name)!r}"
-    said = {_text(entry.key): _text(entry.value, 1000) for entry in tensor.external_data}
-    location = PurePosixPath(said.get("location", ""))
+    fields = {_text(entry.key): _text(entry.value, 1000) for entry in tensor.external_data}
+    location = PurePosixPath(fields.get("location", ""))
     if not location.parts or location.is_absolute() or ".." in location.parts:
         raise BadInput(f"{own} points to {_text(str(location))!r}, outside the file's folder")
     try:
-        start, length = int(said.get("offset") or 0), int(said.get("length") or expected)
+        start, length = int(fields.get("offset") or 0), int(fields.get("length") or expected)
         if max(start, length) >= MAX_DIM:
             raise ValueError
     except ValueError:
-        raise BadInput(f"{own} has an offset or a length that is no number of a file's bytes") from None
+        raise BadInput(f"{own} has an offset or a length that is not a valid number of bytes") from None
     file = path.parent / location
     if unreadable(file) is not None:
-        raise BadInput(f"{own} lies in {_text(str(location))}, which is not there; put it beside the file")
+        raise BadInput(f"{own} is in {_text(str(location))}, which is not there; put it next to the file")
     if start < 0 or length != expected or file.stat().st_size < start + length:
-        raise BadInput(f"{own} is not whole in {_text(str(location))}: {expected:,} bytes from {start:,}")
+        raise BadInput(f"{own} is not complete in {_text(str(location))}: {expected:,} bytes from {start:,}")
 
 
 def _inputs(model: onnx.ModelProto) -> Iterator[str]:

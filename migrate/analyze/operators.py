@@ -1,6 +1,6 @@
-"""One operator held against its row: direct, composed, by hand, missing; the places of its uses in short.
+"""One operator compared with its row: direct, composed, by hand, missing; the places of its uses, abbreviated.
 
-A tensor is only its dtype and its number of axes; what JSON cannot hold is a mapping of one key that names it.
+A tensor is only its dtype and its number of axes; a value that JSON cannot hold is a mapping with one key for its kind.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ...mappings.verbs import VERBS
 
 MODES = ("pynative", "graph")
 TARGETS = ("CPU", "Ascend", "GPU")
-DIRECT, COMPOSED, BY_HAND = "direct", "composed", "by hand"  # MindSpore's own; msmigrate's; with a change that is told
-NO_ROW = "no row"  # nobody has looked for a counterpart yet; `missing` is that there is none
-IN_PLACE = "torch writes the result into its first argument; in MindSpore use what is returned"
+DIRECT, COMPOSED, BY_HAND = "direct", "composed", "by hand"  # MindSpore's own; msmigrate's; with a listed change
+NO_ROW = "no row"  # nobody has looked for a counterpart yet; `missing` means that there is none
+IN_PLACE = "torch writes the result into its first argument; in MindSpore use the returned value"
 OURS = "msmigrate.nn."
 
 
@@ -33,9 +33,9 @@ def check_target(mode: str, target: str) -> None:
 
 @dataclass(frozen=True)
 class Operator:
-    """One operator of a model, and what becomes of it.
+    """One operator of a model, and its conversion.
 
-    way: DIRECT, COMPOSED, BY_HAND, MISSING or NO_ROW. status: the row's, for the asked mode and target. calls: in one
+    way: DIRECT, COMPOSED, BY_HAND, MISSING or NO_ROW. status: the row's, for the given mode and target. calls: in one
     pass in eval mode; train_calls: in one in train mode.
     """
 
@@ -48,7 +48,7 @@ class Operator:
     train_calls: int = 0
     places: tuple[str, ...] = ()  # module paths
     lines: tuple[str, ...] = ()  # of source, as file:line
-    call: str | None = None  # the first use, as one writes it in MindSpore
+    call: str | None = None  # the first use, as written in MindSpore
     differs: tuple[str, ...] = ()  # how its arguments cross, where that is not by the same name
     changes: tuple[str, ...] = ()  # what has to be changed by hand
     why: str | None = None  # why it is missing, or not exact
@@ -59,12 +59,12 @@ class Operator:
 
     @property
     def missing(self) -> bool:
-        """Whether it has no counterpart, as far as the table knows."""
+        """Whether it has no counterpart in the table."""
         return self.way in (MISSING, NO_ROW)
 
     @property
     def measured(self) -> bool:
-        """Whether its row ran where it was asked for, and agreed."""
+        """Whether its row was run in this mode on this target, and agreed."""
         return self.status in (EQUAL, SAME_DISTRIBUTION)
 
 
@@ -77,7 +77,7 @@ def operators(uses: Iterable[Mapping[str, Any]], mode: str, target: str) -> list
 
 
 def status_of(row: Row, mode: str, target: str) -> str:
-    """The row's status for a mode on a target; for GPU no row knows more than that MindSpore documents it."""
+    """The row's status for a mode on a target; for GPU a row only knows that MindSpore documents it."""
     if row.mindspore is None:
         return MISSING
     if target == "Ascend":
@@ -91,7 +91,7 @@ def _name(use: Mapping[str, Any]) -> str:
         return row.torch
     owners = use.get("owners", [])
     if len(owners) == 1 and owners[0].startswith("torch.nn."):
-        return str(owners[0])  # the function is what a module of torch calls inside
+        return str(owners[0])  # a function that a torch module calls inside
     return shown(use["name"])
 
 
@@ -133,13 +133,13 @@ def _judge(name: str, uses: list[Mapping[str, Any]], mode: str, target: str) -> 
 
 @dataclass
 class _Crossed:
-    """What became of the distinct uses of one operator."""
+    """The conversions of the distinct uses of one operator."""
 
     calls: list[Call] = field(default_factory=list)
-    changes: dict[str, list[str]] = field(default_factory=dict)  # what has to change by hand -> where
-    hopeless: dict[str, list[str]] = field(default_factory=dict)  # what nothing replaces -> where
-    remedied: bool = False  # whether one of the changes is of a value that has no counterpart
-    refused: str | None = None  # the first value that nothing replaces
+    changes: dict[str, list[str]] = field(default_factory=dict)  # changes to make by hand -> where
+    hopeless: dict[str, list[str]] = field(default_factory=dict)  # uses that have no replacement -> where
+    remedied: bool = False  # whether one of the changes is for a value that has no counterpart
+    refused: str | None = None  # the first value that has no replacement
 
 
 def _crossed(row: Row, uses: Iterable[Mapping[str, Any]]) -> _Crossed:
@@ -160,12 +160,12 @@ def _crossed(row: Row, uses: Iterable[Mapping[str, Any]]) -> _Crossed:
             if use["kind"] == "function":
                 crossed.changes.setdefault(f"look at its arguments: {error}", []).extend(use["paths"])
         except (TypeError, ValueError, AttributeError, KeyError, IndexError):
-            continue  # a verb met a tensor where the row's own cases have a number: nothing can be said of it
+            continue  # a verb got a tensor where the row's own cases have a number: nothing is known of that
     return crossed
 
 
 def has_remedy(row: Row, error: Unsupported) -> bool:
-    """Whether the row itself says what to do instead of a value that has no counterpart."""
+    """Whether the row says what to do instead where a value has no counterpart."""
     return error.row == row.torch and error.remedy is not None
 
 
@@ -186,7 +186,7 @@ def _arguments(row: Row, use: Mapping[str, Any]) -> tuple[list[Any], dict[str, A
 
 
 def _translated(row: Row, positional: list[Any], named: dict[str, Any], changes: dict[str, list[str]]) -> Call:
-    """Translate one use; that torch may write into the input is a change to make, and no reason to refuse it."""
+    """Translate one use; torch's writing into the input is noted as a change to make, and not refused."""
     try:
         return table.translate(row.torch, named, tuple(positional))
     except Unsupported:
@@ -212,9 +212,9 @@ def _merged(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
 
 
 def differences(row: Row) -> list[str]:
-    """Say how a row's arguments cross, those left out that cross by their own name."""
-    told = [_difference(argument) for argument in row.arguments]
-    return [text for text in told if text] + [f"{item.mindspore}={item.value!r} is written" for item in row.written]
+    """How a row's arguments cross, in words, without those that cross by their own name."""
+    texts = [_difference(argument) for argument in row.arguments]
+    return [text for text in texts if text] + [f"{item.mindspore}={item.value!r} is written" for item in row.written]
 
 
 def _difference(argument: Argument) -> str | None:
@@ -259,7 +259,7 @@ def count(number: int, what: str) -> str:
 
 
 def patterns(places: Iterable[str], most: int = 4) -> list[str]:
-    """Return layer1.0.conv1 and layer1.1.conv1 as `layer*.*.conv* (2)`, at most so many, and how many more."""
+    """Return layer1.0.conv1 and layer1.1.conv1 as `layer*.*.conv* (2)`, at most `most`, and how many more."""
     groups: dict[str, list[str]] = {}
     for place in places:
         groups.setdefault(re.sub(r"\d+", "*", place), []).append(place)
@@ -278,7 +278,7 @@ class TensorValue(NamedTuple):
 
 
 class Thing(NamedTuple):
-    """A value of which only the text is known."""
+    """A value of which only the source text is known."""
 
     text: str
 

@@ -1,7 +1,7 @@
 """One torch call of a script as the MindSpore call that means the same, with every argument written out.
 
-Literal values go through the mapping table's own translation. An expression stays as its writer wrote it: where the
-table computes something from the value, that is written around it, or said where it cannot be.
+Literal values are translated by the mapping table. An expression stays as it is: where the table computes something
+from the value, that is written around it, or noted where it cannot be.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from ..source.infer.abstract_values import (
 from ..source.library_names import MODULE, SCHEDULE, family_of
 from ..source.source_files import LONGEST_TEXT
 
-MOVES = ("to", "cuda", "cpu", "float")  # methods that give the object that they are of
+MOVES = ("to", "cuda", "cpu", "float")  # methods that return their object
 SCHEDULES = "schedules"  # the verb of arguments that hold schedules
-# what an operator, a dot or a bracket stands next to
+# expressions that need no brackets next to an operator, a dot or a bracket
 OPERANDS: dict[type, tuple[str, ...]] = {
     ast.Attribute: ("value",),
     ast.Subscript: ("value",),
@@ -43,15 +43,16 @@ OPERANDS: dict[type, tuple[str, ...]] = {
     ast.Compare: ("left",),
 }
 SHORT = {"long": "int64", "int": "int32", "short": "int16", "half": "float16", "float": "float32", "double": "float64"}
-OF_A_TUPLE = ("torch.reshape", "torch.broadcast_to", "torch.permute", "torch.tile")  # sizes or axes, and not one by one
+OF_A_TUPLE = ("torch.reshape", "torch.broadcast_to", "torch.permute", "torch.tile")  # take sizes or axes as one tuple
 SIMPLE = (ast.Name, ast.Attribute, ast.Constant, ast.Call, ast.Subscript)
 
 
 @dataclass(frozen=True)
 class Rewritten:
-    """The MindSpore call as source, what to look at, and what none of it can be (refused) or torch itself has not.
+    """The MindSpore call as source, notes on what to check, and why there is none: a value is refused, or the call is
+    mistaken in torch too.
 
-    other: the class that it calls, where that is what the row has for values that MindSpore's own does not take.
+    other: the class that it calls, where that is the row's alternative for values that MindSpore's own does not take.
     """
 
     text: str | None = None
@@ -71,7 +72,7 @@ def rewrite(seen: LibraryUse, row: Row, texts: Texts) -> Rewritten:
     unpacked = [argument.node for argument in seen.arguments or [] if argument.name in ("*", "**")]
     unpacked = [node for node in unpacked if not (isinstance(node, ast.Starred) and _takes_any(row))]
     if unpacked:
-        notes.append(f"arguments come out of {seen.source.text(unpacked[0])}: write them out")
+        notes.append(f"arguments are unpacked from {seen.source.text(unpacked[0])}: write them out")
     moved = _moved(seen, row, given)
     if moved is not None:
         return Rewritten(written(given[row.arguments[0].torch]), (moved,))
@@ -83,11 +84,11 @@ def rewrite(seen: LibraryUse, row: Row, texts: Texts) -> Rewritten:
     except BadInput as error:
         return Rewritten(notes=tuple(notes), mistaken=None if unpacked else str(error))
     except (TypeError, ValueError, AttributeError, KeyError, IndexError):
-        return Rewritten(notes=(*notes, "its arguments cannot be told from here"))
-    if row.left_out and row.arguments[0].torch in given:  # a wrapper: what is in it stays
+        return Rewritten(notes=(*notes, "its arguments are not known from the source"))
+    if row.left_out and row.arguments[0].torch in given:  # a wrapper: its content stays
         return Rewritten(written(given[row.arguments[0].torch]), tuple(dict.fromkeys(notes)))
     kwargs = {**call.kwargs, **after}
-    elements = "*args" in row.unwritten  # which both take by place: those of a list or dictionary of modules
+    elements = "*args" in row.unwritten  # both take them by position, as the items of a list of modules
     leading = [a for a in row.arguments if a.torch in row.unwritten or (elements and not a.to)]
     first = [written(given[a.torch]) for a in leading if a.torch in given]
     words = [*first, *(word(name, value) for name, value in kwargs.items())]
@@ -99,7 +100,7 @@ def rewrite(seen: LibraryUse, row: Row, texts: Texts) -> Rewritten:
 
 
 def left_out(seen: LibraryUse, row: Row, texts: Texts) -> str | None:
-    """The object itself, for what gives it and a row leaves out: x for x.cuda(), net for a wrapper of net."""
+    """The object itself, for a call that returns it and that the row leaves out: x for x.cuda(), net for a wrapper."""
     if not row.left_out:
         return None
     if family_of(seen.name) == MODULE and seen.receiver is None and seen.arguments:
@@ -114,7 +115,7 @@ def left_out(seen: LibraryUse, row: Row, texts: Texts) -> str | None:
 
 
 def _moved(seen: LibraryUse, row: Row, given: Mapping[str, Any]) -> str | None:
-    """What to say of x.to(device), where the row says that a device is left out."""
+    """The row's remark on x.to(device), where it says that a device is left out."""
     for argument in row.arguments:
         value = given.get(argument.torch)
         if argument.device and value is not None:
@@ -135,7 +136,7 @@ def _bound(seen: LibraryUse, row: Row, texts: Texts) -> dict[str, Any]:
         positional.append(Expression(text_of(seen, seen.node.func.value, texts)))
     placed = seen.node.args if isinstance(seen.node, ast.Call) and _takes_any(row) else []
     starred = any(isinstance(one, ast.Starred) for one in placed)
-    if starred:  # as written: what reading knows of a list is what one call put into it
+    if starred:  # as written: the known elements of a list are those of one call only
         positional += [Expression(text_of(seen, one, texts)) for one in placed]
     for argument in seen.arguments or []:
         if argument.name in ("*", "**") or (starred and argument.name is None):
@@ -152,11 +153,11 @@ def _bound(seen: LibraryUse, row: Row, texts: Texts) -> dict[str, Any]:
 
 
 def _takes_any(row: Row) -> bool:
-    """Whether it takes any number of things by place, as they are."""
+    """Whether it takes any number of positional arguments unchanged."""
     return any(argument.rest and argument.verb is None for argument in row.arguments)
 
 
-# Methods of tensors that still take their factors before the tensors: x.addmm_(1, -2, a, b); each with how many tensors
+# Methods that still take their factors before the tensors, x.addmm_(1, -2, a, b) -> the number of these tensors
 OLD_ORDER = {
     **dict.fromkeys(("addmm", "addmv", "addr", "addbmm", "baddbmm", "sspaddmm"), (("beta", "alpha"), 2)),
     **dict.fromkeys(("addcmul", "addcdiv"), (("value",), 2)),
@@ -165,7 +166,7 @@ OLD_ORDER = {
 
 
 def _in_old_order(seen: LibraryUse, positional: list[Any], named: dict[str, Any]) -> None:
-    """Give numbers that stand before the tensors of such a method their names."""
+    """Name the numbers that come before the tensors of such a method."""
     method = seen.name.removeprefix("torch.Tensor.").removesuffix("_")
     factors, tensors = OLD_ORDER.get(method, ((), 0)) if seen.name.startswith("torch.Tensor.") else ((), 0)
     given = positional[1 : len(positional) - tensors]
@@ -189,7 +190,7 @@ def _value(seen: LibraryUse, argument: CallArgument, texts: Texts) -> Any:
 
 
 def _schedules(value: Value, texts: Texts) -> Any:
-    """Schedules inside a schedule, each by its name and arguments; None where they cannot be told."""
+    """Schedules inside a schedule, each by its name and arguments; None where they are not known."""
     if not isinstance(value, ListValue) or not value.closed:
         return None
     found = []
@@ -206,7 +207,7 @@ def _schedules(value: Value, texts: Texts) -> Any:
 
 
 def _stand_ins(row: Row, given: Mapping[str, Any], notes: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the table is asked with, and what takes the place of its answer."""
+    """The values to translate by the table, and the expressions that replace the results."""
     values: dict[str, Any] = {}
     after: dict[str, Any] = {}
     for argument in row.arguments:
@@ -219,7 +220,7 @@ def _stand_ins(row: Row, given: Mapping[str, Any], notes: list[str]) -> tuple[di
             continue
         if argument.verb == "dims" and isinstance(value, tuple) and len(value) == 1 and _unknown_name(value[0]):
             notes.append(
-                f"{argument.torch}=({value[0]},): as of a number; where it is a list or a tuple, write it as it is"
+                f"{argument.torch}=({value[0]},): as for a number; where it is a list or a tuple, write it unchanged"
             )
         if not isinstance(value, Expression):
             continue
@@ -233,8 +234,8 @@ def _stand_ins(row: Row, given: Mapping[str, Any], notes: list[str]) -> tuple[di
             notes.append(f"{argument.torch}={value}: only {allowed} has a counterpart{_because(argument)}")
         elif argument.values:
             values[argument.torch] = argument.values[0][0]
-            table_of = ", ".join(f"{ours!r}: {theirs!r}" for ours, theirs in argument.values)
-            by_name = any(str(ours).startswith("torch.") for ours, _ in argument.values)
+            table_of = ", ".join(f"{torchs!r}: {mindspores!r}" for torchs, mindspores in argument.values)
+            by_name = any(str(torchs).startswith("torch.") for torchs, _ in argument.values)
             after |= dict.fromkeys(argument.to, value if by_name else Expression(f"{{{table_of}}}[{value}]"))
             notes += [f"{argument.torch}={value} crosses by {{{table_of}}}"] if by_name else []
         elif argument.verb:
@@ -249,20 +250,20 @@ SIZES = re.compile(
 
 
 def _all_sizes(value: Any) -> bool:
-    """Whether an expression is all sizes of a tensor, as `x.shape` and `(n, 1)` are, and not one of them."""
+    """Whether an expression is a whole shape, such as `x.shape` and `(n, 1)`, and not one size."""
     if not isinstance(value, Expression):
         return False
     return value.several or bool(SIZES.search(value.text)) or isinstance(_parsed(value.text), (ast.Tuple, ast.List))
 
 
 def _unknown_name(value: Any) -> bool:
-    """Whether this is a name or a place of which reading does not know what it holds."""
+    """Whether this is a variable, attribute or item whose value is unknown."""
     plain = isinstance(value, Expression) and value.value is None
     return plain and isinstance(_parsed(value.text), (ast.Name, ast.Attribute, ast.Subscript))
 
 
 def _parsed(text: str) -> ast.expr | None:
-    """An expression of a call's source, None where it cannot be read alone."""
+    """The parsed expression, None where the text is not an expression by itself."""
     try:
         return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -270,13 +271,13 @@ def _parsed(text: str) -> ast.expr | None:
 
 
 def _operand(text: str) -> str:
-    """The text in brackets, where what stands behind it would take a part of it alone."""
+    """The text, in brackets where an operator or a dot after it would apply only to a part of it."""
     inner = _parsed(text)
     return text if inner is None or isinstance(inner, SIMPLE) else f"({text})"
 
 
 def _listed(argument: Argument) -> list[Any]:
-    """The values that a row speaks of."""
+    """The values that an argument's row lists."""
     return [*(ours for ours, _ in argument.values), *argument.only, *argument.refuse]
 
 
@@ -292,7 +293,7 @@ def _through_verb(
     after: dict[str, Any],
     notes: list[str],
 ) -> None:
-    """An expression that the table computes with: symbolically, or with a value that stands in for it."""
+    """Cross an expression that the table computes with: symbolically, or with a value in its place."""
     verb = VERBS[argument.verb or ""]
     says = verb.description
     formula = _formula(verb, value)
@@ -316,7 +317,7 @@ def _through_verb(
 
 
 def _formula(verb: Verb, value: Expression) -> str | None:
-    """`1 - value` with the expression in its place, where the verb has such a form for every number."""
+    """The expression's crossing as source, such as `1 - value`, where the verb has such a formula for every number."""
     if _parsed(value.text) is None:
         return None
     nodes = verb.symbolic(ast.Name(_operand(value.text), ast.Load()), None) if verb.symbolic else None
@@ -324,14 +325,14 @@ def _formula(verb: Verb, value: Expression) -> str | None:
 
 
 def _stand_in(row: Row, argument: Argument, value: Expression) -> Any:
-    """A value with which the table can be asked: the expression's own by default, torch's default, or a test's."""
+    """A value to translate in place of an expression: its own by default, torch's default, or one from a test."""
     if value.value is not None:
         return value.value
     return _examples(row).get(argument.torch) if argument.required else argument.default
 
 
 def _examples(row: Row) -> dict[str, Any]:
-    """Arguments that the table surely takes: those of a row's first case."""
+    """Arguments that surely cross: those of the row's first case."""
     return dict(next((case.args for case in row.cases if case.raises is None), {}))
 
 
@@ -345,14 +346,14 @@ class Expression:
 
     def __init__(self, text: str, value: Any = None) -> None:
         self.text, self.value = text, value
-        self.names: tuple[str, ...] = ()  # what the tables may call it, where it is a library's own value
+        self.names: tuple[str, ...] = ()  # its possible names in the tables, where it is a library's own value
         self.several = False  # whether it is known to be a list or a tuple
 
     def __repr__(self) -> str:
         return self.text
 
     def __bool__(self) -> bool:
-        return True  # a number other than 0, which a note then says
+        return True  # as a number other than 0, which a note says
 
 
 def _refuse(self: Expression, *rest: Any) -> Any:
@@ -376,7 +377,7 @@ def text_of(seen: LibraryUse, node: ast.expr, texts: Texts) -> str:
 
 
 def _replaced(node: Any, new: Callable[[ast.AST], str | None]) -> Any:
-    """A copy of a tree with some of its nodes replaced by names, which unparse writes as they are."""
+    """A copy of a tree with some of its nodes replaced by names, whose text unparse writes unchanged."""
     if isinstance(node, list):
         return [_replaced(item, new) for item in node]
     if not isinstance(node, ast.AST):
@@ -394,7 +395,7 @@ def _replaced(node: Any, new: Callable[[ast.AST], str | None]) -> Any:
 
 
 def word(name: str, value: Any) -> str:
-    """One argument of a call as source; of the rest, each by position."""
+    """One argument of a call as source; those of `*args` by position."""
     if name == "*args":
         return ", ".join(map(written, value)) if isinstance(value, (list, tuple)) else written(value)
     return f"{name}={written(value)}"
@@ -413,7 +414,7 @@ def written(value: Any) -> str:
 
 
 NAMES_TO_FILL = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b")
-# what such rows know of torch's calls: the names of the arguments in their order, and defaults as text
+# torch's calls in such rows: the names of the arguments in their order, and defaults as text
 FILLED_BY: dict[str, dict[str, str | None]] = {
     "torch.utils.data.DataLoader": {
         "dataset": None,
@@ -456,15 +457,15 @@ KEYWORDS_ONLY = ("torchvision.transforms.v2.MixUp", "torchvision.transforms.v2.C
 
 
 def filled(row: Row, seen: LibraryUse) -> str | None:
-    """The row's words on what to write by hand, with the call's own arguments in place of the names in capitals.
+    """The row's text on what to write by hand, with the call's own arguments in place of the names in capitals.
 
     `BATCH_SIZE` is the call's `batch_size`, or torch's default where the call gives none; a name in capitals that no
-    argument has (EPOCHS, COLUMNS) stays as it is, for the reader to fill in, as all do where the call is only named.
+    argument has (EPOCHS, COLUMNS) is left for the reader to fill in, as are all where the function is not called.
     """
     if row.rewrite is None or seen.arguments is None or row.torch not in FILLED_BY:
         return row.rewrite
     names = FILLED_BY[row.torch]
-    unpacked = any(argument.name in ("*", "**") for argument in seen.arguments)  # where anything may come from
+    unpacked = any(argument.name in ("*", "**") for argument in seen.arguments)  # these may hold any argument
     texts: dict[str, str] = {name: text for name, text in names.items() if text is not None and not unpacked}
     by_position = () if row.torch in KEYWORDS_ONLY else tuple(names)
     plain = [argument for argument in seen.arguments if argument.name is None]
@@ -473,7 +474,7 @@ def filled(row: Row, seen: LibraryUse) -> str | None:
             text = f"{seen.source.text(argument.node)}{argument.at}"
             texts[name] = " ".join(text.split()).replace("torch.", "mindspore.")
     if texts.get("num_workers") == "0":
-        texts["num_workers"] = "1"  # what MindSpore has at least
+        texts["num_workers"] = "1"  # MindSpore's minimum
 
     def own(found: re.Match[str]) -> Any:
         return texts.get(found[0].lower(), found[0])

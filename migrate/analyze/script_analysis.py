@@ -1,4 +1,4 @@
-"""What `msmigrate analyze train.py` finds: every use of torch's world in a script, and what becomes of it."""
+"""`msmigrate analyze train.py`: every use of torch and its libraries in a script, and its conversion."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .operators import (
 from .rewritten_call import Rewritten, filled, left_out, rewrite
 
 WAYS = (DIRECT, COMPOSED, BY_HAND, MISSING, NO_ROW)  # from the best to the worst
-# rows whose words are about one of their names only -> that name
+# rows whose text is about only one of their names -> that name
 ONLY_FOR = {"torch.zeros": "torch.empty", "torch.zeros_like": "torch.empty_like"}
 TRIFLES = ("torch.Tensor", "torch.nn.Module", "torch.dtype", "torch.device")  # in annotations and isinstance
 
@@ -36,9 +36,9 @@ TRIFLES = ("torch.Tensor", "torch.nn.Module", "torch.dtype", "torch.device")  # 
 class Use:
     """One place of a script that uses a library.
 
-    way: DIRECT, COMPOSED (a replacement of msmigrate's), BY_HAND (with a change that is told), MISSING or NO_ROW.
-    status: the row's, for the asked mode and target. certainty: whether it runs with the arguments' defaults;
-    condition: what it depends on where it does not surely.
+    way: DIRECT, COMPOSED (msmigrate's replacement), BY_HAND (with a listed change), MISSING or NO_ROW. status: the
+    row's, for the given mode and target. certainty: whether it runs with the arguments' defaults; condition: on which
+    it depends, where it does not surely run.
     """
 
     torch: str
@@ -51,10 +51,10 @@ class Use:
     kind: str | None = None
     mindspore: str | None = None
     rewritten: str | None = None
-    rewrite: str | None = None  # in words, where the arguments do not tell
+    rewrite: str | None = None  # in words, where there is no call to write
     notes: tuple[str, ...] = ()
     why: str | None = None
-    refused: str | None = None  # what is said of an argument's value that has no counterpart
+    refused: str | None = None  # the remark on an argument's value that has no counterpart
     pitfalls: tuple[str, ...] = ()
     docs: dict[str, str] = field(default_factory=dict)
     certainty: str = DEFAULT
@@ -63,7 +63,7 @@ class Use:
 
     @property
     def missing(self) -> bool:
-        """Whether it has no counterpart, as far as the table knows."""
+        """Whether it has no counterpart in the table."""
         return self.way in (MISSING, NO_ROW)
 
     @property
@@ -74,14 +74,14 @@ class Use:
 
 @dataclass(frozen=True)
 class Api:
-    """All uses of one thing of a library."""
+    """All uses of one function or class of a library."""
 
     torch: str
     uses: tuple[Use, ...]
 
     @property
     def way(self) -> str:
-        """What becomes of the worst of its uses."""
+        """The worst way of its uses."""
         return max((use.way for use in self.uses), key=WAYS.index)
 
     @property
@@ -105,7 +105,7 @@ class ScriptAnalysis:
 
     @property
     def apis(self) -> list[Api]:
-        """The uses by what they use, in the order of the script."""
+        """The uses, grouped by API, in the order of the script."""
         groups: dict[str, list[Use]] = {}
         for use in self.uses:
             groups.setdefault(use.row or use.torch, []).append(use)
@@ -113,17 +113,17 @@ class ScriptAnalysis:
 
     @property
     def missing(self) -> list[Api]:
-        """What has no counterpart, or no row that would tell one."""
+        """The APIs without a counterpart, or without a row."""
         return [api for api in self.apis if api.missing]
 
     @property
     def no_row(self) -> list[Api]:
-        """What the table does not know."""
+        """The APIs without a row."""
         return [api for api in self.apis if api.way == NO_ROW]
 
     @property
     def pitfalls(self) -> dict[str, list[Use]]:
-        """The faults that the rows warn of -> the uses whose rows do."""
+        """The faults that rows warn of -> the uses of these rows."""
         found: dict[str, list[Use]] = {}
         for use in self.uses:
             for fault in use.pitfalls:
@@ -149,10 +149,10 @@ class ScriptAnalysis:
 
 
 def analyze_script(path: str | Path, *, mode: str = "pynative", target: str = "CPU") -> ScriptAnalysis:
-    """Read a training script and what it imports from its folder, and hold it against the mapping table.
+    """Read a training script and the files of its folder that it imports, and look up their uses in the mapping table.
 
-    Nothing of it is run or imported. Raises BadInput, with the file and the line, for what is not a Python file or
-    uses nothing of torch's world.
+    Nothing of it is run or imported. Raises BadInput, with the file and the line, for a file that is not Python or
+    imports neither torch nor its libraries.
     """
     check_target(mode, target)
     script = Path(path)
@@ -185,10 +185,10 @@ def analyze_script(path: str | Path, *, mode: str = "pynative", target: str = "C
 
 
 def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
-    """One use for every place, the inner calls first, so that the outer ones can hold them rewritten."""
+    """One use for every place, inner calls first, so that the outer ones can contain their rewritten text."""
     places: dict[tuple[int, str], list[LibraryUse]] = {}
     for seen in interpreter.seen:
-        unseen = seen.name.endswith(".__call__") and row_of(seen.name) is None  # read for the recipe
+        unseen = seen.name.endswith(".__call__") and row_of(seen.name) is None  # recorded only for the recipe
         if not unseen and (seen.arguments is not None or seen.name not in TRIFLES):
             places.setdefault((id(seen.node), seen.name), []).append(seen)
     texts: dict[int, str] = {}
@@ -204,7 +204,7 @@ def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
 
 
 def _size(group: list[LibraryUse]) -> int:
-    """How much source a node spans: what is inside is smaller."""
+    """The length of a node's source, which is smaller for a node inside."""
     node = group[0].node
     lines = (node.end_lineno or node.lineno) - node.lineno
     return lines * 10_000 + (node.end_col_offset or 0) - node.col_offset
@@ -229,7 +229,7 @@ def _use(seen: LibraryUse, texts: dict[int, str], mode: str, target: str) -> Use
         crossed = rewrite(seen, row, texts)
     only = ONLY_FOR.get(row.torch)  # of one of the row's names, which another does not need
     words = None if only is not None and seen.name != only else filled(row, seen)
-    notes = [*crossed.notes, *(str(said) for said in (crossed.refused, crossed.mistaken) if said)]
+    notes = [*crossed.notes, *(str(error) for error in (crossed.refused, crossed.mistaken) if error)]
     if seen.name.startswith("torch.Tensor.") and find(seen.name).in_place:
         notes.append(IN_PLACE)
     return Use(
@@ -250,7 +250,7 @@ def _use(seen: LibraryUse, texts: dict[int, str], mode: str, target: str) -> Use
 
 
 def _status_in_words(row: Row, mode: str, target: str) -> str:
-    """The status of a row whose counterpart is no name: something to write otherwise, or nothing at all."""
+    """The status of a row whose counterpart is not a name: something to write in another way, or nothing at all."""
     found = row.status["ascend" if target == "Ascend" else mode]
     return NOT_RUN if target == "GPU" and found != MISSING else found
 

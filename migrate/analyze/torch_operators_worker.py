@@ -5,10 +5,10 @@
     python -m msmigrate.migrate.analyze.torch_operators_worker --each torchvision:resnet18 torchvision:resnet50 …
 
 Answers with `uses` (what was called, how often, where, with which arguments), `costs`, `inputs`, `notes`; with --names
-with the names of the models that patterns stand for; with --each it sends an event for every model as soon as it is
+with the names of the models that match the patterns; with --each it sends an event for every model as soon as it is
 done: `model`, `seconds`, and its report, or `failed`.
 
-A model runs on the meta device, without memory or computing, and on the CPU where its code looks at values.
+A model runs on the meta device, without memory or computing, and on the CPU where its code reads values.
 
 A module whose class has a row of its own is one operator, whatever it calls inside. A function is recorded under the
 name by which it was called, with its arguments as JSON, the module it was called in, and the line of source.
@@ -63,10 +63,10 @@ class DoesNotRun(BadInput):
 
 
 def report(text: str, *inputs: str) -> dict[str, Any]:
-    """Build the model, run it in both modes, and say what it called; raises BadInput."""
+    """Build the model, run it in both modes, and report what it called; raises BadInput."""
     quietly()
     torch.manual_seed(0)
-    torch.backends.mha.set_fastpath_enabled(False)  # what it computes in one kernel is not counted
+    torch.backends.mha.set_fastpath_enabled(False)  # the operators inside its single kernel are not counted
     spec = parse(text)
     for building, running in () if looks_at_values(spec) else WAYS:
         try:
@@ -74,7 +74,7 @@ def report(text: str, *inputs: str) -> dict[str, Any]:
         except BadInput as error:
             if not isinstance(error, DoesNotRun):
                 raise
-        except Exception:  # its code looks at values, which meta tensors do not have; if not, this fails again
+        except Exception:  # its code may read values, which meta tensors do not have; any other error is raised again
             pass
         gc.collect()
     return _on("cpu", "cpu", spec, inputs)
@@ -117,15 +117,15 @@ def _evaluate(model: torch.nn.Module, inputs: Inputs, recorder: Recorder) -> int
     model.eval()
     counter = FlopCounterMode(display=False)
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    for parameter in trained:  # torch's counter follows gradients, and stumbles over a parameter that is an input
+    for parameter in trained:  # torch's counter follows gradients, and fails at a parameter that is an input
         parameter.requires_grad_(False)
     try:
         with torch.no_grad(), counter, recorder.running("eval"):
             model(*inputs.eval, **inputs.kwargs)
     except Exception as error:
-        said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
-        more = "; tell its inputs with --input 1x3x224x224" if inputs.chosen else ""
-        raise DoesNotRun(f"it does not run on {inputs.said}: {said}{more}") from None
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
+        more = "; give its inputs, as in --input 1x3x224x224" if inputs.chosen else ""
+        raise DoesNotRun(f"it does not run on {inputs.said}: {reason}{more}") from None
     finally:
         for parameter in trained:
             parameter.requires_grad_(True)
@@ -133,9 +133,9 @@ def _evaluate(model: torch.nn.Module, inputs: Inputs, recorder: Recorder) -> int
 
 
 def _train(model: torch.nn.Module, inputs: Inputs, recorder: Recorder, notes: list[str], device: str) -> int | None:
-    """Run once in train mode; returns the bytes that are kept for the backward pass, for the inputs as they are.
+    """Run once in train mode; returns the bytes that are kept for the backward pass.
 
-    A single image is run as two where normalization wants more than one value, and half of the bytes are reported.
+    A single image is run as two where normalization needs more than one value, and half of the bytes are reported.
     """
     model.train()
     before = {key: use["train"] for key, use in recorder.uses.items()}
@@ -149,16 +149,16 @@ def _train(model: torch.nn.Module, inputs: Inputs, recorder: Recorder, notes: li
         doubled = tuple(twice(value) for value in inputs.train)
         return _kept(model, doubled, inputs, recorder) // 2
     except Exception:
-        said = f"{type(first).__name__}: {' '.join(str(first).split())[:200]}"
-        if device == "meta":  # the module may look at values in training only
-            raise DoesNotRun(said) from None
-        notes.append(f"it did not run in train mode ({said}): the operators are those of eval mode")
+        reason = f"{type(first).__name__}: {' '.join(str(first).split())[:200]}"
+        if device == "meta":  # the module may read values only in training
+            raise DoesNotRun(reason) from None
+        notes.append(f"it did not run in train mode ({reason}): the operators are those of eval mode")
         return None
 
 
 def _kept(model: torch.nn.Module, args: tuple[Any, ...], inputs: Inputs, recorder: Recorder) -> int:
     own = {tensor.untyped_storage()._cdata for tensor in (*model.parameters(), *model.buffers())}
-    kept: dict[int, Any] = {}  # the storages are held, so that no other takes their place
+    kept: dict[int, Any] = {}  # keeps the storages alive, so that no other gets their address
 
     def pack(tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
@@ -176,7 +176,7 @@ def _kept(model: torch.nn.Module, args: tuple[Any, ...], inputs: Inputs, recorde
 
 
 def names(*patterns: str) -> dict[str, Any]:
-    """Return the models that patterns stand for; raises BadInput for a pattern without any."""
+    """Return the models that match the patterns; raises BadInput for a pattern without any."""
     found: dict[str, None] = {}
     for pattern in patterns:
         place, _, name = pattern.partition(":")
@@ -187,7 +187,7 @@ def names(*patterns: str) -> dict[str, Any]:
         known = _known(place)
         matching = [f"{place}:{one}" for one in known if fnmatch.fnmatchcase(one, name or "*")]
         if not matching and not any(letter in name for letter in "*?["):
-            matching = [pattern]  # one name, perhaps with arguments: building it says what is wrong
+            matching = [pattern]  # one name, perhaps with arguments: building it reports errors
         if not matching:
             raise BadInput(f"{place} has no model {name}")
         found.update(dict.fromkeys(matching))
@@ -228,7 +228,7 @@ NOTED = "_msmigrate_made_with"
 
 @cache
 def public_name(cls: type) -> str:
-    """The shortest name under which a class is found: `torch.nn.Conv2d`, not `torch.nn.modules.conv.Conv2d`."""
+    """The shortest public name of a class: `torch.nn.Conv2d`, not `torch.nn.modules.conv.Conv2d`."""
     parts = cls.__module__.split(".")
     for length in range(1, len(parts)):
         module = sys.modules.get(".".join(parts[:length]))
@@ -239,7 +239,8 @@ def public_name(cls: type) -> str:
 
 @cache
 def standing_for(cls: type) -> str:
-    """The class that has a row, or its base that has one where it only constructs it otherwise; else its own name."""
+    """The name of the class if it has a row, or of its base with a row where it only changes the constructor; else its
+    own name."""
     overridden: set[str] = set()
     for base in cls.__mro__:
         if public_name(base) in rows_by_name():
@@ -269,7 +270,7 @@ def container(module: torch.nn.Module) -> str | None:
 
 @contextmanager
 def noting_arguments() -> Iterator[None]:
-    """Let every module of torch.nn that is built inside the block remember what its constructor was given."""
+    """Make every module of torch.nn that is built inside the block remember its constructor's arguments."""
     classes = [cls for cls in vars(torch.nn).values() if isinstance(cls, type) and "__init__" in vars(cls)]
     before = {cls: cls.__init__ for cls in classes if issubclass(cls, torch.nn.Module)}  # type: ignore[misc]
     for cls, constructor in before.items():
@@ -298,7 +299,7 @@ def _noting(cls: type, constructor: Callable[..., None]) -> Callable[..., None]:
 
 
 def constructor_arguments(module: torch.nn.Module, name: str) -> dict[str, Any]:
-    """The arguments that make such a module, encoded: as its attributes stand now, and as it was given the others."""
+    """The arguments that make such a module, encoded: its present attributes, and for the others the original ones."""
     given = vars(module).get(NOTED, {}).get(name, {})
     found: dict[str, Any] = {}
     for argument in rows_by_name()[name].arguments:
@@ -310,11 +311,11 @@ def constructor_arguments(module: torch.nn.Module, name: str) -> dict[str, Any]:
         elif argument.torch in given:
             found[argument.torch] = encode(given[argument.torch])
         elif argument.torch == "bias" and NOTED not in vars(module) and module._parameters.get("bias", ...) is None:
-            found["bias"] = False  # nobody saw it being made, and it has none
+            found["bias"] = False  # its construction was not seen, and it has none
     return {"args": [], "kwargs": found}
 
 
-# a call made in one of these is reported with the line that led there
+# a call made in one of these is reported with the line that called it
 SKIPPED = ("<", contextlib.__file__, *(f"{Path(file).parent}{os.sep}" for file in (torch.__file__, __file__)))
 Key = tuple[str, str, str]
 
@@ -339,7 +340,7 @@ class Recorder(TorchFunctionMode):
 
     @contextlib.contextmanager
     def running(self, mode: str) -> Iterator[None]:
-        """Record what runs inside the block as done in `mode`, eval or train."""
+        """Record what runs inside the block under `mode`, eval or train."""
         self.mode, self.stack, self.inside = mode, [], 0
         before = hooks.register_module_forward_pre_hook(self._enter)
         after = hooks.register_module_forward_hook(self._leave, always_call=True)
@@ -386,7 +387,7 @@ class Recorder(TorchFunctionMode):
             key, {"name": name, "kind": kind, "eval": 0, "train": 0, "paths": {}, "lines": {}, "owners": {}, **call}
         )
         use[self.mode] += 1
-        use["paths"][path] = None  # a dict keeps the order in which they came, and each once
+        use["paths"][path] = None  # a dict keeps their order, and each once
         if owner is not None:
             use["owners"][owner] = None
             use["lines"][_line()] = None
@@ -399,7 +400,7 @@ class Recorder(TorchFunctionMode):
                 self.note(name, "module", {"args": [], "kwargs": {}}, path)
 
     def never_ran(self, model: torch.nn.Module) -> list[str]:
-        """The outermost modules with parameters that no run reached, containers aside."""
+        """The outermost modules with parameters that never ran, without containers."""
         found: list[str] = []
         for path, module in model.named_modules():
             unreached = id(module) not in self.ran and id(module) not in self.owned and not container(module)

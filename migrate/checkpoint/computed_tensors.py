@@ -1,10 +1,10 @@
-"""Content that stands in no source, such as a single number, and weights that torch computes from several tensors.
+"""Content that no source file holds, such as a single number, and weights that torch computes from several tensors.
 
-Such content goes by way of a file without a name. MindSpore has neither weight norm, spectral norm nor pruning, so the
-weight itself goes along, but into a net that computes it by nn.weight_norm or nn.spectral_norm. Weight norm: w = g·v /
-‖v‖, over all dimensions but the one that g has (Salimans and Kingma, 2016).
-Spectral norm: w / (uᵀ W v) with the vectors as they are stored, which is what torch computes in evaluation (Miyato and
-others, 2018). Pruning: w · mask.
+Such content is kept in a temporary file without a name. MindSpore has neither weight norm, spectral norm nor pruning,
+so the computed weight is written, unless the net computes it itself by nn.weight_norm or nn.spectral_norm. Weight norm:
+w = g·v / ‖v‖, the norm over all dimensions except the one that g has (Salimans and Kingma, 2016). Spectral norm:
+w / (uᵀ W v) with the stored vectors, which is what torch computes in evaluation (Miyato and others, 2018). Pruning:
+w · mask.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ NUMBERS = {
 
 
 class Maker(NamedTuple):
-    """How to describe an inert tensor of the file, to read a single number of it, to make one that stands nowhere yet
-    (dtype, bytes, shape), and to see the entries of a state dict or of a model that was saved whole."""
+    """Functions that describe an inert tensor of the file, read a single number from a tensor, make a new tensor from
+    (dtype, bytes, shape), and list the entries of a state dict or of a model that was saved whole."""
 
     tensor: Callable[[Any], Tensor]
     number: Callable[[Tensor], float]
@@ -36,7 +36,7 @@ class Maker(NamedTuple):
 
 
 class Constants:
-    """A context manager; `number` is that of its file, after those of the source."""
+    """A context manager for tensors that no source holds; `number` is its file's index, after the source's files."""
 
     def __init__(self, number: int) -> None:
         self.number, self.at = number, 0
@@ -56,7 +56,7 @@ class Constants:
     def add(self, dtype: str, content: bytes, shape: Shape) -> Tensor:
         """A tensor of this content."""
         if self.file is None:
-            import tempfile  # here, and others elsewhere: a small conversion is mostly imports
+            import tempfile  # only when needed: imports take most of the time of a small conversion
 
             self.file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (closed by __exit__)
         self.file.write(content)
@@ -69,9 +69,9 @@ class Constants:
         return self.add("int64", struct.pack("<q", value), ())
 
     def arrays(self, sources: Sequence[int]) -> tuple[Callable[[Tensor], Any], Callable[[Any, str], Tensor]]:
-        """Functions that read a tensor of the sources as an array of float64, and keep such an array in a dtype.
+        """Two functions: read a tensor of the sources as a float64 array, and store such an array in a dtype.
 
-        The first one raises BadCheckpoint when a source ends before.
+        The first raises BadCheckpoint when a source is too short.
         """
         return lambda tensor: array(sources, tensor), self._keep
 
@@ -96,9 +96,9 @@ def array(sources: Sequence[int], tensor: Tensor) -> Any:
 
 
 def number(sources: Sequence[int], tensor: Tensor) -> float:
-    """The value of a tensor of one number in one of the sources.
+    """The value of a one-element tensor in one of the sources.
 
-    Raises BadCheckpoint when the source ends before, or for what is no single number.
+    Raises BadCheckpoint when the source is too short, or when the tensor is not a single number.
     """
     form = NUMBERS.get(tensor.dtype)
     if form is None or product(tensor.shape) != 1:
@@ -111,13 +111,13 @@ def number(sources: Sequence[int], tensor: Tensor) -> float:
 # Weights that torch computes from several tensors, folded into plain weights
 
 TAKE_OFF = "take it off in torch and save again"
-WHOLE = ("bool", "uint8", "int8", "int16", "int32", "int64")  # what a mask may be too
+WHOLE = ("bool", "uint8", "int8", "int16", "int32", "int64")  # dtypes that only a mask may have
 MAX_AXES = 32  # of an array
 CLOSE = 0.9  # cosine of u and W·v along the dimension that they were computed along
 
 
 class Parametrization(NamedTuple):
-    """One way to compute a weight: `ends` of the names of its tensors, and what to do with them."""
+    """One way to compute a weight: the `ends` of its tensors' names, and the function that computes it from them."""
 
     called: str
     ends: tuple[str, ...]
@@ -146,9 +146,9 @@ def folded(
 ) -> Folded:
     """Fold what can be folded; a computed weight whose tensors do not fit together stays, and is refused later.
 
-    owners: module path -> class and bases, where they are known: two originals may be those of somebody's own. there:
-    the tensors that the net takes as they are. Raises Ambiguous where a spectral
-    norm may have been along either of two dimensions.
+    owners: module path -> class and bases, where they are known: original0 and original1 may also belong to a user's
+    own parametrization. there: the tensors that the net takes as they are. Raises Ambiguous where a spectral norm may
+    have been along either of two dimensions.
     """
     tensors = dict(checkpoint.tensors)
     instead: dict[str, tuple[str, Tensor]] = {}  # name of a tensor that is gone -> name and weight
@@ -189,7 +189,7 @@ def folded(
             counts[form.called] = counts.get(form.called, 0) + 1
             break
     notes = [
-        f"{called} is folded into {count} weight{'s' if count > 1 else ''}; MindSpore has none to train on with"
+        f"{called} is folded into {count} weight{'s' if count > 1 else ''}; MindSpore has no {called} to train with"
         for called, count in counts.items()
     ]
     weights = [instead.get(name, (name, tensor)) for name, tensor in checkpoint.tensors.items()]
@@ -197,13 +197,13 @@ def folded(
 
 
 def _is_of(form: Parametrization, classes: tuple[str, ...]) -> bool:
-    """Whether a parametrization of these classes is the form's; nobody knows of one without any."""
+    """Whether a parametrization of these classes may be the form's; without known classes it may."""
     ours = {"weight norm": "_WeightNorm", "spectral norm": "_SpectralNorm"}.get(form.called, "")
     return not classes or any(name.endswith(ours) for name in classes)
 
 
 def _stem(name: str, form: Parametrization) -> str | None:
-    """The name without the first of the form's ends, or None where it ends otherwise."""
+    """The name without the first of the form's ends, or None where it does not end so."""
     return name.removesuffix(form.ends[0]) if name.endswith(form.ends[0]) else None
 
 
@@ -228,12 +228,12 @@ def _computed(form: Parametrization, arrays: Iterable[Any]) -> Any:
 def _weight_norm(g: Any, v: Any) -> Any:
     import numpy as np
 
-    fits = all(ours in (1, theirs) for ours, theirs in zip(g.shape, v.shape, strict=False))
+    fits = all(of_g in (1, of_v) for of_g, of_v in zip(g.shape, v.shape, strict=False))
     if v.ndim < 2 or g.ndim not in (0, v.ndim) or not fits or sum(length != 1 for length in g.shape) > 1:
         return None
     axes = tuple(axis for axis in range(v.ndim) if g.ndim == 0 or g.shape[axis] == 1)
     norm = np.sqrt((v * v).sum(axis=axes, keepdims=True))
-    return v * (g / norm)  # of a row of zeros, no number in torch either
+    return v * (g / norm)  # NaN for a row of zeros, as in torch
 
 
 def _spectral_norm(weight: Any, u: Any, v: Any = None) -> Any:

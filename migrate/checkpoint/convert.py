@@ -30,23 +30,24 @@ if TYPE_CHECKING:
     from .user_map import Inferred
 
 
-MOST_TIMES = 16  # as many bytes may be written as are read: a wider dtype takes eight, and what is tied stands once
+MOST_TIMES = 16  # most bytes written per byte read: a wider dtype takes up to eight, and tied tensors are stored once
 ALWAYS = 64 << 20  # bytes that may be written in any case
 STATE = ("optimizer.*", "ema.*", "msmigrate.*")  # what a checkpoint of `msmigrate train` has beside the net's tensors
 
 
 class Options(NamedTuple):
-    """What a conversion may be told.
+    """The options of a conversion.
 
     key: where the state dict stands in the file, when that is ambiguous. model: names the torch model (see
     model_spec) whose classes own the tensors; owners: these classes by the modules' paths, where they are known.
-    into: names a MindSpore net that must be filled exactly. to: whose names the new file gets, "torch" or
-    "mindspore", by default the other's. dtype: floating-point tensors are cast to it. training: the state of
-    optimizer, schedule, loss scale and moving average goes along. optimizer: names torch's class, where the file
-    does not tell it, or a function that returns (model, optimizer), where the order of parameters is not clear.
-    max_shard_size: the most bytes of tensors in one file of a folder. name_map: a file that says how torch's
-    modules are called in MindSpore (see user_map.py). parts: a weight that torch computes from others is computed by
-    the new net too, and crosses as these; else only where the net of `into` has them.
+    into: names a MindSpore net that must be filled exactly. to: the framework whose tensor names the new file gets,
+    "torch" or "mindspore", by default the one the source is not of. dtype: floating-point tensors are cast to it.
+    training: the state of optimizer, schedule, loss scale and moving average is converted too. optimizer: names torch's
+    class, where the file does not tell it, or a function that returns (model, optimizer), where the order of parameters
+    is not clear. max_shard_size: the most bytes of tensors in one file of a folder. name_map: a file that says how
+    torch's modules are called in MindSpore (see user_map.py). parts: where torch computes a weight from several
+    tensors, these cross instead of the weight, since the new net computes it too; without it, only where the net of
+    `into` has them.
     """
 
     key: str | None = None
@@ -96,12 +97,12 @@ def convert(
     """Convert `source` to `destination`, whose name says the format; options: those of Options.
 
     A folder gets files of at most `max_shard_size` bytes of tensors each, by default 5 GB, and an index. crc: compare
-    the checksums that the source has of what is read. `progress` is called with the bytes written so far and the size
+    the source's checksums of all that is read. `progress` is called with the bytes written so far and the size
     of the file, or of all files. Raises BadDestination, BadCheckpoint, Ambiguous, Unsupported; whatever happens, the
     destination is complete or untouched.
     """
     started = time.perf_counter()
-    if form(destination, "torch", None).folder:  # a name that nobody knows is refused before anything is read
+    if form(destination, "torch", None).folder:  # an unknown ending is refused before anything is read
         from ...atomic_files import check_folder
 
         target = check_folder(Path(destination), [Path(source)], force=force)
@@ -163,7 +164,7 @@ def inferred_map(source: str | Path, into: str, *, key: str | None = None, model
     with open_source(str(source)) as opened:
         checkpoint = opened.checkpoint(key)
     if checkpoint.framework != "torch":
-        raise BadInput(f"{source} is MindSpore's: --write-map pairs a torch checkpoint with the net of --into")
+        raise BadInput(f"{source} is a MindSpore file: --write-map pairs a torch checkpoint with the net of --into")
     owners = checkpoint.owners
     if model is not None:
         owners = model_checks.torch_model(str(source), checkpoint, model, []).owners
@@ -180,7 +181,7 @@ def _sources(plan: Plan) -> dict[str, Tensor]:
 def _settled(
     opened: Source, destination: str | Path | None, options: Options
 ) -> Iterator[tuple[Plan, Form, Constants]]:
-    """The plan, the format it is for, and the file of what no source holds, which lasts as long as this."""
+    """The plan, the format it is for, and the tensors that no source holds, whose file is open as long as the block."""
     check_dtype(options.dtype)
     checkpoint = opened.checkpoint(options.key)
     if destination is None:
@@ -241,37 +242,39 @@ def _settled(
 def _beside(
     opened: Source, checkpoint: Checkpoint, chosen: Form, options: Options, maker: Maker, notes: list[str]
 ) -> tuple[list[Entry], set[str]]:
-    """The training state of a torch checkpoint as entries, where it is asked for, and the keys it stood under."""
+    """The training state of a torch checkpoint as entries, where options.training is set, and the keys it is under."""
     if not options.training:
         if options.optimizer is not None:
-            raise BadInput("--optimizer tells of the optimizer's state, which only --training converts: add that")
+            raise BadInput("--optimizer is about the optimizer's state, which only --training converts: add --training")
         return [], set()
     if checkpoint.framework == chosen.holder.framework:
-        raise Unsupported("--training takes the state from one framework to the other, and both are the same here")
+        raise Unsupported("--training converts the state from one framework to the other, and here both are the same")
     if checkpoint.framework != "torch":
         if options.optimizer is not None:
-            raise BadInput(f"--optimizer tells of a torch file's state; {opened.path} is MindSpore's, which names it")
+            raise BadInput(
+                f"--optimizer is for a torch file; {opened.path} is a MindSpore file, which names its optimizer itself"
+            )
         return [], set()
     from .training_state import parameters_of, training_state
 
-    told = model_checks.told_optimizer(options.optimizer)
+    optimizer = model_checks.told_optimizer(options.optimizer)
     try:
         found = training_state(
-            checkpoint.training or {}, parameters_of(checkpoint.tensors), told.groups, maker, told.classes
+            checkpoint.training or {}, parameters_of(checkpoint.tensors), optimizer.groups, maker, optimizer.classes
         )
     except MsmigrateError as error:
         raise type(error)(f"{opened.path}: {error}") from None
     if not found.entries:
         raise BadCheckpoint(
             f"{opened.path} holds no training state (optimizer, schedule, loss scale, moving average): its weights "
-            "alone are converted without --training, and begin a run as the recipe's model.checkpoint"
+            "alone are converted without --training, and a new run starts from them by the recipe's model.checkpoint"
         )
     notes += found.notes
     return found.entries, found.read
 
 
 def _training_back(opened: Source, plan: Plan, maker: Maker) -> dict[str, Any]:
-    """What stands beside the weights in a torch file."""
+    """What a torch file holds besides the weights."""
     from .training_state import training_back
 
     shapes = {entry.target: entry.target_shape or () for entry in plan.written if entry.target is not None}
@@ -309,12 +312,11 @@ def settle(
     """Settle what happens to every tensor; refusals are entries, raised only by Plan.check.
 
     net, into: the MindSpore net to fill, and its name. names: how modules are called in MindSpore, by --map. parts: as
-    in Options. dtype:
-    floating-point tensors are cast to it. beside: the training state, which goes along as it is. Raises
+    in Options. dtype: floating-point tensors are cast to it. beside: the training state, which is not cast. Raises
     BadInput for a net where the new file is not MindSpore's.
     """
     if net is not None and holder.framework != "mindspore":
-        raise BadInput(f"--into names a MindSpore net, and {holder.called} are for the other side; see --model")
+        raise BadInput(f"--into names a MindSpore net, and {holder.called} are for torch; see --model")
     unfilled: list[str] = []
     if checkpoint.framework == holder.framework:
         entries = [crossed(name, tensor, name, tensor.shape, "") for name, tensor in checkpoint.tensors.items()]
@@ -388,7 +390,8 @@ def _back(
         ways = tensor_names.by_model(model.name, model.owners, model.shapes, shapes, names)
     elif names is not None:
         raise BadInput(
-            "--map says how torch's modules are called in MindSpore: on the way back --model has to name them"
+            "--map says how torch's modules are called in MindSpore: to convert back to torch, name the model with "
+            "--model"
         )
     else:
         ways = {**tensor_names.by_structure(shapes), **tensor_names.by_record(checkpoint.record, shapes)}
@@ -418,7 +421,7 @@ def _returned(name: str, tensor: Tensor, way: Way | MsmigrateError) -> Entry:
 
 
 def _record(entries: list[Entry], read: Read) -> dict[str, Any] | None:
-    """What the new file's names and shapes alone do not tell the way back; None where that is nothing."""
+    """What converting back needs beyond the new file's names and shapes; None where it needs nothing."""
     written = [entry for entry in entries if entry.written]
     ways: Ways = tensor_names.by_structure(
         {entry.target: entry.target_shape or () for entry in written if entry.target}
@@ -444,7 +447,7 @@ def _record(entries: list[Entry], read: Read) -> dict[str, Any] | None:
 
 
 def check_dtype(dtype: str | None) -> None:
-    """Raise BadCheckpoint for a --dtype that is none of the floating-point formats."""
+    """Raise BadCheckpoint for a --dtype that is not a floating-point format."""
     if dtype is not None and not castable(dtype):
         raise BadCheckpoint(f"--dtype {dtype}: a cast goes to float64, float32, float16 or bfloat16")
 
@@ -461,7 +464,7 @@ def check_not_read(target: Path, sources: Iterable[str]) -> None:
 
 
 def check_shards(destination: str | Path, folder: bool, nbytes: int, most: int | None) -> None:
-    """Raise BadDestination when --max-shard-size makes no sense, or is for a folder and one file is to be written.
+    """Raise BadDestination when --max-shard-size is below one, or smaller than the one file that is to be written.
 
     nbytes: of all tensors.
     """

@@ -1,9 +1,9 @@
 """Which torch class owns each tensor, read from the structure of the state dict itself.
 
-The same leaf name means different things: `weight` is `gamma` in a norm, `embedding_table` in an embedding, `weight`
-in a linear layer. So tensors are grouped by their module, and what stands together in a group says what the module
-is. Where several classes fit, all of them are returned, and the plan goes on only when the mapping table gives the
-tensors the same names under each.
+The same leaf name means different things: `weight` becomes `gamma` in a norm, `embedding_table` in an embedding, and
+stays `weight` in a linear layer. So tensors are grouped by their module, and the tensors of a group together say what
+the module is. Where several classes fit, all of them are returned, and the plan goes on only when the mapping table
+gives the tensors the same names under each.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Shape = tuple[int, ...]
 
 
 class Family(NamedTuple):
-    """Classes that cannot be told apart by their tensors and need not be: the names agree on both sides.
+    """Classes that have the same tensors and need not be distinguished: their names agree on both sides.
 
-    A test holds the mapping table to that. `label` is what the plan prints.
+    A test checks that against the mapping table. `label` is what the plan prints.
     """
 
     label: str
@@ -33,13 +33,13 @@ def _family(label: str, *names: str) -> Family:
 
 INSTANCE_NORMS = ("InstanceNorm2d", "InstanceNorm1d", "InstanceNorm3d")
 BATCH_NORM = _family("BatchNorm", "BatchNorm2d", "BatchNorm1d", "SyncBatchNorm", *INSTANCE_NORMS)
-BATCH_NORM_3D = _family("BatchNorm3d")  # MindSpore's wraps a BatchNorm2d, whose name its tensors carry
+BATCH_NORM_3D = _family("BatchNorm3d")  # MindSpore's wraps a BatchNorm2d, whose name is part of its tensors' names
 AFFINE_NORM = _family("LayerNorm or GroupNorm", "LayerNorm", "GroupNorm", *INSTANCE_NORMS)
 CONVOLUTIONS = {  # by the rank of the weight
     rank: _family(f"Conv{rank - 2}d", f"Conv{rank - 2}d", f"ConvTranspose{rank - 2}d") for rank in (3, 4, 5)
 }
 LINEAR, EMBEDDING = _family("Linear"), _family("Embedding")
-EMBEDDING_BAG = _family("EmbeddingBag")  # not Embedding's: in MindSpore its tensor is called as a Linear's
+EMBEDDING_BAG = _family("EmbeddingBag")  # not with Embedding: in MindSpore its tensor has the name of a Linear's
 PRELU, RMS_NORM = _family("PReLU"), _family("RMSNorm")
 RECURRENT = _family("LSTM, GRU or RNN", "LSTM", "GRU", "RNN")
 RECURRENT_CELL = _family("LSTMCell, GRUCell or RNNCell", "LSTMCell", "GRUCell", "RNNCell")
@@ -51,7 +51,7 @@ FAMILIES = (
     *(BATCH_NORM, BATCH_NORM_3D, AFFINE_NORM, *CONVOLUTIONS.values(), LINEAR, EMBEDDING, EMBEDDING_BAG),
     *(PRELU, RMS_NORM, RECURRENT, RECURRENT_CELL, ATTENTION, BILINEAR, ENCODER_LAYER, DECODER_LAYER),
 )
-# Too rare to make everybody name the model, though their tensors look the same: only a net can speak for them.
+# Their tensors look the same, but they are too rare to make every user name the model: only the net decides for them.
 RARE = {CONVOLUTIONS[3]: BILINEAR}
 
 STATISTICS = {"running_mean", "running_var"}
@@ -66,8 +66,8 @@ class Module(NamedTuple):
     """The tensors under one module path, and the families the module may belong to.
 
     `families` is None for a module whose tensors are its own parameters or buffers, such as a class token, and empty
-    when it uses the names of a layer and fits none. A family may also be that of a module around it, whose row tells
-    how the tensors of its parts are called.
+    when it uses the names of a layer and fits none. A family may also be that of a module around it, where that
+    module's row says how the tensors of its parts are called.
     """
 
     path: str
@@ -84,8 +84,8 @@ def split(name: str) -> tuple[str, str]:
 def modules(shapes: Mapping[str, Shape]) -> list[Module]:
     """Group the tensors by module, in their order, and infer the families of each module.
 
-    A batch norm's own tensors do not say how many dimensions it works on. Where no tensor has five, nothing in the
-    model is volumetric; otherwise it may be either.
+    A batch norm's own tensors do not say how many dimensions its input has. Where no tensor of the model has five
+    dimensions, it is not a BatchNorm3d; otherwise it may be either.
     """
     groups: dict[str, dict[str, Shape]] = {}
     for name, shape in shapes.items():
@@ -102,7 +102,7 @@ def modules(shapes: Mapping[str, Shape]) -> list[Module]:
 
 
 def _part(path: str, alone: tuple[Family, ...], found: Mapping[str, tuple[Family, ...] | None]) -> tuple[Family, ...]:
-    """The families of a linear layer, where it is part of an attention or of a transformer layer."""
+    """The families of a linear layer, which may be part of an attention or of a transformer layer."""
     outer, part = split(path)
     if part == "out_proj" and found.get(outer) == (ATTENTION,):
         return (LINEAR,)
@@ -116,7 +116,7 @@ def _part(path: str, alone: tuple[Family, ...], found: Mapping[str, tuple[Family
 
 
 def computed(module: Module) -> bool:
-    """Whether a weight is not stored as such but computed from these tensors, or some of them."""
+    """Whether a weight of the module is computed from these tensors, or some of them, instead of stored."""
     return bool(REPARAMETRIZED & set(module.leaves)) or ".parametrizations." in f".{module.path}."
 
 

@@ -1,4 +1,4 @@
-"""`msmigrate inspect`: what a file holds, told from its structure; no tensor is loaded and nothing is imported."""
+"""`msmigrate inspect`: what a file holds, read from its structure; no tensor is loaded and nothing is imported."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .plan import OWN
 from .stored_source import StoredSource, stored_source
 
 UNKNOWN = "no layer known"
-LARGEST_NOTE = 1 << 20  # bytes of what a training run notes of itself
+LARGEST_NOTE = 1 << 20  # bytes of a training run's note about itself
 MOST = 20  # state dicts that are looked at in one file
-# In MindSpore, a Linear has another name, and the tensors of these have.
+# In MindSpore the class of a Linear has another name; of the other families the tensors have other names.
 CELLS = {LINEAR: "Dense"}
 OTHER_NAMES = {BATCH_NORM, BATCH_NORM_3D, AFFINE_NORM, EMBEDDING, PRELU, RMS_NORM}
 
@@ -48,10 +48,10 @@ class Facts(NamedTuple):
     """What a file holds.
 
     size: bytes of all its files, `files` their number. checkpoint: None where two state dicts could be meant; then
-    `ambiguous` says so and `nested` has them, key -> how much. classes: of the module that each tensor belongs to, as
-    the file or the structure tells, by the tensor's name. dtypes: how much of each. tied: groups of names of the same
-    bytes, seen in the same way; in `total` and `dtypes` such bytes count once. compared: bytes whose checksums are
-    right, where that was wanted. source: the file of source that the training run names of which it is.
+    `ambiguous` says so and `nested` has them, key -> how much. classes: tensor name -> class of the tensor's module, as
+    the file or the structure tells. dtypes: how much of each. tied: groups of names of the same bytes, seen in the same
+    way; in `total` and `dtypes` such bytes count once. compared: bytes whose checksums are right, where they were
+    compared. source: the file of source that the checkpoint's training run names.
     """
 
     path: str
@@ -73,7 +73,7 @@ class Facts(NamedTuple):
 def inspect_file(path: str | Path, key: str | None = None, *, crc: bool = False) -> Facts:
     """What the file at `path` holds, under `key` where more than one state dict is in it.
 
-    Where no key is given and two could be meant, or the key is none of several, the facts list them instead. crc: read
+    Where there are several state dicts, and no key or an unknown one is given, the facts list them instead. crc: read
     all of the file and compare its checksums. Raises BadCheckpoint, Unsupported for a file that cannot be read, and
     BadCheckpoint for one that is damaged.
     """
@@ -93,7 +93,7 @@ def inspect_file(path: str | Path, key: str | None = None, *, crc: bool = False)
 
 
 def _named(source: Source, checkpoint: Checkpoint) -> StoredSource | None:
-    """The file of source that the note of a training run names; None where there is no note that can be read."""
+    """The file of source that the note of a training run names; None where there is no readable note."""
     noted = (checkpoint.training or {}).get(RUN)
     if not isinstance(noted, Tensor) or noted.nbytes > LARGEST_NOTE:
         return None
@@ -169,17 +169,17 @@ def _classes(checkpoint: Checkpoint) -> dict[str, str]:
     """Tensor -> the class of the module that it belongs to."""
     shapes = {name: tensor.shape for name, tensor in checkpoint.tensors.items()}
     ways = tensor_names.by_structure(shapes) if checkpoint.framework == "mindspore" else {}
-    told = checkpoint.owners or {}
+    owners = checkpoint.owners or {}
     found: dict[str, str] = {}
     for module in infer_layers.modules({**shapes, **dict.fromkeys(checkpoint.refused, ())}):
         for leaf in module.leaves:
             name = f"{module.path}.{leaf}" if module.path else leaf
             way = ways.get(name)
-            if module.path in told:
-                found[name] = told[module.path][0].removeprefix("torch.nn.")
+            if module.path in owners:
+                found[name] = owners[module.path][0].removeprefix("torch.nn.")
             elif isinstance(way, MsmigrateError):
-                said = str(way).removeprefix("it may belong to ")
-                found[name] = said.replace(", or to ", " or ").replace(", or be ", " or ")
+                choices = str(way).removeprefix("it may belong to ")
+                found[name] = choices.replace(", or to ", " or ").replace(", or be ", " or ")
             elif way is not None and way.owner != OWN:
                 found[name] = way.owner
             else:
@@ -188,7 +188,7 @@ def _classes(checkpoint: Checkpoint) -> dict[str, str]:
 
 
 def _label(families: Sequence[Family] | None, framework: str) -> str:
-    """The classes that tensors under torch's names tell."""
+    """The names of the families, or what stands for them where there are none."""
     if families is None:
         return OWN
     if framework == "mindspore":

@@ -4,8 +4,8 @@
 
 Prints one line of JSON: `parameters`, name -> [shape, dtype]; the names are attribute paths, from
 `parameters_and_names()`. A parameter's own `name` may differ (a cell without a parent names its tensors without
-`moving_`), and MindSpore's loader goes by that one: such parameters are listed in `misnamed`. With a
-checkpoint, that is loaded into the net first, and `digests` has the SHA-256 of every parameter's bytes by path.
+`moving_`), and MindSpore's loader looks for that name: such parameters are listed in `misnamed`. A checkpoint, if
+given, is loaded into the net first, and `digests` has the SHA-256 of every parameter's bytes by path.
 """
 
 from __future__ import annotations

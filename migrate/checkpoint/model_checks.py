@@ -1,6 +1,6 @@
-"""--model and --into: ask the worker, hold the plan against the net, load the new file back.
+"""--model and --into: ask the worker, compare the plan with the net, load the new file back.
 
-What `load_param_into_net` returns is not asked: it strips prefixes, loads, and still lists the parameter as not loaded.
+The result of `load_param_into_net` is ignored: it strips prefixes, loads, and still lists the parameter as not loaded.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .plan import (
 from .user_map import near
 
 REMEDY = "; --dtype casts"
-HINTS = 5  # names for which the nearest are looked up, since each is held against all
+HINTS = 5  # names for which the nearest are looked up, since each is compared with all
 
 
 def against(net: Net, entries: list[Entry]) -> tuple[list[Entry], list[str]]:
@@ -65,7 +65,7 @@ def against(net: Net, entries: list[Entry]) -> tuple[list[Entry], list[str]]:
 def under_own_names(plan: Plan, own: Mapping[str, str]) -> Plan:
     """The plan with every parameter of the net under its own name, which is not always its path.
 
-    own: path -> name of those that have another one; MindSpore's loader goes by it, and its save_checkpoint too.
+    own: path -> name, of those whose name differs; MindSpore's loader and its save_checkpoint use the name.
     """
     filled = {entry.target: own.get(entry.target, entry.target) for entry in plan.entries if entry.target is not None}
     if plan.into is None or plan.parameters is None:
@@ -76,37 +76,37 @@ def under_own_names(plan: Plan, own: Mapping[str, str]) -> Plan:
         else entry
         for entry in plan.entries
     ]
-    notes = [f"{path} goes under {name}, its own name in the net" for path, name in own.items() if path in filled]
+    notes = [f"{path} is written as {name}, its own name in the net" for path, name in own.items() if path in filled]
     return plan._replace(entries=refuse_twins(renamed), filled=filled, notes=[*plan.notes, *notes])
 
 
-def _fitted(entry: Entry, given: str, shape: Shape, dtype: str) -> Entry:
+def _fitted(entry: Entry, own_dtype: str, shape: Shape, dtype: str) -> Entry:
     """The entry, refused unless the net's parameter has its shape and dtype."""
     if shape != entry.target_shape:
         why = f"the net's {entry.target} is {size(shape)}, this is {size(entry.target_shape or ())}"
         return refuse(entry, BadCheckpoint, why)
-    if dtype != given:
-        why = f"the net's {entry.target} is {dtype}, this is {given}{REMEDY if castable(given) else ''}"
+    if dtype != own_dtype:
+        why = f"the net's {entry.target} is {dtype}, this is {own_dtype}{REMEDY if castable(own_dtype) else ''}"
         return refuse(entry, BadCheckpoint, why)
     return entry
 
 
 def mindspore_net(into: str) -> tuple[Net, dict[str, str]]:
-    """The parameters of the net by path, and path -> own name of those that have another one, by which MindSpore's
-    loader goes. Raises BadInput, WorkerFailed."""
+    """The parameters of the net by path, and path -> own name of those whose name differs, which is what MindSpore's
+    loader looks for. Raises BadInput, WorkerFailed."""
     answer = model_spec.ask("checkpoint.mindspore_net_worker", into, "--into")
     return {name: (tuple(shape), dtype) for name, (shape, dtype) in answer["parameters"].items()}, answer["misnamed"]
 
 
 class ToldOptimizer(NamedTuple):
-    """What --optimizer says: what the class may be called, and the names of each parameter group."""
+    """What --optimizer says: the possible names of the class, and the parameter names of each group."""
 
     classes: tuple[str, ...] | None = None
     groups: list[list[str]] | None = None
 
 
 def told_optimizer(optimizer: str | None) -> ToldOptimizer:
-    """What --optimizer says: the name of a class, or a function that returns (model, optimizer).
+    """Read --optimizer, the name of a class or of a function that returns (model, optimizer).
 
     Raises BadInput, WorkerFailed.
     """
@@ -120,12 +120,12 @@ def told_optimizer(optimizer: str | None) -> ToldOptimizer:
 
 
 def own_classes(owners: Owners) -> Model:
-    """The model that a file of a whole model tells itself."""
+    """The model, by the classes that a file of a whole model names itself."""
     return Model("the classes in the file", owners)
 
 
 def torch_model(path: str, checkpoint: Checkpoint, model: str, notes: list[str]) -> Model:
-    """Ask for the classes, and make sure that a torch checkpoint is one of that model.
+    """Ask the worker for the model's classes, and check that a torch checkpoint is one of that model.
 
     Raises BadInput, WorkerFailed, and BadCheckpoint when it is not.
     """
@@ -155,9 +155,9 @@ def torch_model(path: str, checkpoint: Checkpoint, model: str, notes: list[str])
 
 @contextmanager
 def linked(output: int, target: Path) -> Iterator[Path]:
-    """A name for an open file that has none yet, beside its target and with its ending, as long as the block runs.
+    """A name for an open file that has none yet, in its target's folder and with its ending, as long as the block runs.
 
-    Let the block outlast the giving of the file's own name: a file without a name can be given one only once.
+    Give the file its final name inside of the block: a file without a name can be linked only once.
     """
     folder = beside(target, "tmp")
     folder.mkdir(0o700)
@@ -178,7 +178,7 @@ def check_loads(path: Path, into: str, names: Mapping[str, str]) -> None:
     """Raise BadCheckpoint unless MindSpore loads the file into the net, byte for byte.
 
     into: names the net. names: parameter's path in the net -> its name in the file. Raises WorkerFailed when the net
-    cannot be built or the file not loaded.
+    cannot be built or the file cannot be loaded.
     """
     loaded: Mapping[str, str] = model_spec.ask("checkpoint.mindspore_net_worker", into, "--into", str(path))["digests"]
     with open_source(str(path)) as source:

@@ -1,11 +1,11 @@
-"""The optimizer's state dict: which optimizer, which parameter each entry is of, its entries.
+"""The optimizer's state dict: which optimizer it is of, which parameter each entry is of, its entries.
 
-A state dict does not hold the class. What several rows fit is asked for, never guessed: older versions of torch keep
-the same under the same names for Adam and AdamW.
+A state dict does not name the class. Where several rows fit, the user has to name it and nothing is guessed: older
+versions of torch store the same keys for Adam and AdamW.
 
-`optimizer.state_dict()` counts parameters, group after group, in the order in which they were handed over; names are in
-it only since torch 2.6, and only when they were handed over too. So the order is taken from the model: all of its
-parameters in one group, or groups by one of the rules that training scripts sort by, whichever alone fits every shape.
+`optimizer.state_dict()` numbers parameters, group after group, in the order in which the optimizer got them; it has
+names only since torch 2.6, and only when the optimizer got names. So the order is taken from the model: all of its
+parameters in one group, or groups by one of the rules of training scripts, if exactly one of these fits every shape.
 """
 
 from __future__ import annotations
@@ -40,56 +40,59 @@ def optimizer_row(
 ) -> Row:
     """The row of the optimizer that has these parameter groups and these keys of state.
 
-    named: what its class is called, where the user has said so, the first that a row has; then the file is only held
-    against it. Raises Ambiguous where several rows fit, Unsupported where none does or where the table has no
-    counterpart, BadCheckpoint for a file that is not of the class that was named, BadInput for a name without a row.
+    named: the possible names of its class, where the user has named it; the first one with a row counts, and the file
+    is only checked against that row. Raises Ambiguous where several rows fit, Unsupported where none does or where the
+    table has no counterpart, BadCheckpoint for a file of another class than the named one, BadInput for a name without
+    a row.
     """
     options = [{key for key in group if isinstance(key, str)} for group in groups]
     common = set.intersection(*options) if options else set()
-    told = set().union(*options) - OTHERS
+    option_names = set().union(*options) - OTHERS
     rows = table.rows("optimizer")
-    near = [row for row in rows if not _apart(row, common, parts)]
+    near = [row for row in rows if not _mismatch(row, common, parts)]
     if named is not None:
         row = _named(named, rows)
-        apart = _apart(row, common, parts) or _told_otherwise(row, groups)
-        if apart:
-            others = [other for other in near if not _unknown(other, told) and not _told_otherwise(other, groups)]
+        reason = _mismatch(row, common, parts) or _conflict(row, groups)
+        if reason:
+            others = [other for other in near if not _unknown(other, option_names) and not _conflict(other, groups)]
             seems = [other.torch for other in others if other is not row]
             like = f"; it looks like {' or '.join(seems)}" if seems else ""
-            raise BadCheckpoint(f"its state is not {row.torch}'s: {apart}{like}")
+            raise BadCheckpoint(f"its state is not {row.torch}'s: {reason}{like}")
     else:
-        row = _only(near, groups, told, parts)
+        row = _only(near, groups, option_names, parts)
     if row.mindspore is None:
         raise Unsupported(f"it is {row.torch}'s state, which has no counterpart: {row.why}")
     return row
 
 
-def _only(near: Sequence[Row], groups: Sequence[Mapping[Any, Any]], told: Set[str], parts: Collection[str]) -> Row:
+def _only(
+    near: Sequence[Row], groups: Sequence[Mapping[Any, Any]], option_names: Set[str], parts: Collection[str]
+) -> Row:
     """The one row that fits; near: those that have what they need."""
-    whole = [row for row in near if not _unknown(row, told)]
-    fitting = [row for row in whole if not _told_otherwise(row, groups)]
+    whole = [row for row in near if not _unknown(row, option_names)]
+    fitting = [row for row in whole if not _conflict(row, groups)]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
         either = " or ".join(row.torch for row in fitting)
-        raise Ambiguous(f"it does not tell whether it is {either}'s state: name the class with --optimizer")
+        raise Ambiguous(f"it may be the state of {either}: name the class with --optimizer")
     if whole:
-        raise Unsupported(f"it is {whole[0].torch}'s state: {_told_otherwise(whole[0], groups)}")
+        raise Unsupported(f"it is {whole[0].torch}'s state: {_conflict(whole[0], groups)}")
     if near:
-        fewest = min(len(_unknown(row, told)) for row in near)
-        nearest = [row for row in near if len(_unknown(row, told)) == fewest]
+        fewest = min(len(_unknown(row, option_names)) for row in near)
+        nearest = [row for row in near if len(_unknown(row, option_names)) == fewest]
         raise Ambiguous(
-            f"{few(sorted(_unknown(nearest[0], told)), 4, ', ')} in its parameter groups is no option of "
-            f"{' or '.join(row.torch for row in nearest)}: if it is that all the same, name the class with --optimizer"
+            f"{few(sorted(_unknown(nearest[0], option_names)), 4, ', ')} in its parameter groups is no option of "
+            f"{' or '.join(row.torch for row in nearest)}: if it is that optimizer, name the class with --optimizer"
         )
     held = f"the state {few(sorted(parts), 8, ', ')}" if parts else "no state yet"
     raise Unsupported(
-        f"the table has no optimizer with {held} and the options {few(sorted(told) or ['none'], 12, ', ')}: write a "
-        "row for it (--mappings), or convert without --training"
+        f"the table has no optimizer with {held} and the options {few(sorted(option_names) or ['none'], 12, ', ')}: "
+        "write a row for it (--mappings), or convert without --training"
     )
 
 
-def _apart(row: Row, common: Set[str], parts: Collection[str]) -> str | None:
+def _mismatch(row: Row, common: Set[str], parts: Collection[str]) -> str | None:
     """What the row needs and the groups lack, or what the state holds and the row does not."""
     missing = {name for name, argument in _arguments(row).items() if name not in LATER} - common
     if missing:
@@ -100,7 +103,7 @@ def _apart(row: Row, common: Set[str], parts: Collection[str]) -> str | None:
     return None
 
 
-def _told_otherwise(row: Row, groups: Sequence[Mapping[Any, Any]]) -> str | None:
+def _conflict(row: Row, groups: Sequence[Mapping[Any, Any]]) -> str | None:
     """The option of a group that has a value which this row's optimizer never has, or which does not cross."""
     for group in groups:
         for name, argument in _arguments(row).items():
@@ -117,9 +120,9 @@ def _told_otherwise(row: Row, groups: Sequence[Mapping[Any, Any]]) -> str | None
     return None
 
 
-def _unknown(row: Row, told: Set[str]) -> set[str]:
+def _unknown(row: Row, option_names: Set[str]) -> set[str]:
     """The options that this row's optimizer does not have."""
-    return {*told} - {*_arguments(row), *row.group_options, *_in_groups(row)}
+    return {*option_names} - {*_arguments(row), *row.group_options, *_in_groups(row)}
 
 
 def _arguments(row: Row) -> dict[str, Argument]:
@@ -131,7 +134,7 @@ def _in_groups(row: Row) -> set[str]:
 
 
 def _named(names: Sequence[str], rows: Sequence[Row]) -> Row:
-    """The row of the first of these names that has one: as people write it, or short where only one is called so."""
+    """The row of the first of these names that has one: a full name or alias, or a short name that only one row has."""
     for name in names:
         found = [row for row in rows if name.lower() == row.short.lower()]
         if not found:
@@ -166,7 +169,7 @@ def is_bias(name: str, shape: Shape) -> bool:
 
 
 def is_of_a_norm(name: str, shape: Shape) -> bool:
-    """Whether a parameter is a norm's, by what stands beside it being a vector: a scale, or the bias of one."""
+    """Whether a parameter is a norm's scale: a vector that is not called a bias."""
     return len(shape) == 1 and not is_bias(name, shape)
 
 
@@ -176,8 +179,9 @@ SPLITS: tuple[Callable[[str, Shape], bool], ...] = (is_norm_or_bias, is_bias, is
 def names_of(groups: Sequence[Sequence[int]], shapes: Mapping[int, Shape], parameters: Mapping[str, Shape]) -> Groups:
     """The names of each group's parameters.
 
-    groups: the indices of each. shapes: of the state of those that have one, by index. parameters: name -> shape, in
-    the model's order. Raises Ambiguous when several orders fit, BadCheckpoint when none does.
+    groups: the indices of each group's parameters. shapes: parameter index -> shape of its state, where it has one.
+    parameters: name -> shape, in the model's order. Raises Ambiguous when several orders fit, BadCheckpoint when none
+    does.
     """
     wanted = [len(group) for group in groups]
     flat = [index for group in groups for index in group]
@@ -199,9 +203,9 @@ def names_of(groups: Sequence[Sequence[int]], shapes: Mapping[int, Shape], param
         )
     if len(fitting) > 1:
         first, second = ([name for group in order for name in group] for order in fitting[:2])
-        apart = [shown(one) for one, other in zip(first, second, strict=True) if one != other]
+        differing = [shown(one) for one, other in zip(first, second, strict=True) if one != other]
         raise Ambiguous(
-            f"its {_counted(wanted)} may be in more than one order, which differ in {few(apart, 3)}: {REMEDY}"
+            f"its {_counted(wanted)} may be in more than one order, which differ in {few(differing, 3)}: {REMEDY}"
         )
     return fitting[0]
 
@@ -237,7 +241,7 @@ def _orders(wanted: Sequence[int], parameters: Mapping[str, Shape]) -> Iterable[
 def check_names(
     groups: Groups, shapes: Mapping[int, Shape], indices: Sequence[int], parameters: Mapping[str, Shape]
 ) -> None:
-    """Hold names that were given against the state dict; raises BadCheckpoint."""
+    """Check the given parameter names against the state dict; raises BadCheckpoint."""
     names = [name for group in groups for name in group]
     if len(names) != len(indices):
         raise BadCheckpoint(f"the optimizer has {len(indices)} parameters and {len(names)} are named")
@@ -252,7 +256,7 @@ def check_names(
 
 LARGEST_JSON = 4 << 20  # bytes
 MAX_PARAMETERS = 200_000  # of an optimizer; the largest models have some thousands
-MAX_STATE = 100  # what an optimizer keeps of one parameter
+MAX_STATE = 100  # entries that an optimizer keeps for one parameter
 
 
 def optimizer_entries(
@@ -266,9 +270,9 @@ def optimizer_entries(
 ) -> tuple[list[Entry], int | None, str]:
     """The entries of an optimizer's state dict, the steps it has taken, where it counts them, and what it is, in words.
 
-    key: where it stands in the file. parameters: of the state dict, name -> shape, in the model's order. names: of each
-    parameter group, and classes: what the optimizer's class may be called, where they are known. about: what else the
-    groups' JSON is to say. Raises what training_state raises.
+    key: where it stands in the file. parameters: of the state dict, name -> shape, in the model's order. names: the
+    parameter names of each group, where known. classes: the possible names of the optimizer's class, where known.
+    about: what else the groups' JSON is to hold. Raises what training_state raises.
     """
     state, groups = optimizer.get("state"), optimizer.get("param_groups")
     if type(state) is not dict or type(groups) is not list or any(type(group) is not dict for group in groups):
@@ -280,7 +284,7 @@ def optimizer_entries(
         raise BadCheckpoint(f"{key}: its state and its param_groups count different parameters")
     tensors = {index: _tensors(key, index, held, maker) for index, held in state.items()}
     shapes = {index: shape for index, held in tensors.items() if (shape := _shape(held)) is not None}
-    given = names or _told(groups, indices)
+    given = names or _names_in(groups, indices)
     groups = [_numbers(group, maker) for group in groups]
     try:
         row = optimizer_row(groups, {part for held in tensors.values() for part in held}, classes)
@@ -319,7 +323,8 @@ def optimizer_entries(
 
 
 def _numbers(group: Mapping[Any, Any], maker: Maker) -> dict[Any, Any]:
-    """A parameter group with numbers instead of tensors of one: `capturable` keeps the rate so, and timm the step."""
+    """A parameter group with numbers instead of one-element tensors: `capturable` keeps the learning rate as such a
+    tensor, and timm the step."""
     found = {}
     for name, value in group.items():
         if isinstance(value, Tensor) or not (plain(value) or name in ("params", "param_names")):
@@ -340,7 +345,7 @@ def _indices(key: str, groups: Sequence[Mapping[Any, Any]]) -> list[list[int]]:
         if type(params) is not list:
             raise BadCheckpoint(f"{key}: a parameter group does not list its parameters by number")
         left -= 1 + len(params)
-        if left < 0:  # a small file may say one list many times
+        if left < 0:  # a small file may refer to one list many times
             raise BadCheckpoint(f"{key}: it has more than {MAX_PARAMETERS:,} parameters and groups of them")
         if any(type(index) is not int for index in params):
             raise BadCheckpoint(f"{key}: a parameter group does not list its parameters by number")
@@ -349,7 +354,7 @@ def _indices(key: str, groups: Sequence[Mapping[Any, Any]]) -> list[list[int]]:
 
 
 def _tensors(key: str, index: Any, held: Any, maker: Maker) -> dict[str, Any]:
-    """State key -> tensor, or number, of one parameter; None is left out, as torch leaves what it does not hold."""
+    """State key -> tensor or number, of one parameter; entries that are None are left out."""
     if type(held) is not dict or len(held) > MAX_STATE:
         raise BadCheckpoint(f"{key}: the state of parameter {in_words(index)} is damaged")
     found = {}
@@ -363,21 +368,21 @@ def _tensors(key: str, index: Any, held: Any, maker: Maker) -> dict[str, Any]:
 
 
 def _shape(held: Mapping[str, Any]) -> Shape | None:
-    """The shape of the parameter that a state belongs to; single numbers may stand beside what has it."""
+    """The shape of the parameter that a state belongs to; the state may hold single numbers too."""
     shapes = {tensor.shape for part, tensor in held.items() if part != "step" and isinstance(tensor, Tensor)}
     shapes = shapes - {()} or shapes
     return shapes.pop() if len(shapes) == 1 else None
 
 
-def _told(groups: Sequence[Mapping[str, Any]], indices: Sequence[Sequence[int]]) -> Groups | None:
-    """The names in the groups themselves, as torch 2.6 and later keeps them when it was given any."""
-    told: Groups = []
+def _names_in(groups: Sequence[Mapping[str, Any]], indices: Sequence[Sequence[int]]) -> Groups | None:
+    """The names in the groups themselves, which torch 2.6 and later keeps when the optimizer got names."""
+    found: Groups = []
     for group, inside in zip(groups, indices, strict=True):
         names = group.get("param_names")
         if type(names) is not list or len(names) != len(inside) or any(not isinstance(name, str) for name in names):
             return None
-        told.append([short(name) for name in names])
-    return told
+        found.append([short(name) for name in names])
+    return found
 
 
 def short(name: str) -> str:
@@ -387,15 +392,15 @@ def short(name: str) -> str:
 
 
 def _groups(about: Mapping[str, Any], groups: Sequence[Mapping[str, Any]], names: Groups, maker: Maker) -> Entry:
-    """The optimizer and its parameter groups as JSON: their options, and the names instead of the numbers."""
-    told = [
+    """The optimizer and its parameter groups as JSON: their options, and parameter names instead of numbers."""
+    written = [
         {**{k: v for k, v in group.items() if isinstance(k, str) and plain(v)}, "params": list(inside)}
         for group, inside in zip(groups, names, strict=True)
     ]
     content = bytearray()
-    for part in json.JSONEncoder(allow_nan=False).iterencode({**about, "param_groups": told}):
+    for part in json.JSONEncoder(allow_nan=False).iterencode({**about, "param_groups": written}):
         content += part.encode()
-        if len(content) > LARGEST_JSON:  # what a small file says once, it may say in many places
+        if len(content) > LARGEST_JSON:  # a small file may refer to one object in many places
             raise Unsupported(f"its parameter groups take more than {LARGEST_JSON:,} bytes of JSON")
     tensor = maker.constant("uint8", bytes(content), (len(content),))
     return Entry("keep", "param_groups", tensor, GROUPS, (len(content),), "")

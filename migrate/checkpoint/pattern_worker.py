@@ -3,8 +3,8 @@
     python -I -S pattern_worker.py < {"rules": [[PATTERN, TARGET], …], "names": [NAME, …]}
 
 Python's `re` cannot be interrupted, and a pattern such as `(a+)+b` takes longer than anyone waits. Prints the number of
-each rule as it begins with it, and at last one line of JSON: name -> [the first rule that matches it whole, what that
-makes of it], or [the rule, null, why its target does not fit].
+each rule as it begins with it, and at last one line of JSON: name -> [the first rule that matches the whole name, the
+new name], or [the rule, null, why its target does not fit].
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import resource
 import sys
 from typing import Any
 
-MEMORY = 1 << 29  # bytes; a pattern that loops without taking a letter piles them up
-SECONDS = 10  # of the processor, should nobody be there any more to stop this process
+MEMORY = 1 << 29  # bytes; a pattern that loops without consuming a letter piles them up
+SECONDS = 10  # of the processor, in case no other process is left to stop this one
 
 
 def match(rules: list[tuple[str, str]], names: list[str]) -> dict[str, Any]:
@@ -42,5 +42,5 @@ def match(rules: list[tuple[str, str]], names: list[str]) -> dict[str, Any]:
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    asked = json.load(sys.stdin)
-    print(json.dumps(match(asked["rules"], asked["names"])))
+    request = json.load(sys.stdin)
+    print(json.dumps(match(request["rules"], request["names"])))

@@ -1,8 +1,8 @@
-"""What becomes of every tensor: Plan, Entry, the actions; Owners, Net, Model, Holder (types that all share).
+"""What happens to every tensor: Plan, Entry, the actions; and the shared types Owners, Net, Model, Holder.
 
 Each tensor of the checkpoint gets one entry: keep, rename, transform (its shape changes, its bytes do not), drop with
-a reason, or refuse with a reason; restored is what an earlier conversion noted and the file does not hold, such as tied
-weights. tensor_names.py settles which; model_checks.py covers the other side.
+a reason, or refuse with a reason; restore is for a tensor that an earlier conversion noted and the file does not hold,
+such as a tied weight. tensor_names.py settles which; model_checks.py compares with the net and the model.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ...errors import Ambiguous, BadCheckpoint, MsmigrateError, Unsupported
 from .formats.reader import Checkpoint, Piece, Shape, Tensor
 
-Net = Mapping[str, tuple[Shape, str]]  # parameter name -> shape and dtype, as --into learnt them
+Net = Mapping[str, tuple[Shape, str]]  # parameter name -> shape and dtype, of the net of --into
 
 KEEP, RENAME, TRANSFORM, RESTORE, DROP, REFUSE = ACTIONS = ("keep", "rename", "transform", "restore", "drop", "refuse")
 OWN = "own parameter"
@@ -22,9 +22,9 @@ OWN = "own parameter"
 class Entry(NamedTuple):
     """What becomes of one tensor of the checkpoint.
 
-    `name` is its name there without wrappers' prefixes, `target` the new one (None when dropped or refused), `owner`
+    `name` is its name there without wrappers' prefixes, `target` its new name (None when dropped or refused), `owner`
     the class that decides, `why` the reason to drop or refuse (or a remark), `error` the kind of refusal, `dtype` the
-    new one where it is cast, `alias` the name of the tensor that holds its bytes, where it is dropped as tied;
+    new dtype where it is cast, `alias` the name of the tensor that holds its bytes, where it is dropped as tied;
     `unknown`: it is refused since the net of --into has no such parameter.
     """
 
@@ -46,7 +46,7 @@ class Entry(NamedTuple):
 
     @property
     def piece(self) -> Piece:
-        """What is to be written, of an entry that is."""
+        """What is to be written; only for an entry that is written."""
         assert self.tensor is not None and self.target is not None and self.target_shape is not None
         return Piece(self.target, self.dtype or self.tensor.dtype, self.target_shape, self.tensor)
 
@@ -105,8 +105,8 @@ class Plan(NamedTuple):
         return REMEDY + (", or the MindSpore net with --into" if self.framework == "mindspore" else "")
 
 
-LONGEST = 1500  # letters of what is said of refused tensors, whose names may have a thousand
-RENAMED = "; if the net only calls them otherwise, --write-map FILE guesses how, for --map"
+LONGEST = 1500  # letters of the message about refused tensors, whose names may have a thousand
+RENAMED = "; if the net only has other names for them, --write-map FILE guesses these, for --map"
 REMEDY = (
     "; the tensors alone do not tell the class: name the torch model with --model torchvision:NAME or "
     "--model FILE.py:FUNCTION"
@@ -157,11 +157,11 @@ def few(items: list[str], most: int = 5, between: str = "; ") -> str:
 
 
 class Model(NamedTuple):
-    """A torch model, as --model or the file itself tells it: module path -> class and bases; name -> shape."""
+    """A torch model, from --model or the file itself: module path -> class and bases; tensor name -> shape."""
 
     name: str
     owners: Owners
     shapes: Mapping[str, Shape] | None = None
 
 
-Owners = Mapping[str, tuple[str, ...]]  # module path -> its class and that class's bases, as --model learnt them
+Owners = Mapping[str, tuple[str, ...]]  # module path -> its class and that class's bases, of the model of --model

@@ -29,7 +29,7 @@ from .infer_layers import (
 from .plan import DROP, OWN, REFUSE, Entry, Net, Owners, crossed, drop_tied, size
 from .user_map import Names
 
-# Bases that have no tensors of their own: what stands in a subclass is the subclass's.
+# Bases that have no tensors of their own: the tensors of a subclass are its own.
 CONTAINERS = {f"torch.nn.{n}" for n in ("Module", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")}
 
 AROUND = {ENCODER_LAYER, DECODER_LAYER}  # families of the module around one
@@ -45,13 +45,13 @@ def entries(
 ) -> list[Entry]:
     """What happens to every tensor of a torch checkpoint; refusals are entries too.
 
-    owners: as --model learnt them; without, the tensors that stand together tell the class. net: as --into learnt it;
-    of classes that cannot be told apart it settles which. names: how modules are called in MindSpore, by
-    --map. A tensor whose bytes another one holds is dropped as tied, for MindSpore keeps one.
+    owners: from --model; without them, the tensors of a module together tell its class. net: from --into; where several
+    classes fit the tensors, it decides. names: how modules are called in MindSpore, by --map. A tensor whose bytes
+    another one holds is dropped as tied, for MindSpore keeps one.
     """
     shapes = {name: tensor.shape for name, tensor in checkpoint.tensors.items()}
     names = names or Names(())
-    layer_states()  # rows that cannot be read are told as such, and not as what speaks against a tensor
+    layer_states()  # read here, so that a row that cannot be read is not reported as the reason to refuse a tensor
     names.match((*checkpoint.tensors, *checkpoint.refused))
     settled: dict[str, Entry] = {}
     there = parts_there(checkpoint.tensors, net or ())
@@ -75,20 +75,24 @@ def entries(
 
 
 def parts_there(tensors: Mapping[str, Tensor], net: Container[str]) -> set[str]:
-    """The tensors that the net has as they are, under the names of parts of weights: one that is shared under any."""
+    """The names of tensors that the net has as parts of weights; a shared tensor counts if the net has any of its
+    names."""
     held = {tensor for name, tensor in tensors.items() if part_of_weight(name) in net}
     return {name for name, tensor in tensors.items() if tensor in held}
 
 
 def _of_layer(module: Module, names: Names, net: Net | None, owners: Owners | None) -> tuple[str, States]:
-    """A file of a whole model knows torch's classes alone; raises Ambiguous or Unsupported."""
+    """By the class, where it is known, else by structure: a file of a whole model names only torch's classes.
+
+    Raises Ambiguous or Unsupported.
+    """
     if owners is not None and module.path in owners:
         return _by_model(module, names, net, owners)
     return _by_structure(module, names, net)
 
 
 def _tied(found: list[Entry]) -> list[Entry]:
-    """Drop what shares all its bytes with an entry before it."""
+    """Drop every entry that shares all its bytes with an earlier one."""
     first: dict[Tensor, Entry] = {}
     checked = []
     for entry in found:
@@ -103,14 +107,15 @@ def _tied(found: list[Entry]) -> list[Entry]:
     return checked
 
 
-# How the tensors of one module cross, by their own names: as the row says, with the whole name that they get, or not at
-# all; what is missing is kept.
+# How the tensors of one module cross, by their own names: the row's crossing with the full new name, or the error why
+# not; a tensor that is missing here is kept.
 States = Mapping[str, "Crossing | MsmigrateError"]
 Choices = dict[Family, dict[str, Crossing]]
 
 
 def _by_structure(module: Module, names: Names, net: Net | None) -> tuple[str, States]:
-    """Infer the class from the tensors that stand together; raises Ambiguous or Unsupported."""
+    """Infer the class from the module's tensors; raises Ambiguous, Unsupported, or BadCheckpoint where no class fits
+    the net."""
     if module.families is None:
         return OWN, {}
     if not module.families:
@@ -140,8 +145,8 @@ def _by_structure(module: Module, names: Names, net: Net | None) -> tuple[str, S
 def _by_model(module: Module, names: Names, net: Net | None, owners: Owners) -> tuple[str, States]:
     """Take the class from --model: the first of its bases that has a row; raises Unsupported when torch's has none.
 
-    The row of a module around it comes first, unless the net has its parameters under the other names. A tensor that
-    the row does not know belongs to a subclass, and keeps its name as any parameter of one's own does.
+    The row of a module around it comes first, unless the net does not have the names of that row. A tensor that the
+    row does not know belongs to a subclass, and keeps its name, as every parameter of a user's own class does.
     """
     label, around = around_it(module.path, module.leaves, owners, names)
     if around and (net is None or _fits(module, around, net)):
@@ -150,7 +155,7 @@ def _by_model(module: Module, names: Names, net: Net | None, owners: Owners) -> 
     label = classes[0].removeprefix("torch.nn.") if classes else OWN
     for name in classes:
         if name.startswith("torch.nn.utils.parametrize."):
-            continue  # the class that a parametrization gives its layer, of whose other tensors it says nothing
+            continue  # the class that a parametrization gives its layer; it says nothing about the other tensors
         if name in layer_states():
             return label, row_states(name, module.path, module.path, module.leaves, names)
         if name.startswith("torch.nn.") and name not in CONTAINERS:
@@ -159,8 +164,8 @@ def _by_model(module: Module, names: Names, net: Net | None, owners: Owners) -> 
 
 
 def _why_not(name: str) -> str:
-    """Why the tensors of a layer of torch's cannot cross, as the mapping table has it."""
-    from ...mappings.aliases import row_of  # the whole table, which only what is refused needs
+    """Why the tensors of a torch layer cannot cross, by the mapping table."""
+    from ...mappings.aliases import row_of  # reads the whole table, which only a refusal needs
 
     row = row_of(name)
     if row is None:
@@ -169,7 +174,7 @@ def _why_not(name: str) -> str:
 
 
 def around_it(path: str, leaves: Iterable[str], owners: Owners, names: Names) -> tuple[str, dict[str, Crossing]]:
-    """The outermost module around a path whose row tells how its parts' tensors cross, and how those of the path do."""
+    """The outermost module around a path whose row says how its parts' tensors cross, and how the path's tensors do."""
     outer = ""
     for part in path.split("."):
         for name in owners.get(outer, ()):
@@ -181,9 +186,9 @@ def around_it(path: str, leaves: Iterable[str], owners: Owners, names: Names) ->
 
 
 def row_states(name: str, outer: str, path: str, leaves: Iterable[str], names: Names) -> dict[str, Crossing]:
-    """How the tensors of the module `path` cross by the row of the class that `outer`, itself or around it, is of.
+    """How the tensors of the module `path` cross by the row of class `name`; `outer` is `path` or a module around it.
 
-    With the whole names that they get; nothing where the map speaks of `path` and the row of what is around it.
+    The crossings have the full new names; there are none where the map renames `path` or a module between the two.
     """
     states = layer_states().get(name, {})
     if _mapped(names, outer, path):
@@ -198,19 +203,19 @@ def row_states(name: str, outer: str, path: str, leaves: Iterable[str], names: N
 
 
 def _mapped(names: Names, outer: str, path: str) -> bool:
-    """Whether the map says of a module, or of one between, what it is called inside of `outer`."""
+    """Whether the map renames a module, or one between, inside of `outer`."""
     return names.path(path) != joined(names.path(outer), path[len(outer) :].removeprefix("."))
 
 
 def joined(path: str, name: str) -> str:
-    """A name inside a module, either of which may be empty."""
+    """A name inside a module; both may be empty."""
     return f"{path}.{name}" if path and name else path or name
 
 
 def _places(family: Family, module: Module, names: Names) -> dict[str, Crossing]:
-    """How the module's tensors cross by the first class of the family that has a row; empty where none knows any.
+    """How the module's tensors cross by the first class of the family that has a row; empty where no row has them.
 
-    The class is that of the module, or else of the one around it.
+    The class may be that of the module or of the one around it.
     """
     ways = (
         row_states(name, outer, module.path, module.leaves, names)
@@ -221,7 +226,7 @@ def _places(family: Family, module: Module, names: Names) -> dict[str, Crossing]
 
 
 def _fitting(module: Module, names: Names, choices: Choices, net: Net) -> Choices:
-    """Those of the families, and of the rare ones that look the same, under whose names the net has parameters."""
+    """The families, and rare ones that look the same, for whose names the net has parameters."""
     rare = {RARE[family]: _places(RARE[family], module, names) for family in choices if family in RARE}
     return {family: found for family, found in {**choices, **rare}.items() if _fits(module, found, net)}
 
@@ -293,7 +298,7 @@ def by_structure(shapes: Mapping[str, Shape]) -> Ways:
             if isinstance(owner, MsmigrateError):
                 found[name] = owner
             elif _is_convolution(name, shape) and shape[2] == 1 and (shape[3] > 1 or not tall):
-                # Beside kernels that are taller, one of 1×1 is taken for theirs.
+                # Where there are taller kernels too, one of 1×1 is taken for a Conv2d's as well.
                 found[name] = Ambiguous(f"it may belong to Conv1d, or to Conv2d with a kernel of 1×{shape[3]}")
             elif leaf in states:
                 found[name] = Way(joined(_outer(path, states), states[leaf][0]), shape, owner)
@@ -322,7 +327,7 @@ def _inverse(name: str) -> TorchStates:
 def _class_of(
     path: str, names: set[str], leaves: Mapping[str, Shape], *, volumetric: bool
 ) -> tuple[str | MsmigrateError, TorchStates]:
-    """The class that the tensors of one Cell tell, as a label, and how its tensors are called in torch."""
+    """The label of the class that the tensors of one Cell indicate, and how its tensors are called in torch."""
     if STATISTICS <= names <= STATISTICS | NORM:
         if volumetric and split(path)[1] == "bn2d":
             return "BatchNorm3d", _inverse("torch.nn.BatchNorm3d")
@@ -354,7 +359,7 @@ def _outer(path: str, states: TorchStates) -> str:
 def by_model(
     model: str, owners: Owners, wanted: Mapping[str, Shape], shapes: Mapping[str, Shape], names: Names | None = None
 ) -> Ways:
-    """Go by the classes of the torch model (path -> class and bases) and the shapes of its state dict, `wanted`.
+    """Take torch's names from the model's classes (path -> class and bases) and its state dict's shapes, `wanted`.
 
     names: how modules are called in MindSpore, by --map.
     """
@@ -376,12 +381,13 @@ def by_model(
             break
     names.check(wanted)
     for name in shapes:
-        found.setdefault(name, BadCheckpoint(f"{model} has nothing of that name"))
+        found.setdefault(name, BadCheckpoint(f"{model} has no tensor of that name"))
     return found
 
 
 def by_record(record: Mapping[str, Any] | None, shapes: Mapping[str, Shape]) -> Ways:
-    """Go by what the conversion that made the file has noted; a note that does not fit its tensor is passed over."""
+    """Take torch's names from the note of the conversion that made the file; a note that does not fit its tensor is
+    ignored."""
     found: Ways = {}
     for name, target in (record or {}).get("names", {}).items():
         if target not in shapes:
@@ -393,7 +399,7 @@ def by_record(record: Mapping[str, Any] | None, shapes: Mapping[str, Shape]) -> 
 
 
 def _crossings(owners: Owners, path: str, leaf: str, names: Names) -> list[tuple[str, Crossing | None]]:
-    """How a tensor crosses by the row of a module around its own, where one tells, and by that of its own module."""
+    """How a tensor crosses by the row of a module around its own, where one says, and by that of its own module."""
     label, around = around_it(path, (leaf,), owners, names)
     found: list[tuple[str, Crossing | None]] = [(label, around[leaf])] if leaf in around else []
     classes = owners.get(path, ())

@@ -1,4 +1,4 @@
-"""Worker for --model and --optimizer: build a torch model, perhaps with its optimizer, and report what owns what.
+"""Worker for --model and --optimizer: build a torch model, perhaps with its optimizer, and report its classes.
 
     python -m msmigrate.migrate.checkpoint.torch_model_worker torchvision:resnet50
     python -m msmigrate.migrate.checkpoint.torch_model_worker FILE.py:FUNCTION optimizer
@@ -7,7 +7,7 @@ Prints one line of JSON. Of a model: `classes`, module path -> its class and bas
 state-dict name -> shape. It is built on the meta device, without memory for its weights, where its code allows that.
 
 Of an optimizer, whose function returns (model, optimizer): `groups`, for each parameter group the names of its
-parameters, in the order in which the optimizer counts them; `classes`, what the optimizer's class may be called.
+parameters, in the optimizer's order; `classes`, the possible names of the optimizer's class.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from ..torch_models import build, builder
 
 
 def report(text: str, what: str = "model") -> dict[str, Any]:
-    """Build what is named and describe it; raises BadInput when the spec leads to something else."""
+    """Build the named model, or model and optimizer, and describe it; raises BadInput when the spec builds something
+    else."""
     return optimizer_report(text) if what == "optimizer" else model_report(text)
 
 
@@ -35,7 +36,7 @@ def model_report(text: str) -> dict[str, Any]:
             model = make()
     except BadInput:
         raise
-    except Exception:  # perhaps its code looks at values, which meta tensors do not have; if not, this fails again
+    except Exception:  # its code may read values, which meta tensors do not have; any other error is raised again
         model = make()
     if isinstance(model, tuple) and len(model) == 2:  # with its inputs
         model = model[0]

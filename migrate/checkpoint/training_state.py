@@ -1,10 +1,10 @@
-"""Optimizer, schedule, loss scale, EMA beside the weights: to MindSpore and back.
+"""Optimizer, schedule, loss scale and EMA, next to the weights: to MindSpore and back.
 
-What the `load_state_dict` of an optimizer, a GradScaler and a moving average take stands beside the weights, which are
-under `model`.
+A torch file has the weights under `model`, and under other keys the state dicts of the optimizer, the GradScaler and
+the moving average.
 
-Torch counts an optimizer's parameters, group after group; the groups, with names and options, stand in the checkpoint
-under `msmigrate.training` (see training_state.py).
+Torch numbers an optimizer's parameters, group after group; the groups, with names and options, are in MindSpore's
+checkpoint under `msmigrate.training`.
 
 In the new file the names are those of `msmigrate train`'s own checkpoints:
 
@@ -14,7 +14,7 @@ In the new file the names are those of `msmigrate train`'s own checkpoints:
     msmigrate.schedule_epoch    the schedule's last_epoch (int64)
     msmigrate.loss_scale, …     GradScaler's scale (float32) and growth_tracker (int32)
     msmigrate.training          uint8: JSON of the optimizer's class, the parameter groups and GradScaler's rule, for
-                                whoever goes on to compare with, and for the way back
+                                comparison when training goes on, and for the way back
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ STEP = "optimizer.step"
 def training_back(
     training: Mapping[str, Tensor], shapes: Mapping[str, Shape], maker: Maker, read: Callable[[Tensor], bytes]
 ) -> dict[str, Any]:
-    """What stands beside the weights in the torch file: key -> dicts, lists and numbers, with Pieces for tensors.
+    """What the torch file holds besides the weights: key -> dicts, lists and numbers, with Pieces for tensors.
 
-    training: the tensors that are not the net's, by name. shapes: of the state dict in torch, by name. read: the bytes
-    of a small tensor. Raises Unsupported for a checkpoint that does not know its parameter groups, BadCheckpoint for a
+    training: the tensors that are not the net's, by name. shapes: of the state dict in torch, by name. read: reads the
+    bytes of a small tensor. Raises Unsupported for a checkpoint without its parameter groups, BadCheckpoint for a
     damaged one.
     """
     if GROUPS not in training:
-        raise Unsupported(f"it holds no {GROUPS}, which names the optimizer's parameter groups; nothing else does")
-    told = _told(read(training[GROUPS]) if training[GROUPS].nbytes <= LARGEST_JSON else b"")
-    row = _row(told)
-    groups = told["param_groups"]
+        raise Unsupported(f"it holds no {GROUPS}, and nothing else names the optimizer's parameter groups")
+    noted = _told(read(training[GROUPS]) if training[GROUPS].nbytes <= LARGEST_JSON else b"")
+    row = _row(noted)
+    groups = noted["param_groups"]
     steps = _count(STEPS, training, maker) if STEPS in training else None
-    kept = {item.torch: item for item in row.state if steps != 0 or item.from_start}  # torch's own, by now
+    kept = {item.torch: item for item in row.state if steps != 0 or item.from_start}  # that torch has by now
     taken = _steps(training, maker) if "step" in kept else None
     slots: dict[str, dict[str, Tensor]] = {}  # parameter -> state key -> tensor
     for name, tensor in training.items():
@@ -71,7 +71,7 @@ def training_back(
                 for key, tensor in slots.get(parameter, {}).items()
                 if (when := kept[key].when) is None or group.get(when)
             }
-            if held and taken is not None and not kept["step"].in_groups:  # each has its own: torch counts in place
+            if held and taken is not None and not kept["step"].in_groups:  # each has its own: torch adds to it in place
                 tensor = maker.constant("float32", struct.pack("<f", taken), ())
                 held = {"step": Piece("step", "float32", (), tensor), **held}
             if held:
@@ -84,7 +84,7 @@ def training_back(
     found: dict[str, Any] = {"optimizer": {"state": state, "param_groups": numbered}}
     if steps is not None:
         found["global_step"] = steps
-    epoch = told.get("epoch", _epoch(read(training[RUN])) if RUN in training else None)
+    epoch = noted.get("epoch", _epoch(read(training[RUN])) if RUN in training else None)
     if epoch is not None:
         found["epoch"] = epoch
     if EPOCH in training:
@@ -96,7 +96,7 @@ def training_back(
         found["scaler"] = {
             "scale": float(maker.number(training["msmigrate.loss_scale"])),
             "_growth_tracker": _count("msmigrate.growth_tracker", training, maker),
-            **told.get("scaler", {}),
+            **noted.get("scaler", {}),
         }
     average = {
         name.removeprefix("ema."): _piece(name, tensor, shapes.get(name.removeprefix("ema.")))
@@ -118,12 +118,12 @@ def _steps(training: Mapping[str, Tensor], maker: Maker) -> int:
     """How many steps were taken."""
     counted = next((name for name in (STEP, STEPS) if name in training), None)
     if counted is None:
-        raise BadCheckpoint("it does not say how many steps were taken, which torch's optimizer counts")
+        raise BadCheckpoint("it does not say how many steps were taken, which torch's optimizer state needs")
     return _count(counted, training, maker)
 
 
 def _count(name: str, training: Mapping[str, Tensor], maker: Maker) -> int:
-    """A number of the run that counts something; raises BadCheckpoint where none does."""
+    """A count of the run; raises BadCheckpoint where it is missing or is not a count."""
     if name not in training:
         raise BadCheckpoint(f"it holds no {name}")
     value = maker.number(training[name])
@@ -133,7 +133,7 @@ def _count(name: str, training: Mapping[str, Tensor], maker: Maker) -> int:
 
 
 def _epoch(content: bytes) -> int | None:
-    """The epoch that is next, as `msmigrate train` notes it."""
+    """The next epoch, as `msmigrate train` notes it."""
     try:
         epoch = json_value(content)["epoch"]
     except (ValueError, KeyError, TypeError):
@@ -149,7 +149,7 @@ def _row(told: Mapping[str, Any]) -> Row:
 
 
 def _told(content: bytes) -> dict[str, Any]:
-    """The parameter groups and what else the run has noted for torch."""
+    """The parameter groups and everything else that the run has noted for torch."""
     try:
         found = json_value(content)
         groups = found["param_groups"]
@@ -194,10 +194,10 @@ class Beside(NamedTuple):
 
 
 def parameters_of(tensors: Mapping[str, Tensor]) -> dict[str, Shape]:
-    """The parameters of a state dict, name -> shape, in the model's order: floating-point, no norm's statistics, and of
-    tied ones the first, as `parameters()` gives them.
+    """The parameters of a state dict, name -> shape, in the model's order: floating-point tensors without the norms'
+    statistics, and of tied ones the first, as in `parameters()`.
 
-    A buffer of one's own passes for a parameter; then the optimizer's state fits no order.
+    A user's own buffer is taken for a parameter; then the optimizer's state fits no order.
     """
     seen: set[Tensor] = set()
     found = {}
@@ -216,10 +216,10 @@ def training_state(
     maker: Maker,
     classes: Sequence[str] | None = None,
 ) -> Beside:
-    """Read what is known in `training` (key -> inert value).
+    """Read the training state in `training` (key -> inert value); keys that are not known are skipped.
 
-    parameters: of the state dict, name -> shape, in the model's order. names: of each parameter group, where they are
-    known. classes: what the optimizer's class may be called, where that is known. Raises BadCheckpoint for a damaged
+    parameters: of the state dict, name -> shape, in the model's order. names: the parameter names of each group, where
+    known. classes: the possible names of the optimizer's class, where known. Raises BadCheckpoint for a damaged
     state, Ambiguous when the class or the order of the parameters is not clear, Unsupported for states that no row of
     the mapping table has.
     """
@@ -238,7 +238,7 @@ def training_state(
         entries += found
         notes.append(f"{key}: {words}")
     elif names is not None or classes is not None:
-        notes.append(f"it holds no optimizer's state, of which --optimizer tells, under {', '.join(OPTIMIZER)}")
+        notes.append(f"--optimizer is given, but the file has no optimizer state under {', '.join(OPTIMIZER)}")
     key, schedule = _first(training, SCHEDULE)
     if key is not None and type(schedule) is dict:
         read.add(key)
@@ -257,20 +257,20 @@ def training_state(
     key = next((name for name in COUNTS if type(training.get(name)) is int), None)
     if key is not None:
         read.add(key)
-        told = training[key]
-        if steps is not None and told != steps:
-            notes.append(f"{key} is {told} and the optimizer has taken {steps} steps; the optimizer's count is used")
-        steps = steps if steps is not None else told
+        count = training[key]
+        if steps is not None and count != steps:
+            notes.append(f"{key} is {count} and the optimizer has taken {steps} steps; the optimizer's count is used")
+        steps = steps if steps is not None else count
     if steps is not None:
         entries.append(constant_entry(STEPS, "int64", steps, maker))
     elif entries:
         moves = any(entry.target == EPOCH for entry in entries)
-        notes.append(f"the file does not say how many steps were taken{', but where its schedule is' * moves}")
+        notes.append(f"the file does not say how many steps were taken{', only where its schedule is' * moves}")
     return Beside(entries, notes, read)
 
 
 def _first(training: Mapping[str, Any], keys: Sequence[str]) -> tuple[str | None, Any]:
-    """The first key that is there with something in it; of a list of one, as Lightning keeps them, that one."""
+    """The first key that holds a dict, and the dict; a list of one dict, as Lightning has it, counts as the dict."""
     for key in keys:
         value = training.get(key)
         if type(value) is list and len(value) == 1:
@@ -281,18 +281,18 @@ def _first(training: Mapping[str, Any], keys: Sequence[str]) -> tuple[str | None
 
 
 def _rule(scaler: Any) -> dict[str, Any]:
-    """How a GradScaler moves its scale, for its load_state_dict."""
+    """How a GradScaler changes its scale, for its load_state_dict."""
     held = scaler if type(scaler) is dict else {}
-    told = {name: held[name] for name in ("growth_factor", "backoff_factor", "growth_interval") if name in held}
-    return {"scaler": told} if told and all(map(plain, told.values())) else {}
+    rule = {name: held[name] for name in ("growth_factor", "backoff_factor", "growth_interval") if name in held}
+    return {"scaler": rule} if rule and all(map(plain, rule.values())) else {}
 
 
 def _scaler(key: str, scaler: Mapping[Any, Any], maker: Maker) -> Iterator[Entry]:
     """GradScaler's state dict."""
     scale, tracker = scaler.get("scale"), scaler.get("_growth_tracker", 0)
     if not isinstance(scale, (int, float)) or not 0 < scale < math.inf or type(tracker) is not int or tracker < 0:
-        told = f"scale {in_words(scale)} and growth tracker {in_words(tracker)}"
-        raise BadCheckpoint(f"{key}: {told} are no GradScaler's")
+        values = f"scale {in_words(scale)} and growth tracker {in_words(tracker)}"
+        raise BadCheckpoint(f"{key}: {values} are not a GradScaler's")
     yield constant_entry("msmigrate.loss_scale", "float32", scale, maker)
     yield constant_entry("msmigrate.growth_tracker", "int32", tracker, maker)
 

@@ -1,8 +1,8 @@
 """The user's --map: read, apply, propose (--write-map).
 
-What both sides call alike stays. Of the others, modules are taken in their order on both sides, and those go together
-whose tensors have the same names within the module and the same shapes. That is a guess: two layers of one shape may
-have changed places, so a map is written, and never used unseen.
+Modules with the same name on both sides form a pair. The others are aligned in their order on both sides, where their
+tensors have the same names within the module and the same shapes. That is a guess: two layers of one shape may have
+changed places, so a map is written for the user to check, and never used unseen.
 
     - {torch: 'layer(\\d)\\.(\\d+)\\.downsample\\.0', mindspore: 'stages.\1.\2.down_sample_layer.0'}
     - {torch: 'fc', mindspore: 'end_point'}
@@ -10,8 +10,9 @@ have changed places, so a map is written, and never used unseen.
     - {torch: 'mlp\\.up\\.weight', mindspore: 'both.weight [2 of 2]'}
 
 torch: a regular expression that has to match a whole module path or a whole parameter name. What lies below a mapped
-module goes along under its own name where the net has it. The first pair that matches counts, and it wins over
-everything alignment finds by itself. A parameter may be several of the net's one behind the other, or a part of one.
+module is mapped with it, under its own name, where the net has it. The first pair that matches counts, and it wins over
+everything alignment finds by itself. A parameter may be several of the net's joined one after the other, or a part of
+one.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ Signature = tuple[tuple[str, Shape], ...]  # the tensors of one module, under Mi
 
 
 class Inferred(NamedTuple):
-    """(torch path, MindSpore path, how it was found), and the paths on each side that found no other."""
+    """Pairs of (torch path, MindSpore path, how it was found), and the paths on each side without a pair."""
 
     pairs: list[tuple[str, str, str]]
     ours: list[str]
@@ -84,7 +85,7 @@ def _aligned(
 ) -> list[tuple[int, int]]:
     """The longest run of pairs that keeps the order of both sides."""
     known = {signature for _, signature in right}
-    # of several classes the one that the net has; a module that it has none of stands for itself
+    # of a module's possible classes the one that the net has, else the first
     ours = [next((found for found in signatures if found in known), signatures[0]) for _, signatures in left]
     matcher = SequenceMatcher(None, ours, [signature for _, signature in right], autojunk=False)
     return [
@@ -93,7 +94,7 @@ def _aligned(
 
 
 def _signatures(module: Module, classes: Sequence[str] | None) -> list[Signature]:
-    """How the module's tensors would be called within it, under each class that it may be of."""
+    """The names and shapes of the module's tensors in MindSpore, for each class that it may be of."""
     names = [classes] if classes else [family.classes for family in module.families or ()]
     found = []
     for candidates in names:
@@ -142,7 +143,7 @@ def read_rules(path: Path | None) -> list[Rule]:
     """The pairs of a map file, none without one. Raises BadInput with file and line."""
     if path is None:
         return []
-    import yaml  # here, for it would take a sixth of the time of converting a small checkpoint
+    import yaml  # only when needed: it takes a sixth of the time of converting a small checkpoint
 
     from ... import yaml_reader
 
@@ -156,8 +157,8 @@ def read_rules(path: Path | None) -> list[Rule]:
     first: dict[str, Rule] = {}
     for rule in rules:
         known = first.setdefault(rule.mindspore, rule)
-        if known is not rule and "\\" not in rule.mindspore:  # one without groups names one thing
-            raise BadInput(f"{rule.where}: {quoted(rule.mindspore, 300)} is what line {known.line} leads to already")
+        if known is not rule and "\\" not in rule.mindspore:  # a target without groups is a single name
+            raise BadInput(f"{rule.where}: {quoted(rule.mindspore, 300)} is already the target of line {known.line}")
     return rules
 
 
@@ -180,7 +181,7 @@ def _rule(path: Path, node: Any, until: float) -> Rule:
     rule = Rule(fields["torch"], fields["mindspore"], line, path, bool(bare))
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what a later Python may read otherwise
+            warnings.simplefilter("ignore")  # about syntax that a later Python may read differently
             re.compile(rule.torch)
     except (re.error, RecursionError, OverflowError) as error:
         raise BadInput(f"{rule.where}: {quoted(rule.torch, 300)} is no regular expression: {error}") from None
@@ -190,16 +191,16 @@ def _rule(path: Path, node: Any, until: float) -> Rule:
 
 
 def targets(rules: Sequence[Rule], names: Collection[str]) -> dict[str, tuple[Rule, str]]:
-    """Name -> the first rule that matches it, and what that makes of it; names that none matches are left out.
+    """Name -> the first rule that matches it, and the new name; names that no rule matches are left out.
 
     Raises BadInput for a rule whose MindSpore name does not fit its pattern, and for a pattern that takes too long.
     """
     if not rules or not names:
         return {}
-    asked = {"rules": [(rule.torch, rule.mindspore) for rule in rules], "names": list(names)}
+    request = {"rules": [(rule.torch, rule.mindspore) for rule in rules], "names": list(names)}
     command = [sys.executable, "-I", "-S", "-W", "ignore", str(WORKER)]
     try:
-        done = processes.run(command, SECONDS, json.dumps(asked))
+        done = processes.run(command, SECONDS, json.dumps(request))
     except subprocess.TimeoutExpired as error:
         rule = _begun(rules, (error.stdout or b"").decode())
         raise BadInput(
@@ -227,7 +228,7 @@ def _begun(rules: Sequence[Rule], output: str) -> Rule:
 
 
 class Names:
-    """What the rules of a map make of module paths and tensor names; the names of the net need not be known."""
+    """The new module paths and tensor names by the rules of a map; the names of the net need not be known."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self.rules = [rule for rule in rules if not rule.bare]
@@ -243,7 +244,7 @@ class Names:
             self._targets.update((name, found.get(name)) for name in new)
 
     def path(self, path: str) -> str:
-        """A module's path in MindSpore: as the first rule says that matches it, or the nearest module above it."""
+        """A module's path in MindSpore, by the first rule that matches it or the nearest module above it."""
         if path not in self._paths:
             target = self._target(path)
             if target is None:
@@ -259,7 +260,7 @@ class Names:
 
     def check(self, names: Iterable[str]) -> None:
         """Raise BadInput for a rule that matched nothing; names: of the tensors, for a hint."""
-        # a module around others counts, whose own rules come before its
+        # a rule for a module counts as used even where the modules inside have rules of their own, which come first
         matched = {found[0].line for found in self._targets.values() if found is not None}
         for rule in self.rules:
             if rule.line not in self.used | matched:
@@ -295,9 +296,9 @@ def _heads(name: str) -> Iterable[str]:
 def apply(rules: list[Rule], ours: dict[str, bool], theirs: set[str]) -> dict[str, str]:
     """Torch name -> MindSpore name, as the rules say.
 
-    ours: every torch name, modules and tensors; the value says whether it is a module, below which names go along.
-    theirs: every MindSpore name. Raises BadInput for a rule that matches nothing, or leads to a name that is not
-    there, and where two torch names are led to one.
+    ours: every torch name, modules and tensors; the value says whether it is a module, whose map applies to the names
+    below it. theirs: every MindSpore name. Raises BadInput for a rule that matches nothing, or leads to a name that the
+    net does not have, and where two torch names would become one.
     """
     found: dict[str, str] = {}
     matched = targets(rules, ours)
@@ -310,7 +311,7 @@ def apply(rules: list[Rule], ours: dict[str, bool], theirs: set[str]) -> dict[st
                     f"{rule.where}: {name} would be {quoted(part, 300)}, which the MindSpore net does not have{hint}"
                 )
         if parts_of(target) != [target] and ours[name]:
-            raise BadInput(f"{rule.where}: {name} is a module: only a parameter is in parts; write one pair for each")
+            raise BadInput(f"{rule.where}: {name} is a module: only parameters can have parts; write a pair for each")
         found[name] = target
     used = {rule.line for rule, _ in matched.values()}
     for rule in rules:
@@ -358,10 +359,10 @@ def write_rules(
     bare: Container[str] = (),
     open_: Iterable[tuple[str, Iterable[tuple[str, str]]]] = (),
 ) -> None:
-    """Write (torch name, MindSpore name, how it was found) as a map to edit; bare: modules without tensors, by torch's
-    name, which a conversion of a checkpoint passes over; open_: what is not settled, in words, with the pairs that it
-    could be, as comments. Raises BadInput where that cannot be."""
-    lines = ["# What msmigrate aligned; edit it, and give it back with --map. torch is a regular expression.\n"]
+    """Write (torch name, MindSpore name, how it was found) as a map to edit; bare: the torch names of modules without
+    tensors, which a conversion of a checkpoint ignores; open_: what is not settled, in words, with the possible pairs,
+    written as comments. Raises BadInput where the file cannot be written."""
+    lines = ["# What msmigrate aligned; edit it and pass it with --map. torch is a regular expression.\n"]
     lines += [f"- {line(ours, theirs, ours in bare)}  # {how}\n" for ours, theirs, how in pairs]
     for why, candidates in open_:
         lines.append(f"# Open: {' '.join(why.split())}\n")

@@ -1,1 +1,1 @@
-"""A recipe drafted from a training script that was read and not run."""
+"""A recipe drafted from a training script, which is read and not run."""

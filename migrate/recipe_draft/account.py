@@ -1,7 +1,7 @@
-"""The account of a script's statements: what a drafted recipe says of each, what may be silent, what is left over.
+"""The account of a script's statements: which a drafted recipe covers, which it may omit, which are left over.
 
-A statement counts that touches the model, the optimizer, the loss, gradients, data or the learning rate, or that
-computes what such a statement reads. What no rule here accounts for is listed: silence needs a reason.
+A statement counts if it touches the model, the optimizer, the loss, gradients, data or the learning rate, or computes
+what such a statement reads. A statement that no rule here accounts for is listed: omitting one needs a reason.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .step_order import Counting, misplaced, trains_at
 from .unread import read_by_libraries
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
-HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # to write to one of these is to train otherwise
+HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # writing to one of these changes the training
 DRAFTED, ASKED, SILENT, LISTED = "drafted", "asked for", "silent", "listed"
 COMPUTES = (ast.Slice, ast.BinOp, ast.UnaryOp, ast.Compare, ast.ListComp, ast.GeneratorExp)
 RUNS = "the model runs here in training mode: its statistics move, and it draws"
@@ -45,28 +45,28 @@ LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, as
 
 @dataclass(frozen=True)
 class Line:
-    """What becomes of one statement: a verdict, and the reason in words."""
+    """The account of one statement: a verdict, and the reason in words."""
 
     statement: Statement
     kinds: Kinds
     verdict: str
     why: str
-    loop: str = ""  # around it, which says how often it runs
-    values: str = ""  # behind its names
+    loop: str = ""  # the loop around it, which determines how often it runs
+    values: str = ""  # the values of its names
 
     @property
     def text(self) -> str:
-        """Its source, why it is listed where that does not show, the loop around it, and what its names stand for."""
+        """Its source, why it is listed where that is not obvious, the loop around it, and the values of its names."""
         more = (f" [{shown(one)}]" for one in (self.why, self.loop, self.values) if one)
         return shown(self.statement.text) + "".join(more)
 
 
 class Account:
-    """Every statement of a script that touches training, with what becomes of it.
+    """Every statement of a script that touches training, with its verdict.
 
     roots: the calls that the draft chose -> their role. said: the lines that values of the draft come from; asked:
-    those that it asks about. accumulate, and conditions: what the draft says of the batches that make a step; seed: the
-    recipe's.
+    those that it asks about. accumulate, conditions: the draft's micro-batches per step, and the conditions of that;
+    seed: the recipe's.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Account:
         self.named |= {name.name for name in imports if name.asname in self.named}
         for statement in flow.statements:
             if isinstance(statement.function, FUNCTIONS) and statement.stands_at(said | asked):
-                self.named.add(statement.function.name)  # what the draft speaks of counts as called
+                self.named.add(statement.function.name)  # a function that the draft uses counts as called
                 self.named |= {statement.owner.name} if statement.owner is not None else set()
         self._values = ValueKinds(flow, self.roles)
         self.kinds = self._values.of
@@ -102,8 +102,8 @@ class Account:
         self._driven = {id(of) for of in driven}
         self.effects: set[int] = set()  # the functions that change something of training
         self._files = DataFiles(flow, name_of)
-        self._data_files: dict[int, str] = {}  # the statements that write what data are read from -> words
-        for _ in range(3):  # a call of one of them is an effect, too
+        self._data_files: dict[int, str] = {}  # the statements that write files which data are read from -> words
+        for _ in range(3):  # a call of such a function is an effect too
             before = self.effects, self.trainers, self._data_files.keys()
             self.acting = {id(statement): statement for statement in self.flow.statements if self._acts(statement)}
             self.effects = {id(s.function) for s in self.acting.values() if s.function is not None}
@@ -130,10 +130,10 @@ class Account:
         listed = {id(line.statement) for line in lines if line.verdict == LISTED}
         lines = [replace(line, verdict=LISTED, why="") if self._overwrites(line, listed) else line for line in lines]
         self.lines = [*(line for line in lines if id(line.statement) not in ends), *ends.values()]
-        self.listed = [line for line in self.lines if line.verdict == LISTED]  # what the draft does not say
+        self.listed = [line for line in self.lines if line.verdict == LISTED]  # what the draft does not cover
 
     def _opens_more(self) -> bool:
-        """Read line by line what is called for what it leaves for a step; whether that is more than before."""
+        """Open functions that are called for values that they leave for a step; returns whether there were any."""
         known = len(self.open)
         for statement in self.flow.statements:
             callers = self.flow.calls.get(id(statement.function)) if id(statement) in self.live else []
@@ -154,8 +154,8 @@ class Account:
             called = id(statement.function) in self.flow.calls
             known = statement.owner.name in self._by_name or self.kinds(statement.node.value)
             if id(statement.owner) in self.trainers and not called and known:
-                return True  # to the library that calls it
-        targets: list[ast.expr] = list(getattr(statement.node, "targets", []))  # of a deletion, too
+                return True  # it returns something to the library that calls it
+        targets: list[ast.expr] = list(getattr(statement.node, "targets", []))  # also of a deletion
         if isinstance(statement.node, (ast.AugAssign, ast.AnnAssign)):
             targets.append(statement.node.target)
         for target in targets:
@@ -175,7 +175,7 @@ class Account:
         return any(self._changes(call) for call in statement.calls)
 
     def _drives(self, node: ast.expr) -> bool:
-        """Whether this is an object that trains what it is given, and no model."""
+        """Whether this is an object that trains its arguments, and not a model."""
         found = self.flow.value(node)
         if isinstance(found, ScriptObject):
             return id(found.of.node) in self._driven and found.of.family() != families.MODULE
@@ -192,12 +192,12 @@ class Account:
         return False
 
     def _made_by(self, call: ast.Call) -> bool:
-        """Whether this call is the one that made what it gives."""
+        """Whether this call made its result itself."""
         made = self.flow.value(call)
         return isinstance(made, LibraryObject) and made.seen is not None and made.seen.node is call
 
     def _plain_holder(self, node: ast.expr) -> bool:
-        """Whether this is self, a list or a dict: a place for values, which are followed by themselves."""
+        """Whether this is self, a list or a dict, which only holds values that are followed by themselves."""
         found = self.flow.value(node)
         if isinstance(found, ScriptObject):
             return not found.of.family() or (isinstance(node, ast.Name) and node.id == "self")
@@ -206,7 +206,7 @@ class Account:
         )
 
     def _changes(self, call: ast.Call) -> bool:
-        """Whether a call changes a model, an optimizer, a rate or gradients, or makes what trains."""
+        """Whether a call changes a model, an optimizer, a rate or gradients, or makes an object that trains."""
         if self.passed(call) is not None or self.roles.leaves(call):
             return False
         if (
@@ -226,12 +226,12 @@ class Account:
         if any(isinstance(one, ScriptFunction) and id(one.node) in self.effects for one in handed):
             return True  # something else calls it
         if isinstance(called, ScriptFunction) and called.owner is not None and self._is_part(called.owner):
-            name = getattr(called.node, "name", "")  # of a model or a data set, which is not read line by line
+            name = getattr(called.node, "name", "")  # a model's or a data set's method is not read line by line
             return id(called.node) in self.effects and name != "forward" and not name.startswith("__")
         if isinstance(called, ScriptClass) and id(called.node) in self._driven:
-            return True  # a library calls what is in it
+            return True  # a library calls its methods
         if isinstance(called, (ScriptFunction, ScriptClass)):
-            return False  # what is in it is read by itself
+            return False  # its statements are read by themselves
         given = frozenset().union(*(self.kinds(a) for a in [*call.args, *(k.value for k in call.keywords)]))
         if isinstance(called, LibraryName):
             if called.name.startswith(silence.CHANGING):
@@ -257,7 +257,7 @@ class Account:
         return bool(given & HEAVY) and not known
 
     def passed(self, call: ast.Call) -> str | None:
-        """Why a call may be passed over in silence, by what it calls; None where nothing says so."""
+        """Why a call may be omitted, by its callee; None where it may not."""
         called = self.flow.value(call.func)
         if isinstance(called, (ScriptFunction, ScriptClass)):
             return None
@@ -275,7 +275,7 @@ class Account:
         return None if self._values.switches_otherwise(call) else silence.method_reason(call.func.attr)
 
     def _mark_steps(self) -> None:
-        """The loops, and the functions, in which an optimizer's step or a backward pass stands."""
+        """Mark the loops and functions that contain an optimizer's step or a backward pass."""
         waiting = [
             s
             for s in self.acting.values()
@@ -293,7 +293,7 @@ class Account:
                 self.open.add(id(statement.function))
 
     def _mark_ends(self) -> None:
-        """What leaves a loop that trains, under a condition, decides how long or on what is trained."""
+        """Mark statements that leave a training loop under a condition, which decide how long or on what is trained."""
         for statement in self.flow.statements:
             if not self._leaves(statement) or not self._runs(statement):
                 continue
@@ -310,7 +310,7 @@ class Account:
         return exits or isinstance(statement.node, (ast.Break, ast.Continue, ast.Return))
 
     def _reach(self, ends: Iterable[Statement]) -> set[int]:
-        """The statements from which something flows into those that act."""
+        """The statements whose values reach those that act."""
         waiting = list(ends)
         live: set[int] = set()
         while waiting:
@@ -342,8 +342,8 @@ class Account:
         return called or name.startswith("__") or name == "forward"
 
     def _undecided(self, statement: Statement, all_: bool = False) -> list[str]:
-        """The conditions that a statement surely depends on, and that the draft does not say; all_: and those around
-        what nothing that was read runs."""
+        """The conditions that a statement surely depends on, and that the draft does not cover; all_: also those around
+        statements that none of the code that was read runs."""
         rank, conditions = self.interpreter.reached.get(id(statement.node), (len(CERTAINTIES) - 2, ()))
         found = list(conditions) if CERTAINTIES[rank] == PERHAPS else []
         for text, other in self.flow.conditions(statement, all_ and CERTAINTIES[rank] == UNCALLED):
@@ -355,7 +355,7 @@ class Account:
         return f"only where {joined(found)}" if (found := self._undecided(statement, all_)) else ""
 
     def _loops(self, statement: Statement) -> list[Statement]:
-        """The loops around a statement that hold no step: the innermost says how often it runs."""
+        """The loops around a statement without a step in them: the innermost determines how often it runs."""
         return [head for head in statement.around if isinstance(head.node, LOOPS) and id(head) not in self._steps]
 
     def _line(self, statement: Statement, kinds: Kinds, verdict: str, why: str) -> Line:
@@ -375,14 +375,14 @@ class Account:
             return None
         verdict, why = self._verdict(statement, kinds)
         if verdict == LISTED:
-            anew = id(statement.function) not in self._said_of  # at the first line of a function
+            anew = id(statement.function) not in self._said_of  # only at a function's first line
             calls = called_where(statement, self.flow, self._runs, self._undecided) if anew else ""
             self._said_of.add(id(statement.function))
             why = ", ".join(filter(None, (why or self._where(statement, all_=True), calls)))
         return self._line(statement, kinds, verdict, why)
 
     def _ends(self, lines: list[Line]) -> Iterator[Line]:
-        """What leaves a loop, or a round of it, in which something is listed: it decides how much of that there is."""
+        """Statements that leave a loop, or a round of it, with listed statements: they decide how often these run."""
         filled = {id(head) for line in lines if line.verdict == LISTED for head in line.statement.around}
         counted = {id(line.statement) for line in lines if line.verdict == LISTED}
         for statement in self.flow.statements:
@@ -392,7 +392,7 @@ class Account:
                 yield self._line(statement, NONE, LISTED, self._where(statement))
 
     def _overwrites(self, line: Line, listed: set[int]) -> bool:
-        """Whether a value that is passed over is put into a table that is listed."""
+        """Whether a statement that is omitted puts a value into a table that is listed."""
         targets = [one for one in getattr(line.statement.node, "targets", []) if isinstance(one, ast.Subscript)]
         judged = line.verdict == SILENT and id(line.statement) in self.live and self._by_kind(line.statement) is None
         behind = (one for target in targets if judged for one in self.flow.behind(target.value))
@@ -408,7 +408,7 @@ class Account:
         if id(statement) in self._data_files:
             return LISTED, ", ".join(filter(None, (self._data_files[id(statement)], where)))
         said = statement.stands_at(self.said)
-        further = sum(self._changes(call) for call in statement.calls) > 1  # than what the draft speaks of
+        further = sum(self._changes(call) for call in statement.calls) > 1  # than the draft covers
         if statement.stands_at(self.asked) and not further:
             return ASKED, "the draft asks for it"
         acts, live = id(statement) in self.acting, id(statement) in self.live
@@ -416,20 +416,20 @@ class Account:
         moves = isinstance(statement.node, ast.Expr) and any(
             isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "backward") for call in statement.calls
         )
-        said = said and not moves and not further  # which a recipe does in one way only
+        said = said and not moves and not further  # a recipe has steps and backward passes in one place only
         if step and LOSS in kinds and role_names.CRITERION not in self.roots.values() and not moves:
-            return LISTED, where  # of which loss the draft does not say
+            return LISTED, where  # the draft has no loss
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
             return (LISTED, where) if where else (DRAFTED, step or "a value of the draft comes from here")
         if not acts and not live:
             runs = trains_at(self.flow, statement, self.kinds)
             return (LISTED, RUNS) if runs else (SILENT, "what it computes reaches only prints, logs and files")
         if isinstance(statement.node, (ast.If, ast.Try, ast.Match)) or type(statement.node).__name__ == "TryStar":
-            return SILENT, "a condition, of which what stands under it tells"
+            return SILENT, "a condition, whose statements are each accounted for"
         if isinstance(statement.node, LOOPS):
             if id(statement) in self._steps and not self._plain_loop(statement):
                 return LISTED, "a step runs in this loop"
-            return (SILENT, "a loop, of whose statements each is accounted for") if not acts else (LISTED, "")
+            return (SILENT, "a loop, whose statements are each accounted for") if not acts else (LISTED, "")
         leaves = acts and self._leaves(statement)
         clears = any(getattr(call.func, "attr", "") == "zero_grad" for call in statement.calls)
         if where and (leaves or clears):
@@ -448,7 +448,7 @@ class Account:
         if plain or isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal, ast.Assert, ast.Raise)):
             return "it computes nothing that trains"
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            return "a text"
+            return "a string"
         if not self._runs(statement):
             return "it runs only with other arguments than the defaults, or never"
         if self._within(statement) and id(statement.function) not in self.open:
@@ -459,7 +459,7 @@ class Account:
         return None
 
     def _within(self, statement: Statement) -> bool:
-        """Whether it is part of what a model or a data set is; a class that trains itself is read line by line."""
+        """Whether it is part of a model's or data set's class; a class that trains itself is read line by line."""
         if statement.owner is None or id(statement.owner) in self.trainers:
             return False
         made = self.flow.class_of(statement.owner)
@@ -470,7 +470,7 @@ class Account:
         return of.family() in (families.MODULE, families.DATASET)
 
     def _step(self, statement: Statement) -> str | None:
-        """The step itself: batches, forward pass, loss, backward pass, update."""
+        """Words for a statement of the step itself: batches, forward pass, loss, backward pass, update; else None."""
         node = statement.node
         if isinstance(node, (ast.For, ast.AsyncFor)):
             return "the loop over batches" if self.roles.loops_over(node.iter) == role_names.LOADER else None
@@ -488,12 +488,12 @@ class Account:
         return "the mean over micro-batches" if mean else None
 
     def _hands(self, value: ast.expr) -> bool:
-        """Whether this calls a function whose statements are accounted for, and which gives several things."""
+        """Whether this calls a function whose statements are accounted for one by one."""
         function = self.flow.function_of(value) if isinstance(value, ast.Call) else None
         return function is not None and id(function) in self.open
 
     def _plain_loop(self, statement: Statement) -> bool:
-        """A loop over epochs or over batches that are known."""
+        """Whether it is a loop over epochs, or over known batches."""
         node = statement.node
         if isinstance(node, ast.While):
             return False
@@ -504,7 +504,7 @@ class Account:
         return isinstance(found, ListValue) and found.closed and len(found.items) == 1
 
     def _whitelisted(self, statement: Statement) -> str | None:
-        """The reason where every call that a statement makes may be passed over, and it writes nothing of training."""
+        """The reason where all calls of a statement may be omitted, and it writes nothing that trains; else None."""
         node = statement.node
         calls = statement.calls
         if isinstance(node, (ast.With, ast.AsyncWith)):
@@ -519,7 +519,7 @@ class Account:
             kept = [one for one in kept if not (isinstance(one, ast.Attribute) and self._plain_holder(one.value))]
             used = isinstance(node, ast.Assign) and not all(
                 self.passed(one) or self._plain_call(one) or self.roles.exact(one) for one in inner
-            )  # what is in it flows on
+            )  # the values in it are used later
             cut = isinstance(node, ast.Assign) and any(isinstance(part, COMPUTES) for part in ast.walk(value.func))
             changes = any(self._changes(one) for one in inner) or id(statement) in self.acting
             if found and not kept and not changes and not used and not cut:
@@ -535,12 +535,12 @@ class Account:
                 plain = not called.family()
                 given = [self.kinds(a) for a in [*value.args, *(k.value for k in value.keywords)]]
                 followed = isinstance(start, ScriptFunction) and id(start.node) in self.open
-                if plain and (followed or not given):  # what it is given is not lost in it
+                if plain and (followed or not given):  # its arguments are followed
                     return "it makes an object, whose use is accounted for one by one"
         return None
 
     def _outer_reason(self, call: ast.Call) -> str | None:
-        """Why the outermost call may be passed over: by itself, or after what it is a method of."""
+        """Why the outermost call may be omitted; for a method of a call's result, that call has to be, too."""
         found = self.passed(call)
         if found is not None and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Call):
             inner = call.func.value
@@ -548,13 +548,13 @@ class Account:
         return found
 
     def _plain_call(self, call: ast.Call) -> bool:
-        """Whether a call gives a plain value of plain values: int(x), "a".lower(), or one that may be passed over."""
+        """Whether a call makes a plain value from plain values, as int(x) and "a".lower(), or may be omitted."""
         of = self.flow.value(call.func.value) if isinstance(call.func, ast.Attribute) else None
         text = isinstance(of, Constant) and isinstance(of.value, str)
         return text or self.passed(call) is not None or name_of(self.flow, call) in silence.PLAIN_FUNCTIONS
 
     def _plain_value(self, statement: Statement, kinds: Kinds) -> str | None:
-        """A value that reading knows: what uses it is drafted with it, or listed."""
+        """The reason where a statement only computes a known value, whose uses are drafted or listed; else None."""
         node = statement.node
         if isinstance(node, ast.AugAssign) or not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)):
             return None
@@ -565,9 +565,9 @@ class Account:
         others = [one for one in kept if not self._plain_holder(one.value)]
         changed = (isinstance(one, ast.Subscript) or self._values.of_a_library(one.value) for one in others)
         if any(self._values.is_data(one.value) for one in kept) or any(changed):
-            return None  # it changes what is there
+            return None  # it changes an existing object
         if all(isinstance(part, LITERAL) for part in ast.walk(node.value)):
-            anew = self._counting.starts_anew(statement)  # which what uses it does not say
+            anew = self._counting.starts_anew(statement)  # its uses do not show that
             return None if anew else "a value, which is accounted for where it is used"
         parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
         if (
@@ -575,7 +575,7 @@ class Account:
             and id(statement) not in self.acting
             and all(isinstance(part, (ast.Name, ast.Attribute, ast.Constant)) for part in parts)
         ):
-            return "it hands values on"
+            return "it passes values on"
         found = self.flow.value(node.value)
         if isinstance(found, (ParsedArguments, ArgumentParser)):
             return "it reads the command line or the environment"
@@ -583,18 +583,18 @@ class Account:
         if isinstance(node.value, ast.IfExp) and isinstance(found, Constant) and found.value is None:
             return "with the arguments' defaults it is None"
         if any(not self._plain_call(one) for one in called):
-            return None  # what reading knows of a list that is filled in a loop is its first round's
+            return None  # of a list that is filled in a loop, only the first round is known
         if called and not kinds:
             why = next((why for one in called if (why := self.passed(one))), None)
             known = is_known(found) and not self._files.read_for(node.value) and not self._counting.of(node.value)
-            scaled = isinstance(node.value, ast.BinOp) and not isinstance(node.value.op, ast.Add)  # by a device's count
-            return (None if scaled else why) or ("a value that reading knows" if known else None)
+            scaled = isinstance(node.value, ast.BinOp) and not isinstance(node.value.op, ast.Add)  # by devices, say
+            return (None if scaled else why) or ("a value known by reading" if known else None)
         if self._counting.of(node.value):
-            return None  # what reading knows of it is the first time's
+            return None  # only its first value is known
         empty = isinstance(found, (ListValue, DictValue)) and not (
             getattr(found, "items", None) or getattr(found, "pairs", None)
         )
         if empty or isinstance(found, Constant) or (found is not None and is_known(found)):
-            return "a value that reading knows, which is accounted for where it is used"
-        begins = getattr(statement.function, "name", "") == "__init__"  # then what is handed over is an object's own
+            return "a value known by reading, which is accounted for where it is used"
+        begins = getattr(statement.function, "name", "") == "__init__"  # it stores the object's arguments
         return "a copy" if isinstance(node.value, ast.Name) and (begins or not kept) else None

@@ -1,6 +1,6 @@
-"""The files that a script writes and its data are read from: a value's way that no name shows.
+"""The files that a script writes and reads its data from: a path of values that no variable shows.
 
-What writes such a file makes data, and is listed in a draft; checkpoints, logs and figures are not.
+A statement that writes such a file makes data, and is listed in a draft; checkpoints, logs and figures are not.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..source.infer.abstract_values import Constant
 from .flow import GIVEN, IS, Flow, Statement
 from .silence import CONTAINERS, LISTS, matches, method_reason, reason
 
-# calls that read files, and those that write them, by what kind of file: one kind may read what the same kind wrote
+# calls that read files, and calls that write them, by kind of file: a reader may read what a writer of its kind wrote
 READERS: dict[str, tuple[str, ...]] = {
     "tensors": ("torch.load", "torch.jit.load", "safetensors.torch.load_file"),
     "arrays": ("numpy.load*", "numpy.genfromtxt", "numpy.fromfile", "numpy.memmap", "h5py.File"),
@@ -35,7 +35,7 @@ WRITERS: dict[str, tuple[str, ...]] = {
         *("urllib.request.urlretrieve", "*.save_to_disk", "*.extractall", "*.extract", "*.download"),
     ),
 }
-# those of them whose second argument is the file; of all others it is the first, or what they are a method of
+# those whose second argument is the file; for all others it is the first, or the object of the method
 SECOND = (
     *("torch.save", "*.save_file", "*.dump", "*.OmegaConf.save", "torchvision.utils.save_image", "shutil.*", "os.*"),
     *("urllib.request.urlretrieve", "*.download"),
@@ -47,20 +47,20 @@ HARMLESS = (
     *("mkdir", "rm", "rmdir", "clear", "cls", "nvidia-smi", "git", "echo", "tensorboard", "ls", "pip", "title", "date"),
     *("hostname", "uname", "which"),
 )
-Path = tuple[str, ...]  # the parts of a path: texts, and behind HOLE the source of what is not known
+Path = tuple[str, ...]  # the parts of a path: strings, and for unknown parts HOLE followed by the source
 HOLE = "\0"
-MOST_PATHS = 6  # that one expression may be
+MOST_PATHS = 6  # paths that are followed for one expression
 
 
 def kind_of(name: str, kinds: dict[str, tuple[str, ...]]) -> str | None:
-    """The kind of the files that a reader or writer of this name has, or None."""
+    """The kind of files that a reader or writer of this name uses, or None."""
     return next((kind for kind, patterns in kinds.items() if matches(name, patterns)), None)
 
 
 class DataFiles:
-    """A value's way from one statement to another that no name shows: a file that a script writes and reads.
+    """Values that pass from one statement to another without a variable, through a file that a script writes and reads.
 
-    name_of: the qualified name of what a call calls, or "".
+    name_of: gives the qualified name of a call's callee, or "".
     """
 
     def __init__(self, flow: Flow, name_of: Callable[[Flow, ast.Call], str]) -> None:
@@ -72,7 +72,7 @@ class DataFiles:
             for node in statement.nodes:
                 for definition in flow.reads.get(id(node), ()):
                     self._using.setdefault(id(definition), []).append(statement)
-        alone = {id(statement.alone) for statement in flow.statements}  # of these, any may write
+        alone = {id(statement.alone) for statement in flow.statements}  # any unknown call among these may write
         calls = [(call, self._writes(call, id(call) in alone)) for some in flow.statements for call in some.calls]
         self.writers = [
             (call, kind) for call, kind in calls if kind is not None and (kind != "text" or self._opens(call, "wax+"))
@@ -81,8 +81,8 @@ class DataFiles:
     def that_make_data(self, live: set[int], kinds: Callable[[ast.AST], Iterable[str]]) -> dict[int, str]:
         """The statements that write a file which the live statements read, or run a program -> that, in words.
 
-        kinds: what a value has to do with. What is trained and is written is no data, nor is what nothing says to be
-        data where the path may be any.
+        kinds: gives the kinds of a value. Trained values are not data; where the path is unknown, only values that are
+        known to be data count.
         """
         found: dict[int, str] = {}
         for writer, reader, same in self._read_again([s for s in self.flow.statements if id(s) in live]):
@@ -101,12 +101,12 @@ class DataFiles:
         return found
 
     def read_for(self, node: ast.expr) -> bool:
-        """Whether a value comes of a file that is read."""
+        """Whether a value comes from a file that is read."""
         return any(self._reads(one) for one in self.flow.behind(node))
 
     def _read_again(self, live: Iterable[Statement]) -> Iterator[tuple[ast.Call, ast.Call, bool]]:
-        """Calls that write, each with one of a live statement that may read what it writes, and whether the paths are
-        the same."""
+        """Calls that write a file, each with a call of a live statement that may read it, and whether the paths are the
+        same."""
         exact: dict[Path, list[tuple[ast.Call, str | None]]] = {}
         of_kind: dict[str, list[ast.Call]] = {}
         for call in (call for statement in live for call in statement.calls):
@@ -134,17 +134,17 @@ class DataFiles:
                     break
 
     def _may(self, writer: ast.Call, reader: ast.Call) -> bool:
-        """Whether a call may read what another writes in one run: it does not only come before it."""
+        """Whether a call may read what another writes in the same run: it does not only run before it."""
         wrote, read = self.flow.of[id(writer)], self.flow.of[id(reader)]
         return wrote.function is not read.function or bool(wrote.around and read.around) or wrote.place < read.place
 
     def _writes(self, call: ast.Call, alone: bool) -> str | None:
-        """The kind of file that a call writes, "" where nobody knows, None for a call that writes none."""
+        """The kind of file that a call writes, "" where it is unknown, None for a call that writes none."""
         name = self._name(call)
         return kind_of(name, WRITERS) or ("" if alone and self._unknown(call) and not kind_of(name, READERS) else None)
 
     def _unknown(self, call: ast.Call) -> bool:
-        """Whether what a call does is not known, neither by the script nor by the lists."""
+        """Whether a call is of a function that is neither the script's nor in the lists."""
         method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         known_ = self.flow.function_of(call) is not None or reason(self._name(call)) or method_reason(method)
         return not known_ and method not in (*CONTAINERS, "add_argument")
@@ -157,7 +157,7 @@ class DataFiles:
         return [at, *(s for s in using if not (s.alone and s.text.endswith((".close()", ".flush()"))))]
 
     def _content(self, writer: ast.Call) -> Iterator[ast.expr]:
-        """What is written, and what else the calls that write it are given."""
+        """The written values, and all other arguments of the calls that write."""
         for call in (call for statement in self._statements(writer) for call in statement.calls):
             yield from (one for one in (*call.args, *(k.value for k in call.keywords)) if one is not writer)
             yield from [call.func.value] if isinstance(call.func, ast.Attribute) and call is writer else []
@@ -180,7 +180,7 @@ class DataFiles:
         return name or (f".{call.func.attr}" if isinstance(call.func, ast.Attribute) else "")
 
     def _opens(self, call: ast.Call, letters: str) -> bool:
-        """Whether a call opens a file so; a mode that is not known is any."""
+        """Whether a call opens a file in a mode with one of these letters; an unknown mode counts as such."""
         if not self._name(call).endswith("open"):
             return True
         modes = [k.value for k in call.keywords if k.arg == "mode"]
@@ -189,7 +189,7 @@ class DataFiles:
         return not isinstance(value, Constant) or any(letter in str(value.value) for letter in letters)
 
     def _paths_of(self, call: ast.Call) -> list[Path]:
-        """The paths that a call may be given."""
+        """The possible paths in a call's arguments."""
         if id(call) in self._known:
             return self._known[id(call)]
         name = self._name(call)
@@ -204,7 +204,7 @@ class DataFiles:
         return self._known[id(call)]
 
     def paths(self, node: ast.expr, depth: int = 0) -> list[Path]:
-        """The paths that an expression may be, each as its parts."""
+        """The possible paths of an expression, each as its parts."""
         value = self.flow.value(node)
         if isinstance(value, Constant) and type(value.value) in (str, int):
             return [(str(value.value),)]
@@ -236,7 +236,7 @@ class DataFiles:
         return found
 
     def _filled(self, pattern: ast.expr, hole: str, depth: int) -> list[Path]:
-        """A text with something filled in."""
+        """The paths of a format string with its values filled in."""
         texts = [path[0] for path in self.paths(pattern, depth + 1) if len(path) == 1 and not path[0].startswith(HOLE)]
         return [
             tuple(p for part in re.split(f"({hole})", text) for p in [HOLE if re.fullmatch(hole, part) else part] if p)
@@ -244,7 +244,7 @@ class DataFiles:
         ]
 
     def _named(self, node: ast.Name | ast.Attribute, depth: int) -> list[Path]:
-        """What a name or an attribute stands for, where that is one thing, or what a parameter is given."""
+        """The paths of a name or an attribute with a single definition, or of a parameter's arguments."""
         if isinstance(node, ast.Name):
             definitions = list(self.flow.reads.get(id(node), ()))
         else:
@@ -258,14 +258,14 @@ class DataFiles:
 
 
 def _joined(path: Path, more: Path) -> Path:
-    """Two parts of a path as one; texts that meet are one text."""
+    """Two parts of a path joined; adjacent strings become one."""
     if path and more and not path[-1].startswith(HOLE) and not more[0].startswith(HOLE):
         return (*path[:-1], path[-1] + more[0], *more[1:])
     return (*path, *more)
 
 
 def _plain(path: Path) -> Path:
-    """A path without what says nothing: ./ in front, a slash at its end, and all behind a folder's *."""
+    """A path in a normal form: without ./ in front, a slash at its end, and everything from a * on."""
     starred = next((at for at, one in enumerate(path) if "*" in one and not one.startswith(HOLE)), None)
     path = path if starred is None else (*path[:starred], path[starred].partition("*")[0])
     texts = [one if one.startswith(HOLE) else re.sub("/+", "/", one.replace("\\", "/")) for one in path]
@@ -277,7 +277,7 @@ def _plain(path: Path) -> Path:
 
 
 def _says(path: Path, known_: bool) -> bool:
-    """Whether a path says enough to know it again; known_: whether both calls are known to take a path."""
+    """Whether a path is specific enough to be recognized; known_: whether both calls are known to take a path."""
     text = r"^\0.*\.|[A-Za-z]{2}" if known_ else r"^[^\0\s]*[\w\]]([/\\]\w|\.[A-Za-z]\w{1,6}$)"
     return any(re.search(text, part) for part in path)
 
@@ -290,7 +290,7 @@ def _inside(one: Path, folder: Path) -> bool:
 
 
 def _fit(one: Path, other: Path) -> bool:
-    """Whether two paths may be one: neither begins or ends with a text that the other cannot have."""
+    """Whether two paths may be the same: each may begin and end as the other does."""
 
     def hole(part: str) -> bool:
         return part.startswith(HOLE)

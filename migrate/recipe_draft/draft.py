@@ -1,8 +1,8 @@
-"""A recipe drafted from a script: text that a person reads, corrects and keeps.
+"""A recipe drafted from a script: text for a person to read, correct and keep.
 
-Every value names the line of the script that it comes from. What could not be read is asked for, as ???, and what the
-script does besides is listed with its line. What the recipe's reader refuses can be taken out with
-`draft_recipe(analysis, check)`: the reader is in another room, so the caller brings it.
+Every value names the line of the script that it comes from. A value that could not be read is ???, and everything else
+that the script does is listed with its line. Entries that the recipe's reader refuses can be taken out with
+`draft_recipe(analysis, check)`: the reader is in another package, so the caller passes it in.
 """
 
 from __future__ import annotations
@@ -62,21 +62,21 @@ from .silence import reason
 from .step_order import accumulate, steps_over
 from .unread import setting, unread, unread_model
 
-Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: none is
+Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: no line is
 TRIES = 60
 EXPORT = "folder:PATH takes a folder of colour images for each class, arrays:FILE an .npz of anything else"
 NEEDED = {key: f"{key}: {ASK}" for key in ("model", "optimizer", "loss")}  # what a draft asks for where it has none
 LEFT = """\
-# What the script does besides, at its line. The recipe does not run until each is resolved: take a line out when you
-# have dealt with it, or move it under ignore: where it is not to count. A new head, frozen layers and groups of
-# parameters have keys of their own, which recipes/fine_tuning.yaml explains."""
-OTHERS = "for a model of one's own: msmigrate parity-step RECIPE --torch FILE.py:FUNCTION --mindspore FILE.py:FUNCTION"
+# What else the script does, with the line. The recipe does not run until each is resolved: remove a line when you have
+# dealt with it, or move it under ignore: where it is not to count. A new head, frozen layers and groups of parameters
+# have keys of their own, which recipes/fine_tuning.yaml explains."""
+OTHERS = "for your own model: msmigrate parity-step RECIPE --torch FILE.py:FUNCTION --mindspore FILE.py:FUNCTION"
 
 
 def draft_recipe(analysis: ScriptAnalysis, check: Check | None = None) -> str:
-    """Draft a recipe; with a check, what it refuses is turned into comments that say why.
+    """Draft a recipe; with a check, refused entries become comments that say why.
 
-    The check is given the text, and returns the line (counted from 1) and the reason of the first refusal, or None.
+    The check takes the text, and returns the line (counted from 1) and the reason of the first refusal, or None.
     """
     drafted = Draft(analysis.interpreter)
     lines = drafted.lines(analysis.name)
@@ -102,20 +102,19 @@ def draft_recipe(analysis: ScriptAnalysis, check: Check | None = None) -> str:
 
 
 def _take_out(lines: list[str], at: int, reason: str, name: str) -> tuple[Place, str] | None:
-    """Turn an entry and all below it into comments, with the reason above it, and give the place that it came from and
-    what is lost there; name: of the script, where no comment names a place.
+    """Turn an entry and all below it into comments, with the reason above; returns its place and what is lost there.
 
-    None where there is no such entry.
+    name: the script's, for an entry whose comments name no place. Returns None where there is no such entry.
     """
     if not 0 <= at < len(lines) or lines[at].lstrip().startswith("#") or not lines[at].strip():
         return None
-    if lines[at].lstrip().startswith("name:"):  # what is left of a part without its name is none
+    if lines[at].lstrip().startswith("name:"):  # a part without its name is no part
         keys = (above for above in range(at - 1, -1, -1) if not lines[above].lstrip().startswith("#"))
         at = next((above for above in keys if lines[above].endswith(":")), at)
     args = next((above for above in range(at - 1, -1, -1) if not lines[above].lstrip().startswith("#")), at)
-    below = [line for line in lines[args + 1 :] if not line.lstrip().startswith("#")][:2]  # of args, and what follows
+    below = [line for line in lines[args + 1 :] if not line.lstrip().startswith("#")][:2]  # the lines below args
     alone = len(below) < 2 or len(below[1]) - len(below[1].lstrip()) < len(lines[at]) - len(lines[at].lstrip())
-    at = args if lines[args].strip() == "args:" and alone else at  # without its last argument it would be no table
+    at = args if lines[args].strip() == "args:" and alone else at  # empty, it would not be a table
     needed = next((text for key, text in NEEDED.items() if lines[at].startswith(f"{key}:")), None)
     if needed == lines[at]:
         return None
@@ -123,16 +122,16 @@ def _take_out(lines: list[str], at: int, reason: str, name: str) -> tuple[Place,
     end = at + 1
     while end < len(lines) and lines[end].strip() and len(lines[end]) - len(lines[end].lstrip()) > depth:
         end += 1
-    above = at  # the comments of this entry, and not those of one above it that was taken out
+    above = at  # the first comment of this entry, and not of a removed one above it
     while above > 0 and lines[above - 1].lstrip().startswith("#"):
         if isinstance(lines[above], Comment) and not isinstance(lines[above - 1], Comment):
             break
         above -= 1
-    said = [line for line in lines[above:end] if isinstance(line, Comment)]
-    said = said or [line for line in reversed(lines[:above]) if isinstance(line, Comment)]  # what it is part of
+    comments = [line for line in lines[above:end] if isinstance(line, Comment)]
+    comments = comments or [line for line in reversed(lines[:above]) if isinstance(line, Comment)]  # of its parent
     bare = " ".join(reason.split())
-    where = said[0].at if said else (name, 1)
-    what = said[0].about if said and said[0].about else lines[at].strip()
+    where = comments[0].at if comments else (name, 1)
+    what = comments[0].about if comments and comments[0].about else lines[at].strip()
     for index in range(at, end):
         lines[index] = f"{' ' * depth}# {lines[index][depth:]}"
     lines.insert(at, f"{' ' * depth}# left out: {bare}")
@@ -178,7 +177,7 @@ class Draft:
         self.account = Account(flow, roots, said, asked, micro_batches, conditions, seed)
 
     def lines(self, name: str) -> list[str]:
-        """The recipe, without what it does not say."""
+        """The lines of the recipe, without the list of what it does not cover."""
         lines = [
             f"# Drafted from {name}, which was read and not run. Every value names the line that it comes from; what",
             f"# the script does not say is {ASK}, for you to write. recipes/resnet50.yaml explains every key.",
@@ -188,7 +187,7 @@ class Draft:
         return lines
 
     def left(self, refusals: list[tuple[Place, str]]) -> Iterator[tuple[Place, str]]:
-        """What the recipe does not say, at its place; refusals: of what its reader refuses."""
+        """What the recipe does not cover, with its place; refusals: entries that its reader refused."""
         yield from refusals
         for section in self.sections:
             if not section.out:
@@ -203,7 +202,7 @@ class Draft:
 
 
 def _unsmoothed(loss: Entry) -> None:
-    """A recipe that mixes smooths the labels there, and not in the loss."""
+    """Remove the loss's label smoothing: in a recipe with mixup, mixup smooths the labels."""
     for entry in loss.below or []:
         if entry.key == "args" and entry.below is not None:
             for argument in entry.below:
@@ -217,7 +216,7 @@ def _unsmoothed(loss: Entry) -> None:
 
 
 def model(interpreter: Interpreter, flow: Flow) -> Entry:
-    """The section `model`: that which the optimizer trains; every recipe has one."""
+    """The section `model`: the model that the optimizer trains; every recipe has one."""
     made = trained(interpreter)
     if isinstance(made, ScriptObject) and made.source is not None and made.node is not None:
         at = (made.source.shown, made.node.lineno)
@@ -229,13 +228,13 @@ def model(interpreter: Interpreter, flow: Flow) -> Entry:
     roots = {id(seen.node): "model"}
     name = _model_name(seen)
     if name is None:
-        said = [
+        comments = [
             place(seen),
             *sources(seen.get("name", 0)),
             f"a recipe names {', '.join(MODELS)}, torchvision:NAME",
             OTHERS,
         ]
-        return Entry("model", ASK, said, roots=roots)
+        return Entry("model", ASK, comments, roots=roots)
     section = Entry("model", comments=[place(seen), *sources(seen.get("name", 0))], roots=roots)
     args = []
     for argument in seen.arguments or []:
@@ -256,8 +255,8 @@ def model(interpreter: Interpreter, flow: Flow) -> Entry:
     weights = next((seen.get(key) for key in ("weights", "pretrained") if seen.get(key)), None)
     section.below = [Entry("name", name), *([Entry("args", below=args)] if args else [])]
     if weights is not None and known(weights, True):
-        said = ["it starts from trained weights: save its state_dict, and name the file"]
-        section.below.append(Entry("checkpoint", ASK, said))
+        comments = ["it starts from trained weights: save its state_dict, and name the file"]
+        section.below.append(Entry("checkpoint", ASK, comments))
     return section
 
 
@@ -271,7 +270,7 @@ def _is_class_call(seen: LibraryUse) -> bool:
 
 
 def _model_name(seen: LibraryUse) -> str | None:
-    """How a recipe names the model that a call of torchvision's or timm's makes; None where it could not be read."""
+    """The recipe's name of the model that a torchvision or timm call makes; None where it could not be read."""
     names_ = restated(seen.name)
     last = seen.name.rpartition(".")[2]
     if any(name.startswith("torchvision.models.") for name in names_) and last[:1].islower() and last != "get_model":
@@ -297,7 +296,7 @@ TIMM_LOADER: tuple[str, ...] = (
 )
 DATASET_ARGUMENTS = ("root", "train", "split", "transform", "download")
 COMPOSED = ("Compose", "Sequential")
-# an image to a tensor of bytes, and that to floats: together what a recipe calls ToTensor
+# an image to a tensor of bytes, and that to floats: together these are a recipe's ToTensor
 BYTES, FLOATS = ("PILToTensor", "ToImage", "ToImageTensor"), ("ToDtype", "ConvertImageDtype", "ConvertDtype")
 NOTHING = ("ToPureTensor", "Identity")
 
@@ -306,17 +305,17 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
     """The section `data` of a recipe."""
     section = Entry("data", below=[])
     made = surely(calls(interpreter, DATA))
-    loaders = list({id(seen.node): seen for seen in reversed(made)}.values())[::-1]  # the first of a call's runs
+    loaders = list({id(seen.node): seen for seen in reversed(made)}.values())[::-1]  # the first run of each call
     stepped = [seen for seen in loaders if steps_over(flow, seen)]
     plain = [seen for seen in loaders if not _evaluates(seen)]
     if len(stepped) > 1:
         stepped = [seen for seen in stepped if seen in plain]
     alone = plain if len(plain) == 1 else loaders if len(loaders) == 1 else []
-    found = stepped or [seen for seen in alone if seen.certainty != PERHAPS]  # which may be an evaluation's
+    found = stepped or [seen for seen in alone if seen.certainty != PERHAPS]  # the others may be for evaluation
     training = found[0] if len(found) == 1 else None
     evaluation = next((seen for seen in loaders if seen is not training and _evaluates(seen)), None)
     if training is not None and evaluation is not None and either(training, evaluation):
-        loaders, training = [training, evaluation], None  # of which one is made, for both purposes
+        loaders, training = [training, evaluation], None  # only one of them is made, for both purposes
     assert section.below is not None
     if training is None:
         several = [f"{place(seen)}: which loader is trained on could not be read" for seen in loaders]
@@ -330,7 +329,7 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
             section.comments += [place(loader)] if loader is evaluation else []
             of_torch = "torch.utils.data.DataLoader" in restated(loader.name)
             taken: tuple[str, ...] = LOADER_ARGUMENTS if of_torch else TIMM_LOADER
-            if loader is evaluation:  # a recipe validates on every sample once, in their order
+            if loader is evaluation:  # a recipe validates on every sample once, in order
                 off = {a.name or str(at) for at, a in enumerate(loader.arguments or []) if known(a.value) is False}
                 taken = tuple(one for one in taken if one in off or one not in ("2", "shuffle", "drop_last"))
             section.leave(loader, *taken, *SAMPLER, *BATCH_SAMPLER, "**")
@@ -340,7 +339,7 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
             if of is not None and source_of(of.name) is not None:
                 section.leave(of, "0", "1", *DATASET_ARGUMENTS)
     section.comments += _moved(flow) if not any(SHARED in text for _, text in section.left) else []
-    runs = [seen for seen in made if seen.node is training.node]  # of a function that makes several
+    runs = [seen for seen in made if seen.node is training.node]  # one call may make several
     section.below += _agreed([_source(seen, "source") for seen in runs])
     section.below += _source(evaluation, "validation") if evaluation is not None else []
     section.below += _agreed([_batch(seen, flow, "batch", accumulate) for seen in runs])
@@ -352,13 +351,15 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
 
 
 def _agreed(several: list[list[Entry]]) -> list[Entry]:
-    """The entries of a call that runs several times: what they say otherwise is asked for."""
+    """The entries of a call that runs several times; entries that differ are ???."""
     found: list[Entry] = []
     for key in dict.fromkeys(entry.key for entries in several for entry in entries):
         same = [entry for entries in several for entry in entries if entry.key == key]
         agree = len(same) == len(several) and all(entry.lines() == same[0].lines() for entry in same)
-        said = [comment for comment in same[0].comments if isinstance(comment, Comment)]
-        found.append(same[0] if agree else Entry(key, ASK, [*said, "one call makes several, which differ in it"]))
+        comments = [comment for comment in same[0].comments if isinstance(comment, Comment)]
+        found.append(
+            same[0] if agree else Entry(key, ASK, [*comments, "one call makes several, with different values"])
+        )
     return found
 
 
@@ -368,7 +369,7 @@ SAMPLER, BATCH_SAMPLER = ("sampler", "3"), ("batch_sampler", "4")
 
 
 def _samplers(loader: LibraryUse, flow: Flow) -> Iterator[tuple[Place, str]]:
-    """The samplers of a loader, which a recipe does not have, each at its place and with what of torch's is in it."""
+    """The samplers of a loader, which a recipe does not have, each with its place and the DistributedSamplers in it."""
     order = "" if _moved(flow) else ", and without set_epoch every epoch has the same order"
     given = [one for one in (given_to(loader, SAMPLER), given_to(loader, BATCH_SAMPLER)) if one is not None]
     unpacked = {id(a.node): a for a in loader.arguments or [] if a.name == "**" or (a.name and a.at and not given)}
@@ -377,16 +378,16 @@ def _samplers(loader: LibraryUse, flow: Flow) -> Iterator[tuple[Place, str]]:
         if argument not in given and not sharing and argument.name != "**":
             continue  # nothing in it is a sampler
         whole = CallArgument("**", argument.node, argument.value)
-        said = [f"{argument_text(loader, argument if argument in given else whole)} of {loader.name}"]
+        comments = [f"{argument_text(loader, argument if argument in given else whole)} of {loader.name}"]
         for node in sharing:
             at = flow.of[id(node)].source
             words = f"{' '.join(at.text(node).split())} at {at.shown}:{node.lineno} is a DistributedSampler"
-            said.append(f"[{words}: {SHARED}{order}]")
-        yield (loader.source.shown, argument.node.lineno), " ".join(said)
+            comments.append(f"[{words}: {SHARED}{order}]")
+        yield (loader.source.shown, argument.node.lineno), " ".join(comments)
 
 
 def _moved(flow: Flow) -> list[str]:
-    """The lines at which a sampler is told of the epoch."""
+    """The lines that call a sampler's set_epoch."""
     calls = (s for s in flow.statements for call in s.calls if getattr(call.func, "attr", "") == "set_epoch")
     return [Comment(s.place, f"{' '.join(s.text.split())}: a sampler that gives {SHARED}") for s in calls]
 
@@ -404,7 +405,7 @@ def _sharing(flow: Flow, node: ast.expr) -> list[ast.Call]:
 
 
 def _batches(loader: LibraryUse) -> LibraryUse | None:
-    """The call that says how large a loader's batches are: itself, or its BatchSampler; None where neither does."""
+    """The call with a loader's batch size: its own, or its BatchSampler's; None where neither has it."""
     argument = given_to(loader, BATCH_SAMPLER)
     if argument is None:
         return loader
@@ -413,7 +414,7 @@ def _batches(loader: LibraryUse) -> LibraryUse | None:
 
 
 def _evaluates(seen: LibraryUse) -> bool:
-    """Whether a loader is one of validation or test, by the names that stand in its call."""
+    """Whether a loader is for validation or test, by the names in its call."""
     argument = next((argument for argument in seen.arguments or [] if argument.name in (None, "dataset")), None)
     texts, made = [seen.source.text(argument.node)] if argument is not None else [], _dataset(seen)
     if made is not None:
@@ -435,23 +436,23 @@ def _source(loader: LibraryUse, key: str) -> list[Entry]:
     made = _dataset(loader)
     if made is None:
         own = loader.get("dataset", 0)
-        said = [place(loader), f"its data set is none that a recipe reads: {EXPORT}"]
+        comments = [place(loader), f"a recipe cannot read its data set: {EXPORT}"]
         if isinstance(own, ScriptObject) and own.source is not None and own.node is not None:
-            said.append(Comment((own.source.shown, own.node.lineno)))
-        return [Entry(key, ASK, said)]
+            comments.append(Comment((own.source.shown, own.node.lineno)))
+        return [Entry(key, ASK, comments)]
     written = source_of(made.name)
     path = made.get("root", 0)
     text = known(path)
     if written is not None and "PATH" not in written:
         return [Entry(key, written, [place(made)])]
     if written is None:
-        said = [place(made), f"a recipe reads no such data set: {EXPORT}"]
-        return [Entry(key, ASK, said)]
+        comments = [place(made), f"a recipe cannot read such a data set: {EXPORT}"]
+        return [Entry(key, ASK, comments)]
     if not isinstance(text, str) or not text or not text.isprintable():
-        said = [place(made), f"its path could not be read: write {written} here"]
-        return [Entry(key, ASK, said)]
-    said = [place(made), *sources(path), "a relative path counts from this recipe's folder"]
-    return [Entry(key, written.replace("PATH", text), said)]
+        comments = [place(made), f"its path could not be read: write it here as {written}"]
+        return [Entry(key, ASK, comments)]
+    comments = [place(made), *sources(path), "a relative path starts at this recipe's folder"]
+    return [Entry(key, written.replace("PATH", text), comments)]
 
 
 def _batch(loader: LibraryUse, flow: Flow, key: str, factor: int) -> list[Entry]:
@@ -484,8 +485,8 @@ def _fetching(loader: LibraryUse) -> list[Entry]:
         if value == ASK:
             found.append(Entry(key, ASK, [place(loader), unread(key)]))
         elif not value:
-            said = ["torch's loaders shuffle only when told to"] if key == "shuffle" and value is None else []
-            found.append(Entry(key, False, said))
+            comments = ["torch's loaders do not shuffle by default"] if key == "shuffle" and value is None else []
+            found.append(Entry(key, False, comments))
     workers = loader.get("num_workers", 5)
     count = number(workers)
     if isinstance(count, int) and count > 0:
@@ -511,9 +512,9 @@ def transforms(loader: LibraryUse, key: str, flow: Flow) -> list[Entry]:
     section = Entry(key, below=entries)
     for entry in entries:
         if entry.out:
-            said = next((comment for comment in entry.comments if isinstance(comment, Comment)), None)
-            at = said.at if said is not None else (loader.source.shown, loader.node.lineno)
-            what = said.about if said is not None and said.about else entry.value["name"]
+            placed = next((comment for comment in entry.comments if isinstance(comment, Comment)), None)
+            at = placed.at if placed is not None else (loader.source.shown, loader.node.lineno)
+            what = placed.about if placed is not None and placed.about else entry.value["name"]
             section.left.append((at, f"the transform {what}"))
     return [section]
 
@@ -525,7 +526,7 @@ def _holds_transforms(value: Value) -> bool:
 
 
 def _flat(value: Value | None, depth: int = 0) -> Iterator[Value]:
-    """The transforms one by one, out of Compose, lists and the objects of the script's classes."""
+    """The transforms one by one, from Compose, lists and objects of the script's classes."""
     if depth > 8 or value is None:
         return
     if isinstance(value, ListValue):
@@ -543,7 +544,7 @@ def _flat(value: Value | None, depth: int = 0) -> Iterator[Value]:
 
 
 def _handed_to(of: ScriptObject) -> str:
-    """The attribute that gives all that an object's call gives: `return self.steps(image)`; "" where it does more."""
+    """The attribute whose result is an object's whole result: `return self.steps(image)`; "" where it does more."""
     call = next((found for name in ("__call__", "forward") if (found := of.of.find(name)) is not None), None)
     body = call.node.body if isinstance(call, ScriptFunction) and isinstance(call.node.body, list) else []
     body = [one for one in body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
@@ -567,7 +568,7 @@ def _entries(steps: list[Value], flow: Flow) -> Iterator[Entry]:
             at = flow.of[id(node)].source if node is not None else None
             what = " ".join(at.text(node).split()) if at is not None and node is not None else "a step"
             where: list[str] = [Comment((at.shown, node.lineno), what)] if at is not None and node is not None else []
-            where.append(f"{what} is no transform that a recipe can name")
+            where.append(f"a recipe has no transform such as {what}")
             yield Entry("-", {"name": what}, where, out=True)
             continue
         last = seen.name.rpartition(".")[2]
@@ -580,13 +581,13 @@ def _entries(steps: list[Value], flow: Flow) -> Iterator[Entry]:
         elif last in NOTHING:
             continue
         elif row is None or row.kind != "transform" or row.mindspore is None:
-            why = "the mapping table has no row of it" if row is None else "no transform that a recipe can name"
+            why = "the mapping table has no row of it" if row is None else "a recipe has no such transform"
             yield Entry("-", {"name": last}, [place(seen), why], out=True)
         else:
             yield _step(seen, row)
     if bytes_at is not None:
-        said = f"{place(bytes_at)}: bytes that nothing turns into floats; ToTensor gives floats from 0 to 1"
-        yield Entry("-", {"name": "ToTensor"}, [said])
+        comment = f"{place(bytes_at)}: bytes that nothing turns into floats; ToTensor gives floats from 0 to 1"
+        yield Entry("-", {"name": "ToTensor"}, [comment])
 
 
 def _step(seen: LibraryUse, row: Any) -> Entry:
@@ -594,5 +595,5 @@ def _step(seen: LibraryUse, row: Any) -> Entry:
     comments = [place(seen), *(comment for entry in step.args for comment in entry.comments), *step.comments]
     args = {entry.key: entry.value for entry in step.args if not entry.out}
     value = {"name": step.name, "args": args} if args else {"name": step.name}
-    unread = ASK in args.values()  # which the recipe's reader would take for one that is not there
+    unread = ASK in args.values()  # the recipe's reader would report it as missing
     return Entry("-", value, list(dict.fromkeys(comments)), out=step.incomplete or unread)

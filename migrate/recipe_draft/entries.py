@@ -1,4 +1,4 @@
-"""Lines of a recipe: plain values, where each comes from, and which key says what a call does."""
+"""Lines of a recipe: plain values, where each comes from, and which key is for which call."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS, UN
 from ..source.library_names import MODULE, OPTIMIZER, SCHEDULE, family_of, is_class
 from .flow import ADDS, Flow, Statement, parts_of
 
-WORD = re.compile(r"[A-Za-z_][\w.-]*")  # a text that YAML takes for one without quotes
+WORD = re.compile(r"[A-Za-z_][\w.-]*")  # a string that needs no quotes in YAML
 LARGEST = 10**18  # the reader takes whole numbers of at most 18 digits, and no infinity
-ASK = "???"  # in place of a value that the script does not say; no reader of recipes takes it for one
-MOST_LINES = 4  # that comments name behind one value
+ASK = "???"  # in place of a value that could not be read; no recipe with it is valid
+MOST_LINES = 4  # of the script that comments name for one value
 RESERVED = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 
 
@@ -55,14 +55,14 @@ class Comment(str):
     about: str
 
     def __new__(cls, at: Place, about: str = "", before: str = "") -> Comment:
-        """before: what is written in front of it on its line."""
-        found = super().__new__(cls, f"{before}{at[0]} line {at[1]}{': ' if about else ''}{about}")
-        found.at, found.about = at, about
-        return found
+        """before: text to put in front of it."""
+        comment = super().__new__(cls, f"{before}{at[0]} line {at[1]}{': ' if about else ''}{about}")
+        comment.at, comment.about = at, about
+        return comment
 
 
 def _line(comment: str, indent: str) -> str:
-    """The line of a draft that a comment is; one that names a place still does."""
+    """A comment as a line of a draft; a Comment stays one, with its place."""
     if isinstance(comment, Comment):
         return Comment(comment.at, comment.about, f"{indent}# ")
     return f"{indent}# {comment}"
@@ -72,20 +72,20 @@ def _line(comment: str, indent: str) -> str:
 class Entry:
     """One line of a recipe: a key with a value or with entries below it, and the comments above it.
 
-    roots: what the draft chose of the script: the node that makes it -> its role. left: what of a drafted call the
-    recipe does not say: place and text.
+    roots: the script's nodes that make what the draft chose -> their role. left: parts of a drafted call that the
+    recipe does not cover: place and text.
     """
 
     key: str
     value: Any = None
     comments: list[str] = field(default_factory=list)
     below: list[Entry] | None = None
-    out: bool = False  # written as a comment: an option that the script has off, or something that no recipe takes
+    out: bool = False  # written as a comment: an option that is off in the script, or something that no recipe takes
     roots: dict[int, str] = field(default_factory=dict)
     left: list[tuple[Place, str]] = field(default_factory=list)
 
     def places(self, asked: bool) -> set[Place]:
-        """The lines that its values come from; asked: those of what it asks for instead."""
+        """The lines that its values come from; asked: instead, the lines of values that are ???."""
         if self.out:
             return set()
         asks = self.value == ASK or (self.below or [])[:1] == [Entry("name", ASK)]
@@ -93,13 +93,13 @@ class Entry:
         return own.union(*(entry.places(asked) for entry in self.below or []))
 
     def all_left(self) -> Iterator[tuple[Place, str]]:
-        """What is left over of it and of all that stands below it."""
+        """Everything that is left over of this entry and the entries below it."""
         yield from self.left
         for entry in self.below or []:
             yield from entry.all_left()
 
     def leave(self, seen: LibraryUse, *known_names: str | None) -> None:
-        """Keep those of a call's arguments that are not among these names (or places, by their number) as left over."""
+        """Note as left over the arguments of a call other than these names (or positions, as digits)."""
         for index, argument in enumerate(seen.arguments or []):
             absent = isinstance(argument.value, Constant) and argument.value.value is None
             if not absent and (argument.name or str(index)) not in known_names:
@@ -121,7 +121,7 @@ class Entry:
 
 
 def yaml(value: Any) -> str:
-    """A plain value in YAML's flow style, as a recipe reads it; a number that no recipe may hold is asked for."""
+    """A plain value in YAML's flow style, as a recipe reads it; a number that no recipe may hold is ???."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, (int, float)) and not (abs(value) < LARGEST):
@@ -147,7 +147,7 @@ def _inside(value: Any) -> str:
 
 
 def place(seen: LibraryUse) -> str:
-    """Where a call stands, and the call."""
+    """The place of a call, and the call."""
     text = seen.source.text(seen.node)
     where = f", where {seen.condition}" if seen.certainty == PERHAPS and seen.condition else ""
     about = f"{text if len(text) <= 90 else f'{text[:87]}...'}{where}"
@@ -155,7 +155,7 @@ def place(seen: LibraryUse) -> str:
 
 
 def argument_text(seen: LibraryUse, argument: CallArgument) -> str:
-    """An argument of a call as it is written, on one line; options['lr'] of a dict that is unpacked."""
+    """The source of an argument, on one line; options['lr'] for an unpacked dict."""
     text = " ".join(seen.source.text(argument.node).split())
     if argument.at or argument.name == "**":
         return f"{text}{argument.at}" if argument.at else f"**{text}"
@@ -163,13 +163,13 @@ def argument_text(seen: LibraryUse, argument: CallArgument) -> str:
 
 
 def given_to(seen: LibraryUse, names: tuple[str, str]) -> CallArgument | None:
-    """The argument of a call that is called so, or stands at that place, where it is not None."""
+    """The argument of a call with this name, or at this position, where it is not None."""
     found = (a for i, a in enumerate(seen.arguments or []) if (a.name or str(i)) in names)
     return next((a for a in found if not (isinstance(a.value, Constant) and a.value.other is None)), None)
 
 
 def partly_unread(seen: LibraryUse) -> bool:
-    """Whether a call is given more than was read: what is not among its arguments may be there all the same."""
+    """Whether a call has unpacked arguments that were not read, so that it may have more than the known ones."""
     return any(argument.name in ("*", "**") for argument in seen.arguments or [])
 
 
@@ -179,18 +179,18 @@ def sources(value: Value | None) -> list[str]:
 
 
 def _from(origin: Origin) -> str:
-    """The comment that names where a value comes from; what one entry of a table says is not all that its line says."""
-    said = Comment((origin.file, origin.line), origin.text)
-    return said if origin.whole else str(said)
+    """The comment that names where a value comes from; plain text where the line has more than this value."""
+    comment = Comment((origin.file, origin.line), origin.text)
+    return comment if origin.whole else str(comment)
 
 
 def computed(node: ast.expr | None, value: Value | None, flow: Flow) -> list[str]:
-    """The lines behind a number that compute something, the nearest first, those of the constants that they take, and
-    where its value comes from; lines that read the command line say that by themselves."""
+    """The lines that compute a number, the nearest first, the lines of constants in these, and where its value comes
+    from; without lines that read the command line, which the value's own origin names."""
 
     def counts(one: ast.expr) -> bool:
         value = flow.value(one)
-        return not (isinstance(value, LibraryObject) and is_class(value.name))  # an object is no number
+        return not (isinstance(value, LibraryObject) and is_class(value.name))  # an object is not a number
 
     def computes(one: ast.expr) -> bool:
         statement = flow.of.get(id(one))  # options.update(…) by itself computes nothing
@@ -206,10 +206,10 @@ def computed(node: ast.expr | None, value: Value | None, flow: Flow) -> list[str
         statement = flow.of.get(id(one))
         if statement is None or parsed or not (itself or (constant and any(computing for _, computing in behind))):
             continue
-        said = Comment(statement.place, " ".join(statement.text.split()))
-        # what changes a dict or list may put more into it than this number, and is accounted for beside it
+        comment = Comment(statement.place, " ".join(statement.text.split()))
+        # a statement that changes a dict or list may add more than this number, so it is accounted for by itself
         changes = any(definition.way == ADDS for definition in statement.defines)
-        found.append(str(said) if changes else said)
+        found.append(str(comment) if changes else comment)
     found = list(dict.fromkeys(found))[:MOST_LINES]
     places = [one.at for one in found if isinstance(one, Comment)]
     return [*found, *(_from(one) for one in origins(value) if (one.file, one.line) not in places)]
@@ -222,13 +222,13 @@ def bound(seen: LibraryUse, row: Row) -> Iterator[tuple[Argument, Value, str]]:
     named = {
         argument.name: argument for argument in seen.arguments or [] if argument.name in list(known)[len(positional) :]
     }
-    for name, given in table.bind(row, named, tuple(positional)).items():  # what torch would refuse is left out
+    for name, given in table.bind(row, named, tuple(positional)).items():  # without arguments that torch would refuse
         if name in known:
             yield known[name], given.value, seen.source.text(given.node)
 
 
 class Part(NamedTuple):
-    """A call as a recipe's part: its name, an entry for each argument, and what reading does not say of them."""
+    """A call as a recipe's part: its name, an entry for each argument, and whether one could not be read."""
 
     name: str
     args: list[Entry]
@@ -239,14 +239,14 @@ class Part(NamedTuple):
 def part(seen: LibraryUse, row: Row, brief: bool = False) -> Part:
     """A call as a recipe's part.
 
-    An argument that the mapping table refuses is written as a comment. brief: those that are torch's defaults are left
-    out.
+    An argument that the mapping table refuses is written as a comment. brief: without arguments that are torch's
+    defaults.
     """
     entries: list[Entry] = []
     untold: list[str] = []
     for argument, value, text in bound(seen, row):
         if argument.torch in row.unwritten or not (argument.to or argument.only or argument.values):
-            continue  # handed over, or without an effect
+            continue  # passed by the recipe itself, or without an effect
         try:
             found = _fitting(argument, recipe_value(value, argument))
         except NotConstant:
@@ -260,7 +260,7 @@ def part(seen: LibraryUse, row: Row, brief: bool = False) -> Part:
             entry.out = True
             entry.comments.append(" ".join(str(error).split()))
         except (TypeError, ValueError, KeyError, IndexError, AttributeError):
-            pass  # it cannot be asked for alone; the recipe's reader asks for all
+            pass  # it cannot be asked for alone; the recipe's reader reports all
         if not brief or argument.required or found != _listed(argument.default):
             entries.append(entry)
     given = {entry.key for entry in entries if not entry.out}
@@ -270,7 +270,7 @@ def part(seen: LibraryUse, row: Row, brief: bool = False) -> Part:
 
 
 def short_name(row: Row) -> str:
-    """The name that a recipe calls a row by: the last part where that is enough."""
+    """The name of a row in a recipe: the last part where that is unique."""
     try:
         return row.short if table.row(row.short) is row else row.torch
     except MsmigrateError:
@@ -286,7 +286,7 @@ def recipe_value(value: Value, argument: Argument | None = None) -> Any:
         inner = (value.seen.arguments or [])[0].value
         made = value.seen.name.rpartition(".")[2]
         if made == "InterpolationMode" or (made in OF_LISTS and isinstance(inner, ListValue)):
-            value = inner  # InterpolationMode("bilinear"), torch.tensor([1.0, 2.0]); torch.ones(12) is no 12
+            value = inner  # InterpolationMode("bilinear"), torch.tensor([1.0, 2.0]); but torch.ones(12) is not 12
     if isinstance(value, LibraryName):
         last = value.name.rpartition(".")[2]
         listed = [ours for ours, _ in argument.values] if argument is not None else []
@@ -312,7 +312,7 @@ def _plain(value: Any) -> Any:
 
 
 def _fitting(argument: Argument, value: Any) -> Any:
-    """The value in the type of torch's default: 1 for True, 30 for 30.0; raises NotConstant where it is of another."""
+    """The value in the type of torch's default: 1 for True, 30 for 30.0; raises NotConstant where it does not fit."""
     default = None if argument.required else _listed(argument.default)
     if isinstance(default, bool):
         if value in (0, 1) and not isinstance(value, list):
@@ -341,7 +341,7 @@ def number(value: Value | None) -> float | int | None:
     return found
 
 
-# which key of a recipe says what a call does: the rows say it, and here stands what they do not
+# which key of a recipe is for which call: the rows say it, and here are those that they lack
 
 MODELS = {  # the models that a recipe can name -> their arguments, save num_classes
     "lenet5": (),
@@ -352,7 +352,7 @@ MODELS = {  # the models that a recipe can name -> their arguments, save num_cla
     "resnet101": ("zero_init_residual", "groups", "width_per_group"),
     "resnet152": ("zero_init_residual", "groups", "width_per_group"),
 }
-# what no row says yet: -> key of a recipe
+# names without such a row yet -> key of a recipe
 KEYS = {
     "timm.utils.NativeScaler": "dynamic_loss_scale",
     "timm.data.FastCollateMixup": "mixup",
@@ -361,13 +361,13 @@ KEYS = {
     "timm.loss.SoftTargetCrossEntropy": "loss",
     "timm.loss.LabelSmoothingCrossEntropy": "loss",
 }
-# the keys that drafting asks for
+# the keys that drafting looks up
 DATA, SEED, CLIP, AMP, SCALE = "data.batch", "seed", "clip.max_norm", "amp", "dynamic_loss_scale"
 EMA, MIXUP, SYNC, TENSORBOARD, SOURCE = "ema", "mixup", "sync_batchnorm", "train.tensorboard", "data.source"
 
 
 def key_of(name: str) -> str | None:
-    """The key of a recipe that says what this name does: by its row, or by the list above."""
+    """The key of a recipe for this name: by its row, or by the list above."""
     row = row_of(name)
     if row is not None and row.kind in ("optimizer", "schedule", "loss"):
         return row.kind
@@ -379,14 +379,14 @@ def key_of(name: str) -> str | None:
 
 
 def source_of(name: str) -> str | None:
-    """How a recipe writes the images of a data set: folder:PATH."""
+    """The recipe's form for a data set's images: folder:PATH."""
     row = row_of(name)
     found = row.recipe.get("value") if row is not None and row.recipe.get("key") == SOURCE else None
     return str(found) if found else None
 
 
 def calls(interpreter: Interpreter, key: str) -> list[LibraryUse]:
-    """The calls that a recipe says under this key, the surest first."""
+    """The calls that are for this key of a recipe, the surest first."""
     called = [seen for seen in interpreter.seen if seen.arguments is not None and seen.receiver is None]
     called = [
         seen for seen in called if seen.certainty != UNCALLED or not _of_a_class_that_nothing_makes(seen, interpreter)
@@ -396,7 +396,7 @@ def calls(interpreter: Interpreter, key: str) -> list[LibraryUse]:
 
 
 def _of_a_class_that_nothing_makes(seen: LibraryUse, interpreter: Interpreter) -> bool:
-    """Whether a call stands in a class of which no object was seen, nor of one that derives from it."""
+    """Whether a call is in a class of which no object was seen, nor of a derived class."""
     lived = {id(one.node) for made in interpreter.made for one in made.of.lineage() if isinstance(one, ScriptClass)}
     classes = [node for node in ast.walk(seen.source.tree) if isinstance(node, ast.ClassDef)]
     line = seen.node.lineno
@@ -417,7 +417,7 @@ def surely(found: list[LibraryUse]) -> list[LibraryUse]:
 
 
 def options(found: list[LibraryUse]) -> list[LibraryUse]:
-    """Those that run with other arguments than the defaults only, each place once."""
+    """Those that run only with other arguments than the defaults, each place once."""
     sure = {id(seen.node) for seen in surely(found)}
     several = [seen for seen in found if seen.certainty == OPTION and id(seen.node) not in sure]
     return list({(seen.source.shown, seen.node.lineno): seen for seen in several}.values())
@@ -440,20 +440,20 @@ def distinct(found: list[LibraryUse]) -> list[LibraryUse]:
 
 
 def unwrapped(value: Value | None) -> Value | None:
-    """The model inside of what wraps it."""
+    """The model inside of its wrappers."""
     while isinstance(value, LibraryObject) and isinstance(value.of, (LibraryObject, ScriptObject)):
         value = value.of
     return value
 
 
 def several_train(interpreter: Interpreter) -> bool:
-    """Whether more than one optimizer may train at once, and not one of several as a condition chooses."""
+    """Whether more than one optimizer may train at once, other than alternatives under a condition."""
     found = distinct(surely(calls(interpreter, "optimizer")))
     return any(not either(one, other) for one, other in combinations(found, 2))
 
 
 def trained(interpreter: Interpreter) -> Value | None:
-    """The model whose parameters the optimizer is given; without an optimizer, the only one that is made."""
+    """The model whose parameters the optimizer gets; without an optimizer, the only one that is made."""
     if several_train(interpreter):
         return None
     owners = [_owner(interpreter, seen) for seen in distinct(surely(calls(interpreter, "optimizer")))]
@@ -465,14 +465,14 @@ def trained(interpreter: Interpreter) -> Value | None:
         made = interpreter.values.get(id(zoo[0].node), (0, None))[1]
         return made if isinstance(made, LibraryObject) and made.seen is not None else None
     own = [made for made in interpreter.made if made.of.family() == MODULE and made.node is not None]
-    parts = _put_into_others(interpreter) if own else set()  # which looks at every statement
+    parts = _put_into_others(interpreter) if own else set()  # this searches every statement
     own = [made for made in own if id(made.node) not in parts]
     sure = list({id(made.node): made for made in own if made.certainty not in (OPTION, UNCALLED)}.values())
     return sure[0] if len(sure) == 1 else None
 
 
 def _owner(interpreter: Interpreter, seen: LibraryUse) -> Value | None:
-    """The model whose parameters an optimizer is given."""
+    """The model whose parameters an optimizer gets."""
     given = [argument.node for argument in seen.arguments or [] if argument.name in (None, "params")]
     nodes = [all_handed_over(interpreter, node) for node in given]
     for inner in (inner for node in nodes or [seen.node] for inner in ast.walk(node)):
@@ -487,7 +487,7 @@ def _owner(interpreter: Interpreter, seen: LibraryUse) -> Value | None:
 
 
 def all_handed_over(interpreter: Interpreter, node: ast.expr) -> ast.expr:
-    """The call `model.parameters()`, where it was handed to a function under this name; else the expression itself."""
+    """The call `model.parameters()`, where the name is a function's parameter for it; else the expression itself."""
     value = interpreter.values.get(id(node), (0, None))[1]
     call = value.seen.node if isinstance(node, ast.Name) and isinstance(value, LibraryObject) and value.seen else None
     called = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "parameters"
@@ -495,7 +495,7 @@ def all_handed_over(interpreter: Interpreter, node: ast.expr) -> ast.expr:
 
 
 def _is_part(interpreter: Interpreter, seen: LibraryUse) -> bool:
-    """Whether a model is made inside of one of the script's own, of which an object is made."""
+    """Whether a model is made inside of a class of models of the script, of which an object is made."""
     line = seen.node.lineno
     for node in ast.walk(seen.source.tree):
         if isinstance(node, ast.ClassDef) and node.lineno <= line <= (node.end_lineno or line):
@@ -518,7 +518,7 @@ def _put_into_others(interpreter: Interpreter) -> set[int]:
 
 
 def new_head(interpreter: Interpreter, made: Value | None) -> Entry | None:
-    """The number of classes that a script says in a new last layer of the model: model.fc = Linear(…, 12)."""
+    """The number of classes in a new last layer that a script gives the model: model.fc = Linear(…, 12)."""
     found: list[Entry] = []
     for seen in interpreter.seen:
         linear = "torch.nn.Linear" in restated(seen.name) and seen.arguments is not None
@@ -538,21 +538,21 @@ def new_head(interpreter: Interpreter, made: Value | None) -> Entry | None:
 
 
 def either(one: LibraryUse, other: LibraryUse) -> bool:
-    """Whether two calls stand on the two sides of a condition that nobody knows."""
+    """Whether two calls are in the two branches of an undecided condition."""
     mine, others = set((one.condition or "").split(" and ")), set((other.condition or "").split(" and "))
     return any(f"not ({text})" in b for a, b in ((mine, others), (others, mine)) for text in a)
 
 
 def to_floats(seen: LibraryUse) -> bool:
-    """Whether a transform gives floats from 0 to 1."""
+    """Whether a transform returns floats from 0 to 1."""
     dtype = seen.get("dtype", 0)
     floats = dtype is None or (isinstance(dtype, LibraryName) and dtype.name in ("torch.float", "torch.float32"))
     return floats and (not seen.name.endswith("ToDtype") or known(seen.get("scale", 1)) is True)
 
 
 LONGEST = 1000  # letters of a statement, or of a condition, that a draft shows
-LONGEST_WORD = 60  # of a text behind a name
-DEVICE = re.compile(r"(cuda|cpu|npu|mps)(:\d+)?")  # which is no part of a step
+LONGEST_WORD = 60  # letters of a string that is shown as a name's value
+DEVICE = re.compile(r"(cuda|cpu|npu|mps)(:\d+)?")  # no part of a step
 
 
 def shown(text: str) -> str:
@@ -561,10 +561,10 @@ def shown(text: str) -> str:
 
 
 def behind_names(parts: Iterable[ast.AST], interpreter: Interpreter, moves: Callable[[ast.AST], bool]) -> str:
-    """The numbers and words that names and elements in a statement stand for, as `args.lr is 0.001`; empty for none
-    that is one whenever the statement runs.
+    """The numbers and strings of the names and elements in a statement, as `args.lr is 0.001`; empty where none has the
+    same value whenever the statement runs.
 
-    parts: its nodes. moves: whether such a node may be another thing the next time.
+    parts: its nodes. moves: whether a node may have another value the next time.
     """
     found: dict[str, str] = {}
     for part in parts:
@@ -582,7 +582,7 @@ def called_where(
 ) -> str:
     """The places that call a statement's function where they are several and one has a condition; else "".
 
-    runs: whether a statement runs with the defaults. undecided: the conditions of one that nobody knows.
+    runs: whether a statement runs with the defaults. undecided: gives the undecided conditions of a statement.
     """
     function, seen = statement.function, set[int]()
     while function is not None and id(function) not in seen:

@@ -1,7 +1,7 @@
 """Where each value that a script's statements read was written: definitions of names and attributes, and their readers.
 
-Branches are merged, loops are read twice, an enclosing scope's names count with all their definitions. That is
-more than what happens when the script runs, and never less.
+Branches are merged, loops are read twice, an enclosing scope's names count with all their definitions. That may be more
+than what happens when the script runs, and is never less.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ IS, EACH, ADDS, GIVEN, NAMED = "is", "each", "adds", "given", "named"  # how a d
 BUDGET = 25_000  # statements read, and names copied; a project of four thousand statements takes half of it
 WIDEST = 200_000  # nodes times calls of one statement
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-MOST_BEHIND = 500  # expressions behind one
+MOST_BEHIND = 500  # expressions that are followed behind one
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPOUND = (*LOOPS, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.Match, *FUNCTIONS, ast.ClassDef)
 
 
 @dataclass(eq=False)
 class Statement:
-    """A simple statement, or the head of a compound one, with what stands around it."""
+    """A simple statement, or the head of a compound one, with the statements around it."""
 
     node: ast.stmt
     source: ScriptFile
-    function: ast.AST | None  # that it stands in
+    function: ast.AST | None  # that it is in
     owner: ast.ClassDef | None  # the class of that function, or of the statement
     around: tuple[Statement, ...] = ()  # the heads around it in its function, outermost first
     defines: list[Definition] = field(default_factory=list)
@@ -64,17 +64,17 @@ class Statement:
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
-        """All that these hold; it is needed many times, and a head may hold as much as a file."""
+        """All nodes of these, kept since they are needed many times, and a head may be as large as a file."""
         return [node for one in self.expressions for node in ast.walk(one)]
 
     @cached_property
     def calls(self) -> list[ast.Call]:
-        """The calls in these."""
+        """The calls among these nodes."""
         return [node for node in self.nodes if isinstance(node, ast.Call)]
 
     @property
     def alone(self) -> ast.expr | None:
-        """The expression that it is, of a statement that is nothing else."""
+        """The expression, where the statement is nothing else."""
         return self.node.value if isinstance(self.node, ast.Expr) else None
 
     @property
@@ -98,7 +98,7 @@ class Statement:
 
 @dataclass(eq=False)
 class Definition:
-    """One binding of a name or attribute: the value, how it is bound, and where in what is unpacked."""
+    """One binding of a name or attribute: the value, how it is bound, and its position in an unpacked value."""
 
     statement: Statement
     value: ast.expr | None
@@ -148,13 +148,13 @@ def _head(node: ast.stmt) -> Iterator[ast.expr]:
 
 
 def _cost(node: ast.stmt) -> int:
-    """How many nodes a statement's own expressions have, times its calls: each call is looked at with all inside it."""
+    """The number of nodes of a statement's own expressions times its calls, since each call is searched as a whole."""
     nodes = [part for expression in _head(node) for part in ast.walk(expression)]
     return len(nodes) * sum(isinstance(part, ast.Call) for part in nodes)
 
 
 def parts_of(node: ast.expr, follows: Callable[[ast.expr], bool]) -> Iterator[ast.AST]:
-    """All nodes of an expression, save what is inside those that are not followed."""
+    """All nodes of an expression, without those inside of expressions that are not followed."""
     waiting: list[ast.AST] = [node]
     while waiting:
         part = waiting.pop()
@@ -164,7 +164,7 @@ def parts_of(node: ast.expr, follows: Callable[[ast.expr], bool]) -> Iterator[as
 
 
 def root(node: ast.expr) -> ast.expr:
-    """What an attribute, an element or a method's result is of: `a` in `a.b[0].c()`."""
+    """The expression that attributes, elements and methods are taken of: `a` in `a.b[0].c()`."""
     while True:
         if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
             node = node.value
@@ -177,7 +177,7 @@ def root(node: ast.expr) -> ast.expr:
 class Flow:
     """The statements of a script and the files read with it, and the definitions behind every name that they read.
 
-    passed: why a call of a qualified name changes nothing, as print, or None.
+    passed: gives the reason why a call of a qualified name, such as print, changes nothing, or None.
     """
 
     def __init__(self, interpreter: Interpreter, passed: Callable[[str], str | None]) -> None:
@@ -185,20 +185,20 @@ class Flow:
         self._reason = passed
         self.statements: list[Statement] = []
         self.of: dict[int, Statement] = {}  # an expression's node -> its statement
-        self.reads: dict[int, frozenset[Definition]] = {}  # a name's node -> what it may be
+        self.reads: dict[int, frozenset[Definition]] = {}  # a name's node -> its possible definitions
         self.attributes: dict[str, list[Definition]] = {}
         self.returns: dict[int, list[tuple[Statement, ast.expr]]] = {}  # a function -> what it returns
-        self.calls: dict[int, list[tuple[Statement, ast.Call, bool]]] = {}  # a function -> its calls; of an object
+        self.calls: dict[int, list[tuple[Statement, ast.Call, bool]]] = {}  # a function -> its calls; if of an object
         self.spent = 0  # of the budget
         self.ended: tuple[str, int] | None = None  # where there was too much to follow
         self._known: dict[int, Statement] = {}
         self._late: list[tuple[ast.Name, ScopeNames]] = []
-        self._outside: list[tuple[str, ScopeNames, Definition]] = []  # changes of what is defined elsewhere
+        self._outside: list[tuple[str, ScopeNames, Definition]] = []  # changes of names that are defined elsewhere
         self._modules: dict[str, ScopeNames] = {}
         trees: dict[int, tuple[ScriptFile, list[str]]] = {}
         for name, module in interpreter.files.items():
             trees.setdefault(id(module.scope.source.tree), (module.scope.source, []))[1].append(name)
-        for source, called in reversed(trees.values()):  # what is imported first
+        for source, called in reversed(trees.values()):  # imported files first
             scope = ScopeNames(None)
             self._modules.update(dict.fromkeys(called, scope))
             self._block(source.tree.body, {}, scope, (source, None, None, ()), top="__main__" not in called)
@@ -221,7 +221,7 @@ class Flow:
         return found.node if isinstance(found, (ScriptFunction, ScriptClass)) else None
 
     def doubtful(self, statement: Statement, seen: set[int]) -> bool:
-        """Whether a condition was read for the first round of a loop only: a counter in it changes later."""
+        """Whether a statement depends on a condition that was only read for a loop's first round: a counter changes."""
         if any(isinstance(head.node, (ast.If, ast.While)) and self.varies(head) for head in statement.around):
             return True
         if statement.function is None or id(statement.function) in seen:
@@ -230,8 +230,8 @@ class Flow:
         return any(self.doubtful(caller, seen | {id(statement.function)}) for caller, _, _ in callers)
 
     def conditions(self, of: Statement, all_: bool = False, seen: tuple[int, ...] = ()) -> Iterator[tuple[str, str]]:
-        """The conditions around a statement, and around the only call of its function, that a script answers in more
-        ways than one while it runs, each with its contrary; all_: every condition around the statement."""
+        """The conditions around a statement, and around the only call of its function, whose value may change during a
+        run, each with its negation; all_: every condition around the statement."""
         callers = self.calls.get(id(of.function), []) if id(of.function) not in seen else []
         if len(callers) == 1:
             yield from self.conditions(callers[0][0], seen=(*seen, id(of.function)))
@@ -242,8 +242,8 @@ class Flow:
                 yield (f"not ({text})", text) if other else (text, f"not ({text})")
 
     def varies(self, head: Statement) -> bool:
-        """Whether a condition reads what is counted on, is assigned at several places, or is asked for anew in every
-        round of its loop."""
+        """Whether a condition reads a loop's variable, a name that is assigned at several places, or one that is
+        computed anew in every round of its loop."""
         loops = {id(outer) for outer in head.around if isinstance(outer.node, LOOPS)}
         for node in head.nodes:
             found: Iterable[Definition] = ()
@@ -275,18 +275,18 @@ class Flow:
         return next((value for value in values if isinstance(value, ScriptClass) and value.node is node), None)
 
     def value(self, node: ast.expr) -> Value | None:
-        """What the interpreter knows of an expression."""
+        """The interpreter's value of an expression."""
         return self.interpreter.values.get(id(node), (0, None))[1]
 
     def node_of(self, value: Value) -> ast.expr | None:
-        """The first expression that gives a value; of an object of the script's, the call that made it."""
+        """The first expression with this value; for an object of the script, the call that made it."""
         if isinstance(value, ScriptObject) and value.node is not None and id(value.node) in self.of:
             return value.node
         every = (node for s in self.statements for node in s.nodes)
         return next((one for one in every if isinstance(one, ast.expr) and self.value(one) is value), None)
 
     def arguments_of(self, definition: Definition) -> list[ast.expr]:
-        """What a function's parameter is given by the calls that were read, and its default."""
+        """The arguments for a function's parameter in the calls that were read, and its default."""
         function = definition.statement.node
         parameter = definition.parameter
         if parameter is None or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -310,9 +310,9 @@ class Flow:
         return found
 
     def behind(self, node: ast.expr, follows: Callable[[ast.expr], bool] = lambda _: True) -> Iterator[ast.expr]:
-        """An expression, and every one that its value may come from, the nearest first: what defines the names and
-        attributes in it, what calls give for parameters, and what the functions that it calls return; follows: whether
-        what is inside an expression counts."""
+        """An expression, and all that its value may come from, the nearest first: definitions of the names and
+        attributes in it, arguments for parameters, and results of the functions that it calls; follows: whether the
+        parts of an expression count."""
         waiting, seen = [node], {id(node)}
         while waiting and len(seen) < MOST_BEHIND:
             expression = waiting.pop(0)
@@ -328,7 +328,7 @@ class Flow:
             waiting += sorted({id(one): one for one in new}.values(), key=lambda one: one.lineno)
 
     def sources(self, statement: Statement) -> Iterator[Statement]:
-        """The statements that wrote what a statement reads, and those of the functions that it hands on."""
+        """The statements that wrote what a statement reads, and those of the functions that it passes on."""
         called = {id(call.func) for call in statement.calls}
         for node in statement.nodes:
             if isinstance(node, ast.Call):
@@ -341,7 +341,7 @@ class Flow:
             yield from (definition.statement for definition in self.written(node) if definition.way != GIVEN)
 
     def written(self, node: ast.AST) -> Iterable[Definition]:
-        """What wrote the value that is read here: by a name, or an attribute of any object."""
+        """The definitions of the value that is read here: of a name, or of an attribute of any object."""
         if isinstance(node, ast.Name):
             return self.reads.get(id(node), ())
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
@@ -349,7 +349,7 @@ class Flow:
         return ()
 
     def _hands_options(self, call: ast.Call) -> bool:
-        """Whether a call is given all arguments of the command line at once, so that it may read any of them."""
+        """Whether a call gets all arguments of the command line at once, so that it may read any of them."""
         given = [*call.args, *(k.value for k in call.keywords)]
         for inner in list(given):
             if isinstance(inner, ast.Call) and getattr(inner.func, "id", "") == "vars":
@@ -428,7 +428,7 @@ class Flow:
                 define(root(target), value, ADDS) if not _is_self(root(target)) else None
 
         def echo(name: str, value: ast.expr | None, depth: int = 0) -> None:
-            """What is changed in an element of a list, or in a copy of a name, is changed there, too."""
+            """Note a change of a list's element, or of another name's object, as a change of these too."""
             for one in names.get(name, ()) if depth < 3 else ():
                 of = root(one.value) if one.value is not None and one.way in (IS, EACH) else None
                 simple = one.way == EACH or isinstance(one.value, (ast.Name, ast.Attribute, ast.Subscript))
@@ -496,7 +496,7 @@ class Flow:
     def _inside(
         self, node: Any, names: Names, scope: ScopeNames, inside: tuple[Any, ...], statement: Statement, top: bool
     ) -> Names:
-        """Read what a compound statement holds."""
+        """Read the statements inside a compound statement."""
         if isinstance(node, LOOPS):
             for _ in range(2):
                 names = _merged(names, self._block(node.body, names, scope, inside, top))
@@ -534,14 +534,14 @@ class Flow:
         return names
 
     def _changes(self, call: ast.expr, define: Any, alone: bool) -> None:
-        """A call for its own sake may change what it is of, and what it is given; another one, an unknown object."""
+        """A call that is a statement may change its object and its arguments; any other call, an unknown object."""
         if isinstance(call, (ast.Await, ast.Yield)) and call.value is not None:
             call = call.value
         if not isinstance(call, ast.Call) or self._passed(call.func):
             return
         changed: list[tuple[ast.expr, ast.expr | None]] = [(argument, None) for argument in call.args]
         if isinstance(call.func, ast.Attribute):
-            changed.append((call.func.value, call))  # which gets something of what it is given
+            changed.append((call.func.value, call))  # its arguments become part of it
         if not alone:
             known = self.value(root(call.func))
             unknown = isinstance(call.func, ast.Attribute) and (known is None or type(known) is Value)

@@ -9,12 +9,12 @@ from ..source.infer.interpreter import OPTION, Interpreter
 from .entries import AMP, ASK, SCALE, Entry, calls, options, place, sources, surely
 from .unread import setting, settings, unread
 
-OF_DEVICES = ("torch.cuda.", "torch.cpu.")  # the others are given the device first
+OF_DEVICES = ("torch.cuda.", "torch.cpu.")  # all others take the device as first argument
 SCALER_FIELDS = ("init_scale", "growth_factor", "backoff_factor", "growth_interval")
 
 
 def _enabled(seen: LibraryUse) -> Any:
-    """Whether a scaler or an autocast is made to do anything; ??? where that could not be read."""
+    """Whether a scaler or an autocast is enabled; ??? where that could not be read."""
     of_device, scaler = seen.name.startswith(OF_DEVICES), seen.name.endswith("Scaler")
     at = (4 if of_device else 5) if scaler else (0 if of_device else 2)
     given = setting(seen, "enabled", at)
@@ -53,21 +53,21 @@ def amp(interpreter: Interpreter) -> list[Entry]:
     for seen in [s for s in surely(scalers) if _enabled(s) is not False][:1]:
         roots = {id(seen.node): "scaler"}
         if _enabled(seen) == ASK:
-            said = [place(seen), "whether it is enabled could not be read"]
-            return [*entries, Entry("dynamic_loss_scale", ASK, said, roots=roots)]
+            comments = [place(seen), "whether it is enabled could not be read"]
+            return [*entries, Entry("dynamic_loss_scale", ASK, comments, roots=roots)]
         first = 0 if seen.name.startswith(OF_DEVICES) else 1
         drafted = settings(seen, {name: first + at for at, name in enumerate(SCALER_FIELDS)})
         if drafted.get("growth_interval", ASK) != ASK:
             drafted["growth_interval"] = int(drafted["growth_interval"])
-        said = [place(seen), *(unread(name) for name in drafted if drafted[name] == ASK)]
-        return [*entries, Entry("dynamic_loss_scale", drafted, said, roots=roots)]
+        comments = [place(seen), *(unread(name) for name in drafted if drafted[name] == ASK)]
+        return [*entries, Entry("dynamic_loss_scale", drafted, comments, roots=roots)]
     for seen in options(scalers)[:1]:
         entries.append(Entry("dynamic_loss_scale", {}, [f"{place(seen)}, only where {seen.condition}"], out=True))
     return entries
 
 
 def switched_off(interpreter: Interpreter) -> list[LibraryUse]:
-    """The scalers and autocasts that pass everything through, for they are made with enabled=False."""
+    """The scalers and autocasts that do nothing, since they are made with enabled=False."""
     found = [*calls(interpreter, SCALE), *calls(interpreter, AMP)]
     return [seen for seen in found if _enabled(seen) is False and seen.certainty != OPTION]
 

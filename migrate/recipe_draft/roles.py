@@ -1,5 +1,5 @@
-"""What a value is in the training step that a recipe describes: the model, a batch, its loss (its role); and which of
-the six things of training it has to do with, by what it is made of and by what is done to it (its kinds)."""
+"""A value's role in the training step that a recipe describes: the model, a batch, its loss; and its kinds: which of
+the six parts of training it belongs to, by how it is made and how it is used."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from . import silence
 from .flow import ADDS, EACH, GIVEN, IS, LOOPS, NAMED, Definition, Flow, Statement
 
 MODEL, OPTIMIZER, SCHEDULE, CRITERION, LOADER = "model", "optimizer", "schedule", "criterion", "loader"
-SCALER, EMA = "scaler", "ema"  # of a loss; of weights
+SCALER, EMA = "scaler", "ema"  # of the loss; of the weights
 BATCH, INPUT, TARGET, OUTPUT, LOSS = "batch", "input", "target", "output", "loss"
-FUNCTIONAL = "functional loss"  # the call itself gives the loss
+FUNCTIONAL = "functional loss"  # the call itself returns the loss
 OBJECTS = (MODEL, OPTIMIZER, SCHEDULE, CRITERION, LOADER, SCALER, EMA)
-STRONGEST = (LOSS, OUTPUT, TARGET, INPUT, BATCH)  # what an expression is, in which several of them meet
-MOVES = ("to", "cuda", "cpu", "train", "eval")  # methods that give what they are of
+STRONGEST = (LOSS, OUTPUT, TARGET, INPUT, BATCH)  # an expression of several roles has the first of these
+MOVES = ("to", "cuda", "cpu", "train", "eval")  # methods that return their object
 WRAPPERS = (
     *("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.DistributedDataParallel"),
     *("torch.nn.SyncBatchNorm.convert_sync_batchnorm", "torch.compile", "apex.parallel.DistributedDataParallel"),
@@ -35,7 +35,7 @@ WRAPPERS = (
 
 
 class Roles:
-    """The roles of a script's values, beginning with the calls that a draft chose (`roots`: a node -> its role)."""
+    """The roles of a script's values, from those of the calls that a draft chose (`roots`: a node -> its role)."""
 
     def __init__(self, flow: Flow, roots: dict[int, str], accumulate: int) -> None:
         self.flow = flow
@@ -48,7 +48,7 @@ class Roles:
         self._propagate()
 
     def _propagate(self) -> None:
-        """The role of every definition, from those that others are made of to those made of others."""
+        """Find the role of every definition, from those that are given to those computed from them."""
         definitions = [d for statement in self.flow.statements for d in statement.defines]
         definitions += [d for found in self.flow.reads.values() for d in found if d.way == GIVEN]
         definitions = [d for d in dict.fromkeys(definitions) if d.way not in (ADDS, NAMED)]
@@ -62,7 +62,7 @@ class Roles:
         self._found = {}
 
     def exact(self, node: ast.expr) -> str | None:
-        """The role of an expression that computes nothing but what a recipe's step computes, or None."""
+        """The role of an expression that computes only what a recipe's step computes, or None."""
         root = self.roots.get(id(node))
         if isinstance(node, ast.Call):
             called = self._call(node)
@@ -82,13 +82,13 @@ class Roles:
         return any(self.role(node) == LOSS for node in self._starts())
 
     def added_to_the_loss(self) -> list[Statement]:
-        """The statements that add something else to what a backward pass starts from, in the order of the script."""
+        """The statements that add something else to the loss of a backward pass, in the order of the script."""
         names = (node for start in self._starts() for node in ast.walk(start) if isinstance(node, ast.Name))
         found = dict.fromkeys(d.statement for node in names for d in self.flow.reads.get(id(node), ()))
         return sorted(filter(self._adds, found), key=lambda statement: statement.place)
 
     def _starts(self) -> Iterator[ast.expr]:
-        """What backward passes start from, and what they are given."""
+        """The expressions that backward passes start from, and their arguments."""
         named = (s for s in self.flow.statements if id(s.function) not in self.flow.interpreter.unnamed)
         for call in (call for s in named for call in s.calls):
             if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
@@ -117,11 +117,11 @@ class Roles:
         return any(isinstance(part, ast.BinOp) and self.divided(part) for part in statement.nodes)
 
     def _whole(self, node: ast.Attribute) -> bool:
-        """Whether an attribute holds a value that the script put there, or what a wrapper wraps."""
+        """Whether an attribute is a value that the script put there, or the object in a wrapper."""
         return node.attr == "module" or node.attr in self.flow.attributes
 
     def role(self, node: ast.expr) -> str | None:
-        """The role of an expression, whatever else it computes on the way."""
+        """The role of an expression, also where it computes something else on the way."""
         if id(node) in self._found:
             return self._found[id(node)]
         if id(node) in self._active:
@@ -155,7 +155,7 @@ class Roles:
         return found if found is not None else self._loosely(ast.iter_child_nodes(node), node)
 
     def _loosely(self, parts: Iterable[ast.AST], of: ast.expr | None = None) -> str | None:
-        """What survives of the parts' roles: a loss plus something is the loss; a part of a model is no model."""
+        """The role that remains of the parts' roles: a loss plus something is the loss; a model's part is no model."""
         if isinstance(of, ast.Call) and self.leaves(of):
             return None
         roles = {self.role(part) for part in self._expressions(parts)}
@@ -171,13 +171,13 @@ class Roles:
                 yield part
 
     def leaves(self, call: ast.Call) -> bool:
-        """Whether a call gives a plain number, text or array."""
+        """Whether a call returns a plain number, string or array."""
         if isinstance(call.func, ast.Attribute):
             return call.func.attr in silence.LEAVING_METHODS
         return isinstance(call.func, ast.Name) and call.func.id in silence.LEAVING_FUNCTIONS
 
     def _one(self, definitions: Iterable[Definition]) -> str | None:
-        """The role that all definitions have that run with the defaults; what a call changes keeps its role."""
+        """The common role of all definitions that run with the defaults; a value that a call changes keeps its role."""
         found = set()
         for definition in definitions:
             if definition.way in (ADDS, NAMED) or self._is_none(definition) or not self._runs(definition):
@@ -196,7 +196,7 @@ class Roles:
         return isinstance(definition.value, ast.Constant)
 
     def role_of(self, definition: Definition) -> str | None:
-        """The role of what a definition binds."""
+        """The role of a definition's value."""
         if definition.way == GIVEN:
             given = [self.role(node) for node in self.flow.arguments_of(definition)]
             roles = {role for role in given if role is not None}
@@ -237,7 +237,7 @@ class Roles:
         return (INPUT, TARGET)[path[0]] if path[0] < 2 else INPUT
 
     def _of_loop(self, over: ast.expr, path: tuple[int, ...]) -> str | None:
-        """What a loop's target gets in each round."""
+        """The role of a loop's target in each round."""
         over = self._handed_through(over)
         if isinstance(over, ast.Call) and over.args and silence.looked_through(name_of(self.flow, over)):
             if getattr(over.func, "id", "") == "enumerate":
@@ -247,14 +247,14 @@ class Roles:
         return self._place(BATCH, path) if role == LOADER else None
 
     def loops_over(self, over: ast.expr) -> str | None:
-        """The role of what a loop goes over."""
+        """The role of a loop's iterable."""
         over = self._handed_through(over)
         while isinstance(over, ast.Call) and over.args and silence.looked_through(name_of(self.flow, over)):
             over = self._handed_through(over.args[0])
         return self.role(over)
 
     def _handed_through(self, over: ast.expr) -> ast.expr:
-        """The loader that a generator of the script's own goes over."""
+        """The loader that a generator of the script iterates over, in place of its call; else the expression itself."""
         given = self.flow.value(over)
         own = isinstance(over, ast.Call) and isinstance(self.flow.value(over.func), ScriptFunction)
         if not own or not isinstance(over, ast.Call) or not isinstance(given, LibraryObject) or given.family != LOADER:
@@ -267,14 +267,14 @@ class Roles:
         return self._place(role, (at.value,)) if isinstance(at.value, int) else INPUT
 
     def number(self, node: ast.expr) -> object:
-        """What reading knows of an expression, or None."""
+        """The known value of an expression, or None."""
         if isinstance(node, ast.Constant):
             return node.value
         found = self.flow.value(node)
         return known(found) if found is not None else None
 
     def _call(self, node: ast.Call) -> str | None:
-        """What a call gives that a recipe's step makes just so."""
+        """The role of a call's result, where a recipe's step makes the same."""
         func = node.func
         name = name_of(self.flow, node)
         plain = [self.exact(argument) for argument in node.args]
@@ -294,7 +294,7 @@ class Roles:
         if name in WRAPPERS and node.args:
             return MODEL if plain[0] == MODEL else None
         if name in ("iter", "next") and plain:
-            at = self.flow.of[id(node)]  # before a loop it is a look at what a batch is like
+            at = self.flow.of[id(node)]  # before a loop it only looks at a batch
             there = (one.node for one in at.around), ast.walk(at.function or at.source.tree)
             inside, loops = (any(isinstance(one, LOOPS) for one in nodes) for nodes in there)
             return plain[0] if name == "iter" else BATCH if plain[0] == LOADER and (inside or not loops) else None
@@ -307,7 +307,7 @@ class Roles:
         returned = self.flow.returns.get(id(function), [])
         roles = {self.role(given) for _, given in returned} - {None}
         found = roles.pop() if len(roles) == 1 else None
-        return found if found in OBJECTS or id(function) in self.open else None  # what only computes is not read
+        return found if found in OBJECTS or id(function) in self.open else None  # others only compute, and are not read
 
     def is_dtype(self, node: ast.expr) -> bool:
         """Whether an argument of .to is a type and not a device."""
@@ -338,7 +338,7 @@ class Roles:
 
 
 def name_of(flow: Flow, call: ast.Call) -> str:
-    """The qualified name of what a call calls, as far as it is known; "" for the script's own and for objects."""
+    """The qualified name of a call's callee, as far as it is known; "" for the script's own and for objects."""
     found = flow.value(call.func)
     if isinstance(found, LibraryName):
         return found.name
@@ -357,7 +357,7 @@ def name_of(flow: Flow, call: ast.Call) -> str:
     return ""
 
 
-# which of the six things of training a value has to do with: MODEL, OPTIMIZER and LOSS as above, and
+# the six parts of training that a value may belong to: MODEL, OPTIMIZER and LOSS as above, and
 GRADIENTS, DATA, RATE = "gradients", "data", "rate"
 Kinds = frozenset[str]
 NONE: Kinds = frozenset()
@@ -368,7 +368,7 @@ BY_FAMILY = {
     families.LOADER: DATA,
     families.DATASET: DATA,
 }
-BY_METHOD = {  # what an object is on which these are called, whatever else is known of it
+BY_METHOD = {  # the kind of an object with these methods, whatever else is known of it
     "parameters": MODEL,
     "named_parameters": MODEL,
     "load_state_dict": MODEL,
@@ -376,12 +376,12 @@ BY_METHOD = {  # what an object is on which these are called, whatever else is k
     "backward": LOSS,
 }
 MODES = ("train", "eval")
-PARTS = ("modules", "named_modules", "children", "named_children", "values", "items")  # what gives a model's parts
+PARTS = ("modules", "named_modules", "children", "named_children", "values", "items")  # methods that give children
 BY_ATTRIBUTE = {"grad": GRADIENTS, "param_groups": RATE, "requires_grad": MODEL}
 
 
 def terms(node: ast.expr) -> list[ast.expr]:
-    """The terms of a sum or difference, and of its mean; of all else the expression itself."""
+    """The terms of a sum or difference, also of its mean; for anything else the expression itself."""
     inside = node.func if isinstance(node, ast.Call) else None
     if isinstance(inside, ast.Attribute) and inside.attr in ("mean", "sum") and len(terms(inside.value)) > 1:
         return terms(inside.value)
@@ -397,11 +397,11 @@ class ValueKinds:
         self.flow = flow
         self.roles = roles
         self.bound: dict[Definition, Kinds] = {}
-        self._inside: set[int] = set()  # the functions whose results are being looked at, one of which may call itself
+        self._inside: set[int] = set()  # the functions whose results are being evaluated, against endless recursion
         self._propagate()
 
     def of(self, node: ast.AST) -> Kinds:
-        """Which of the six an expression has to do with."""
+        """The kinds of an expression."""
         if isinstance(node, ast.Name):
             found: Kinds = frozenset().union(*(self.bound.get(d, NONE) for d in self.flow.reads.get(id(node), ())))
             return found | self._of_value(node) | self._by_name(node, node.id)
@@ -420,7 +420,7 @@ class ValueKinds:
         return frozenset().union(*(self.of(child) for child in ast.iter_child_nodes(node)))
 
     def _by_name(self, node: ast.expr, name: str) -> Kinds:
-        """What an object of which nothing is known usually is by its name: a reason to look, never to be silent."""
+        """The usual kind of an unknown object by its name: a reason to list a statement, never to omit one."""
         found = self.flow.value(node)
         unknown = found is None or type(found) is Value or (isinstance(found, LibraryObject) and not found.family)
         plain_object = isinstance(found, ScriptObject) and not found.of.family()
@@ -457,13 +457,13 @@ class ValueKinds:
         if isinstance(called, LibraryName):
             return own | (NONE if silence.reason(called.name) and not own else handed)
         callee = self.of(node.func)
-        if isinstance(node.func, ast.Attribute):  # a method gives something of what it is of
+        if isinstance(node.func, ast.Attribute):  # a method's result belongs to its object
             return own | callee | handed
         return own | handed | (frozenset({LOSS}) if callee & {MODEL, LOSS} else callee)
 
     def switches_otherwise(self, call: ast.Call) -> bool:
-        """Whether train() or eval() is called on a part of the model, or puts all of it in evaluation mode for the
-        backward passes that follow: a recipe's model trains as a whole."""
+        """Whether train() or eval() switches only a part of the model, or all of it to evaluation mode before backward
+        passes: a recipe's model trains as a whole."""
         method, owner = getattr(call.func, "attr", ""), getattr(call.func, "value", call.func)
         if method not in MODES:
             return False
@@ -476,15 +476,15 @@ class ValueKinds:
         return evaluates and self.roles.exact(owner) == MODEL and self._backward_follows(call)
 
     def seeds_otherwise(self, call: ast.Call, seed: int | None) -> bool:
-        """Whether a call sets a seed that is, or may be, another number than the recipe's: what is drawn comes out
-        otherwise."""
+        """Whether a call sets a seed that is, or may be, another number than the recipe's, so that other numbers are
+        drawn."""
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         other = bool(given) and (seed is None or known(self.flow.value(given[0])) != seed)
         return other and silence.matches(name_of(self.flow, call), silence.SEEDS)
 
     def keeps(self, statement: Statement, open_: set[int]) -> bool:
-        """Whether a statement changes what an object holds, by itself or by a function that it calls for that alone;
-        open_: those that are known to."""
+        """Whether a statement changes the content of an object, by itself or by a call that is the whole statement;
+        open_: functions that are known to."""
         alone = statement.alone if isinstance(statement.alone, ast.Call) else None
         targets = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
         if any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in targets):
@@ -493,7 +493,7 @@ class ValueKinds:
         return changes or (alone is not None and id(self.flow.function_of(alone)) in open_)
 
     def _another_model(self, node: ast.expr) -> bool:
-        """Whether this is another model of the script's than the one that is trained, as a teacher."""
+        """Whether this is another model of the script than the trained one, such as a teacher."""
         found = self.flow.value(node)
         if isinstance(found, LibraryObject):
             family, made = found.family, found.seen.node if found.seen is not None else None
@@ -529,15 +529,14 @@ class ValueKinds:
         return isinstance(value, (ast.Attribute, ast.Subscript)) and self._part_of_a_model(value)
 
     def of_a_library(self, node: ast.expr) -> bool:
-        """Whether this is an object that a library made, or a part of one: a configuration that it reads itself."""
+        """Whether this is a library's object, or a part of one, such as a configuration that the library reads."""
         while isinstance(node, ast.Attribute):
             node = node.value
         found = self.flow.value(node)
         return isinstance(found, LibraryObject) and not found.family
 
     def is_data(self, node: ast.expr) -> bool:
-        """Whether this is a data set or a loader, or something inside of one, behind which a recipe's data is not
-        changed."""
+        """Whether this is a data set or a loader, or something inside of one; changing it is not in a recipe."""
         found = self.flow.value(node)
         family = found.family if isinstance(found, LibraryObject) else ""
         family = found.of.family() if isinstance(found, ScriptObject) else family
@@ -546,22 +545,22 @@ class ValueKinds:
         return isinstance(node, (ast.Attribute, ast.Subscript)) and self.is_data(node.value)
 
     def changes_data(self, call: ast.Call) -> bool:
-        """Whether a method changes what a data set or a loader holds: data.samples.reverse()."""
+        """Whether a method changes the content of a data set or a loader: data.samples.reverse()."""
         func = call.func
         if not isinstance(func, ast.Attribute) or func.attr not in silence.CHANGERS:
             return False
         return isinstance(func.value, (ast.Attribute, ast.Subscript)) and self.is_data(func.value)
 
     def _backward_follows(self, call: ast.Call) -> bool:
-        """Whether the next of the function's calls of train() and backward() behind this one is a backward()."""
-        here = self.flow.of[id(call)]
+        """Whether the function's next call of train() or backward() after this one is a backward()."""
+        own = self.flow.of[id(call)]
         behind = [
             (statement.place[1], other.func.attr)
             for statement in self.flow.statements
-            if statement.function is here.function and statement.source is here.source
+            if statement.function is own.function and statement.source is own.source
             for other in statement.calls
             if isinstance(other.func, ast.Attribute) and other.func.attr in ("train", "backward")
-            if statement.place[1] > here.place[1]
+            if statement.place[1] > own.place[1]
         ]
         return min(behind, default=(0, ""))[1] == "backward"
 
@@ -595,6 +594,6 @@ class ValueKinds:
             return NONE
         if definition.path and isinstance(value, (ast.Tuple, ast.List)) and definition.path[0] < len(value.elts):
             return self.of(value.elts[definition.path[0]])
-        if isinstance(value, ast.Call) and definition.way == "adds":  # a call that changes what it is given
+        if isinstance(value, ast.Call) and definition.way == "adds":  # a call that changes its argument
             return frozenset().union(*(self.of(a) for a in [*value.args, *(k.value for k in value.keywords)]))
         return self.of(value)

@@ -1,6 +1,6 @@
-"""What a draft may pass over in silence, as data: each kind of call with the reason why no recipe has to say it.
+"""Calls that a draft may omit, as data: each kind of call with the reason why no recipe needs it.
 
-The lists are about what is called, never about a script. What stands in none of them is listed.
+The lists are about callees, never about a script. A call that is in none of them is listed in the draft.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "it writes a file": (
         *("torch.save", "json.dump", "json.dumps", "pickle.dump", "yaml.dump", "csv.*", "numpy.save*", "joblib.dump"),
     ),
-    "it opens a file, and what is read of it is accounted for": ("open", "io.*", "gzip.open", "codecs.open"),
+    "it opens a file, and what is read from it is accounted for": ("open", "io.*", "gzip.open", "codecs.open"),
     "it sets a seed, which the recipe has": SEEDS,
     "it chooses or cleans a device": (
         *("torch.device", "torch.accelerator.*", "torch.backends.*", "gc.*", "torch.set_num_threads"),
@@ -46,10 +46,10 @@ CALLS: dict[str, tuple[str, ...]] = {
         *("torch.multiprocessing.set_*", "torch.cuda.Event", "torch.xpu.is_available"),
     ),
     "it reads the command line or the environment": ("argparse.*", "os.environ*", "os.getenv", "exit", "quit"),
-    "it switches gradients off around what computes no update": (
+    "it switches gradients off where no update is computed": (
         *("torch.no_grad", "torch.inference_mode", "torch.set_grad_enabled", "torch.enable_grad"),
     ),
-    "it spreads one model over devices, which a run's start says": (
+    "it spreads one model over devices, which is an option of the run": (
         *("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.DistributedDataParallel"),
         *("apex.parallel.DistributedDataParallel", "torch.compile", "torch.jit.script"),
         "torch.utils.data.distributed.DistributedSampler",
@@ -65,7 +65,7 @@ METHODS: dict[str, tuple[str, ...]] = {
         *("buffers", "named_buffers", "get_last_lr", "get_lr", "keys", "values", "items", "copy"),
     ),
     "it writes a file": ("save_pretrained", "save"),
-    "it shuffles anew, as every epoch does": ("set_epoch",),
+    "it reshuffles, as every epoch does": ("set_epoch",),
     PRINTS: (
         *(
             "add_scalar",
@@ -81,7 +81,7 @@ METHODS: dict[str, tuple[str, ...]] = {
         *("error", "watch", "print", "write", "close", "flush", "savefig"),
     ),
 }
-# what makes a plain number, text or array of a tensor: what is computed from that trains nothing by itself
+# calls that make a plain number, string or array from a tensor: values computed from that train nothing by themselves
 LEAVING_METHODS = (
     *("item", "tolist", "numpy", "size", "dim", "numel", "stride", "data_ptr", "is_contiguous", "nelement"),
     *("get_device", "element_size"),
@@ -90,7 +90,7 @@ LEAVING_ATTRIBUTES = ("shape", "ndim", "dtype", "device", "is_cuda", "__name__",
 LEAVING_FUNCTIONS = (
     *("len", "float", "int", "str", "repr", "bool", "isinstance", "type", "id", "hasattr", "callable", "format", "dir"),
 )
-# a loop over these is a loop over what is inside
+# a loop over the result of these is a loop over their argument
 LOOKING_THROUGH = (
     "enumerate",
     "tqdm*",
@@ -103,28 +103,28 @@ LOOKING_THROUGH = (
     "alive_it",
     "reversed",
 )
-# methods of lists and dicts, whose effect is on these alone
+# methods of lists and dicts, which affect only these
 CONTAINERS = (
     *("append", "extend", "add", "update", "insert", "setdefault", "pop", "clear", "remove", "sort", "get", "items"),
     *("keys", "values", "popleft", "appendleft", "format", "join", "split", "strip", "index", "count", "copy"),
     *("replace", "startswith", "endswith", "lower", "upper", "lstrip", "rstrip"),
 )
-# those of them, and others of lists, that change what they are of
+# those of them, and other methods of lists, that change their object
 CHANGERS = (
     *("append", "extend", "add", "update", "insert", "setdefault", "pop", "clear", "remove", "sort", "reverse"),
     *("popleft", "appendleft", "fill", "put"),
 )
 
 LISTS = ("os.listdir", "os.walk", "os.scandir", "glob.*")
-# classes of which a library calls the methods: those derived from them train, or change what does
+# classes whose methods a library calls: classes derived from them train, or change objects that do
 DRIVEN = (
     *("*lightning*.LightningModule", "*lightning*.LightningDataModule", "*Trainer", "*TrainerCallback", "*.Callback"),
     *("*.Trainer*", "*.Learner", "*Runner", "*.Hook", "*lightning*.callbacks.*", "keras.callbacks.*", "*.Engine"),
 )
 
-EXITS = ("exit", "quit", "sys.exit", "os._exit")  # what ends a run
+EXITS = ("exit", "quit", "sys.exit", "os._exit")  # calls that end a run
 PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
-# and what is never passed over: calls of torch's that change what they are given, or everything, and methods
+# calls that are never omitted: those of torch that change their arguments, or global settings, and methods
 CHANGING = ("torch.nn.init.", "torch.nn.utils.", "torch.set_", "torch.use_", "torch.autograd.", "apex.", "torch.fx.")
 STEPS = ("backward", "step", "unscale_", "scale_loss", "add_param_group", "manual_backward", "register_hook")
 
@@ -136,7 +136,7 @@ def matches(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def reason(name: str) -> str | None:
-    """Why a call of this qualified name may be passed over, or None; what lists files may say which are the data."""
+    """Why a call of this qualified name may be omitted, or None; calls that list files may choose the data."""
     if matches(name, LISTS):
         return None
     found = (why for why, patterns in CALLS.items() if matches(name, patterns))
@@ -144,22 +144,23 @@ def reason(name: str) -> str | None:
 
 
 def method_reason(method: str) -> str | None:
-    """Why a method of this name may be passed over, or None."""
+    """Why a method of this name may be omitted, or None."""
     return next((why for why, methods in METHODS.items() if method in methods), None)
 
 
 def driven(of: ScriptClass | None) -> bool:
-    """Whether a class derives from one of which a library calls the methods."""
+    """Whether a class derives from one whose methods a library calls."""
     bases = [one.name for one in of.lineage() if isinstance(one, LibraryName)] if of is not None else []
     return any(matches(base, DRIVEN) for base in bases)
 
 
 def made_by_name(node: ast.AST) -> re.Match[str] | None:
-    """Whether this is a text that names a class for a library to make, as gym does of "module:Class"; its group."""
+    """A match, with the class's name as group 1, if this is a string such as "module:Class", by which a library such as
+    gym makes an object; else None."""
     text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
     return re.fullmatch(r"[\w.%]*:(\w+)", text)
 
 
 def looked_through(name: str) -> bool:
-    """Whether a function gives what it is given, for a loop."""
+    """Whether a loop over a function's result is a loop over its argument."""
     return matches(name, LOOKING_THROUGH)

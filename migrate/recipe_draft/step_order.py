@@ -1,8 +1,8 @@
-"""The order and number of the calls that make a training step, where a script has them otherwise than a recipe.
+"""The order and number of the calls that make a training step, where a script's differ from a recipe's.
 
-A recipe's step clears the gradients, runs the model, differentiates, at every so many batches unscales, clips and
-updates, then averages and moves the rate. The same calls in another order, in another loop or more often are another
-step, so each that stands elsewhere is reported with the reason.
+A recipe's step clears the gradients, runs the model, runs the backward pass, after every N batches unscales, clips and
+updates, then averages the weights and moves the rate. The same calls in another order, in another loop or more often
+are another step, so each of these is reported with the reason.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from .roles import EMA, LOADER, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, Role
 
 CLEAR, RUN, BACKWARD, UNSCALE, CLIP, UPDATE = "clear", "run", "backward", "unscale", "clip", "update"
 RESCALE, AVERAGE, MOVE, MAKE = "rescale", "average", "move", "make"
-KEEPING = (OPTIMIZER, SCHEDULE, SCALER, EMA)  # what keeps something from step to step
+KEEPING = (OPTIMIZER, SCHEDULE, SCALER, EMA)  # these keep state from step to step
 CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_")
-DEPTH = 6  # of functions in each other
-Head = tuple[Statement, str, int]  # what stands around, in which of its parts, and in how many functions
+DEPTH = 6  # of nested function calls
+Head = tuple[Statement, str, int]  # a statement around, in which of its parts, and the level of function calls
 
 
 def accumulate(interpreter: Interpreter) -> tuple[int, list[str], set[str]]:
-    """How many micro-batches make a step, where that stands, and the condition.
+    """The number of micro-batches of a step, where it is written, and the condition.
 
-    It is N where the one optimizer steps under `… % N == 0`, alone or through a GradScaler, while the backward passes
-    run, and gradients are not cleared, without that condition.
+    It is N where the only optimizer steps under `… % N == 0`, directly or through a GradScaler, while backward passes
+    run without that condition, and gradients are cleared only under it.
     """
     if several_train(interpreter):
         return 1, [], set()
@@ -97,7 +97,7 @@ def steps_over(flow: Flow, loader: LibraryUse) -> bool:
 
 @dataclass(frozen=True)
 class Event:
-    """A call of the step as it runs: at which lines and columns, the outermost function's first, and inside of what."""
+    """A call of the step as it runs: its positions, the outermost function's first, and the statements around it."""
 
     kind: str
     statement: Statement
@@ -110,7 +110,7 @@ class Event:
         return next((head for head, *_ in reversed(self.around) if isinstance(head.node, LOOPS)), None)
 
     def meets(self, other: Event) -> bool:
-        """Whether both may run in one round: in no two branches of one condition, nor by two calls of a function."""
+        """Whether both may run in one round: not in two branches of one condition, nor in two calls of a function."""
         mine = {id(head): part for head, part, _ in self.around}
         loops = [level for head, _, level in self.around if isinstance(head.node, LOOPS)]
         shared = [level for head, _, level in other.around if level in loops and id(head) in mine]
@@ -130,9 +130,9 @@ class Event:
 def misplaced(
     flow: Flow, roles: Roles, runs: Callable[[Statement], bool], undecided: Callable[[Statement], Iterable[str]]
 ) -> dict[int, str]:
-    """Statement (its id) -> why a recipe's step has its call elsewhere, or not; empty where no step was found.
+    """Statement (its id) -> why a recipe's step has its call elsewhere, or not at all; empty where no step was found.
 
-    runs: whether a statement runs with the defaults; undecided: the conditions that it depends on and nobody knows.
+    runs: whether a statement runs with the defaults; undecided: gives the undecided conditions that it depends on.
     """
     found = [
         event for s in flow.statements if runs(s) for kind in _kinds(flow, roles, s) for event in _events(flow, s, kind)
@@ -166,7 +166,7 @@ def _wrong(
         return any(other.at < event.at and other.meets(event) for other in others)
 
     clears = inside(CLEAR)
-    always = [set(undecided(one.statement)) for one in backward]  # what the backward passes wait for, too, does no harm
+    always = [set(undecided(one.statement)) for one in backward]  # conditions of the backward passes too are harmless
     good = [one for one in clears if all(set(undecided(one.statement)) <= each for each in always)]
     if not good:
         for event in of.get(CLEAR, []):
@@ -176,7 +176,7 @@ def _wrong(
                 f"only where {where}: else gradients add up" if where else "not at every step: gradients add up",
             )
         if not of.get(CLEAR):
-            yield backward[0], "nothing clears the gradients, which add up from step to step"
+            yield backward[0], "nothing clears the gradients, so they add up from step to step"
     if roles.accumulate > 1 and not any(roles.divides(statement) for statement in roles.flow.statements):
         for event in backward:
             yield event, f"the losses of {roles.accumulate} micro-batches are added, and a recipe takes their mean"
@@ -200,14 +200,14 @@ def _wrong(
         if event.loop is not loop or not before(event, backward):
             yield event, "it clips before there are gradients of this step"
         elif not any(one.at > event.at and one.meets(event) for one in updates):
-            yield event, "it clips when the update is done"
+            yield event, "it clips after the update"
         elif roles.accumulate > 1 and not any(one.conditions() <= event.conditions() for one in updates):
             yield event, "it clips the sum of every micro-batch, and a recipe their mean once"
         elif scaled and not before(event, of.get(UNSCALE, [])):
-            yield event, "it clips gradients that the loss scale still multiplies: nothing unscales them before"
+            yield event, "it clips gradients that are still multiplied by the loss scale: nothing unscales them before"
     scaled = [one for one in updates if _scaled(one, roles)]
     if scaled and not of.get(RESCALE):
-        yield scaled[0], "the loss scale never moves, for nothing calls the scaler's update()"
+        yield scaled[0], "the loss scale never changes, since nothing calls the scaler's update()"
     for kind, what in ((AVERAGE, "it averages"), (MOVE, "the rate moves")):
         for event in inside(kind):
             if not before(event, updates):
@@ -216,23 +216,23 @@ def _wrong(
                 yield event, f"{what} at every micro-batch, and a recipe at every update"
         for event in (one for one in of.get(kind, []) if one.loop is not loop):
             if kind == AVERAGE:
-                yield event, "it averages not at every update"
+                yield event, "it does not average at every update"
             elif not before(event, backward):
-                yield event, "the rate moves before the steps of its epoch, a recipe's behind them"
+                yield event, "the rate moves before the steps of its epoch, in a recipe after them"
     models = [one.around for one in of.get(MODEL, [])]
     for event in of.get(MAKE, []):
         rounds = [head for head, *_ in event.around if isinstance(head.node, LOOPS)]
         anew = [head for head in rounds if models and not any(head is other for each in models for other, *_ in each)]
         if anew and any(anew[0] is head for one in backward for head, *_ in one.around):
-            yield event, "it is made anew in every round of a loop, and forgets what it kept"
+            yield event, "it is made anew in every round of a loop, and loses its state"
     moves = of.get(MOVE, [])
     for event in moves:
         if before(event, [one for one in moves if one.statement is not event.statement]):
-            yield event, "the rate moves here, too"
+            yield event, "the rate moves here too"
 
 
 def _uneven(roles: Roles, test: ast.expr) -> str | None:
-    """Words for a condition of updates by which not every one has as many micro-batches as a recipe's, or None."""
+    """Words for a condition of updates under which some have fewer micro-batches than a recipe's, or None."""
     count = roles.accumulate
     either = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]
     modulo = next((one for one in either if any(isinstance(part, ast.Mod) for part in ast.walk(one))), None)
@@ -251,7 +251,7 @@ def _uneven(roles: Roles, test: ast.expr) -> str | None:
 
 
 def _at_first(flow: Flow, node: ast.expr, depth: int = 0) -> int | None:
-    """What a counter of batches is at the first one, as far as it can be read."""
+    """The value of a counter of batches at the first batch, as far as it can be read."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
         left, right = _at_first(flow, node.left, depth + 1), _at_first(flow, node.right, depth + 1)
         if isinstance(node.op, ast.Mult) and 0 in (left, right):
@@ -273,8 +273,7 @@ def _at_first(flow: Flow, node: ast.expr, depth: int = 0) -> int | None:
 
 
 def _counted(flow: Flow, node: ast.expr, found: list[Definition], depth: int) -> int | None:
-    """What the definitions of a counter make of it where it is first read: where it begins, and one more for what adds
-    to it before."""
+    """The value of a counter where it is first read, by its definitions: its start, plus the increments before."""
     added = [one for one in found if isinstance(one.statement.node, ast.AugAssign)]
     begins = [one for one in found if one not in added and one.way in (IS, EACH)]
     if len(begins) != 1 or len(added) > 1 or begins[0].value is None:
@@ -309,7 +308,7 @@ def _scaled(event: Event, roles: Roles) -> bool:
 
 
 def _kinds(flow: Flow, roles: Roles, statement: Statement) -> Iterator[str]:
-    """What calls of a step a statement makes."""
+    """The kinds of a step's calls that a statement makes."""
     node = statement.node
     none = isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None
     if none and any(
@@ -343,7 +342,7 @@ def _kinds(flow: Flow, roles: Roles, statement: Statement) -> Iterator[str]:
 
 
 def _measures(flow: Flow, statement: Statement) -> bool:
-    """Whether a statement stands where gradients are switched off."""
+    """Whether a statement runs with gradients switched off."""
     heads = [
         e for head in statement.around if isinstance(head.node, (ast.With, ast.AsyncWith)) for e in head.expressions
     ]
@@ -353,7 +352,7 @@ def _measures(flow: Flow, statement: Statement) -> bool:
 
 
 def _events(flow: Flow, statement: Statement, kind: str, depth: int = 0) -> Iterator[Event]:
-    """A statement's call wherever its function is called from."""
+    """A statement's call, once for every call of its function."""
     callers = flow.calls.get(id(statement.function), []) if statement.function is not None else []
     if not callers or depth > DEPTH:
         yield Event(kind, statement, (_at(statement),), _around(statement, 0))
@@ -372,7 +371,7 @@ def _around(statement: Statement, level: int) -> tuple[Head, ...]:
 
 
 def _part(head: Statement, statement: Statement) -> str:
-    """In which part of a compound statement another stands: body, orelse, …"""
+    """The part of a compound statement that another one is in: body, orelse, …"""
     line = statement.place[1]
     for part in ("body", "orelse", "finalbody"):
         inner = getattr(head.node, part, None)
@@ -382,9 +381,9 @@ def _part(head: Statement, statement: Statement) -> str:
 
 
 def trains_at(flow: Flow, statement: Statement, kinds: Callable[[ast.expr], frozenset[str]]) -> bool:
-    """Whether a statement calls the model where it may be in training mode: no call of `eval()` is the last one before.
+    """Whether a statement calls the model where it may be in training mode: the last switch before is not `eval()`.
 
-    kinds: what of training an expression holds.
+    kinds: gives the kinds of an expression.
     """
     called = [call.func for call in statement.calls if MODEL in kinds(call.func)]
     if not any(_is_object(flow, one) for one in called):
@@ -403,7 +402,7 @@ def trains_at(flow: Flow, statement: Statement, kinds: Callable[[ast.expr], froz
 
 
 def _is_object(flow: Flow, node: ast.expr) -> bool:
-    """Whether what is called is an object that the script keeps, by a name or in an attribute, and no function."""
+    """Whether the callee is an object that the script keeps in a variable or an attribute, and not a function."""
     if isinstance(flow.value(node), (LibraryName, ScriptFunction, ScriptClass)):
         return False
     if isinstance(node, ast.Attribute):
@@ -413,10 +412,10 @@ def _is_object(flow: Flow, node: ast.expr) -> bool:
 
 @dataclass(frozen=True)
 class Counting:
-    """What a script counts on: what reading knows of such a value is what it is the first time.
+    """The counters of a script, of which reading only knows the first value.
 
-    attributes: those that a method or a loop computes from what they were before; names: those that are added to, with
-    their function; set_again: the attributes that a method sets, and another statement, too; each: what loops name.
+    attributes: those that a method or a loop computes from their old value; names: variables that are added to, with
+    their function; set_again: attributes that a method and another statement set; each: the variables of loops.
     """
 
     attributes: frozenset[str]
@@ -426,7 +425,7 @@ class Counting:
 
     @classmethod
     def read(cls, flow: Flow) -> Counting:
-        """Of all statements of a script."""
+        """The counters in all statements of a script."""
         attributes: set[str] = set()
         names: set[tuple[int, str]] = set()
         setters: dict[str, list[bool]] = {}  # of each attribute: whether it is a method
@@ -453,7 +452,7 @@ class Counting:
         return any(isinstance(part, ast.Attribute) and part.attr in self.attributes for part in ast.walk(node))
 
     def moves(self, node: ast.AST) -> bool:
-        """Whether a name, an attribute or an element may be another thing whenever it is read."""
+        """Whether a name, an attribute or an element may have another value whenever it is read."""
         if isinstance(node, ast.Name):
             return node.id in self.each or any(node.id == name for _, name in self.names)
         if isinstance(node, ast.Attribute):
@@ -461,7 +460,7 @@ class Counting:
         return isinstance(node, ast.Subscript) and self.moves(node.value)
 
     def starts_anew(self, statement: Statement) -> bool:
-        """Whether it sets such a value again, in a method or in a round of a loop."""
+        """Whether it sets such a counter again, in a method or in a round of a loop."""
         targets = _targets(statement)
         if _is_method(statement) and any(isinstance(one, ast.Attribute) and self.of(one) for one in targets):
             return True

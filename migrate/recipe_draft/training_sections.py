@@ -54,7 +54,7 @@ from .flow import Flow
 from .roles import CRITERION, FUNCTIONAL, Roles
 from .unread import setting, settings, unread, unread_loss, unread_optimizer
 
-OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are no class's
+OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are not a class's
 
 
 def optimizer(interpreter: Interpreter, flow: Flow) -> Entry:
@@ -62,9 +62,12 @@ def optimizer(interpreter: Interpreter, flow: Flow) -> Entry:
     found = calls(interpreter, "optimizer")
     several = distinct(surely(found))
     if len(several) != 1:
-        said = [f"{place(seen)}: one of {len(several)} optimizers; a recipe has one" for seen in several]
-        said = said or [unread_optimizer(flow), *(f"with other arguments: {place(seen)}" for seen in options(found))]
-        return Entry("optimizer", ASK, said)
+        comments = [f"{place(seen)}: one of {len(several)} optimizers; a recipe has one" for seen in several]
+        comments = comments or [
+            unread_optimizer(flow),
+            *(f"with other arguments: {place(seen)}" for seen in options(found)),
+        ]
+        return Entry("optimizer", ASK, comments)
     chosen = several[0]
     row = row_of(chosen.name)
     if row is None or row.kind != "optimizer":
@@ -77,17 +80,17 @@ def optimizer(interpreter: Interpreter, flow: Flow) -> Entry:
     if trained(interpreter) is not None and (node is None or not _whole_model(interpreter, node)):
         text = chosen.source.text(groups.node) if groups is not None else "its parameters"
         at = (chosen.source.shown, (groups.node if groups is not None else chosen.node).lineno)
-        section.left.append((at, f"{' '.join(text.split())} is what {chosen.name} trains, not all of the model"))
+        section.left.append((at, f"{' '.join(text.split())} is all that {chosen.name} trains, not the whole model"))
     if groups is not None and node is groups.node and not re.search(r"parameters\(\)$", chosen.source.text(node)):
-        section.comments.append(f"it is given {chosen.source.text(groups.node)}, and not model.parameters():")
-        section.comments.append("no_weight_decay and groups say what of them is treated otherwise")
+        section.comments.append(f"it gets {chosen.source.text(groups.node)}, and not model.parameters():")
+        section.comments.append("no_weight_decay and groups are for parameters with other options")
         _decays(section, groups.value)
     section.comments += [f"with other arguments: {place(seen)}" for seen in options(found)]
     return section
 
 
 def _whole_model(interpreter: Interpreter, node: ast.expr) -> bool:
-    """Whether an optimizer is given all the parameters of the model that it trains."""
+    """Whether an optimizer gets all parameters of the model that it trains."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "parameters":
         return False
     found = unwrapped(interpreter.values.get(id(node.func.value), (0, None))[1])
@@ -95,7 +98,7 @@ def _whole_model(interpreter: Interpreter, node: ast.expr) -> bool:
 
 
 def _decays(section: Entry, groups: Value) -> None:
-    """What the groups say: the rate of all of them, the weight decay that is not zero, and that some are without."""
+    """Take from the groups their common rate, and their weight decay; note where some groups have none."""
     listed = [group for group in groups.items if isinstance(group, DictValue)] if isinstance(groups, ListValue) else []
     args = next((entry for entry in section.below or [] if entry.key == "args"), Entry("args", below=[]))
     if not listed or args.below is None or section.below is None:
@@ -104,26 +107,26 @@ def _decays(section: Entry, groups: Value) -> None:
     rates = [group.pairs.get("lr") for group in listed]
     if any(rate is not None for rate in rates) and all(entry.key != "lr" for entry in args.below):
         same = number(rates[0]) is not None and len({number(rate) for rate in rates}) == 1
-        said = sources(rates[0]) if same else ["its groups have rates of their own, which groups says"]
-        args.below.insert(0, Entry("lr", number(rates[0]) if same else ASK, said))
+        comments = sources(rates[0]) if same else ["its groups have rates of their own, for the key groups"]
+        args.below.insert(0, Entry("lr", number(rates[0]) if same else ASK, comments))
     common = next((entry.value for entry in args.below if entry.key == "weight_decay"), 0.0)
     values = [group.pairs.get("weight_decay") for group in listed]
     sizes = [common if value is None else number(value) for value in values]
     decays = {float(size) for size in sizes if isinstance(size, (int, float)) and size}
     if None in sizes or len(decays) != 1:
-        return  # which a recipe says by groups of its own
+        return  # a recipe has its key groups for these
     (decay,) = decays
     drafted = next((value for value, size in zip(values, sizes, strict=True) if size and value is not None), None)
     if drafted is not None:
         args.below = [entry for entry in args.below if entry.key != "weight_decay"]
         args.below.append(Entry("weight_decay", decay, sources(drafted)))
     if 0 in sizes:
-        said = ["the weight decay of some of the groups is 0; where these are norms and biases, take this in:"]
-        section.below.append(Entry("no_weight_decay", ["norm", "bias"], said, out=True))
+        comments = ["the weight decay of some of the groups is 0; where these are norms and biases, uncomment this:"]
+        section.below.append(Entry("no_weight_decay", ["norm", "bias"], comments, out=True))
 
 
 def _made_by_name(seen: LibraryUse) -> Entry:
-    """timm's factories take the optimizer's name; they leave norms and biases out of the weight decay."""
+    """The section for a factory of timm, which takes the optimizer's name, and decays no norms and biases."""
     drafted = known(seen.get("opt", 1))
     rows = {row.short.lower(): row for row in table.rows("optimizer")}
     row = rows.get(OPT_NAMES.get(str(drafted), str(drafted)).lower())
@@ -168,12 +171,12 @@ def schedule(interpreter: Interpreter) -> Entry | None:
     if len(distinct(outer)) > 1 and len({id(s.node) for s in surely(calls(interpreter, "optimizer"))}) != 1:
         return Entry("schedule", ASK, [f"{place(seen)}: one of several" for seen in distinct(outer)])
     if not outer:
-        said = [f"{place(seen)}: write it as one of torch's schedules" for seen in surely(found)]
-        said += [f"with other arguments: {place(seen)}" for seen in options(found)]
-        said += [
+        comments = [f"{place(seen)}: write it as one of torch's schedules" for seen in surely(found)]
+        comments += [f"with other arguments: {place(seen)}" for seen in options(found)]
+        comments += [
             f"{o.file} line {o.line}: {o.text} = …: set by hand; which schedule is it?" for o, _ in interpreter.rates
         ]
-        return Entry("schedule", ASK, said, out=True) if said else None
+        return Entry("schedule", ASK, comments, out=True) if comments else None
     chosen = outer[-1]
     row = row_of(chosen.name)
     assert row is not None
@@ -224,7 +227,7 @@ def _sequence(seen: LibraryUse, row: Row) -> Entry:
 
 
 def _steps(interpreter: Interpreter, family: str) -> list[LibraryUse]:
-    """The calls of step() of what is of this family."""
+    """The calls of step() on objects of this family."""
     return [s for s in interpreter.seen if s.name.endswith(".step") and getattr(s.receiver, "family", "") == family]
 
 
@@ -234,7 +237,7 @@ def _moves(interpreter: Interpreter) -> Entry:
     if chosen is None:
         return Entry("per", ASK, ["where the script calls its step() was not found: step or epoch"])
     if chosen.arguments and not getattr(chosen.receiver, "name", "").endswith(MEASURED):
-        text = "step() is given a number here, and takes the rate of that number: per step or epoch, and from which?"
+        text = "step() gets a number here, and sets the rate for that number: per step or epoch, and from which?"
         return Entry("per", ASK, [place(chosen), text])
     by_epoch = chosen.loops[-1:] == (EPOCHS,)
     if not by_epoch and BATCHES not in chosen.loops:
@@ -258,12 +261,12 @@ def clip(interpreter: Interpreter) -> Entry | None:
             entry = Entry("clip", {"max_norm": float(size)}, [place(seen), *sources(value)])
             arguments = seen.arguments or [] if seen in found else []
             clipped = next((a for a in arguments if a.name in (None, "parameters")), None)
-            several = several_train(interpreter)  # so that no model is the one
+            several = several_train(interpreter)  # then there is no single model
             judged = several or trained(interpreter) is not None
             if judged and clipped is not None and not _whole_model(interpreter, clipped.node):
                 text = " ".join(seen.source.text(clipped.node).split())
                 text += (
-                    " is one of several things that train, and what it clips"
+                    " is one of several objects that train, and what it clips"
                     if several
                     else " is what it clips, not the model"
                 )
@@ -278,35 +281,33 @@ def clip(interpreter: Interpreter) -> Entry | None:
 TIMM_MIXUP_PLACES = {"mixup_alpha": 0, "cutmix_alpha": 1, "prob": 3, "switch_prob": 4, "label_smoothing": 7}
 # timm's own defaults
 TIMM_MIXUP = {"mixup_alpha": 1.0, "cutmix_alpha": 0.0, "prob": 1.0, "switch_prob": 0.5, "label_smoothing": 0.1}
-MEASURED = "ReduceLROnPlateau"  # the schedule that moves by what its step() is given
+MEASURED = "ReduceLROnPlateau"  # the schedule that depends on step()'s argument
 AS_CROSS_ENTROPY = ("timm.loss.LabelSmoothingCrossEntropy", "timm.loss.SoftTargetCrossEntropy")
 
 
 def loss(interpreter: Interpreter, flow: Flow) -> tuple[Entry, Any]:
-    """The section `loss`, and its label smoothing, perhaps ???: the one loss from which the backward pass starts."""
+    """The section `loss`, and its label smoothing, perhaps ???; only where the backward pass starts from one loss."""
     found = distinct([*surely(calls(interpreter, "loss")), *_loss_functions(interpreter)])
     reaching = [seen for seen in found if _as_loss(flow, seen).starts_backward()]
     if several_train(interpreter):
-        return Entry(
-            "loss", ASK, ["several optimizers train, each on what it is given; a recipe has one, and one loss"]
-        ), 0.0
+        return Entry("loss", ASK, ["several optimizers train; a recipe has one optimizer, and one loss"]), 0.0
     added = _as_loss(flow, reaching[0]).added_to_the_loss() if len(reaching) == 1 else []
     if len(reaching) != 1 or added:
-        said: list[str] = [f"{place(seen)}: a part of the loss" for seen in reaching]
+        comments: list[str] = [f"{place(seen)}: a part of the loss" for seen in reaching]
         for statement in added:
             file, line = statement.place
-            said.append(f"{file} line {line}: {statement.source.text(statement.node)}: more is added to it")
-        return Entry("loss", ASK, said or [unread_loss(flow)]), 0.0
+            comments.append(f"{file} line {line}: {statement.source.text(statement.node)}: more is added to it")
+        return Entry("loss", ASK, comments or [unread_loss(flow)]), 0.0
     chosen = reaching[0]
     if known(chosen.get("reduction"), None) == "none":
-        said = [place(chosen), "it gives a number for each sample; what becomes of them is listed"]
-        return Entry("loss", ASK, said), 0.0
+        comments = [place(chosen), "it returns a number for each sample; statements that use these are listed"]
+        return Entry("loss", ASK, comments), 0.0
     within = next(
         (made for made in interpreter.made if LOSSES.search(made.of.node.name) and _holds(made, chosen)), None
     )
     if within is not None and within.node is not None and within.source is not None:
         at = Comment((within.source.shown, within.node.lineno), within.source.text(within.node))
-        return Entry("loss", ASK, [place(chosen), at, "a loss of the script's own that is made of it"]), 0.0
+        return Entry("loss", ASK, [place(chosen), at, "a loss of the script's own that uses it"]), 0.0
     section, smoothing = _loss_section(interpreter, chosen)
     section.roots[id(chosen.node)] = FUNCTIONAL if "functional." in chosen.name else CRITERION
     return section, smoothing
@@ -334,13 +335,13 @@ def _loss_section(interpreter: Interpreter, chosen: LibraryUse) -> tuple[Entry, 
         value: dict[str, Any] = {"name": "CrossEntropyLoss"}
         if not soft and amount:
             value["args"] = {"label_smoothing": amount}
-        said = [place(chosen), *([unread("smoothing")] if given == ASK else sources(chosen.get("smoothing", 0)))]
-        return Entry("loss", value, said), 0.0 if soft else amount
+        comments = [place(chosen), *([unread("smoothing")] if given == ASK else sources(chosen.get("smoothing", 0)))]
+        return Entry("loss", value, comments), 0.0 if soft else amount
     if row.short == "NLLLoss" and any(seen.name.endswith(("log_softmax", "LogSoftmax")) for seen in interpreter.seen):
-        said = [place(chosen), "on log_softmax: the same as CrossEntropyLoss on what the log_softmax takes"]
-        return Entry("loss", {"name": "CrossEntropyLoss"}, said), 0.0
+        comments = [place(chosen), "on log_softmax: the same as CrossEntropyLoss on the input of log_softmax"]
+        return Entry("loss", {"name": "CrossEntropyLoss"}, comments), 0.0
     arguments = chosen.arguments or []
-    taken = ("input", "target") if "functional." in chosen.name else ()  # which a function is given before the others
+    taken = ("input", "target") if "functional." in chosen.name else ()  # a function's first arguments
     first = sum(name not in {argument.name for argument in arguments} for name in taken)
     settings = replace(chosen, arguments=arguments[first:])
     section = part_section("loss", settings, row)
@@ -366,7 +367,7 @@ def _loss_row(name: str) -> Row | None:
 
 
 def mixup(interpreter: Interpreter, smoothing: Any) -> Entry | None:
-    """The section `mixup`; smoothing: of the loss, which a recipe that mixes does itself."""
+    """The section `mixup`; smoothing: the loss's label smoothing, which in a recipe is part of mixup."""
     found = surely(calls(interpreter, MIXUP))
     if not found:
         return _by_hand(interpreter)
@@ -376,11 +377,11 @@ def mixup(interpreter: Interpreter, smoothing: Any) -> Entry | None:
         drafted |= settings(first, TIMM_MIXUP_PLACES)
         comments = [place(first), *(unread(name) for name in drafted if drafted[name] == ASK)]
         taken = [*TIMM_MIXUP_PLACES, *map(str, TIMM_MIXUP_PLACES.values()), "num_classes", "8"]
-        if setting(first, "mode", 5) in (None, "batch"):  # a recipe mixes so only; anything else is left over
+        if setting(first, "mode", 5) in (None, "batch"):  # a recipe has only this mode; any other is left over
             taken += ["mode", "5"]
         called = any(getattr(seen.receiver, "seen", None) is first for seen in interpreter.seen)
         if first.name.endswith(".Mixup") and not called:
-            return Entry("mixup", ASK, [*comments, "nothing that was read calls it; where nothing does, take this out"])
+            return Entry("mixup", ASK, [*comments, "no call of it was read; if there is none, remove this"])
         section = Entry("mixup", drafted, comments)
         section.leave(first, *taken)
         return section
@@ -406,13 +407,13 @@ def _by_hand(interpreter: Interpreter) -> Entry | None:
         name = getattr(function.node, "name", "")
         if re.search(r"mix_?up|cut_?mix", name.lower()) and function.owner is None:
             where = (
-                f"{function.scope.source.shown} line {function.node.lineno}: {name}() is written by hand; say it here"
+                f"{function.scope.source.shown} line {function.node.lineno}: {name}() is written by hand; write it here"
             )
             return Entry("mixup", ASK, [where], out=True)
     return None
 
 
-# their places in timm's ModelEmaV3; the older ones have the first alone
+# their positions in timm's ModelEmaV3; older ones only have the first
 EMA_PLACES = {"decay": 1, "min_decay": 2, "update_after_step": 3, "warmup_gamma": 5, "warmup_power": 6}
 
 
@@ -440,7 +441,7 @@ def ema(interpreter: Interpreter) -> Entry | None:
 
 
 def _torch_average(seen: LibraryUse, comments: list[str]) -> Entry:
-    """torch's AveragedModel, whose decay stands in the function that it averages by."""
+    """torch's AveragedModel, whose decay is an argument of its averaging function."""
     rule = next(
         (value for key in ("multi_avg_fn", "avg_fn") if isinstance(value := seen.get(key), LibraryObject)), None
     )
@@ -453,7 +454,7 @@ def _torch_average(seen: LibraryUse, comments: list[str]) -> Entry:
     if decay is None or not 0 < decay < 1:
         return Entry("ema", ASK, [*comments, "its decay could not be read"], out=True)
     if known(seen.get("use_buffers", 4), False) is not True:
-        comments.append("without use_buffers torch averages the weights alone; a recipe averages the buffers too")
+        comments.append("without use_buffers torch averages only the weights; a recipe averages the buffers too")
     return Entry("ema", {"decay": float(decay)}, comments, roots={id(seen.node): "ema"})
 
 
@@ -467,18 +468,21 @@ def _own_average(made: ScriptObject, interpreter: Interpreter) -> Entry | None:
     every = [
         s for s in interpreter.seen if s.name.endswith(".update_parameters") and s.condition and "%" in s.condition
     ]
-    said = [
+    comments = [
         where,
         *sources(value),
         *(f"the script updates it where {s.condition}; a recipe does at every step" for s in every[:1]),
     ]
     if made.certainty in (OPTION, UNCALLED):
         return Entry(
-            "ema", {"decay": float(f"{decay:.6g}")} if decay else ASK, [*said, "only with other arguments"], out=True
+            "ema",
+            {"decay": float(f"{decay:.6g}")} if decay else ASK,
+            [*comments, "only with other arguments"],
+            out=True,
         )
     if decay is None or not 0 < decay < 1:
-        return Entry("ema", ASK, [*said, "its decay could not be read"], out=True)
-    return Entry("ema", {"decay": float(decay)}, said, roots={id(made.node): "ema"})
+        return Entry("ema", ASK, [*comments, "its decay could not be read"], out=True)
+    return Entry("ema", {"decay": float(decay)}, comments, roots={id(made.node): "ema"})
 
 
 def sync(interpreter: Interpreter) -> Entry | None:
@@ -509,9 +513,9 @@ def train(interpreter: Interpreter) -> Entry | None:
         count = number(value)
         where = Comment((origin.file, origin.line), f"for … in {origin.text}")
         one_step = any(seen.loops[-1:] == (EPOCHS,) for seen in _steps(interpreter, names.OPTIMIZER))
-        said = ["each round of it makes one step, which is an epoch only if its batch is all the data"] * one_step
+        comments = ["each round makes one step, which is an epoch only if a batch has all the data"] * one_step
         drafted = isinstance(count, int) and count > 0 and not one_step
-        below.append(Entry("epochs", count if drafted else ASK, [where, *sources(value), *said]))
+        below.append(Entry("epochs", count if drafted else ASK, [where, *sources(value), *comments]))
     if not below:
         below.append(Entry("epochs", ASK, ["no loop over epochs was found"]))
     for seen in surely(calls(interpreter, TENSORBOARD))[:1]:

@@ -1,4 +1,4 @@
-"""What was not read: settings of calls, the line that makes a model, an optimizer or a loss, options of a library."""
+"""What could not be read: settings of calls, the line that makes a model, an optimizer or a loss, library options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .flow import Flow, Statement
 
 
 def _makers(flow: Flow) -> Iterator[tuple[Statement, ast.Call]]:
-    """The calls that are given parameters, and make what `step()` is called on: the optimizers, whoever's they are."""
+    """The calls that get parameters, and whose result has `step()` called: all optimizers, also unknown ones."""
     steps = (call for s in flow.statements for call in s.calls if getattr(call.func, "attr", "") == "step")
     for one in (one for call in steps for one in flow.behind(call.func.value)):  # type: ignore[attr-defined]
         statement = flow.of.get(id(one))
@@ -22,7 +22,7 @@ def _makers(flow: Flow) -> Iterator[tuple[Statement, ast.Call]]:
 
 
 def _stepped(flow: Flow) -> Iterator[str]:
-    """What `step()` is called on, in the script's words, without schedules and scalers by their names."""
+    """The source of the objects whose `step()` is called, without those named as schedules and scalers."""
     for call in (call for s in flow.statements for call in s.calls if getattr(call.func, "attr", "") == "step"):
         words = ast.unparse(call.func.value)  # type: ignore[attr-defined]
         if not re.search("sched|scale", words, re.IGNORECASE):
@@ -30,22 +30,22 @@ def _stepped(flow: Flow) -> Iterator[str]:
 
 
 def _given(call: ast.Call) -> Iterator[ast.expr]:
-    """What a call is given the parameters of."""
+    """The models whose parameters a call gets."""
     for part in (part for given in (*call.args, *call.keywords) for part in ast.walk(given)):
         if isinstance(part, ast.Attribute) and "parameters" in part.attr:
             yield part.value
 
 
 def unread_optimizer(flow: Flow) -> str:
-    """Words where no optimizer of torch's was found: the line that makes another."""
+    """Words where no optimizer of torch was found: the line that makes another one."""
     unread = (statement for statement, call in _makers(flow) if not _is_read(flow.value(call)))
     return next((_words(statement, "what this makes was not read") for statement in unread), "no optimizer was found")
 
 
 def unread_model(flow: Flow) -> str:
-    """Words for a trained model of which nothing was read: the line that makes what the optimizer is given."""
+    """Words for a trained model that could not be read: the line that makes the model of the optimizer."""
     makers = {id(call): call for _, call in _makers(flow)}
-    alone = len(makers) == 1 and len(set(_stepped(flow))) == 1  # of what several are given none is it
+    alone = len(makers) == 1 and len(set(_stepped(flow))) == 1  # with several optimizers there is no single model
     owners = (owner for call in makers.values() for owner in _given(call) if alone)
     for one in (one for owner in owners for one in flow.behind(owner)):
         statement = flow.of.get(id(one))
@@ -56,23 +56,23 @@ def unread_model(flow: Flow) -> str:
 
 
 def unread_loss(flow: Flow) -> str:
-    """Words where no loss of torch's starts the backward pass: the line that makes what does."""
+    """Words where the backward pass does not start from a loss of torch: the line that makes its start."""
     for statement in flow.statements:
         for call in (call for call in statement.calls if getattr(call.func, "attr", "") == "backward"):
             for one in flow.behind(call.func.value):  # type: ignore[attr-defined]
                 made = flow.of.get(id(one))
                 inside = made is not None and made is not statement and made.alone is None
                 if made is not None and inside and not isinstance(one, ast.Constant):
-                    return _words(made, "the backward pass starts from this, of which the loss was not read")
+                    return _words(made, "the backward pass starts from this, and its loss was not read")
     return "which loss the backward pass starts from was not found"
 
 
-PLAIN_BASES = ("object", "abc.", "enum.", "typing.", "collections.", "torch.")  # which read no option
+PLAIN_BASES = ("object", "abc.", "enum.", "typing.", "collections.", "torch.")  # these read no options
 
 
 def read_by_libraries(flow: Flow) -> dict[int, str]:
-    """Statement (its id) -> words, for the options in a data class that derives from a library's class: the library
-    reads them, and the script need not."""
+    """Statement (its id) -> words, for the options in a data class that derives from a library's class: the library may
+    read them, also where the script does not."""
     found: dict[int, str] = {}
     for statement in (s for s in flow.statements if s.owner is not None and s.function is None):
         node, owner = statement.node, statement.owner
@@ -89,17 +89,17 @@ def read_by_libraries(flow: Flow) -> dict[int, str]:
 
 
 def _is_read(made: Value | None) -> bool:
-    """Whether reading knows what an object is of."""
+    """Whether the class of an object is known."""
     return isinstance(made, ScriptObject) or (isinstance(made, LibraryObject) and made.seen is not None)
 
 
 def _words(statement: Statement, why: str) -> str:
-    """It is listed at its line, too, so that this is no comment by which a line counts as drafted."""
+    """The place, text and a reason, not as a Comment: the line is listed too, and does not count as drafted."""
     return str(Comment(statement.place, f"{shown(statement.text)}: {why}"))
 
 
 def setting(seen: LibraryUse, name: str, position: int | None = None) -> Any:
-    """What a call is given under a name: None where it is given nothing, ??? where that could not be read."""
+    """The value of a call's argument: None where there is none, ??? where it could not be read."""
     value = seen.get(name, position)
     if value is None:
         return ASK if partly_unread(seen) else None
@@ -107,11 +107,11 @@ def setting(seen: LibraryUse, name: str, position: int | None = None) -> Any:
 
 
 def unread(name: str) -> str:
-    """What a comment says of a key that is asked for."""
+    """The comment on a key whose value could not be read."""
     return f"its {name} could not be read"
 
 
 def settings(seen: LibraryUse, places: Mapping[str, int | None]) -> dict[str, Any]:
-    """The numbers that a call is given under these names, at these places; ??? for those that could not be read."""
+    """The numbers of a call's arguments with these names, or at these positions; ??? where one could not be read."""
     given = {name: setting(seen, name, at) for name, at in places.items()}
     return {name: float(v) if isinstance(v, (int, float)) else ASK for name, v in given.items() if v is not None}

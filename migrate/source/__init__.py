@@ -1,1 +1,1 @@
-"""From a torch model's own source to MindSpore source: what ran, what it was, and how it is written there."""
+"""From a torch model's own source to MindSpore source: observe what runs, rewrite it, and write the new file."""

@@ -18,16 +18,16 @@ from .rewrite.context import Problem
 from .source_files import short
 from .variations import Variation
 
-SPARE = "build"  # what makes the model where its own name is taken by one of its classes
+SPARE = "build"  # the name of the function that makes the model, where the model's own name is taken by a class
 
 
 class ConvertedModel(NamedTuple):
-    """The text of a file of MindSpore source, and what there is to say of it.
+    """The text of a file of MindSpore source, and the report on it.
 
     maker: the function in it that returns the model. classes: how many it defines. problems: what could not be written,
-    each of which raises NotImplementedError in the file. inputs: the words for what the model was run on. left: the
-    functions of which nothing could be learnt, and why. notes: what else there is to say, in sentences. not_run: what
-    the model did not run, and raises there too. variations: the ways of making the model that both frameworks may be
+    each of which raises NotImplementedError in the file. inputs: a description of the inputs that the model was run on.
+    left: the functions that could not be observed, and why. notes: further remarks, in sentences. not_run: code that
+    the model did not run, which raises there too. variations: the ways of making the model that both frameworks may be
     tried on.
     """
 
@@ -48,12 +48,12 @@ class ConvertedModel(NamedTuple):
 
 
 class ProofInputs(NamedTuple):
-    """What a proof of the conversion starts from.
+    """The inputs of a proof of the conversion.
 
     weights: the state dict of the model as it is built under a seed. batch: inputs and labels of every step as
     parity-step takes them, None for a model that takes something else than tensors and plain values. plain: whether it
-    returns logits, one tensor (N, K), in training mode. inputs, call: how many tensors it takes and how it is called
-    with them, `x0, (x1, x2), mask=x3`; None where they are its arguments by position.
+    returns logits, one tensor (N, K), in training mode. inputs: how many tensors it takes. call: how it is called with
+    them, `x0, (x1, x2), mask=x3`; None where they are its arguments by position.
     """
 
     weights: Path
@@ -64,7 +64,7 @@ class ProofInputs(NamedTuple):
 
 
 def start(model: str, shapes: Sequence[str], folder: Path, *, seed: int, batch: int, steps: int) -> ProofInputs:
-    """Leave weights, and a batch of so many examples for each step, in a folder. Raises BadInput, WorkerFailed."""
+    """Write the weights, and a batch of `batch` examples for each step, to a folder. Raises BadInput, WorkerFailed."""
     words = (str(folder), str(seed), str(batch), str(steps), *shapes)
     report = model_spec.ask("source.observe.torch_proof_worker", model, "convert-model", *words)
     weights, inputs = (folder / name for name in PROOF_FILES)
@@ -121,7 +121,8 @@ def build():
 
 
 def flat_pair(model: str, written: Path, maker: str, begin: ProofInputs, folder: Path) -> tuple[str, str]:
-    """Both models inside of one that takes their tensors by position, as parity-step gives them; left in a folder."""
+    """Write both models to a folder, each in a wrapper that takes its tensors by position, as parity-step gives
+    them."""
     folder.mkdir()
     names = ", ".join(f"x{place}" for place in range(begin.inputs))
     given = {"names": names, "call": begin.call, "maker": maker, "stem": written.stem}
@@ -133,7 +134,7 @@ def flat_pair(model: str, written: Path, maker: str, begin: ProofInputs, folder:
 def write_source(model: str, shapes: Sequence[str] = ()) -> ConvertedModel:
     """Write a torch model as MindSpore source; model and shapes as `analyze` takes them.
 
-    Raises BadInput for what names no model or does not run, WorkerFailed where the model's own code fails.
+    Raises BadInput where `model` names no model or does not run, WorkerFailed where the model's own code fails.
     """
     for shape in shapes:
         model_spec.sizes_of(shape)  # before torch is started
@@ -141,7 +142,7 @@ def write_source(model: str, shapes: Sequence[str] = ()) -> ConvertedModel:
 
 
 def written(model: str, report: Mapping[str, Any]) -> ConvertedModel:
-    """The source from the worker's report on a model. Raises WorkerFailed where it is no Python."""
+    """The source from the worker's report on a model. Raises WorkerFailed where it is not valid Python."""
     spec = model_spec.parse(model)
     facts = Observations(report)
     of = Path(spec.place).name if spec.place.endswith(".py") else spec.place
@@ -164,7 +165,7 @@ def _defined(source: Emitted, model: str) -> list[str]:
     try:
         body = ast.parse(source.text).body
     except SyntaxError as error:
-        raise WorkerFailed(f"what was written of {model} is no Python: {error}") from None
+        raise WorkerFailed(f"the source written for {model} is not valid Python: {error}") from None
     return [node.name for node in body if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
 
 
@@ -177,17 +178,18 @@ LINE = 120
 
 
 def formatted(text: str, model: str) -> str:
-    """The text as black formats it, `return a, b` for `return (a, b)`. Raises WorkerFailed where it is no Python."""
+    """The text formatted by black, with `return a, b` for `return (a, b)`. Raises WorkerFailed for invalid Python."""
     try:
         return black.format_str(without_brackets(text), mode=black.Mode(line_length=LINE))
     except (SyntaxError, black.parsing.InvalidInput, black.parsing.ASTSafetyError) as error:
-        raise WorkerFailed(f"what was written of {model} is no Python: {' '.join(str(error).split())[:300]}") from None
+        reason = " ".join(str(error).split())[:300]
+        raise WorkerFailed(f"the source written for {model} is not valid Python: {reason}") from None
 
 
 def without_brackets(text: str) -> str:
-    """The same without the brackets around tuples that are returned, or given to several names.
+    """The same without the brackets around tuples that are returned, or unpacked into several names.
 
-    Raises SyntaxError where it is no Python.
+    Raises SyntaxError for invalid Python.
     """
     lines = [line.encode() for line in text.split("\n")]  # ast counts bytes
     found = [node for node in map(_tuple, ast.walk(ast.parse(text))) if node is not None]
@@ -200,7 +202,7 @@ def without_brackets(text: str) -> str:
 
 
 def _in_brackets(text: bytes) -> bool:
-    """Whether the first and the last bracket are one pair: of `(a), (b)` they are not."""
+    """Whether the first and the last bracket are a pair: in `(a), (b)` they are not."""
     try:
         inside = ast.parse(text[1:-1].strip(), mode="eval").body
     except SyntaxError:
@@ -209,7 +211,7 @@ def _in_brackets(text: bytes) -> bool:
 
 
 def _tuple(node: ast.AST) -> ast.Tuple | None:
-    """The tuple that a statement returns, or opens into names."""
+    """The tuple that a statement returns, or unpacks into names."""
     opens = isinstance(node, ast.Assign) and any(isinstance(target, ast.Tuple) for target in node.targets)
     if not opens and not isinstance(node, ast.Return):
         return None

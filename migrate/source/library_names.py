@@ -1,4 +1,4 @@
-"""Names of torch's libraries: their counterparts in model code, and the families of what the calls of a script give.
+"""Names of torch's libraries: their counterparts in model code, and the families of what a script's calls return.
 
 Families are tensor, module, optimizer, schedule, loader and dataset. The names stand in mappings/library_names.yaml.
 """
@@ -29,12 +29,12 @@ CONTAINERS: dict[str, str] = TABLES["containers"]
 COUNTERPARTS: dict[str, str] = {**TABLES["classes"], **CONTAINERS}
 DROPPED = frozenset(TABLES["dropped"])
 ROWS_FIRST: dict[str, str] = TABLES["rows_first"]
-# what is simplified of libraries; of its classes, methods that are not there do something else than compute
+# simplified code of libraries; methods that its classes leave out do something else than compute
 SIMPLIFIED = "msmigrate.migrate.source.observe.torch_simplified_transformers."
-# libraries of arrays that a written file imports as they are: MindSpore needs both itself
+# array libraries that a converted file imports unchanged: MindSpore itself needs both
 OF_ARRAYS = ("numpy", "scipy")
-INSTALLED = {"site-packages", "dist-packages"}  # folders of packages that somebody installed
-# stands where something could not be written, and raises NotImplementedError
+INSTALLED = {"site-packages", "dist-packages"}  # folders of installed packages
+# is called where something could not be written, and raises NotImplementedError
 NOT_CONVERTED = "msmigrate.nn.not_converted"
 
 
@@ -57,7 +57,7 @@ FRAMEWORKS: list[str] = TABLES["frameworks"]
 FAMILIES: dict[str, str] = TABLES["families"]
 KINDS: dict[str, str] = TABLES["families_of_kinds"]
 OWNERS: dict[str, list[str]] = TABLES["owners"]
-# what a class that annotates a parameter, or is derived from, makes of an object
+# class that annotates a parameter, or is a base class -> the family of such an object
 BASES: dict[str, str] = {owner: family for family, owners in OWNERS.items() for owner in owners} | TABLES["bases"]
 MODULE_METHODS: list[str] = TABLES["module_methods"]
 DTYPES = tuple(TABLES["dtype_methods"])
@@ -79,7 +79,7 @@ def is_library(name: str) -> bool:
 
 
 def family_of(name: str) -> str:
-    """What calling this name gives: one of the families, or ""."""
+    """The family of what a call of this name returns, or ""."""
     row = row_of(name)
     if row is not None and row.kind in KINDS and not name.startswith("torch.optim.swa_utils."):
         return KINDS[row.kind]
@@ -107,15 +107,15 @@ def method_row(family: str, name: str, method: str) -> tuple[str, Row | None]:
 
 
 def is_class(name: str) -> bool:
-    """Whether a qualified name is that of a class, as people write them."""
+    """Whether a qualified name is that of a class, by its capital letter."""
     return name.rpartition(".")[2][:1].isupper()
 
 
 @cache
 def telling_method(method: str) -> str | None:
-    """The family of an object about which only a method's name is known, where no other kind of object has one.
+    """The family of an object of which only a method's name is known, where only that family has such a method.
 
-    Such names as `mean`, `split` or `copy`, which lists, texts, files or arrays have too, tell nothing.
+    None for names such as `mean`, `split` or `copy`, which lists, strings, files or arrays have too.
     """
     if method in COMMON or method.startswith("_"):
         return None
@@ -169,6 +169,6 @@ def _has_row(method: str) -> bool:
 
 
 def habit(name: str) -> str:
-    """What a variable of this name usually is: one of the families, or ""."""
+    """The family of what a variable of this name usually is, or ""."""
     lower = name.lower()
     return next((family for family, pattern in HABITS.items() if pattern.fullmatch(lower)), "")

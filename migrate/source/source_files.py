@@ -1,7 +1,7 @@
 """Files of the user's source, as text and syntax trees: a model's, and a training script's; nothing here runs them.
 
-Of a model's: what they define, what their names stand for, their parameters and constants. What is no Python file is
-one line that says why.
+Of a model's files: what they define, what their names stand for, their parameters and constants. A file that is not
+Python is an error of one line that says why.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from ...printable import shortened
 from .observe.instrument import definition
 from .observe.observations import Function, Observations, replacing
 
-OWN = {"net", "name", "parameter", "kwargs"}  # what the function that makes the model calls its own
+OWN = {"net", "name", "parameter", "kwargs"}  # local names of the function that makes the model
 
 
 TO_TOOLS = re.compile(r"#\s*(type:|noqa|fmt:|pylint:|pyright:|isort:|pragma:|region|endregion|$)")
-FAR = 5  # files that hand a name on to each other
+FAR = 5  # imports that a name is followed through
 MAKE = {"dict", "float", "frozenset", "int", "list", "partial", "range", "set", "tuple"}
 
 
@@ -42,17 +42,17 @@ class Constant(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What it is called among the definitions."""
+        """Its name among the definitions."""
         return f"{self.file}:{self.name}"
 
     @property
     def value(self) -> Any:
-        """The number, string or the like; None for what is computed."""
+        """The number, string or the like; None where it is computed."""
         return literal(self.node.value)[1]
 
 
 def plain(node: ast.AST) -> bool:
-    """Whether a value calls nothing but what makes numbers, lists and the like."""
+    """Whether a value calls only functions that make numbers, lists and the like."""
     calls = [inner.func for inner in ast.walk(node) if isinstance(inner, ast.Call)]
     return all(map(_makes, calls))
 
@@ -62,18 +62,18 @@ def _makes(function: ast.expr) -> bool:
 
 
 def says_its_value(node: ast.Assign | ast.AnnAssign, resolve: Callable[[ast.expr], str]) -> bool:
-    """Whether a constant's value can be read where it stands: it is no attribute of a variable, and no answer of a
-    function of somebody's. resolve: the full name of an import."""
+    """Whether a constant's value can be read from its statement: it uses no attribute of a variable, and no result of a
+    user's function. resolve: gives the full name of an import."""
     assert node.value is not None
-    asked = [inner for inner in ast.walk(node.value) if isinstance(inner, ast.Attribute) and not resolve(inner)]
+    attributes = [inner for inner in ast.walk(node.value) if isinstance(inner, ast.Attribute) and not resolve(inner)]
     calls = [inner.func for inner in ast.walk(node.value) if isinstance(inner, ast.Call)]
-    return not asked and all(
+    return not attributes and all(
         resolve(call).startswith(("torch.", "math.", "functools.")) or _makes(call) for call in calls
     )
 
 
 def _at_top(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a file's top, also of those that are tried, or stand under a condition."""
+    """The statements at a file's top level, also those inside of `try` and `if`."""
     for node in body:
         yield node
         if isinstance(node, (ast.If, ast.Try)):
@@ -97,13 +97,13 @@ class SourceFiles:
         self.assigned = frozenset(self._assigned())
 
     def tree(self, file: str) -> ast.Module:
-        """The parsed file, with what its functions import among the imports of its top."""
+        """The parsed file, with the imports of its functions moved to its top level."""
         if file not in self.trees:
             self.trees[file] = imports_at_top(self.facts.tree(file))
         return self.trees[file]
 
     def comments(self, file: str) -> dict[int, tuple[str, bool]]:
-        """The comments of a file by line, without those to tools, and whether nothing else stands in the line."""
+        """The comments of a file by line, without those for tools, and whether each is alone in its line."""
         if file not in self._comments:
             text = Path(file).read_bytes()
             with suppress(tokenize.TokenError):  # ast reads such files
@@ -135,7 +135,7 @@ class SourceFiles:
         return False
 
     def origin(self, file: str, name: str, far: int = FAR) -> Constant | None:
-        """Where a name of a file's top is given its value, also in a file of the model that it imports from."""
+        """The statement that gives a top-level name its value, also in a file of the model that it is imported from."""
         tree = self.tree(file)
         for node in tree.body:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
@@ -152,20 +152,20 @@ class SourceFiles:
         return None
 
     def derives(self, name: str, base: str) -> bool:
-        """Whether a module of this class is one of that base."""
+        """Whether a class of modules is this base or derives from it."""
         return any(bases[0] == name and base in bases for bases in self.facts.orders) or name == base
 
     def at_top(self) -> set[str]:
-        """What the new file may define at its top."""
+        """The names that the new file may define at its top."""
         return {name.rpartition(".")[2] for name in (*self.functions, *self.owners, *self.assigned)}
 
     def unseen(self, name: str) -> bool:
-        """Whether a class or function, of the model's packages or of torch's, was neither a value nor called."""
+        """Whether a class or function, of the model's packages or of torch, was neither called nor used as a value."""
         packages = {"torch", *(module.partition(".")[0] for module in self.modules)}
         return name.partition(".")[0] in packages and name not in self.assigned and name not in self.facts.seen
 
     def signature(self, name: str) -> ast.arguments | None:
-        """What a function or a class of the model takes; None for a class that is made as torch's is."""
+        """The parameters of a function or a class of the model; None for a class with torch's constructor."""
         for owner in (name, *self.facts.bases(name)):
             found = self.functions.get(f"{owner}.__init__") or self.functions.get(owner)
             node = None if found is None else self.node(found)
@@ -174,12 +174,12 @@ class SourceFiles:
         return None
 
     def parameters(self, name: str) -> list[str]:
-        """What a function or a class of the model takes by position."""
+        """The names of the positional parameters of a function or a class of the model."""
         takes = self.signature(name)
         return [] if takes is None else [argument.arg for argument in takes.args if argument.arg != "self"]
 
     def settings_functions(self) -> Iterator[str]:
-        """The functions that only look at what their file holds: how a package is set, and nothing of the model."""
+        """Functions that call nothing and need no argument: they return settings of a package, no part of the model."""
         for function in self.facts.functions:
             node = self.node(function) if "." not in function.name else None
             if node is None or any(isinstance(inner, ast.Call) for inner in ast.walk(node)):
@@ -188,7 +188,7 @@ class SourceFiles:
                 yield function.qualified
 
     def _owners(self) -> dict[str, list[Function]]:
-        """Every class of their files -> those of its functions that ran."""
+        """Every class in the files -> its methods that ran."""
         found: dict[str, list[Function]] = {
             f"{module}.{name}": [] for module, file in self.modules.items() for name in _defined(file).classes
         }
@@ -199,7 +199,7 @@ class SourceFiles:
         return found
 
     def _assigned(self) -> Iterator[str]:
-        """What their files define at the top without `class` or `def`, such as named tuples."""
+        """What the files define at the top by assignment, such as named tuples."""
         for module, file in self.modules.items():
             yield from (f"{module}.{name}" for name in _defined(file).assigned)
 
@@ -226,18 +226,18 @@ class SourceFiles:
 
 @dataclass(frozen=True)
 class Defined:
-    """The names that a file defines at its top: those of its classes, and those that it assigns."""
+    """The names that a file defines at its top: its classes, and the names that it assigns."""
 
     classes: tuple[str, ...]
     assigned: tuple[str, ...]
 
 
 def _defined(file: str) -> Defined:
-    found = Path(file).stat()
-    return _defined_in(file, found.st_mtime_ns, found.st_size)
+    status = Path(file).stat()
+    return _defined_in(file, status.st_mtime_ns, status.st_size)
 
 
-@lru_cache(maxsize=4096)  # of a library's many files most are read for this alone
+@lru_cache(maxsize=4096)  # most of a library's many files are read only for this
 def _defined_in(file: str, *_: int) -> Defined:
     body = ast.parse(Path(file).read_bytes()).body
     targets = [target for node in body if isinstance(node, ast.Assign) for target in node.targets]
@@ -248,7 +248,7 @@ def _defined_in(file: str, *_: int) -> Defined:
 
 
 def own_nodes(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> Iterator[ast.AST]:
-    """What stands in a function or a file, in its order, but for what stands in functions and classes in it."""
+    """The nodes of a function or a file, in source order, without those inside of its functions and classes."""
     waiting: list[ast.AST] = [*function.body]
     while waiting:
         node = waiting.pop(0)
@@ -258,9 +258,9 @@ def own_nodes(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> 
 
 
 class Imported:
-    """The names that a file imports or defines at its top -> what they are called where they are defined.
+    """The names that a file imports or defines at its top -> their full names where they are defined.
 
-    module: what the file is imported as. known: names that were seen to stand for what is defined elsewhere.
+    module: the name that the file is imported as. known: names that were seen to stand for something defined elsewhere.
     """
 
     def __init__(self, tree: ast.Module, module: str, known: Mapping[str, str], *, is_package: bool) -> None:
@@ -284,7 +284,7 @@ class Imported:
         self.names.update(known)
 
     def name(self, node: ast.expr) -> str:
-        """The full name of `nn.Module` and the like; empty for anything that is no name of the file's top."""
+        """The full name of an expression such as `nn.Module`; empty unless it begins with a top-level name."""
         rest: list[str] = []
         while isinstance(node, ast.Attribute):
             rest.insert(0, node.attr)
@@ -295,7 +295,7 @@ class Imported:
 
 
 def imports_at_top(tree: ast.Module) -> ast.Module:
-    """The file, where every import inside of a function stands at its end instead: MindSpore compiles none inside."""
+    """The file with every import inside of a function moved to its end: MindSpore cannot compile such imports."""
     moved: list[ast.stmt] = []
     for function in [node for node in _with_blocks(tree) if isinstance(node, ast.FunctionDef)]:
         for block in (block for node in _with_blocks(function) for block in blocks_of(node)):
@@ -308,7 +308,7 @@ def imports_at_top(tree: ast.Module) -> ast.Module:
 
 
 def _with_blocks(tree: ast.AST) -> Iterator[ast.AST]:
-    """It, and all in it that holds statements, in the order of ast.walk, which looks at every expression, too."""
+    """The node, and all nodes in it that hold statements, in the order of ast.walk, but without its expressions."""
     waiting = deque([tree])
     while waiting:
         node = waiting.popleft()
@@ -320,7 +320,7 @@ def _with_blocks(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def blocks_of(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    """The blocks of statements right inside a statement, without those of exceptions."""
+    """The blocks of statements directly inside a statement, without those of exception handlers."""
     for field in ("body", "orelse", "finalbody"):
         block = getattr(node, field, None)
         if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
@@ -336,12 +336,12 @@ class _Substitution(ast.NodeTransformer):
 
 
 def substitute(tree: ast.AST, change: Callable[[ast.AST], ast.AST | None]) -> Any:
-    """A tree with what `change` gives in the place of the nodes for which that is not None; in place."""
+    """Replace in place every node of a tree for which `change` returns something other than None."""
     return _Substitution(change).visit(tree)
 
 
 def literal(node: ast.expr | None) -> tuple[bool, Any]:
-    """Whether an expression is a number, a string, or a list or the like of these as it stands, and its value."""
+    """Whether an expression is a literal number, string, or list or the like of these, and its value."""
     try:
         return (False, None) if node is None else (True, ast.literal_eval(node))
     except (ValueError, TypeError, SyntaxError):
@@ -355,7 +355,7 @@ def all_parameters(takes: ast.arguments) -> list[ast.arg]:
 
 
 def defaults_of(takes: ast.arguments) -> dict[str, ast.expr]:
-    """The parameters that have a default, and these."""
+    """The parameters that have a default -> the default."""
     plain = [item.arg for item in (*takes.posonlyargs, *takes.args)]
     words = zip((item.arg for item in takes.kwonlyargs), takes.kw_defaults, strict=True)
     positional = zip(plain[len(plain) - len(takes.defaults) :], takes.defaults, strict=True)
@@ -363,7 +363,7 @@ def defaults_of(takes: ast.arguments) -> dict[str, ast.expr]:
 
 
 def local_names(function: ast.AST) -> Iterator[str]:
-    """The parameters, variables and functions inside a function, and inside those."""
+    """The names of the parameters, variables and functions inside a function, at any depth."""
     for inner in ast.walk(function):
         if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
             yield inner.id
@@ -379,21 +379,21 @@ def short(name: str) -> str:
 
 
 def none_anyway(takes: ast.arguments, name: str) -> bool:
-    """Whether a parameter is None where nothing is given for it, or is one of `**kwargs`."""
+    """Whether a parameter's default is None, or it is one of `**kwargs`."""
     if name not in {item.arg for item in (*takes.posonlyargs, *takes.args, *takes.kwonlyargs)}:
         return takes.kwarg is not None
     default = defaults_of(takes).get(name)
     return isinstance(default, ast.Constant) and default.value is None
 
 
-LINE_ENDS = re.compile("\r\n|\r|\n")  # those that Python counts
+LINE_ENDS = re.compile("\r\n|\r|\n")  # the line ends by which Python counts lines
 LONGEST_TEXT = 10_000  # letters of a node that is written anew, on one line
 DEEPEST = 120  # levels of a syntax tree; an `elif` is one more
 
 
 @dataclass(frozen=True)
 class ScriptFile:
-    """One file: where it lies, how it is called in reports, its lines and its tree."""
+    """One file: its path, its name in reports, its lines and its tree."""
 
     path: Path
     shown: str
@@ -401,7 +401,7 @@ class ScriptFile:
     tree: ast.Module
 
     def text(self, node: ast.AST) -> str:
-        """The source text of a node on one line, with the quotes and spaces that its writer chose."""
+        """The source text of a node on one line, with its original quotes and spaces."""
         if not isinstance(node, (ast.expr, ast.stmt, ast.arg, ast.keyword)) or node.end_lineno is None:
             return ast.unparse(node)
         start, end = node.lineno, node.end_lineno
@@ -454,17 +454,17 @@ def read_script_file(path: Path, shown: str | None = None) -> ScriptFile:
         raise BadInput(f"{shown}: not Python: not text in its encoding ({error})") from None
     except (RecursionError, MemoryError):
         raise BadInput(f"{shown}: nested too deeply for Python itself to read") from None
-    except ValueError as error:  # an integer of more digits than Python reads
+    except ValueError as error:  # an integer with more digits than Python reads
         raise BadInput(f"{shown}: not Python: {error}") from None
     line = _too_deep(tree)
     if line:
-        raise BadInput(f"{shown}:{line}: nested more than {DEEPEST} deep; that is no script that a person wrote")
+        raise BadInput(f"{shown}:{line}: nested more than {DEEPEST} deep, which no script written by a person is")
     _through_bars(tree)
     return ScriptFile(path, shown, tuple(LINE_ENDS.split(text.removeprefix("\N{BOM}"))), tree)
 
 
 def _through_bars(tree: ast.Module) -> None:
-    """Let loops over a progress bar that has a name go over the call that made it: what goes round is what it is given.
+    """Replace the name of a progress bar in a loop by the call that made it, so that its argument is seen.
 
     `bar = tqdm(loader)`, or `with tqdm(loader) as bar:`, and `for x, y in bar:` is `for x, y in tqdm(loader):`.
     """
@@ -488,13 +488,13 @@ def _through_bars(tree: ast.Module) -> None:
 
 
 class _Bars(ast.NodeTransformer):
-    """Puts the calls that made progress bars where their names stand."""
+    """Replaces the names of progress bars by the calls that made them."""
 
     def __init__(self, made: Mapping[str, ast.Call]) -> None:
         self.made = made
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """The call for its name."""
+        """The call that made the bar of this name."""
         return self.made.get(node.id, node)
 
 

@@ -1,8 +1,8 @@
-"""What was written next to torch's, as it is and with other arguments: both compute the same, or the new one raises.
+"""Compare the new model with torch's, unchanged and with other arguments: both compute the same, or the new one raises.
 
-A class is more than the one object that ran. For each argument of the model's class, and each field of its
-configuration, that is a number, a word or a switch, both sides are made with another value and run on the same weights
-and inputs. Last, inputs that may be left out are.
+A class can do more than the one object that ran. For each argument of the model's class, and each field of its
+configuration, that is a number, a string or a boolean, both models are made with another value and run on the same
+weights and inputs. Last, they run without inputs that are optional.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from .source_files import SourceFiles, defaults_of, literal
 
 TORCH, MINDSPORE = (f"source.observe.{name}_variations_worker" for name in ("torch", "mindspore"))
 MOST = 12  # variations of one model
-NOISE, LEAST = 50, 2e-4  # how far apart values may be: of torch's own noise, and of the largest value
-ROUGH = 0.05  # how far apart the lengths of gradients may be, which kinks move
+NOISE, LEAST = 50, 2e-4  # tolerance: times torch's own noise, and as a share of the largest value
+ROUGH = 0.05  # tolerance of the gradient's norm, which kinks change, as a share of it
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class Variation:
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of one: `same`, `refused` (the new one raises), `both` (raise), `left` (no time), or `differs`."""
+    """The result of a variation: `same`, `refused` (the new model raises), `both` (both raise), `left` (not tried), or
+    `differs`."""
 
     text: str
     verdict: str
@@ -47,7 +48,7 @@ class Tried:
 
 
 def variations(facts: SourceFiles) -> list[Variation]:
-    """The model as it is, and what may be varied in it."""
+    """The model unchanged, and its variations, at most MOST."""
     root, found = facts.facts.root, [Variation("as it is")]
     found += [Variation(f"without {name}", without=n) for n, name in enumerate(_optional(facts), 1)]
     if isinstance(root, Made) and root.changes is None:
@@ -56,7 +57,7 @@ def variations(facts: SourceFiles) -> list[Variation]:
 
 
 def _optional(facts: SourceFiles) -> list[str]:
-    """The inputs that were given, and that have a default, from the last one on."""
+    """The inputs that were given and have a default, the last one first."""
     owner = facts.facts.root.function if isinstance(facts.facts.root, Made) else ""
     forward = next((f for b in facts.facts.bases(owner) if (f := facts.functions.get(f"{b}.forward"))), None)
     node = None if forward is None else facts.node(forward)
@@ -72,14 +73,14 @@ def _optional(facts: SourceFiles) -> list[str]:
 
 
 def _plain(value: Any) -> bool:
-    """Whether a construction is of values and of classes of these alone, so that it can be made anew anywhere."""
+    """Whether a construction uses only plain values and objects made of these, so that it can be repeated anywhere."""
     if isinstance(value, Made):
         return value.changes is None and all(map(_plain, (*value.args, *(item for _, item in value.kwargs))))
     return value is None or isinstance(value, (bool, int, float, str))
 
 
 def _varied(made: Made, facts: SourceFiles, outer: str = "") -> Iterator[tuple[str, Made]]:
-    """A construction with another value for one of its arguments, or of its configuration's."""
+    """A construction with another value for one of its arguments, or one of its configuration's, and what changed."""
     takes = facts.signature(made.function)
     names = facts.parameters(made.function)
     defaults = {
@@ -100,7 +101,7 @@ def _varied(made: Made, facts: SourceFiles, outer: str = "") -> Iterator[tuple[s
 
 
 def _value(node: ast.expr, made: Made, facts: SourceFiles) -> Any:
-    """The number, word or switch that a default is, also by a name of its file's top; None for any other."""
+    """The value of a default that is a number, a string or a boolean, or a top-level name for one; else None."""
     file = facts.modules.get(made.function.rpartition(".")[0])
     origin = facts.origin(file, node.id) if file is not None and isinstance(node, ast.Name) else None
     return literal(node)[1] if origin is None else origin.value
@@ -125,7 +126,7 @@ def _with(made: Made, names: Sequence[str], name: str, value: Any) -> Made:
 
 
 def _others(name: str, value: Any, facts: SourceFiles) -> list[Any]:
-    """Other values of an argument: the other answer, twice the number, the words that it is compared with."""
+    """Other values of an argument: the other boolean, twice the number, the strings that it is compared with."""
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, int):
@@ -139,7 +140,7 @@ def _others(name: str, value: Any, facts: SourceFiles) -> list[Any]:
 
 
 def _words(name: str, facts: SourceFiles) -> list[str]:
-    """The words that an argument, or an attribute of its name, is compared with, or that are looked up by it."""
+    """The strings that an argument, or an attribute of its name, is compared with, or looked up in."""
     found: dict[str, None] = {}
     for file in {function.file for function in facts.facts.functions}:
         for node in ast.walk(facts.tree(file)):
@@ -155,7 +156,7 @@ def _words(name: str, facts: SourceFiles) -> list[str]:
 def try_variations(
     model: str, shapes: Sequence[str], text: str, maker: str, plan: Sequence[Variation], folder: Path
 ) -> list[Tried]:
-    """Run every variation in both frameworks. text: the new source; maker: the function in it that makes the model.
+    """Run every variation in both frameworks; text: the new source; maker: the function in it that makes the model.
 
     Raises WorkerFailed, BadInput.
     """
@@ -198,8 +199,8 @@ def _judged(text: str, of_torch: dict[str, Any], error: str | None, at: Path) ->
 
 
 def _difference(torch: dict[str, Any], mindspore: dict[str, Any], *, random: Collection[str]) -> str:
-    """In words the first output that is not the same; empty where all are. random: those that torch draws anew each
-    time, as dropout makes those of training."""
+    """The first output that differs, in words; empty where none does. random: the keys of outputs that torch draws anew
+    each time, as those of training with dropout."""
     after = "evaluation after training, with weights that changed meanwhile"
     modes = {"eval": "evaluation", "train": "training", "after": after, "gradient": "the length of the gradient"}
     plain = {key.removeprefix("plain/"): value for key, value in torch.items() if key.startswith("plain/")}
@@ -215,11 +216,11 @@ def _difference(torch: dict[str, Any], mindspore: dict[str, Any], *, random: Col
         exact = torch.get(f"exact/{key}", value).astype(np.float64)
         finite = np.isfinite(exact) & np.isfinite(value)
         if not np.array_equal(finite, np.isfinite(mindspore[key])):
-            return f"{where}: other values are infinite or nan than torch's"
-        exact, value, found = exact[finite], value[finite], mindspore[key][finite]
+            return f"{where}: not the same values are infinite or nan as in torch"
+        exact, value, ours = exact[finite], value[finite], mindspore[key][finite]
         noise = float(np.abs(value - exact).max(initial=0))
         scale = float(np.abs(exact).max(initial=0))
-        off = float(np.abs(found - exact).max(initial=0))
+        off = float(np.abs(ours - exact).max(initial=0))
         if not off <= max(NOISE * noise, (ROUGH if mode == "gradient" else LEAST) * scale, 1e-6):
-            return f"{where}: {off / scale if scale else off:.2g} of the largest value apart"
+            return f"{where}: differs by {off / scale if scale else off:.2g} of the largest value"
     return ""

@@ -60,7 +60,7 @@ def test_one_that_lacks_an_operator_says_so_in_json(net: str) -> None:
     [
         (("nothing_like_this",), "names no model and no file"),
         (("none.onnx",), "there is no file none.onnx"),
-        (("own.onnx", "--input", "1x3"), "--input is for models of torch"),
+        (("own.onnx", "--input", "1x3"), "--input is for torch models"),
         (("a:b", "c:d"), "One TARGET, or several with --coverage"),
         (("a:b", "--write-recipe", "x.yaml"), "--write-recipe is for a training script"),
         (("torchvision", "--coverage", "--html", "x.html"), "--coverage can be combined with"),
@@ -79,7 +79,7 @@ def test_a_file_that_is_neither_python_nor_onnx(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
         f"msmigrate analyze: {tmp_path / 'notes.txt'}: it is no ONNX file, or a damaged one: "
-        "its protobuf does not end where it should, or asks for far more memory than its bytes need"
+        "its protobuf does not end where it should, or takes far more memory than a file of its size needs"
     ]
 
 

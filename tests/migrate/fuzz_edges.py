@@ -86,9 +86,13 @@ EDGES: dict[str, Edge] = {
     "an integer of thousands of digits": trained("training is damaged", {"scaler": {"x": 10**4000}}),
     "lists in lists in a group": trained("training is damaged", {"param_groups": [{"params": [], "lr": [[[[[1]]]]]}]}),
     "half a letter": trained(None, {"param_groups": [{"params": ["a.x"], "note": "\ud800"}]}),
-    "a name that cannot be printed, noted": noted("noted in it is damaged", names={"\x1b[2J": "a"}),
-    "half a letter, noted": noted("noted in it is damaged", aliases={"b": "\ud800"}),
-    "more sizes than a tensor has, noted": noted("noted in it is damaged", names={"b": "a"}, shapes={"b": [1] * 65}),
+    "a name that cannot be printed, noted": noted(
+        "note of an earlier conversion in it is damaged", names={"\x1b[2J": "a"}
+    ),
+    "half a letter, noted": noted("note of an earlier conversion in it is damaged", aliases={"b": "\ud800"}),
+    "more sizes than a tensor has, noted": noted(
+        "note of an earlier conversion in it is damaged", names={"b": "a"}, shapes={"b": [1] * 65}
+    ),
     "a name that begins with a dot": torch({".weight": floats(2)}, "is no name of a tensor"),
     "a name of dots": torch({"..": floats(2)}, "is no name of a tensor"),
     "a name that ends with a dot": torch({"a.": floats(2)}, "is no name of a tensor"),

@@ -53,7 +53,7 @@ def test_a_computed_weight_becomes_what_torch_computes(files: Path, tmp_path: Pa
     assert found["net.0.weight"].dtype == (np.float16 if half else np.float32)
     np.testing.assert_allclose(found["net.0.weight"], wanted, rtol=2e-3 if half else 2e-6, atol=1e-7)
     called = "spectral norm" if case == "transposed" else "pruning" if case == "pruned" else "norm"
-    assert any("is folded into 1 weight; MindSpore has none" in note and called in note for note in result.plan.notes)
+    assert any("is folded into 1 weight; MindSpore has no " in note and called in note for note in result.plan.notes)
     dropped = [entry for entry in result.plan.entries if entry.action == "drop"]
     assert len(dropped) >= 2 and all("folded into net.0.weight" in (entry.why or "") for entry in dropped)
 

@@ -60,9 +60,9 @@ UNBOUND = {
     "a number": ("build = 3", "net.py:1: build is no function"),
     "a list": ("\nbuild = [1]", "net.py:2: build is no function"),
     "async": ("async def build(): ...", "net.py:1: build is an async function"),
-    "wants more": ("def build(classes, depth=3): ...", "net.py:1: build wants classes: give it, as in "),
-    "wants more by name": ("def build(*, classes): ...", "net.py:1: build wants classes"),
-    "a class that wants more": ("class build:\n    def __init__(self, depth): ...", "net.py:2: build wants depth"),
+    "wants more": ("def build(classes, depth=3): ...", "net.py:1: build needs classes: give it, as in "),
+    "wants more by name": ("def build(*, classes): ...", "net.py:1: build needs classes"),
+    "a class that wants more": ("class build:\n    def __init__(self, depth): ...", "net.py:2: build needs depth"),
     "broken": ("def build(:", "net.py:1: "),
     "broken further down": ("x = 1\nif x\n    y = 2", "net.py:2: "),
     "a zero byte": ("x = 1\0", "net.py"),
@@ -94,10 +94,10 @@ def test_what_is_not_there_is_one_line(tmp_path: Path, case: str) -> None:
     ("call", "said"),
     [
         ("(1)", None),
-        ("(1, 2, 3)", "takes at most 2 arguments by position, and 3 are given"),
+        ("(1, 2, 3)", "takes at most 2 arguments by position, and gets 3"),
         ("(1, depth=2, width=3)", None),
         ("(1, dept=2)", "has no argument dept; did you mean depth?"),
-        ("(depth=2)", "wants classes"),
+        ("(depth=2)", "needs classes"),
         ("(classes=1)", "has no argument classes"),
     ],
 )
@@ -126,7 +126,7 @@ def test_a_module_is_found_as_import_finds_it_and_is_not_run(tmp_path: Path, mon
         ("ours.outer.net:build", "there is no module ours.outer.net: ours.outer is not there"),
         ("other.net:build", "there is no module other.net"),
         ("ours:build", "ours has no function build"),
-        ("a/b:build", "a/b is neither a file of Python, which ends in .py, nor the name of a module"),
+        ("a/b:build", "a/b is neither a Python file, which ends in .py, nor the name of a module"),
     ):
         with pytest.raises(BadInput) as refused:
             check(spec, "torch")
@@ -159,20 +159,20 @@ def test_a_file_finds_its_own_words_on_the_command_line(tmp_path: Path) -> None:
 
 
 def test_words_that_are_missing_are_asked_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(BadInput, match=r"net.py:6 reads .*required: --width. Give it .* behind --"):
+    with pytest.raises(BadInput, match=r"net.py:6 reads .*required: --width. Give its arguments after --"):
         called(parse(write(tmp_path, WORDS)))
     assert capfd.readouterr() == ("", "")
 
 
 def test_a_file_that_ends_python_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="ends Python itself"):
+    with pytest.raises(BadInput, match="exits Python"):
         called(parse(write(tmp_path, "import sys\nsys.exit('no data')\ndef build(): ...")))
 
 
 def test_what_fails_behind_the_function_is_noted(tmp_path: Path) -> None:
     notes: list[str] = []
     found = function(parse(write(tmp_path, "def build(): return 1\n\nopen('no such data')")), notes)
-    assert found() == 1 and "up to line 3 alone" in notes[0] and "no such data" in notes[0]
+    assert found() == 1 and "only up to line 3" in notes[0] and "no such data" in notes[0]
 
 
 def test_without_anybody_to_read_the_notes_a_file_that_fails_is_refused(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_what_fails_before_the_function_is_left_out_and_noted(tmp_path: Path) ->
 
 
 def test_a_function_that_needs_what_failed_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r":1: FileNotFoundError.*build is not defined: move what .*__main__"):
+    with pytest.raises(BadInput, match=r":1: FileNotFoundError.*build is not defined: move training .*__main__"):
         function(parse(write(tmp_path, "data = open('no such data')\nbuild = data.read")), [])
 
 

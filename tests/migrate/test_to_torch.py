@@ -169,7 +169,7 @@ def test_a_model_of_other_tensors_does_not_fit() -> None:
     )
     assert {name: str(error) for name, error in found.items()} == {
         "a.weight": "it is 4×5, a.weight of m is 4×3",
-        "c": "m has nothing of that name",
+        "c": "m has no tensor of that name",
     }
 
 

@@ -93,7 +93,7 @@ def test_the_epoch_and_the_scaler_s_rule_go_along_for_the_way_back() -> None:
 
 def test_an_optimizer_that_is_named_and_not_there_is_told() -> None:
     found = training_state({"global_step": 2}, PARAMETERS, None, Made().maker, ["torch.optim.SGD"])
-    assert "it holds no optimizer's state, of which --optimizer tells" in found.notes[0]
+    assert "--optimizer is given, but the file has no optimizer state under" in found.notes[0]
 
 
 def test_steps_may_stand_in_the_groups() -> None:
@@ -156,7 +156,7 @@ def test_schedule_scale_and_average() -> None:
         "msmigrate.growth_tracker": struct.pack("<i", 2),
         "ema.fc.weight": None,
     }
-    assert found.notes == ["the file does not say how many steps were taken, but where its schedule is"]
+    assert found.notes == ["the file does not say how many steps were taken, only where its schedule is"]
 
 
 DAMAGED: dict[str, tuple[dict[str, Any], str]] = {
@@ -186,7 +186,7 @@ DAMAGED: dict[str, tuple[dict[str, Any], str]] = {
         "stands where a tensor should",
     ),
     "a schedule before its start": ({"scheduler": {"last_epoch": -1}}, "its last_epoch is -1, not a count"),
-    "a scale of nothing": ({"scaler": {"scale": 0.0}}, "are no GradScaler's"),
+    "a scale of nothing": ({"scaler": {"scale": 0.0}}, "are not a GradScaler's"),
     "another shape": (
         {"optimizer": {"state": {0: {"momentum_buffer": tensor(3, 3)}}, "param_groups": [GROUP]}},
         "fit no usual order",

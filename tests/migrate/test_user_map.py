@@ -88,7 +88,7 @@ def test_a_pattern_without_end_is_named_and_stopped(
 MISTAKES = {
     "- {torch: a, mindspor: b}": r":1: expected \{torch: REGEX, mindspore: NAME\}, and no 'mindspor'",
     "- {torch: a, mindspore: b, tensors: all}": ":1: expected .* tensors only: none",
-    "- {torch: a, mindspore: x}\n- {torch: b, mindspore: x}": ":2: 'x' is what line 1 leads to already",
+    "- {torch: a, mindspore: x}\n- {torch: b, mindspore: x}": ":2: 'x' is already the target of line 1",
     "torch: mindspore": "expected a list of",
     "- {torch: a, mindspore: [": ":2: not YAML",
     "- {torch: 'a(', mindspore: b}": ":1: .* is no regular expression",

@@ -195,8 +195,8 @@ def test_trust_is_of_one_file_with_one_content(tmp_path: Path, canary: Path, wat
         (str(canary), "expected FILE@sha256:DIGEST"),
         ("", "expected FILE@sha256:DIGEST"),
         (f"sha256:{known}", "expected FILE@sha256:DIGEST"),
-        (f"{canary}@sha256:{'0' * 64}", f"is another one now: read it, then name it with sha256:{known}"),
-        (f"{canary}x@sha256:{known}", "there is no file of Python"),
+        (f"{canary}@sha256:{'0' * 64}", f"has changed: read it, then name it with sha256:{known}"),
+        (f"{canary}x@sha256:{known}", "there is no Python file"),
     ):
         for error in refusals(path, tmp_path, trust_source=trust):
             assert says in str(error)

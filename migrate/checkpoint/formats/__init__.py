@@ -1,1 +1,1 @@
-"""What stands in the files that hold weights: read and write each format, without either framework."""
+"""The formats of the files that hold weights: read and write each, without either framework."""

@@ -1,17 +1,17 @@
-"""Copy bytes of tensors: as they stand, shared blocks (reflink), reordered, cast.
+"""Copy bytes of tensors: unchanged, as shared blocks (reflink), reordered, or cast.
 
 Small tensors and headers are gathered in a buffer, since a system call for each would cost more than the bytes.
 Large ones are mapped, a window at a time, and written from there: one copy, from the source's page cache to the new
-file's; none where the file system can share the blocks (byte_copy.py). (Reading and writing copies twice.
-copy_file_range takes half as long again: it goes page by page, and every page of the source ends up on two pages of the
-new file, since headers shift the contents.) After each stretch the kernel is told to begin writing to the disk, so that
-the fsync at the end finds little left to wait for.
+file's; none where the file system can share the blocks. (Reading and writing copies twice. copy_file_range takes half
+as long again: it copies page by page, and every page of the source ends up on two pages of the new file, since headers
+shift the contents.) After each stretch the kernel is asked to begin writing to the disk, so that the fsync at the end
+has little left to wait for.
 
 bfloat16 is the upper half of a float32 (Wang and Kanwar, "BFloat16: The secret to high performance on Cloud TPUs",
 2019), rounded to the nearest, ties to even, as torch rounds; NumPy does not have it.
 
-The request is ioctl_ficlonerange(2). Both places and the length have to be multiples of the file system's block, so a
-content can be shared only where it stands as far behind a block's beginning in the new file as in the old one.
+Sharing is ioctl_ficlonerange(2). Both offsets and the length have to be multiples of the file system's block, so a
+content can be shared only where it has the same offset within a block in the new file as in the old one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BUFFER = 1 << 20  # bytes gathered before a write; a tensor smaller than SMALL g
 SMALL = 64 << 10
 WINDOW = 1 << 20  # bytes mapped at a time; while they are, they count as memory of this process
 STRETCH = 4 << 20  # bytes between two hints to the disk, and between two reports of progress
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # what a disk, a quota and a limit say
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, a quota or a size limit is reached
 MAPPED = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)  # all pages at once, where the system can
 
 Progress = Callable[[int, int], None]  # called with the bytes written so far, and those to be written in all
@@ -63,7 +63,7 @@ class Copier:
             self.flush()
 
     def copy(self, source: int, offset: int, length: int) -> None:
-        """Append `length` bytes of a source from `offset`; raises BadCheckpoint when the source ends before."""
+        """Append `length` bytes of a source from `offset`; raises BadCheckpoint when the source is too short."""
         if length < SMALL:
             self.write(read_range(source, offset, length))
             return
@@ -91,16 +91,16 @@ class Copier:
         if os.fstat(source).st_size < offset + before + whole or not clone(
             source, offset + before, self.output, self.at, whole
         ):
-            self.unclonable.add(source)  # or it became shorter, and reading will tell
+            self.unclonable.add(source)  # or it became shorter, and then reading raises the error
             return before
         self._advance(whole)
         return before + whole
 
     def _copy_mapped(self, source: int, offset: int, length: int) -> int:
-        """Copy bytes that this process never looks at; returns how many, 0 when reading has to tell what is wrong.
+        """Copy bytes without accessing them in this process; returns how many, 0 where reading has to find the error.
 
-        Looking at them would kill the process when the source is cut short meanwhile. The kernel, in `pwrite`, stops
-        there instead; only the rest of the last page it takes for zeros, which is why the size is asked afterwards.
+        An access would kill the process when the source is cut short meanwhile. The kernel, in `pwrite`, stops there
+        instead, but reads the rest of the last page as zeros, which is why the size is checked afterwards.
         """
         if source in self.unmappable:
             return 0
@@ -117,7 +117,7 @@ class Copier:
         except OSError as error:
             if error.errno in FULL:
                 raise
-            self.unmappable.add(source)  # not this file; or a failing disk, and reading will tell which
+            self.unmappable.add(source)  # it cannot be mapped, or the disk fails and reading raises the error
             return 0
         return copied if os.fstat(source).st_size >= offset + length else 0
 
@@ -138,7 +138,7 @@ class Copier:
         whole = self.at // STRETCH * STRETCH
         if whole > self.hinted and hasattr(os, "posix_fadvise"):
             # DONTNEED on dirty pages starts their way to the disk and returns at once; they stay in the cache. The
-            # pages that the next bytes go to are left out: writing to a page on its way waits for its arrival.
+            # pages that the next bytes go to are left out: writing to a page that is being flushed would wait.
             with contextlib.suppress(OSError):
                 os.posix_fadvise(self.output, self.hinted, whole - self.hinted, os.POSIX_FADV_DONTNEED)
             self.hinted = whole
@@ -163,8 +163,8 @@ SMALLEST_NORMAL = {"float64": 2.0**-1022, "float32": 2.0**-126, "float16": 2.0**
 
 
 class Losses:
-    """What casts lost, by the name of the new tensor: how many finite numbers became infinite, how many others than
-    zero became zero, and how many became subnormal, with fewer digits than the format has."""
+    """What casts lost, by the name of the new tensor: how many finite numbers became infinite, how many nonzero ones
+    became zero, and how many became subnormal, with fewer digits than the format has."""
 
     def __init__(self) -> None:
         self.overflowed: dict[str, int] = {}
@@ -172,18 +172,18 @@ class Losses:
         self.subnormal: dict[str, int] = {}
 
     def count(self, name: str, before: Any, after: Any, dtype: str) -> None:
-        """Compare an array of float64 or float32 with what it became, back in its own format."""
+        """Compare an array of float64 or float32 with the result of its cast, converted back."""
         import numpy as np
 
         small = (np.abs(after) < SMALLEST_NORMAL[dtype]) & (after != 0)
-        for found, told in (
+        for lost, counts in (
             (np.isfinite(before) & ~np.isfinite(after), self.overflowed),
             ((before != 0) & (after == 0), self.vanished),
             (small & (before != after), self.subnormal),
         ):
-            count = int(found.sum())
+            count = int(lost.sum())
             if count:
-                told[name] = told.get(name, 0) + count
+                counts[name] = counts.get(name, 0) + count
 
 
 def castable(dtype: str) -> bool:
@@ -192,13 +192,13 @@ def castable(dtype: str) -> bool:
 
 
 def cast(bits: Any, piece: Piece, losses: Losses | None = None) -> bytes:
-    """Cast an array of elements, as unsigned integers that hold their bits, to the piece's dtype; its bytes.
+    """The bytes of an array cast to the piece's dtype; the array holds the elements' bits as unsigned integers.
 
     bits: any shape, of the tensor's item size.
     """
     import numpy as np
 
-    with np.errstate(all="ignore"):  # what is lost is counted
+    with np.errstate(all="ignore"):  # losses are counted instead
         wide = widened(bits, piece.tensor.dtype)
         narrow = _bfloat16(wide) if piece.dtype == "bfloat16" else wide.astype(f"f{ITEM_SIZES[piece.dtype]}")
         if losses is not None and ITEM_SIZES[piece.dtype] <= ITEM_SIZES[piece.tensor.dtype]:
@@ -228,14 +228,14 @@ def _bfloat16(wide: Any) -> Any:
     return np.where(np.isnan(wide), quiet, rounded).astype(np.uint16)
 
 
-BLOCK = 4096  # bytes; of these file systems, unless somebody chose otherwise, and then the request is refused
+BLOCK = 4096  # bytes; these file systems' default, and with another block size the request is refused
 WORTH = 1 << 20  # bytes; below that a copy costs no more than the request
 REQUEST = 0x4020940D  # FICLONERANGE
 RANGE = struct.Struct("<qQQQ")  # source, its offset, length, offset in the new file
 
 
 def can_clone(source: int, output: int) -> bool:
-    """Whether blocks of the one descriptor's file can be shared with the other's, which is empty and stays so."""
+    """Whether the output file can share blocks with the source file; it is empty and stays empty."""
     if os.fstat(source).st_size < BLOCK or os.fstat(source).st_dev != os.fstat(output).st_dev:
         return False
     done = clone(source, 0, output, 0, BLOCK)
@@ -244,7 +244,7 @@ def can_clone(source: int, output: int) -> bool:
 
 
 def clone(source: int, offset: int, output: int, at: int, length: int) -> bool:
-    """Share `length` bytes of `source` from `offset` with `output` from `at`; whether that was done.
+    """Share `length` bytes of `source` from `offset` with `output` from `at`; returns whether that worked.
 
     All three are multiples of BLOCK.
     """
@@ -258,15 +258,15 @@ def clone(source: int, offset: int, output: int, at: int, length: int) -> bool:
 
 
 def shift(offset: int, at: int) -> int:
-    """How many bytes to put in before `at`, so that what stands there can be a clone of what stands at `offset`."""
+    """How many bytes to insert before `at`, so that the content there can share the blocks of that at `offset`."""
     return (offset - at) % BLOCK
 
 
 def chunks(sources: Sequence[int], piece: Piece, losses: Losses | None = None) -> Iterator[ByteRange | bytes]:
-    """The content of a piece in order: ranges of the sources, and blocks of some MiB where it has to be made.
+    """The content of a piece in order: ranges of the sources, and blocks of some MiB where it has to be computed.
 
-    sources: descriptors. losses: is told what a cast to the piece's dtype loses. Raises BadCheckpoint when a source
-    ends early.
+    sources: descriptors. losses: counts what a cast to the piece's dtype loses. Raises BadCheckpoint when a source ends
+    early.
     """
     tensor = piece.tensor
     if piece.dtype == tensor.dtype:
@@ -279,7 +279,7 @@ def chunks(sources: Sequence[int], piece: Piece, losses: Losses | None = None) -
 def copy_content(
     copier: Copier, sources: Sequence[int], piece: Piece, between: dict[int, bytes], losses: Losses | None = None
 ) -> None:
-    """Append the content of a piece, and `between` its bytes, position -> what stands before the byte there."""
+    """Append the content of a piece; between: position in the content -> bytes to insert before the byte there."""
     at = 0
     waiting = sorted(between)
     for chunk in chunks(sources, piece, losses):
@@ -293,7 +293,7 @@ def copy_content(
             elif step:
                 copier.copy(sources[chunk.file], chunk.offset + start, step)
             start, left, at = start + step, left - step, at + step
-    for position in waiting:  # of a tensor without elements
+    for position in waiting:  # where the tensor has no elements
         copier.write(between[position])
 
 
@@ -312,7 +312,7 @@ def _blocks_of(sources: Sequence[int], tensor: Tensor) -> Iterator[Any]:
 
     kind = np.dtype(f"u{tensor.item_size}") if tensor.item_size <= 8 else np.dtype("V16")
     if tensor.contiguous:
-        rest = b""  # of an element that the cut between two spans goes through
+        rest = b""  # the beginning of an element that lies in two spans
         for offset, length, file in tensor.spans:
             for start in range(0, length, STRETCH):
                 held = rest + read_range(sources[file], offset + start, min(STRETCH, length - start))
@@ -322,7 +322,7 @@ def _blocks_of(sources: Sequence[int], tensor: Tensor) -> Iterator[Any]:
         return
     (span,) = tensor.spans
     elements = np.frombuffer(read_range(sources[span.file], span.offset, span.length), kind)
-    axes = [axis for axis, size in enumerate(tensor.shape) if size != 1]  # of others an array may not have as many
+    axes = [axis for axis, size in enumerate(tensor.shape) if size != 1]  # NumPy limits the number of axes
     shape, strides = [tensor.shape[axis] for axis in axes], [tensor.strides[axis] * tensor.item_size for axis in axes]
     view = np.lib.stride_tricks.as_strided(elements, shape, strides, writeable=False)
     yield from _blocks(view)

@@ -1,8 +1,8 @@
 """MindSpore's .ckpt, read and written: protobuf messages, aligned headers.
 
-A field is its number and kind in one varint, then a varint, or a length and as many bytes.
+A field is its number and kind in one varint, then a varint, or a length and that many bytes.
 
-What fills up is a field of Checkpoint of its own, PADDING, which parsers pass over; up to a block before each content.
+Contents are aligned by an extra field of Checkpoint, PADDING, which parsers skip; at most a block before each content.
 
 A `.ckpt` is one protobuf message `Checkpoint`, and since protobuf messages may be concatenated, one per tensor is the
 same file (MindSpore itself writes it so). In the schema of `mindspore/train/checkpoint_pb2`:
@@ -15,8 +15,8 @@ A tensor larger than 512 MiB is cut into consecutive values of the same tag, eac
 loader never compares the length of the content with dims and dtype and corrupts its heap when they differ, so
 `entries` checks exactly that.
 
-At the end of a file of ours may stand one more field of Checkpoint, RECORD, which MindSpore's parser passes over as
-protobuf's parsers do with what they do not know: what the way back to torch needs to know (reader.py).
+A file that msmigrate writes may end in one more field of Checkpoint, RECORD, which MindSpore's parser skips, as
+protobuf's parsers do with unknown fields. It holds what converting back to torch needs (reader.py).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def field_of(number: int, content: bytes) -> bytes:
 
 
 class Cursor:
-    """Reads the file `fd` from `at` up to `end`, and steps over what is not asked for; trusts no length."""
+    """Reads the file `fd` from `at` up to `end`, and skips what is not needed; trusts no length."""
 
     def __init__(self, fd: int, path: str, at: int, end: int) -> None:
         self.fd, self.path, self.at, self.end = fd, path, at, end
@@ -113,7 +113,7 @@ class Cursor:
             raise self.damaged()
 
     def span(self) -> int:
-        """Read a length and return where what follows ends."""
+        """Read a length and return the end of the bytes that follow it."""
         length = self.varint()
         if self.at + length > self.end:
             raise self.damaged()
@@ -133,13 +133,13 @@ class Cursor:
         return BadCheckpoint(f"{self.path} is not a MindSpore checkpoint, or it is damaged at byte {self.at:,}")
 
 
-PADDING = 0x506D  # the number of the field, among those that nobody has named
+PADDING = 0x506D  # the number of the field, which the schema does not use
 KEY = varint(PADDING << 3 | 2)
-LEAST = len(KEY) + 2  # bytes of a field whose length is written in two
+LEAST = len(KEY) + 2  # bytes of an empty field whose length is written in two bytes
 
 
 def filled_up(heads: Mapping[int, bytes], piece: Piece, at: int) -> dict[int, bytes]:
-    """The headers of a piece (position in the content -> header) that begins at `at` of the new file, filled up."""
+    """The headers of a piece that begins at `at` of the new file, with padding: position in the content -> header."""
     tensor = piece.tensor
     if piece.dtype != tensor.dtype or not tensor.contiguous or len(tensor.spans) != 1:
         return dict(heads)
@@ -155,7 +155,7 @@ def filled_up(heads: Mapping[int, bytes], piece: Piece, at: int) -> dict[int, by
 
 
 def padding(count: int) -> bytes:
-    """A field of `count` bytes, or of a block more where so few are too few for one."""
+    """A field of `count` bytes, or of a block more where `count` is too small for a field."""
     if count == 0:
         return b""
     count += BLOCK if count < LEAST else 0
@@ -164,10 +164,10 @@ def padding(count: int) -> bytes:
 
 
 CHUNK = 512 << 20  # bytes; `SLICE_SIZE` in mindspore/train/serialization.py
-RECORD = 0x536D  # the number of our field, among those that nobody has named
+RECORD = 0x536D  # the number of our field, which the schema does not use
 CRC_MARK = b"crc_num"  # an optional tail: this mark and a checksum of 10 bytes
 CRC_TAIL = len(CRC_MARK) + 10
-MOST_FIELDS = 2 * MAX_TENSORS  # one of each tensor, and one that fills up before it
+MOST_FIELDS = 2 * MAX_TENSORS  # one for each tensor, and one of padding before it
 MOST_PIECES = 10_000  # of one tensor
 
 TYPE_SIZES = {
@@ -184,7 +184,7 @@ TENSOR_TYPES = {name.lower(): name for name in TYPE_SIZES}  # by torch's name of
 
 
 class Value(NamedTuple):
-    """One tensor of a checkpoint: its content stands in the file at `pieces`, (offset, length) each."""
+    """One tensor of a checkpoint; `pieces`: (offset, length) in the file of each part of its content."""
 
     tag: str
     dims: tuple[int, ...]
@@ -207,7 +207,7 @@ def pieces(nbytes: int) -> Iterator[tuple[int, int]]:
 
 
 def checksum(fd: int) -> tuple[int, int | None]:
-    """Where the content of a checkpoint ends, and the CRC-32 of it that stands behind; None where there is none."""
+    """Where the content of a checkpoint ends, and its CRC-32 that follows; None where there is none."""
     size = os.fstat(fd).st_size
     tail = os.pread(fd, CRC_TAIL, size - CRC_TAIL) if size >= CRC_TAIL else b""
     if not tail.startswith(CRC_MARK):
@@ -231,7 +231,7 @@ def entries(fd: int, path: str) -> list[Value]:
 def structure(fd: int, path: str) -> tuple[list[Value], bytes]:
     """Every tensor with its place, also of types that msmigrate does not know, and the record (empty: none).
 
-    Raises BadCheckpoint as `entries` does, but for the unknown types.
+    Raises BadCheckpoint as `entries` does, except for unknown types.
     """
     end, _ = checksum(fd)
     message = _Message(fd, path, 0, end)
@@ -274,11 +274,12 @@ BEGINNING = re.compile(rb"\x0a[\x80-\xff]{0,9}[\0-\x7f]\x0a([\x80-\xff]{0,9}[\0-
 
 
 def begins(head: bytes) -> bool:
-    """Whether a file that begins so may be a MindSpore checkpoint; a line break before JSON or HTML begins alike."""
+    """Whether a file with this beginning may be a MindSpore checkpoint; its first byte is also a line break's, as
+    before JSON or HTML."""
     if head.startswith(KEY):
         return True
     found = BEGINNING.match(head)
-    if found is None or len(found[1]) > 1:  # no text, and the tag may be longer than what is looked at
+    if found is None or len(found[1]) > 1:  # then it is not text, and the tag may be longer than `head`
         return found is not None
     behind = found.end() + found[1][0]
     return head[behind : behind + 1] == b"\x12"
@@ -305,7 +306,7 @@ class MindSporeCheckpoint(Source):
         for value in values:
             name = check_name(self.path, value.tag)
             if value.tensor_type not in TYPE_SIZES:
-                refused[name] = f"its type {shown(value.tensor_type)} is no tensor's"
+                refused[name] = f"its type {shown(value.tensor_type)} is not one of a tensor"
                 continue
             shape = () if value.dims == (0,) else value.dims
             spans = tuple(ByteRange(*piece) for piece in value.pieces)
@@ -349,7 +350,7 @@ def write(
 def verify(output: int, path: str, content: Sequence[Piece]) -> None:
     """Read the structure of the new file back and compare it with the plan; raises BadCheckpoint.
 
-    MindSpore's loader trusts lengths blindly, so no file leaves here unchecked.
+    MindSpore's loader trusts lengths blindly, so every file is checked.
     """
     found = [(value.tag, value.dims, value.tensor_type) for value in entries(output, path)]
     if found != [(piece.name, piece.shape, TENSOR_TYPES[piece.dtype]) for piece in content]:
@@ -363,12 +364,12 @@ def _headers(piece: Piece) -> dict[int, bytes]:
 
 
 class _Message(Cursor):
-    """A cursor over one `Checkpoint` message that reads headers and steps over contents; counts its fields."""
+    """A cursor over one `Checkpoint` message that reads headers and skips contents; counts its fields."""
 
     fields = 0
 
     def field(self) -> int:
-        """The number and kind of the next field at the top; raises BadCheckpoint when there are too many."""
+        """The number and kind of the next top-level field; raises BadCheckpoint when there are too many."""
         self.fields += 1
         if self.fields > MOST_FIELDS:
             raise BadCheckpoint(f"{self.path} holds more than {MOST_FIELDS:,} fields; no checkpoint does")

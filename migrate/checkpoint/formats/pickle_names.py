@@ -1,13 +1,13 @@
-"""Which names may stand in a checkpoint's pickle, and which only attacks have a use for. None is ever imported.
+"""Which names a checkpoint's pickle may use, and which only attacks use. None is ever imported.
 
-Whatever a pickle names stays a name here, so none can do harm; but whoever is sent a file that would run something in
-torch should hear of it. What a name may be depends on whose it is:
+Whatever a pickle names stays a name here, so none can do harm; but a user whose file would run something in torch
+should be warned. Which names are allowed depends on the package:
 
-- Python's own: classes of plain data, and the functions that put such data together. All else of its modules acts.
-- torch's: classes, dtypes, the functions that rebuild its objects, and those that compute, as layers keep them.
+- Python's own: classes of plain data, and the functions that build such data. All else in its modules has effects.
+- torch's: classes, dtypes, the functions that rebuild its objects, and functions that compute, which layers may hold.
 - NumPy's: its scalar types, its arrays and what rebuilds them, and plain functions of numbers.
-- Packages that are there to run code, start processes or reach the network: nothing.
-- Everybody else's: anything, since a model saved whole names its author's classes and functions.
+- Packages whose purpose is to run code, start processes or reach the network: nothing.
+- All other packages: anything, since a model saved whole names its author's classes and functions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import sys
 from functools import lru_cache
 
-MAX_NAME = 1000  # letters of a module's and of a thing's name
+MAX_NAME = 1000  # letters of a module's name, and of a name in it
 
 
 def _words(text: str) -> frozenset[str]:
@@ -24,19 +24,19 @@ def _words(text: str) -> frozenset[str]:
 
 RENAMED = {"__builtin__": "builtins", "copy_reg": "copyreg"}  # as protocol 2, which torch uses, still calls them
 
-# Python's own modules, with those that some version or system lacks.
+# Python's own modules, including those that some versions or systems lack.
 STANDARD = sys.stdlib_module_names | _words(
     "test _pyrepl _osx_support _aix_support distutils lib2to3 asynchat asyncore smtpd imp pipes telnetlib cgi cgitb "
     "nntplib sndhdr imghdr uu xdrlib mailcap crypt msilib nis spwd audioop aifc chunk sunau commands popen2 httplib "
     "urllib2 nt winreg _winapi _posixsubprocess"
 )
-# Those with modules inside: `os.path` is Python's, and `code.net.Model` is in somebody's folder.
+# Packages among them: `os.path` is Python's, but `code.net.Model` is from a user's folder.
 STANDARD_PACKAGES = _words(
     "asyncio collections concurrent ctypes curses dbm distutils email encodings ensurepip html http "
     "idlelib importlib json lib2to3 logging multiprocessing os pathlib pydoc_data re sqlite3 sysconfig test tkinter "
     "tomllib unittest urllib venv wsgiref xml xmlrpc zoneinfo string _pyrepl nt posix sys"
 )
-# What of them is plain data, or puts it together. Their C forms, with an underscore before, have the same names.
+# What in them is plain data, or builds it. Their C versions, with a leading underscore, have the same names.
 PLAIN = {
     module: _words(names)
     for module, names in {
@@ -76,16 +76,16 @@ PLAIN = {
     }.items()
 }
 
-# Everybody else's packages that are there to run code, start processes or reach files and the network.
+# Other packages whose purpose is to run code, start processes or reach files and the network.
 RUNNERS = _words(
     "pip setuptools pkg_resources ensurepip cffi cloudpickle dill joblib requests aiohttp httpx httpcore urllib3 "
     "websocket websockets paramiko fabric invoke pexpect ptyprocess sh plumbum psutil IPython ipykernel jupyter_client "
     "execnet celery dask ray pyspark huggingface_hub gdown wget boto3 botocore fsspec msmigrate"
 )
-HARMLESS = _words("dill._dill._load_type")  # by which dill names NoneType and its like, in any checkpoint
+HARMLESS = _words("dill._dill._load_type")  # with it dill names NoneType and similar types, in any checkpoint
 READERS = _words("pandas.eval pandas.read_pickle pandas.io.pickle.read_pickle pandas.io.api.read_pickle")
 
-# Of torch's packages, those that run code, read files or start processes, and what in them keeps data all the same.
+# torch's packages that run code, read files or start processes, and then what in them is still only data.
 TORCH_ACTS = _words(
     "torch.hub torch.jit torch.package torch.ops torch._ops torch.classes torch.multiprocessing torch.testing torch._C "
     "torch._dynamo torch._inductor torch._export torch.onnx torch.distributed torch.utils torch.fx.experimental"
@@ -96,11 +96,11 @@ TORCH_KEEPS = _words(
     "torch.distributed._shard torch.distributed.optim torch.distributed.algorithms torch.distributed.device_mesh "
     "torch.distributed.checkpoint"
 )
-TORCH_COMPUTES = _words(  # modules of functions that layers keep: of tensors, and such that fill tensors
+TORCH_COMPUTES = _words(  # modules of functions that layers may hold: they compute with tensors or fill them
     "torch.nn.functional torch.nn.init torch.functional torch.special torch.fft torch.linalg "
     "torch._C._nn torch._C._special torch._C._fft torch._C._linalg"
 )
-# of whose classes hooks and schedules name methods
+# hooks and schedules name methods of their classes
 TORCH_METHODS = ("torch.nn.", "torch.optim.", "torch.Tensor.", "torch._C.TensorBase.", "torch._C._VariableFunctions")
 TORCH_NAMES = _words(
     "torch._C.Generator torch._C._VariableFunctions torch._C._VariableFunctionsClass "
@@ -113,7 +113,7 @@ TORCH_NAMES = _words(
     "torch.utils.data._utils.collate.default_collate torch.utils.data._utils.collate.default_convert"
 )
 TORCH_REBUILDS = "torch._utils._rebuild_"
-TORCH_RUNS = _words(  # of torch itself, all else of which computes
+TORCH_RUNS = _words(  # in torch itself; everything else there computes
     "load save compile from_file import_ir_module import_ir_module_from_buffer parse_ir parse_schema hub fork wait"
 )
 
@@ -145,7 +145,7 @@ OWN_RULES = {"torch", "numpy"}
 
 @lru_cache(maxsize=4096)  # a state dict names a few things ten thousand times
 def is_refused(module: str, name: str) -> bool:
-    """Whether no checkpoint needs this name of this module, which may have dots: through attributes, `Net.Block`."""
+    """Whether no checkpoint needs this name of this module; the name may have dots, for attributes: `Net.Block`."""
     module = RENAMED.get(module, module)
     if name in PLAIN.get(module, ()):
         return False
@@ -168,14 +168,14 @@ def is_refused(module: str, name: str) -> bool:
 
 
 def is_method_refused(full: str, attribute: str) -> bool:
-    """The same of an attribute of a thing with this full name, as getattr gives it."""
+    """Whether no checkpoint needs getattr of this attribute, on the object with this full name."""
     parts = full.split(".")
     first = next((at for at, part in enumerate(parts) if at and _is_class(part)), len(parts) - 1)
     return is_refused(".".join(parts[:first]), ".".join((*parts[first:], attribute)))
 
 
 def _is_class(part: str) -> bool:
-    """Whether a name is written as those of classes are, and constants."""
+    """Whether a name is spelled as a class or a constant."""
     return part.lstrip("_")[:1].isupper()
 
 

@@ -1,11 +1,13 @@
-"""torch.save's file, zip and from before 1.6: where the pickle and each storage stand.
+"""torch.save's files, the zip and the format before torch 1.6: where the pickle and each storage are.
+
+Before 1.6:
 
     magic number, protocol version, sys_info     a pickle each, to know the file by
     the objects                                  a pickle with references to storages
     the keys of the storages                     a pickled list
     for each key, in this order                  the number of elements (int64, little-endian), and their bytes
 
-So every storage is a byte range of the file. The layout is that of `torch/serialization.py`, `_legacy_save`.
+So every storage is a byte range of the file. The layout is that of `torch/serialization.py`, `_legacy_save`. The zip:
 
     NAME/data.pkl      the objects, with references to storages
     NAME/byteorder     "little" or "big" (since torch 2.1; little before)
@@ -14,9 +16,9 @@ So every storage is a byte range of the file. The layout is that of `torch/seria
 Members are stored, never compressed, so every storage is a byte range of the file. The layout is that of
 `torch/csrc/inline_container` (caffe2/serialize).
 
-The directory at the end of a zip says where its members stand; nothing in it is believed unchecked. Its records are
-those of PKWARE's APPNOTE. Python's zipfile makes an object of half a kilobyte of every fifty bytes of a directory, and
-of any number of them, so a file that anybody may have sent is looked at here first.
+The directory at the end of a zip says where its members are; everything in it is checked. Its records are those of
+PKWARE's APPNOTE. Python's zipfile makes an object of half a kilobyte for every fifty bytes of a directory, without a
+limit, so a file, which may come from anyone, is checked here first.
 """
 
 from __future__ import annotations
@@ -46,12 +48,12 @@ COUNT = struct.Struct("<q")
 
 
 def begins(head: bytes) -> bool:
-    """Whether the first bytes of a file are those of such a file."""
+    """Whether a file with these first bytes is from before torch 1.6."""
     return BEGINNING.match(head) is not None
 
 
 class TorchLegacy(TorchSource):
-    """An open checkpoint file; raises BadCheckpoint when it is not such a file, Unsupported for a big-endian one."""
+    """An open checkpoint from before torch 1.6; raises BadCheckpoint for another file, Unsupported if big-endian."""
 
     format = "torch before 1.6"
 
@@ -62,7 +64,7 @@ class TorchLegacy(TorchSource):
         version = self._pickle(magic.end, HEADER)
         system = self._pickle(version.end, HEADER)
         if magic.value != MAGIC or version.value != VERSION or type(system.value) is not dict:
-            raise BadCheckpoint(f"{path} begins as a file from before torch 1.6 and goes on as none")
+            raise BadCheckpoint(f"{path} begins like a file from before torch 1.6, but is not one")
         if system.value.get("little_endian") is False:
             raise Unsupported(f"{path} was written on a big-endian machine; load and save it again on another")
         sizes = system.value.get("type_sizes")
@@ -81,7 +83,7 @@ class TorchLegacy(TorchSource):
         return self.storages[key]
 
     def _pickle(self, start: int, limit: int, memory: int | None = None) -> Loaded:
-        """The pickle that begins at `start`, with its end counted from the start of the file."""
+        """The pickle that begins at `start`; its `end` is an offset in the file."""
         data = read_at(self.files[0], self.path, start, limit)
         try:
             found = restricted_pickle.read(data, legacy=True, memory=memory)
@@ -111,7 +113,7 @@ class TorchLegacy(TorchSource):
         return found
 
     def _length(self, key: str, storage: Storage, at: int) -> int:
-        """The bytes of the storage whose count stands at an offset."""
+        """The size in bytes of the storage whose element count is at offset `at`."""
         count = read_at(self.files[0], self.path, at, COUNT.size)
         try:
             length = storage.numel * storage_item_size(storage.kind)
@@ -146,7 +148,7 @@ class TorchZip(TorchSource):
         self.size = os.fstat(file.fileno()).st_size
         self.members = directory(file, path)
         self.root = self._root()
-        self.ranges: dict[str, ByteRange] = {}  # of the members that were asked for
+        self.ranges: dict[str, ByteRange] = {}  # of the members that were looked up
         self._check_byteorder()
 
     def _root(self) -> str:
@@ -190,16 +192,16 @@ class TorchZip(TorchSource):
         return self.range(f"{self.root}data/{key}")
 
     def read(self, name: str, limit: int) -> bytes:
-        """Return a small member whole; raises BadCheckpoint when it is larger than `limit` or its checksum is off."""
+        """Return a small member whole; raises BadCheckpoint when it is larger than `limit` or its checksum is wrong."""
         offset, length, _ = self.range(name)
         if length > limit:
             raise BadCheckpoint(
-                f"{self.path}: the member {shown(name)} holds {length:,} bytes, at most {limit:,} make sense"
+                f"{self.path}: the member {shown(name)} holds {length:,} bytes, more than the {limit:,} it may have"
             )
         data = self._at(offset, length)
         if len(data) != length:
             raise BadCheckpoint(f"{self.path} became shorter while it was read")
-        if self.members[name].checksum not in (0, zlib.crc32(data)):  # 0: torch was told not to compute checksums
+        if self.members[name].checksum not in (0, zlib.crc32(data)):  # 0: torch did not compute checksums
             raise BadCheckpoint(f"{self.path}: the checksum of {shown(name)} is wrong; the file is damaged")
         return data
 
@@ -225,19 +227,19 @@ class TorchZip(TorchSource):
 
 # The directory of a zip
 
-# signature, …, flags, method, …, checksum, sizes, lengths of name, extra field and comment, …, where it stands
+# signature, …, flags, method, …, checksum, sizes, lengths of name, extra field and comment, …, offset
 ENTRY = struct.Struct("<4s4xHH4xIIIHHH8xI")
-END = struct.Struct("<4s6xHIIH")  # signature, …, members, size and place of the directory, length of the comment
+END = struct.Struct("<4s6xHIIH")  # signature, …, members, size and offset of the directory, length of the comment
 WIDE_END = struct.Struct("<4s28xQQQ")  # the same where 64 bits are needed
 WIDE_END_PLACE = struct.Struct("<4s4xQ4x")
-WIDE = 0xFFFFFFFF  # a size or place that stands in 64 bits elsewhere
+WIDE = 0xFFFFFFFF  # stands for a size or offset that is stored in 64 bits elsewhere
 ENCRYPTED, UTF8 = 0x0001, 0x0800
 MAX_MEMBERS = MAX_TENSORS + 1000
 MAX_DIRECTORY = 48 << 20  # bytes; a member takes about a hundred
 
 
 class Member(NamedTuple):
-    """One file inside the zip, of `size` bytes, whose header stands at `at`; plain: its bytes stand there as they are.
+    """One file inside the zip, of `size` bytes, whose header is at `at`; plain: neither compressed nor encrypted.
 
     checksum: the CRC-32 of its bytes, 0 where the writer computed none.
     """
@@ -252,7 +254,7 @@ def directory(file: BinaryIO, path: str, most: int = MAX_MEMBERS) -> dict[str, M
     """Read a zip's directory: member name -> member; raises BadCheckpoint where it is damaged, or lists too many."""
     damaged = BadCheckpoint(f"{path} begins as a zip but ends too early: truncated or damaged; fetch it again")
     whole = os.fstat(file.fileno()).st_size
-    for longest in (0, 0xFFFF):  # of the comment behind it, which hardly any file has
+    for longest in (0, 0xFFFF):  # bytes of the comment after it, which hardly any file has
         tail_at = max(0, whole - END.size - longest)
         tail = read_at(file, path, tail_at, whole - tail_at)
         at = tail.rfind(b"PK\5\6")
@@ -285,7 +287,7 @@ def directory(file: BinaryIO, path: str, most: int = MAX_MEMBERS) -> dict[str, M
     if found != count:
         raise damaged
     if len(members) != count:
-        # Two readers could take two different members: nobody writes this by accident.
+        # Two readers could read different members: no writer does this by accident.
         raise BadCheckpoint(f"{path} holds two members of one name")
     return members
 
@@ -308,7 +310,7 @@ def _members(directory: bytes) -> Iterator[tuple[str, Member]]:
 
 
 def _wide(extra: bytes) -> Iterator[int]:
-    """The numbers of 64 bits in a member's extra field, and no more: WIDE itself for what it lacks."""
+    """The 64-bit numbers in a member's extra field, then WIDE for each that it lacks."""
     at = 0
     while at + 4 <= len(extra):
         kind, length = struct.unpack_from("<HH", extra, at)

@@ -1,7 +1,7 @@
-"""What the names, calls and storages of a torch checkpoint's pickle become, and the tensors that they describe.
+"""Placeholders for the names, calls and storages of a torch checkpoint's pickle, and the tensors that they describe.
 
-They are placeholders, of which none can do anything. A tensor is element offset, sizes and strides. Every view is
-checked against its storage here, so that whatever reads the bytes later can trust the numbers.
+The placeholders are inert. A tensor is element offset, sizes and strides. Every view is checked against its storage
+here, so that code that reads the bytes later can trust the numbers.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class Global(NamedTuple):
 
 
 class Storage(NamedTuple):
-    """A block of bytes in the file: `key` says which, `numel` counts elements of `kind`.
+    """A block of bytes in the file: `key` identifies it, `numel` counts elements of `kind`.
 
     `kind` is the storage class, such as `torch.FloatStorage`; for `torch.storage.UntypedStorage` numel counts bytes.
-    `view` is the part of the block that counts, as offset and number of elements; None means all of it.
+    `view` is the part of the block that is used, as offset and number of elements; None means all of it.
     """
 
     kind: str
@@ -33,7 +33,7 @@ class Storage(NamedTuple):
 
 
 class Call:
-    """A call that the pickle asks for and that was not made: `name(*args)`, then `state` set on the result."""
+    """A call that the pickle asks for, which is not made: `name(*args)`, then `state` set on the result."""
 
     __slots__ = ("args", "name", "state")
 
@@ -42,7 +42,7 @@ class Call:
 
 
 def zip_reference(reference: Any) -> Storage:
-    """The storage that a persistent id of the zip format refers to; raises TypeError when it is none."""
+    """The storage that a persistent id of the zip format refers to; raises TypeError for anything else."""
     if type(reference) is not tuple or len(reference) != 5 or reference[0] != "storage":
         raise TypeError
     return _storage(*reference[1:])
@@ -51,8 +51,8 @@ def zip_reference(reference: Any) -> Storage:
 def legacy_reference(reference: Any) -> Storage | Global:
     """What a persistent id from before torch 1.6 refers to; raises TypeError when it is no such id.
 
-    That is a storage, perhaps only part of one, or the class of a module; its source code, which comes with it, is not
-    looked at.
+    That is a storage, perhaps only part of one, or the class of a module; the source code that comes with the class is
+    ignored.
     """
     if type(reference) is not tuple or len(reference) not in (4, 6):
         raise TypeError
@@ -94,7 +94,7 @@ STORAGE_DTYPES = {
 }
 UNTYPED = ("torch.storage.UntypedStorage", "torch.storage.TypedStorage")
 
-# Only torch's own functions make tensors; another's `_rebuild_tensor_v2` may mean anything.
+# Only torch's own functions make tensors; a `_rebuild_tensor_v2` of another package may mean anything.
 REBUILD = "torch._utils._rebuild_"
 FROM_TYPE = tuple(f"torch.{module}._rebuild_from_type{n}" for module in ("_tensor", "tensor") for n in ("_v2", ""))
 PARAMETER = ("torch.nn.parameter.Parameter", "torch.nn.parameter.Buffer")
@@ -111,7 +111,7 @@ def is_tensor(value: Any) -> bool:
 
 
 def holds_storage(value: Any) -> bool:
-    """Whether an inert value is a call on a storage: a tensor, or what some library makes in place of one."""
+    """Whether an inert value is a call on a storage: a tensor, or a library's substitute for one."""
     return type(value) is Call and any(isinstance(item, Storage) for item in value.args)
 
 
@@ -144,7 +144,7 @@ def describe(call: Call, size: int, storage_at: Callable[[str], ByteRange]) -> T
 
 
 def storage_item_size(kind: str) -> int:
-    """The bytes of one element of a storage class; raises Unsupported for one that nobody knows."""
+    """The bytes of one element of a storage class; raises Unsupported for an unknown one."""
     if kind in UNTYPED or kind in ("torch.QInt8Storage", "torch.QUInt8Storage"):
         return 1
     if kind == "torch.QInt32Storage":
@@ -171,7 +171,7 @@ KINDS = {
 
 
 def _kind(name: str) -> str:
-    """A function of torch._utils by its own name, any other by its whole one."""
+    """The name of a function: its short name in torch._utils, else its full name."""
     return name.removeprefix("torch._utils.") if name.startswith(REBUILD) else name
 
 
@@ -201,7 +201,7 @@ def _dtype(storage: Storage, dtype: Global | None) -> str:
 def _view(
     storage: Storage, dtype: str, numbers: tuple[Any, ...], file_size: int, storage_at: Callable[[str], ByteRange]
 ) -> Tensor:
-    """Check a view (offset, shape, strides) against its storage, and the storage against what the file has of it."""
+    """Check a view (offset, shape, strides) against its storage, and the storage against its bytes in the file."""
     offset, shape, strides = numbers[0], _sizes(numbers[1], "shape"), _sizes(numbers[2], "strides")
     if type(offset) is not int or not 0 <= offset < MAX_DIM or len(shape) != len(strides):
         raise BadCheckpoint("offset, shape and strides do not make a tensor")

@@ -1,12 +1,12 @@
-"""Find the weights in the inert content: under which key, or a model saved whole; take prefixes off.
+"""Find the weights in the inert content, under a key or in a model saved whole; take prefixes off the names.
 
-Such a pickle asks for an object of each module's class, and gives its `__dict__`. Nothing is imported and no object is
-made: what counts are the dicts `_parameters`, `_buffers` and `_modules` that every torch.nn.Module has, whatever its
-class. So the names are those of `model.state_dict()`, unless the class has its own idea of it, which only its code
-knows.
+The pickle of a whole model asks for an object of each module's class, and gives its `__dict__`. Nothing is imported and
+no object is made: the dicts `_parameters`, `_buffers` and `_modules` are read, which every torch.nn.Module has,
+whatever its class. So the names are those of `model.state_dict()`, unless the class overrides state_dict, which only
+its code can tell.
 
-Scripts put them under a key, beside the optimizer and whatever else they keep. Which key is a habit, so the usual ones
-come first and a moving average of the weights comes last; where two could be meant, nobody guesses.
+Scripts put the weights under a key, next to the optimizer and other state. The key is a convention, so the usual ones
+come first and a moving average of the weights comes last; where two could be meant, nothing is guessed.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from .reader import (
 from .restricted_pickle import Loaded
 
 MAX_DEPTH = 200  # modules inside one another
-MAX_NAMES = 2 * MAX_TENSORS  # of modules and tensors, a shared one counted at each place where it stands
+MAX_NAMES = 2 * MAX_TENSORS  # of modules and tensors, a shared one counted at each of its places
 MAX_LETTERS = 64 << 20  # of all names together
 TOO_MANY = "it names absurdly many modules and tensors; no model does"
 
 DICTS = ("_parameters", "_buffers", "_modules")
-# Classes that are pickled by a call of their own, and where it keeps their __dict__ or the module that they wrap.
+# Classes that are pickled by a call of their own, and which argument is their __dict__ or the module that they wrap.
 COMPILED = "torch._dynamo.eval_frame.OptimizedModule"
 TRACED = ("torch.fx.graph_module.reduce_graph_module", "torch.fx.graph_module.reduce_package_graph_module")
 
@@ -51,8 +51,8 @@ INNER = {f"{LAYERS}linear.{name}": "torch.nn.Linear" for name in ("NonDynamicall
 class Tree(NamedTuple):
     """The tensors of a module by their names in its state dict, and the torch.nn class of each module that has one.
 
-    The tensors are inert. owners: module path -> its class by its public name. A class of anybody else's is not in
-    there: its name says nothing about its tensors, and its bases stand in its code.
+    The tensors are inert. owners: module path -> its class by its public name, for classes of torch only: the name of
+    another class says nothing about its tensors, and its bases are known only from its code.
     """
 
     entries: dict[str, Any]
@@ -70,7 +70,7 @@ def class_name(module: Call) -> str:
 
 
 def tree(top: Call) -> Tree:
-    """Go through a module as its state_dict does: own parameters, own persistent buffers, then its modules.
+    """Go through a module in the order of its state_dict: own parameters, own persistent buffers, then its modules.
 
     Raises BadCheckpoint for a module inside itself and for absurd numbers of modules, Unsupported for one that keeps
     its tensors in another way.
@@ -78,7 +78,7 @@ def tree(top: Call) -> Tree:
     found = Tree({}, {})
     names = _Names()
     looked_at: dict[int, _Parts] = {}
-    around: list[int] = []  # the modules around the present one
+    around: list[int] = []  # the modules around the current one
     waiting: list[tuple[str, Any, int]] = [("", top, 0)]
     while waiting:
         path, module, depth = waiting.pop()
@@ -87,7 +87,7 @@ def tree(top: Call) -> Tree:
         if parts is None:
             parts = looked_at[id(module)] = _checked(path, module, names)
         elif id(module) in around:
-            raise BadCheckpoint(f"its module {shown(path)} stands inside itself")
+            raise BadCheckpoint(f"its module {shown(path)} contains itself")
         around.append(id(module))
         if owner := public_name(class_name(module)):
             found.owners[path] = (owner,)
@@ -97,20 +97,20 @@ def tree(top: Call) -> Tree:
                 raise BadCheckpoint(f"two of its tensors are named {shown(full)}")
             found.entries[full] = value
         if depth == MAX_DEPTH and parts.modules:
-            raise BadCheckpoint(f"its modules stand more than {MAX_DEPTH} deep inside one another")
+            raise BadCheckpoint(f"its modules are nested more than {MAX_DEPTH} deep")
         children = [(names.joined(path, name), child, depth + 1) for name, child in parts.modules]
         waiting += reversed(children)
     return found
 
 
 class _Names:
-    """Makes the names, and counts: shared modules let a small file ask for any number of them."""
+    """Makes the names, and counts them: with shared modules a small file can ask for any number of names."""
 
     def __init__(self) -> None:
         self.count, self.letters = MAX_NAMES, MAX_LETTERS
 
     def passed(self, count: int) -> None:
-        """Count names that lead to nothing."""
+        """Count names that have no tensor or module."""
         self.count -= count
         if self.count < 0:
             raise BadCheckpoint(TOO_MANY)
@@ -135,14 +135,14 @@ def public_name(full: str) -> str | None:
 
 
 class _Parts(NamedTuple):
-    """What a module has itself in its state dict, and the modules in it; None left out of both."""
+    """The module's own entries in its state dict, and the modules in it; without those that are None."""
 
     own: list[tuple[Any, Any]]
     modules: list[tuple[Any, Any]]
 
 
 def _dicts(value: Call) -> list[Any] | None:
-    """Parameters, buffers, modules, and the names of buffers that are not saved; None for what is no module."""
+    """Parameters, buffers, modules, and the names of buffers that are not saved; None if it is not a module."""
     if value.name == COMPILED and value.state is None:
         inner = value.args[0] if value.args else None
         return [{}, {}, {"_orig_mod": inner}, None] if type(inner) is Call else None
@@ -177,7 +177,7 @@ def _checked(path: str, module: Any, names: _Names) -> _Parts:
 
 
 def _names(value: Any) -> set[Any]:
-    """A set of names: as protocol 4 writes one, or, before that, as a call of set with a list; none in old files."""
+    """A set of names: a set in protocol 4, before that a call of set with a list; empty where an old file has none."""
     if type(value) is Call and value.name == "builtins.set" and len(value.args) == 1:
         value = value.args[0]
     return {name for name in value if isinstance(name, str)} if type(value) in (set, list) else set()
@@ -189,15 +189,15 @@ WRAPPERS = ("state_dict", "model", "model_state_dict", "model_state", "net", "ne
 AVERAGES = {
     *("ema", "model_ema", "ema_model", "state_dict_ema", "ema_state_dict", "params_ema", "averaged_model", "shadow")
 }
-# What may hold tensors under names, and is never the weights.
+# Keys whose values may hold named tensors that are never the weights.
 BESIDE = {
     *("optimizer", "optimizers", "optimizer_state", "optimizer_states", "optimizer_state_dict", "optim", "opt"),
     *("scheduler", "schedulers", "scheduler_state_dict", "lr_scheduler", "lr_schedulers", "lr_scheduler_state_dict"),
     *("scaler", "grad_scaler", "amp", "callbacks", "loops", "hyper_parameters"),
     *("rng", "rng_state", "rng_states", "torch_rng_state", "cuda_rng_state", "cuda_rng_states", "cuda_rng_state_all"),
 }
-MAX_SEARCH = 3  # keys inside one another, where the weights are looked for unasked
-MAX_KEY = 4  # the same, of a --key
+MAX_SEARCH = 3  # levels of keys that are searched for the weights without --key
+MAX_KEY = 4  # levels that a --key may name
 LISTED = 8  # keys in a message
 
 Keys = tuple[str, ...]
@@ -205,10 +205,10 @@ Same = Callable[[Any, Any], bool]
 
 
 class Found(NamedTuple):
-    """The weights (a dict with tensors, or a module, inert), the keys that lead to them, and what stands beside them.
+    """The weights (a dict with tensors, or a module, inert), the keys that lead to them, and the rest of the file.
 
-    others: all else in the file, what -> a short description. training: the same as it is, by its key; None where the
-    weights are all there is.
+    others: all else in the file, what -> a short description. training: the same as inert values, by key; None where
+    the file has only the weights.
     """
 
     weights: Any
@@ -228,8 +228,8 @@ def find(path: str, content: Any, key: str | None, same: Same) -> Found:
         return Found(content, (), {}, None)
     if type(content) is not dict:
         foreign = type(content) is Call and not is_tensor(content)
-        wanted = "neither a state dict nor a torch.nn.Module" if foreign else "not a state dict"
-        raise BadCheckpoint(f"{path} holds {describe(content)}, {wanted}")
+        reason = "neither a state dict nor a torch.nn.Module" if foreign else "not a state dict"
+        raise BadCheckpoint(f"{path} holds {describe(content)}, {reason}")
     if key is None:
         return _found(content, _unasked(path, content, same))
     keys = _resolve(content, key, MAX_KEY)
@@ -280,7 +280,7 @@ def _unasked(path: str, content: dict[Any, Any], same: Same) -> Keys:
 
 
 def _chosen(path: str, content: Any, candidates: list[Keys], start: Keys, same: Same) -> Keys:
-    """Choose one of the candidates in the content, which stands at `start` in the file; raises Ambiguous."""
+    """Choose one of the candidates in the content, which is under the keys `start` of the file; raises Ambiguous."""
     left = [keys for keys in candidates if not AVERAGES & set(keys)] or candidates
     usual: list[Keys] = [(name,) for name in WRAPPERS if (name,) in left]
     if usual:
@@ -316,10 +316,10 @@ def _candidates(content: dict[Any, Any]) -> Iterator[Keys]:
 
 
 def _holds_weights(value: Any, known: dict[int, bool] | None = None) -> bool:
-    """Whether a value is weights: a model, or a dict with tensors that is not there to hold other weights.
+    """Whether a value is weights: a model, or a dict with tensors that does not hold other weights.
 
-    A training checkpoint may have a tensor of its own beside them, such as the best loss or the random state. known:
-    which dicts have tensors, as far as they were looked through; many may hold the same one.
+    A training checkpoint may have a tensor of its own next to them, such as the best loss or the random state. known:
+    which of the dicts searched so far have tensors, since many dicts may hold the same one.
     """
     known = {} if known is None else known
     if type(value) is not dict:
@@ -338,7 +338,7 @@ def _has_tensors(value: dict[Any, Any], known: dict[int, bool]) -> bool:
 
 
 def _resolve(content: dict[Any, Any], key: str, deep: int) -> Keys | None:
-    """The keys that a --key means: one that is there as it is, or several with dots between."""
+    """The keys that a --key means: an existing key, or several joined by dots."""
     if key in content:
         return (key,)
     for at in [at for at, letter in enumerate(key) if letter == "."] if deep > 1 else []:
@@ -350,14 +350,14 @@ def _resolve(content: dict[Any, Any], key: str, deep: int) -> Keys | None:
 
 
 def value_at(content: Any, keys: Keys) -> Any:
-    """What the keys lead to."""
+    """The value under the keys."""
     for key in keys:
         content = content[key]
     return content
 
 
 def _found(content: dict[Any, Any], keys: Keys) -> Found:
-    """Put together what stands beside the weights; of two of one name in `training` the one nearer to them counts."""
+    """Collect the rest of the file; where `training` would have a key twice, the value nearer to the weights counts."""
     others: dict[str, str] = {}
     training: dict[str, Any] = {}
     for depth in reversed(range(len(keys))):
@@ -401,7 +401,7 @@ class TorchSource(Source):
     def tensor(self, value: Any) -> Tensor:
         """Describe an inert tensor, such as one of Checkpoint.training.
 
-        Raises BadCheckpoint when it is none or does not fit its storage, Unsupported for other kinds of tensor.
+        Raises BadCheckpoint when it is not a tensor or does not fit its storage, Unsupported for other kinds of tensor.
         """
         if not is_tensor(value):
             raise BadCheckpoint(f"{describe(value)} stands where a tensor should")
@@ -411,7 +411,7 @@ class TorchSource(Source):
         """The entries, name -> inert value, of an inert state dict or of a model saved whole.
 
         Raises BadCheckpoint when it is neither, or a damaged model, Unsupported for a model that keeps its tensors in
-        a way of its own.
+        another way than torch.nn.Module.
         """
         if is_module(value):
             return tree(value).entries
@@ -423,9 +423,10 @@ class TorchSource(Source):
 def read(archive: TorchSource, loaded: Loaded, key: str | None = None) -> Checkpoint:
     """Find the weights (under `key` when given) and describe their tensors, without reading their bytes.
 
-    loaded: what `archive.load()` gave. Raises BadCheckpoint when there are no weights, a tensor does not fit its
-    storage, or the pickle names what only attacks use, unless that is outside of what the key leads to; Ambiguous when
-    two could be meant; Unsupported for a whole model that keeps its tensors in a way of its own.
+    loaded: the result of `archive.load()`. Raises BadCheckpoint when there are no weights, a tensor does not fit its
+    storage, or the pickle uses names that only attacks use, unless these are outside of the value under `key`;
+    Ambiguous when two could be meant; Unsupported for a whole model that keeps its tensors in another way than
+    torch.nn.Module.
     """
 
     def same(one: Any, other: Any) -> bool:
@@ -464,14 +465,18 @@ def read(archive: TorchSource, loaded: Loaded, key: str | None = None) -> Checkp
 
 
 def hostile(path: str, loaded: Loaded) -> BadCheckpoint:
-    """The error for a pickle that names what only attacks use, with the key that leads past it."""
+    """The error for a pickle with names that only attacks use, with a key whose value has none of them."""
     key = next((key for key in likely_keys(loaded.value) if not loaded.refused_in(value_at(loaded.value, key))), None)
-    past = "" if key is None else f". --key {shown('.'.join(key))} reads only what stands there, which is free of it"
+    past = (
+        ""
+        if key is None
+        else f". --key {shown('.'.join(key))} reads only what is under that key, which has no such name"
+    )
     return BadCheckpoint(f"{path}: {restricted_pickle.hostile(loaded.refused.values())}{past}")
 
 
 def _without_refused(path: str, loaded: Loaded, found: Found) -> Found:
-    """The same without what names such things beside the weights; raises BadCheckpoint where the weights do."""
+    """The same without entries that use such names; raises BadCheckpoint where the weights themselves use one."""
     held = loaded.refused_in(found.weights)
     if held is not None:
         raise BadCheckpoint(f"{path}: {restricted_pickle.hostile([held])}")
@@ -504,7 +509,7 @@ def _shortened(owners: Mapping[str, tuple[str, ...]], prefix: str) -> dict[str, 
 
 
 def _described(archive: TorchSource, entries: Mapping[str, Any]) -> dict[str, Tensor | Unsupported | str]:
-    """Each entry's tensor, or why it cannot be read, or, of one that is no tensor, what it is."""
+    """Each entry's tensor, or why it cannot be read, or what it is where it is not a tensor."""
     known: dict[int, Tensor | Unsupported | str] = {}  # a shared module gives one tensor any number of names
     found: dict[str, Tensor | Unsupported | str] = {}
     for name, value in entries.items():
@@ -525,6 +530,6 @@ def _one(archive: TorchSource, value: Any) -> Tensor | Unsupported | str:
             return reason
     if holds_storage(value):
         return Unsupported(
-            f"{shown(value.name)} builds it, which is not torch's own; save the plain tensor, on the CPU"
+            f"it is built by {shown(value.name)}, which is not part of torch; save the plain tensor, on the CPU"
         )
     return describe(value)

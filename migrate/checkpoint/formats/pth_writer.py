@@ -11,10 +11,10 @@ such class, of _rebuild_tensor_v3 on untyped bytes; see torch/_tensor.py, and Li
     archive/version                    "3"
     archive/.data/serialization_id     forty digits that tell files apart
 
-Since 2.7 torch can compute where a storage stands instead of reading it, so the layout is held to what
-PyTorchStreamWriter and its miniz do (caffe2/serialize/inline_container.cc, third_party/miniz): checksums stand behind
-the contents, and what needs 64 bits does so in their way. Only the forty digits differ, which in torch come from the
-hashes of the C++ library; here they come from the checksums, so that the same tensors give the same file.
+Since 2.7 torch can compute the offset of a storage instead of reading it, so the layout is exactly that of
+PyTorchStreamWriter and its miniz (caffe2/serialize/inline_container.cc, third_party/miniz): checksums follow the
+contents, and 64-bit numbers are stored as miniz does. Only the forty digits differ, which in torch come from the hashes
+of the C++ library; here they come from the checksums, so that the same tensors give the same file.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ STORAGE_CLASSES = {dtype: name.removeprefix("torch.") for name, dtype in STORAGE
 BATCH = 1000  # entries that are put into a dict at a time, as pickle does
 MODEL = "model"  # where the weights stand in a training checkpoint
 
-# What stands beside the weights, by its key: dicts, lists and tuples of plain values and of Pieces.
+# What the file holds besides the weights, by key: dicts, lists and tuples of plain values and of Pieces.
 Beside = Mapping[str, Any]
 
 
 def shared(content: Sequence[Piece], beside: Beside | None = None) -> dict[Hashable, Piece]:
     """The storages of these pieces, in order: key -> a piece that fills it.
 
-    Pieces whose bytes are the same, seen in the same way, have one.
+    Pieces whose bytes are the same, seen in the same way, have one storage.
     """
     found: dict[Hashable, Piece] = {}
     for piece in (*content, *_pieces(beside)):
@@ -61,14 +61,14 @@ def _pieces(value: Any) -> Iterator[Piece]:
 
 
 def _storage(piece: Piece) -> Hashable:
-    # Tensors without elements are the same bytes wherever they stand, and share nothing.
+    # Tensors without elements all have the same (no) bytes, and still share no storage.
     return (piece.tensor, piece.dtype) if piece.nbytes else (piece.name, piece.tensor)
 
 
 def pickled(content: Sequence[Piece], beside: Beside | None = None) -> bytes:
-    """An OrderedDict of these tensors; the storages are numbered as shared() orders them.
+    """The pickle of an OrderedDict of these tensors; the storages are numbered in the order of shared().
 
-    beside: makes it a dict instead, with the OrderedDict under `model`, and with these entries.
+    beside: if given, the pickle is a dict of these entries with the OrderedDict under `model`.
     """
     numbers = {storage: str(number) for number, storage in enumerate(shared(content, beside))}
     pickle = _Pickle(numbers)
@@ -78,13 +78,13 @@ def pickled(content: Sequence[Piece], beside: Beside | None = None) -> bytes:
 
 
 class _StateDict(NamedTuple):
-    """What becomes an OrderedDict."""
+    """The tensors that are pickled as an OrderedDict."""
 
     pieces: Sequence[Piece]
 
 
 class _Pickle:
-    """Opcodes of protocol 2, and what the memo holds: what was said -> its place there.
+    """Opcodes of protocol 2, and the memo: bytes that were written -> their index in it.
 
     numbers: storage -> its name in the file.
     """
@@ -99,13 +99,13 @@ class _Pickle:
         self.out += struct.pack("<cB", b"q", self.count) if self.count < 256 else struct.pack("<cI", b"r", self.count)
         self.count += 1
 
-    def again(self, said: bytes) -> None:
-        """Say something, or where it was said before."""
-        place = self.memo.setdefault(said, self.count)
+    def again(self, code: bytes) -> None:
+        """Write code, or a reference to it where it was written before."""
+        place = self.memo.setdefault(code, self.count)
         if place < self.count:
             self.out += struct.pack("<cB", b"h", place) if place < 256 else struct.pack("<cI", b"j", place)
         else:
-            self.out += said
+            self.out += code
             self.remember()
 
     def text(self, value: str) -> None:
@@ -127,7 +127,7 @@ class _Pickle:
             self.out += struct.pack("<cB", b"\x8a", size) + value.to_bytes(size, "little", signed=True)
 
     def value(self, value: Any) -> None:
-        """Say a tensor, or a dict or list of such, or a plain value."""
+        """Write a tensor, a dict or list of such, or a plain value."""
         if isinstance(value, Piece):
             self.tensor(value)
         elif isinstance(value, _StateDict):
@@ -160,7 +160,7 @@ class _Pickle:
         self.batches(items, b"su")
 
     def batches(self, groups: Sequence[Sequence[Any]], codes: bytes) -> None:
-        """Put what is said into the dict or list before it, by the code for one or the one for several."""
+        """Put the items into the dict or list before them; codes: the opcodes for one item and for several."""
         for start in range(0, len(groups), BATCH):
             batch = groups[start : start + BATCH]
             several = len(batch) > 1
@@ -171,7 +171,7 @@ class _Pickle:
             self.out.append(codes[several])
 
     def integers(self, values: Shape) -> None:
-        """A tuple."""
+        """Write a tuple."""
         short = len(values) <= 3
         self.out += b"" if short else b"("
         for value in values:
@@ -186,7 +186,7 @@ class _Pickle:
         self.remember()
 
     def tensor(self, piece: Piece) -> None:
-        """A call that builds a contiguous tensor on its storage."""
+        """Write a call that builds a contiguous tensor on its storage."""
         kind = STORAGE_CLASSES.get(piece.dtype)
         self.name("torch._utils", "_rebuild_tensor_v2" if kind else "_rebuild_tensor_v3")
         self.out += b"(("
@@ -201,7 +201,7 @@ class _Pickle:
         self.integers(piece.shape)
         self.integers(_strides(piece.shape))
         self.out += b"\x89"  # needs no gradient
-        self.ordered_dict()  # of its hooks
+        self.ordered_dict()  # its hooks
         if not kind:
             self.name("torch", piece.dtype)
         self.out += b"t"
@@ -211,7 +211,7 @@ class _Pickle:
 
 
 def _strides(shape: Shape) -> Shape:
-    """Those of a contiguous tensor, as torch gives them also to one without elements."""
+    """The strides of a contiguous tensor, as in torch, also for one without elements."""
     strides, step = [], 1
     for size in reversed(shape):
         strides.append(step)
@@ -220,9 +220,9 @@ def _strides(shape: Shape) -> Shape:
 
 
 ALIGNMENT = 64  # bytes
-WIDE = 0xFFFFFFFF  # from here on, a size or an offset needs 64 bits
-MANY = 0xFFFF  # and from here on the number of members
-UTF8, DESCRIPTOR = 0x0800, 0x0008  # flags of a member: how its name is encoded, and that its checksum stands behind it
+WIDE = 0xFFFFFFFF  # from this value on, a size or an offset needs 64 bits
+MANY = 0xFFFF  # from this value on, the number of members does
+UTF8, DESCRIPTOR = 0x0800, 0x0008  # flags of a member: its name is UTF-8, and its checksum follows the content
 
 LOCAL_HEADER = struct.Struct("<4sHHHHHIIIHH")
 ENTRY = struct.Struct("<4sHHHHHHIIIHHHHHII")
@@ -232,7 +232,7 @@ WIDE_END_PLACE = struct.Struct("<4sIQI")
 
 
 class Member(NamedTuple):
-    """One file inside the zip: its local header stands at `at`; sizes in bytes."""
+    """One file inside the zip: its local header is at `at`; sizes in bytes."""
 
     name: bytes
     size: int
@@ -240,7 +240,7 @@ class Member(NamedTuple):
 
     @property
     def wide(self) -> bytes:
-        """What does not fit in 32 bits, as an extra field."""
+        """The extra field with the numbers that do not fit in 32 bits."""
         sizes = [self.size] * 2 if self.size >= WIDE else []
         numbers = [*sizes, *([self.at] if self.at >= WIDE else [])]
         return struct.pack(f"<HH{len(numbers)}Q", 1, 8 * len(numbers), *numbers) if numbers else b""
@@ -251,7 +251,7 @@ class Member(NamedTuple):
 
     @property
     def header(self) -> bytes:
-        """What stands before the content, filled up so that the content is aligned."""
+        """The bytes before the content, with padding so that the content is aligned."""
         fixed = LOCAL_HEADER.size + len(self.name) + len(self.wide) + 4
         padding = -(self.at + fixed) % ALIGNMENT
         extra = self.wide + struct.pack("<2sH", b"FB", padding) + b"Z" * padding
@@ -260,7 +260,7 @@ class Member(NamedTuple):
         )
 
     def descriptor(self, checksum: int) -> bytes:
-        """What stands behind the content."""
+        """The bytes after the content."""
         if not self.size:
             return b""
         return struct.pack("<4sIQQ" if self.wide else "<4sIII", b"PK\7\x08", checksum, self.size, self.size)
@@ -289,8 +289,8 @@ def write(
 ) -> int:
     """Write a state dict of these tensors to an empty file; returns its size. See registry.Writer.
 
-    record: what stands beside the state dict, which then is under `model` (pth_writer.py). Tensors that are the
-    same bytes, seen in the same way, share a storage, and are tied again when torch loads them.
+    record: the entries besides the state dict, which then is under `model`. Tensors that are the same bytes, seen in
+    the same way, share a storage, and are tied again when torch loads them.
     """
     assert framework == "torch"
     stored = list(shared(content, record).values())
@@ -306,8 +306,8 @@ def write(
     checksums: list[int] = []
     for member, (_, part) in zip(members, parts, strict=False):
         checksums.append(_add(copier, member, _blocks(sources, part, losses)))
-    told = (b"".join(member.name for member in members), struct.pack(f"<{len(checksums)}I", *checksums))
-    checksums.append(_add(copier, members[-1], [f"{zlib.crc32(part):020}".encode() for part in told]))
+    identity = (b"".join(member.name for member in members), struct.pack(f"<{len(checksums)}I", *checksums))
+    checksums.append(_add(copier, members[-1], [f"{zlib.crc32(part):020}".encode() for part in identity]))
     copier.write(_directory(members, checksums))
     copier.flush()
     return copier.at
@@ -317,7 +317,7 @@ def verify(output: int, path: str, content: Sequence[Piece]) -> None:
     """Read the new file back, all but the contents, and compare it with the plan; raises BadCheckpoint."""
     with os.fdopen(os.dup(output), "rb") as file:
         found = TorchZip(path, file).checkpoint()
-    passed = COUNTERS if found.prefix else ()  # which the reader takes for no weights
+    passed = COUNTERS if found.prefix else ()  # which the reader does not count as weights
     wanted = [piece[:3] for piece in content if piece.name not in passed]
     if [(found.prefix + name, *tensor[:2]) for name, tensor in found.tensors.items()] != wanted:
         raise BadCheckpoint(f"{path}: what was written is not what was planned; please report this")
@@ -364,7 +364,7 @@ def _add(copier: Copier, member: Member, blocks: Iterable[bytes]) -> int:
 
 
 def _directory(members: Sequence[Member], checksums: Sequence[int]) -> bytes:
-    """What stands at the end of the zip."""
+    """The directory at the end of the zip."""
     entries = b"".join(member.entry(checksum) for member, checksum in zip(members, checksums, strict=True))
     at, count, size = members[-1].end, len(members), len(entries)
     return b"".join(
@@ -378,5 +378,5 @@ def _directory(members: Sequence[Member], checksums: Sequence[int]) -> bytes:
 
 
 def _narrow(number: int) -> int:
-    """A size or an offset in 32 bits, or all ones when it stands elsewhere in 64."""
+    """A size or an offset in 32 bits, or all ones when it is stored in 64 bits elsewhere."""
     return number if number < WIDE else 0xFFFFFFFF

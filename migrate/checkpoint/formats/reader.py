@@ -1,16 +1,16 @@
 """What a checkpoint holds, whatever its format: tensors as checked views of byte ranges, none of them loaded; and
 whether the bytes are those that its checksums say.
 
-Beside the net's tensors it may hold the state of a training run, under names of its own, and what the conversion that
-made it has noted for the way back, its record:
+Besides the net's tensors it may hold the state of a training run, under names of its own, and its record: what the
+conversion that made it has noted for the way back:
 
-    names     torch's name of a tensor -> its new one, where the tensor alone does not tell the way back
-    shapes    torch's name -> its shape there, where the new one differs
+    names     torch's name of a tensor -> its new name, where torch's cannot be inferred from the new one
+    shapes    torch's name -> its shape in torch, where the new one differs
     aliases   name -> the name of the tensor whose bytes it shares (tied weights), of which one is stored
     counters  name -> the integer that was dropped, since MindSpore has no place for it (num_batches_tracked)
 
-The record is JSON: in a `.ckpt` in a field that MindSpore passes over, in safetensors under `msmigrate` in the
-metadata. It comes from a file, so it is believed only as far as it fits the tensors.
+The record is JSON: in a `.ckpt` in a field that MindSpore ignores, in safetensors under `msmigrate` in the metadata. It
+comes from a file, so it is used only as far as it fits the tensors.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ITEM_SIZES = {  # bytes of one element, by torch's name of the dtype
     for name in names.split()
 }
 MAX_NAME = 1000  # letters
-MAX_TENSORS = 250_000  # of one checkpoint, and other entries beside them; a small file could name any number
+MAX_TENSORS = 250_000  # and other entries, of one checkpoint; a small file could name any number
 MAX_RANK = 64
 MAX_DIM = 1 << 48
 
@@ -46,7 +46,7 @@ Shape = tuple[int, ...]
 
 
 class ByteRange(NamedTuple):
-    """Where bytes stand: in which of the source's files (by its number), and where in it."""
+    """Where bytes are: an offset and a length in one of the source's files, which is given by its number."""
 
     offset: int
     length: int
@@ -54,7 +54,7 @@ class ByteRange(NamedTuple):
 
 
 class Checksum(NamedTuple):
-    """What the CRC-32 of a byte range is to be, and what the range is called in the file."""
+    """The expected CRC-32 of a byte range, and the range's name in the file."""
 
     range: ByteRange
     crc: int
@@ -96,11 +96,11 @@ class Tensor(NamedTuple):
 class Checkpoint(NamedTuple):
     """The state dict inside a checkpoint, by its names in the module (prefixes of wrappers taken off).
 
-    framework: whose names these are, "torch" or "mindspore". format: of the file, in words. refused: for entries that
-    cannot be read as a tensor, the reason. wrapper: the key it was found under. prefix: what was taken off every name.
-    others: what else the file holds, what -> a short description. owners: module path -> its class and that class's
-    bases, where the file tells. record: what the conversion that made this file has noted for the way back. training:
-    what stands beside the weights of a training checkpoint, inert, by its key in the file.
+    framework: whose names these are, "torch" or "mindspore". format: of the file, in words. refused: entries that
+    cannot be read as a tensor -> the reason. wrapper: the key it was found under. prefix: what was taken off every
+    name. others: what else the file holds, what -> a short description. owners: module path -> its class and that
+    class's bases, where the file names them. record: what the conversion that made this file has noted for the way
+    back. training: what a training checkpoint holds besides the weights, inert, by its key in the file.
     """
 
     framework: str
@@ -116,7 +116,7 @@ class Checkpoint(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """One tensor as it is to be written: under which name, in which dtype and shape, from what."""
+    """One tensor as it is to be written: its name, dtype and shape, and the tensor that it is made from."""
 
     name: str
     dtype: str
@@ -157,24 +157,24 @@ class Source:
         raise NotImplementedError
 
     def checksums(self, *, whole: bool = False) -> list[Checksum]:
-        """The checksums that the file has of what was described so far, or of all of it; none in most formats."""
+        """The file's checksums of what was described so far, or of all of it; most formats have none."""
         return []
 
     def tensor(self, value: Any) -> Tensor:
-        """Describe an inert tensor of `Checkpoint.training`; raises BadCheckpoint for what is none, or is damaged."""
+        """Describe an inert tensor of `Checkpoint.training`; raises BadCheckpoint if it is no tensor, or is damaged."""
         if isinstance(value, Tensor):
             return value
         raise BadCheckpoint(f"{self.path}: a tensor was expected in the training state")
 
     def weights(self, value: Any) -> Mapping[Any, Any]:
-        """The entries of an inert state dict of `Checkpoint.training`; raises BadCheckpoint for what is none."""
+        """The entries of an inert state dict of `Checkpoint.training`; raises BadCheckpoint for any other value."""
         if type(value) is dict:
             return value
         raise BadCheckpoint(f"{self.path}: a state dict was expected in the training state")
 
 
 def open_file(path: str) -> BinaryIO:
-    """Open a regular file for reading; raises BadCheckpoint, also for a pipe, at which opening would wait for ever."""
+    """Open a regular file for reading; raises BadCheckpoint, also for a pipe, where opening would wait for ever."""
     try:
         return open_regular(path)
     except OSError as error:
@@ -192,7 +192,7 @@ def read_at(file: BinaryIO, path: str, offset: int, length: int) -> bytes:
 
 
 def check_name(path: str, name: object) -> str:
-    """The name, if it can be one of a tensor: printable, and no part between dots empty; raises BadCheckpoint."""
+    """The name, if a tensor may have it: printable, and no part between dots empty; else raises BadCheckpoint."""
     if not isinstance(name, str) or not name.isprintable() or len(name) > MAX_NAME or ".." in f".{name}.":
         raise BadCheckpoint(f"{path}: {ascii(name)[:80]} is no name of a tensor")
     return name
@@ -227,11 +227,11 @@ def shown(name: str) -> str:
 
 
 PREFIXES = ("module.", "_orig_mod.")  # put before every name by DistributedDataParallel and by torch.compile
-COUNTERS = ("n_averaged",)  # what AveragedModel keeps beside the names that it prefixes
+COUNTERS = ("n_averaged",)  # AveragedModel's own entries, besides the names that it prefixes
 
 
 def wrapper_prefix(names: Iterable[str]) -> str:
-    """What the wrappers have put before every name."""
+    """The prefix that wrappers have put before every name."""
     prefix = ""
     names = [name for name in names if name not in COUNTERS]
     while taken := next((p for p in PREFIXES if names and all(_longer(name, prefix + p) for name in names)), None):
@@ -255,12 +255,12 @@ Tensors = Callable[[], Mapping[str, Tensor]]
 def checksums_compared(source: Source, tensors: Tensors, *, whole: bool = False) -> Iterator[Callable[[], int]]:
     """Compare in the background what was described so far, or all of the file, with the checksums that it has.
 
-    The copy itself never looks at the bytes: it is mapped, or shared by the file system (byte_copy.py). Here they are
-    read a second time, from the page cache as a rule, which takes a second processor less time than the copy takes the
+    The copy itself never reads the bytes: they are mapped, or shared by the file system (byte_copy.py). Here they are
+    read a second time, usually from the page cache, which takes a second processor less time than the copy takes the
     first.
 
-    tensors: by their names, for a message. Gives a function that waits for the end and returns how many bytes were
-    compared; it raises BadCheckpoint where they are not what the file's checksums say.
+    tensors: by their names, for a message. Yields a function that waits for the end and returns how many bytes were
+    compared; it raises BadCheckpoint where they do not have the file's checksums.
     """
     checksums = sorted(source.checksums(whole=whole), key=lambda each: (each.range.file, each.range.offset))
     work = _Comparison(source.descriptors, checksums)
@@ -283,13 +283,13 @@ def checksums_compared(source: Source, tensors: Tensors, *, whole: bool = False)
 
 
 def compare_checksums(source: Source, tensors: Tensors, *, whole: bool = False) -> int:
-    """The same at once."""
+    """The same, waiting for the result; returns how many bytes were compared."""
     with checksums_compared(source, tensors, whole=whole) as finish:
         return finish()
 
 
 class _Comparison:
-    """What a thread does, and what came of it: the ranges that are damaged, or why not all could be compared."""
+    """A thread's work and its result: the ranges that are damaged, or why not all could be compared."""
 
     def __init__(self, descriptors: Sequence[int], checksums: Sequence[Checksum]) -> None:
         self.descriptors, self.checksums = descriptors, checksums
@@ -306,21 +306,21 @@ class _Comparison:
                     self.damaged.append(each)
         except OSError as error:
             self.failure = BadCheckpoint(f"cannot read the source: {error.strerror}; nothing was written")
-        except BaseException as error:  # a thread's own error would go unheard
+        except BaseException as error:  # else an error in a thread would go unnoticed
             self.failure = error
 
     def _crc(self, where: ByteRange) -> int:
         offset, length, file = where
-        found = 0
+        crc = 0
         while length:
             block = self._block(file, offset, length)
-            found = zlib.crc32(block, found)
+            crc = zlib.crc32(block, crc)
             offset += len(block)
             length -= len(block)
-        return found
+        return crc
 
     def _block(self, file: int, offset: int, length: int) -> memoryview:
-        """Up to so many bytes; a block that was read holds many small tensors."""
+        """At most `length` bytes; the block read last is used again, since it may hold many small tensors."""
         if self.stopped:
             raise InterruptedError
         start = offset - self.at
@@ -353,16 +353,16 @@ def _holds(outer: ByteRange, inner: ByteRange) -> bool:
     return outer.file == inner.file and outer.offset <= inner.offset < outer.offset + max(outer.length, 1)
 
 
-# Beside the net's tensors
+# Tensors that are not the net's
 
 OURS = "msmigrate."  # no net has a parameter of this name
 BESIDE = {OURS: "of the training run", "optimizer.": "of the optimizer's state", "ema.": "of the moving average"}
 
 
 def beside_the_net(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Those that are not the net's; none in a checkpoint that no training run of ours has written.
+    """The tensors that are not the net's; none unless `msmigrate train` wrote the checkpoint.
 
-    A net of somebody else's may well have an `optimizer.weight`.
+    Another net may well have a parameter called `optimizer.weight`.
     """
     if not any(name.startswith(OURS) for name in tensors):
         return {}
@@ -370,9 +370,9 @@ def beside_the_net(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def described(names: Iterable[str]) -> dict[str, str]:
-    """What they are, a line for each kind: `optimizer.*` -> `161 tensors of the optimizer's state`."""
-    told = list(names)
-    counts = {start: sum(name.startswith(start) for name in told) for start in BESIDE}
+    """A description of each kind of these tensors: `optimizer.*` -> `161 tensors of the optimizer's state`."""
+    listed = list(names)
+    counts = {start: sum(name.startswith(start) for name in listed) for start in BESIDE}
     return {
         f"{start}*": f"{count} tensor{'s' * (count != 1)} {BESIDE[start]}" for start, count in counts.items() if count
     }
@@ -389,7 +389,8 @@ def packed(record: Mapping[str, Any]) -> bytes:
 
 
 def unpacked(path: str, content: bytes | str) -> dict[str, Any] | None:
-    """What packed() was given; None for no bytes. Raises BadCheckpoint when it is damaged or of a later format."""
+    """The record in these bytes of packed(); None for no bytes. Raises BadCheckpoint when it is damaged or of a later
+    format."""
     if not content:
         return None
     try:
@@ -406,13 +407,13 @@ def unpacked(path: str, content: bytes | str) -> dict[str, Any] | None:
             if len(shape) > MAX_RANK or any(type(size) is not int or not 0 <= size < MAX_DIM for size in shape):
                 raise ValueError
     except (ValueError, BadCheckpoint):
-        raise BadCheckpoint(f"{path}: what an earlier conversion noted in it is damaged") from None
+        raise BadCheckpoint(f"{path}: the note of an earlier conversion in it is damaged") from None
     if found["format"] != FORMAT:
         raise BadCheckpoint(f"{path} was written by a later msmigrate; update this one")
     return found
 
 
 STEPS = "msmigrate.steps"  # optimizer steps taken
-EPOCH = "msmigrate.schedule_epoch"  # how often the schedule has moved
-GROUPS = "msmigrate.training"  # the parameter groups as torch has them, as JSON, for the way to torch
+EPOCH = "msmigrate.schedule_epoch"  # how many steps the schedule has taken
+GROUPS = "msmigrate.training"  # torch's parameter groups, as JSON, for converting to torch
 RUN = "msmigrate.run"  # what `train` notes of its run

@@ -1,6 +1,6 @@
-"""The formats: which one a file has, by its beginning and never by its name; and which one a new file's name asks for.
+"""The formats: a file's format by its first bytes, never by its name; and a new file's format by its name.
 
-Each format is imported when a file is of it: a small conversion takes hardly longer than the imports.
+Each format is imported only when a file has it: the imports take most of the time of a small conversion.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def open_source(path: str) -> Source:
     """The checkpoint at `path`, opened; a context manager.
 
     path: of a file, of a folder with one checkpoint or with several files and their index, or of that index. Raises
-    BadCheckpoint when it cannot be read, or is no checkpoint, and then says what it looks like instead.
+    BadCheckpoint when it cannot be read, or is not a checkpoint; then the message says what it looks like.
     """
     if _is_folder(path):
         from .sharded import open_folder
@@ -42,19 +42,19 @@ def open_source(path: str) -> Source:
 
 
 def check_checkpoint(path: str, *, for_torch: bool = False) -> None:
-    """Make sure, by its structure alone, that a file is a checkpoint; no tensor is read.
+    """Check by its structure alone that a file is a checkpoint; no tensor is read.
 
-    for_torch: that it is one of torch.save, which torch itself can load. Raises BadCheckpoint.
+    for_torch: check that torch.save wrote it, so that torch itself can load it. Raises BadCheckpoint.
     """
     from .pth_weights import TorchSource
 
     with open_source(path) as source:
         if for_torch and not isinstance(source, TorchSource):
             raise BadCheckpoint(
-                f"{path} is none of torch.save's, which torch could load: make it one with msmigrate convert-ckpt "
-                f"{path} {Path(path).with_suffix('.pth').name} --to torch"
+                f"{path} was not written by torch.save, so torch cannot load it: convert it with msmigrate "
+                f"convert-ckpt {path} {Path(path).with_suffix('.pth').name} --to torch"
             )
-        with suppress(Ambiguous, Unsupported):  # a checkpoint all the same
+        with suppress(Ambiguous, Unsupported):  # it is a checkpoint anyway
             source.checkpoint()
 
 
@@ -69,7 +69,7 @@ def open_one(path: str) -> Source:
 
 
 def check_before_torch(path: str) -> None:
-    """Look at a checkpoint that torch is to load: at what its pickle asks for, and at all of its checksums.
+    """Check a checkpoint that torch is to load: the names in its pickle, and all of its checksums.
 
     torch.load does neither. Raises BadCheckpoint for a file that is hostile or damaged, and what open_source raises.
     """
@@ -85,7 +85,7 @@ def check_before_torch(path: str) -> None:
 
 def _opened(path: str, file: BinaryIO) -> Source:
     head = read_at(file, path, 0, HEAD)
-    if head[:4] == b"PK\x03\x04" and head[8:9] != b"{":  # there stands how a member is compressed
+    if head[:4] == b"PK\x03\x04" and head[8:9] != b"{":  # in a zip this byte is the compression method
         from .pth_reader import TorchZip
 
         return TorchZip(path, file)
@@ -99,15 +99,15 @@ def _opened(path: str, file: BinaryIO) -> Source:
         return pth_reader.TorchLegacy(path, file)
     if ckpt.begins(head):
         return ckpt.MindSporeCheckpoint(path, file)
-    said = looks_like(head) or "is no checkpoint of torch or MindSpore, and no safetensors file"
-    raise BadCheckpoint(f"{path} {said}")
+    reason = looks_like(head) or "is no checkpoint of torch or MindSpore, and no safetensors file"
+    raise BadCheckpoint(f"{path} {reason}")
 
 
 def _is_folder(path: str) -> bool:
     try:
         return Path(path).is_dir()
     except OSError:
-        return False  # opening it says why
+        return False  # opening it raises the error
 
 
 def _is_json(head: bytes) -> bool:
@@ -119,7 +119,7 @@ def _is_json(head: bytes) -> bool:
 
 
 def looks_like(head: bytes) -> str | None:
-    """What a file that is no checkpoint seems to be, by its first bytes; None for what nobody knows."""
+    """What a file that is no checkpoint seems to be, by its first bytes; None where they are unknown."""
     for test, text in (
         (head == b"", "is empty"),
         (head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05", "is a bare pickle, not a torch.save archive"),
@@ -130,7 +130,7 @@ def looks_like(head: bytes) -> str | None:
         (head[:8] == b"\x89HDF\r\n\x1a\n", "is an HDF5 file, not a checkpoint of torch or MindSpore"),
         (head[:4] == b"GGUF", "is a GGUF file, not a checkpoint of torch or MindSpore"),
         (_is_json(head), "is JSON, not a checkpoint"),
-        (head[8:10] == b'{"', "is a safetensors file whose header has a length that cannot be; fetch it again"),
+        (head[8:10] == b'{"', "is a safetensors file whose header has an impossible length; fetch it again"),
         (head[:6] == b"\x93NUMPY", "is a NumPy array, not a checkpoint of torch or MindSpore"),
     ):
         if test:
@@ -142,13 +142,13 @@ def looks_like(head: bytes) -> str | None:
 
 
 class Holder(NamedTuple):
-    """What the new file can hold: whose names, which dtypes, and how such files are called."""
+    """What the new file can hold: the names of which framework, which dtypes; and how such files are called."""
 
     framework: str
     dtypes: frozenset[str]
     called: str  # "MindSpore checkpoints"
     empty_vectors: bool = True  # MindSpore reads the shape (0,) as a single number
-    record: bool = True  # it has a place for what the way back needs
+    record: bool = True  # it has a place for the record that the way back needs
 
 
 class Writer(Protocol):
@@ -168,7 +168,7 @@ class Writer(Protocol):
         """Write these tensors to an empty file; returns its size.
 
         sources, output: descriptors. framework: whose names these are. record: for the way back, where the format has
-        a place for it. losses: is told what casts lose. Raises BadCheckpoint when a source ends early, OSError from
+        a place for it. losses: counts what casts lose. Raises BadCheckpoint when a source ends early, OSError from
         writing.
         """
 
@@ -184,7 +184,7 @@ class Form(NamedTuple):
     folder: bool = False
 
 
-# whose names a file of this kind has
+# the framework whose names a file of this kind has
 SUFFIXES = {".ckpt": "mindspore", ".pth": "torch", ".pt": "torch", ".bin": "torch"}
 
 SAFETENSORS = ".safetensors"  # which may have either's
@@ -203,11 +203,11 @@ def safetensors_form(framework: str, *, folder: bool) -> Form:
 
 
 def form(destination: str | Path, source: str, to: str | None) -> Form:
-    """The format that the destination's name asks for; `source` is whose names the source has.
+    """The format that the destination's name asks for; source: the framework whose names the source has.
 
-    A name that ends in a slash, has no suffix, or is that of a folder, asks for a folder of safetensors files. to:
-    whose names the new file gets, by default the other's. Raises BadDestination for a name of no known kind, or one
-    that says the other framework.
+    A name that ends in a slash, has no suffix, or is that of a folder, asks for a folder of safetensors files. to: the
+    framework whose names the new file gets, by default the other one. Raises BadDestination for a name of no known
+    kind, or for one of the other framework's kind.
     """
     suffix = Path(destination).suffix.lower()
     framework = SUFFIXES.get(suffix)
@@ -218,7 +218,7 @@ def form(destination: str | Path, source: str, to: str | None) -> Form:
     if framework is None:
         kinds = ", ".join([*SUFFIXES, SAFETENSORS])
         raise BadDestination(
-            f"{destination} ends in none of {kinds}, and its end says what to write; a folder's name ends in a slash"
+            f"{destination} ends in none of {kinds}, but the ending chooses the format; a folder's name ends in a slash"
         )
     if to not in (None, framework):
         kind, other = ("MindSpore's", ".pth") if framework == "mindspore" else ("torch's", ".ckpt")

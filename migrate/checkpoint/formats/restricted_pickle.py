@@ -7,8 +7,8 @@ lists, tuples, sets and constants become Python objects. So there is no object w
 attributes a hostile file could reach, which is why this is not a subclass of `pickle.Unpickler`: that one calls and
 sets attributes, and allocates its memo by the largest index the file mentions.
 
-A byte of a pickle can ask for hundreds in memory. So every opcode has a price, the most memory that it can take, and
-what a pickle may spend goes by its length and ends at MAX_MEMORY.
+A byte of a pickle can take hundreds of bytes of memory. So every opcode has a price, the most memory that it can take,
+and the budget of a pickle grows with its length, up to MAX_MEMORY.
 
 The opcodes are described in Python's `Lib/pickletools.py`; the storage references in `torch/serialization.py`.
 """
@@ -27,24 +27,24 @@ from .pth_tensors import Call, Global, Storage, legacy_reference, zip_reference
 MAX_PICKLE = 32 << 20  # bytes; a state dict takes about 110 bytes a tensor
 MAX_STEPS = 10_000_000  # opcodes; a state dict takes about 30 a tensor
 MAX_MEMORY = 272 << 20  # bytes that the objects of one pickle may take, by the prices below
-LEAST_MEMORY = 32 << 20  # bytes that they may take however short the pickle is
-MEMORY_OF_A_BYTE = 40  # bytes that they may take for each of the pickle; a state dict takes ten, a whole model twenty
+LEAST_MEMORY = 32 << 20  # bytes that they may take, however short the pickle is
+MEMORY_OF_A_BYTE = 40  # bytes that they may take per byte of the pickle; a state dict takes ten, a whole model twenty
 MAX_INTEGER = 1024  # bytes in one integer; seeds and counters need 16
 MAX_KEY = 100  # items in a tuple that is a key
-COMMON = 1 << 20  # of a number that is a key: an index
-MAX_ODD_KEYS = 20_000  # keys such as floats and large integers, which somebody can choose so that they all collide
+COMMON = 1 << 20  # integers below this are ordinary keys: an index
+MAX_ODD_KEYS = 20_000  # keys such as floats and large integers, which an attacker can choose so that they all collide
 
 SCALARS = (str, int, float, bytes, type(None), Global, Call)  # a Call is hashed by its identity
 UINT16, UINT32, UINT64, INT32, DOUBLE = map(struct.Struct, ("<H", "<I", "<Q", "<i", ">d"))
 
 MAPPINGS = frozenset({"collections.OrderedDict", "collections.defaultdict", "collections.Counter", "builtins.dict"})
-# What these names build is plain data only where they are called as pickle calls them.
+# These names build plain data only where they are called in the way pickle calls them.
 GETATTR = "builtins.getattr"
 PARTIAL = frozenset({"functools.partial", "_functools.partial"})
 GETITEM = frozenset({"operator.getitem", "_operator.getitem"})
 CALLED = frozenset({GETATTR, *PARTIAL, *GETITEM})
 
-# Bytes of memory, as CPython 3.10 to 3.12 take them on 64 bits. Places on the stack are free: MAX_STEPS bounds them.
+# Bytes of memory in CPython 3.10 to 3.12 on 64 bits. Places on the stack are free: MAX_STEPS bounds them.
 PLACE, NUMBER, TEXT, TUPLE, LIST, DICT, SET, CALL, NAME = 8, 32, 56, 56, 88, 80, 232, 72, 256
 REFERENCE = 208  # a storage, and its key in the list of all
 ITEM, FIRST, ELEMENT, FAR = 104, 168, 112, 160  # of a dict (and its first), of a set, of the memo filled out of order
@@ -58,10 +58,10 @@ MARK = _Mark()
 
 
 class Loaded(NamedTuple):
-    """What a pickle describes, where it ended, and the storages it refers to, as it first does, by their keys.
+    """What a pickle describes, where it ended, and the storages it refers to, by their keys, each as first referred to.
 
-    refused: the names that no checkpoint needs -> how a message says them. beside: what the pickle gives to an object
-    that keeps none of it (the state of a dict, the items of an object), by the object's id.
+    refused: the names that no checkpoint needs -> how a message names them. beside: what the pickle gives to an object
+    that is dropped here (the state of a dict, the items of an object), by the object's id.
     """
 
     value: Any
@@ -71,7 +71,7 @@ class Loaded(NamedTuple):
     beside: Mapping[int, list[Any]]
 
     def refused_in(self, value: Any) -> str | None:
-        """A refused name that a part of the value holds, as a message says it; None where it holds none."""
+        """A refused name anywhere in the value, as a message names it; None where there is none."""
         if not self.refused:
             return None
         return next((self.refused[name] for name in _names_in(value, self.beside) if name in self.refused), None)
@@ -80,8 +80,8 @@ class Loaded(NamedTuple):
 def load(data: bytes) -> Any:
     """Return what the pickle describes, with names, calls and storages left inert.
 
-    Raises BadCheckpoint when the bytes are damaged, too large, or name what only attacks name (which the message
-    gives); Unsupported for opcodes that torch.save never writes.
+    Raises BadCheckpoint when the bytes are damaged, too large, or use names that only attacks use (the message lists
+    them); Unsupported for opcodes that torch.save never writes.
     """
     found = read(data)
     if found.refused:
@@ -90,10 +90,10 @@ def load(data: bytes) -> Any:
 
 
 def read(data: bytes, *, legacy: bool = False, memory: int | None = None) -> Loaded:
-    """Read a pickle that may name what only attacks name: where, `refused_in` says. It raises as load does.
+    """Read a pickle that may use names that only attacks use; `refused_in` finds them. Raises as load does otherwise.
 
-    legacy: it is one of a file from before torch 1.6, which other bytes may follow. memory: bytes that it may take,
-    MAX_MEMORY unless said.
+    legacy: the pickle is in a file from before torch 1.6, and other bytes may follow it. memory: bytes that it may
+    take, by default MAX_MEMORY.
     """
     if len(data) > MAX_PICKLE and not legacy:
         raise BadCheckpoint(f"its pickle holds {len(data):,} bytes, more than any state dict needs ({MAX_PICKLE:,})")
@@ -113,7 +113,7 @@ def hostile(names: Iterable[str]) -> BadCheckpoint:
 class _Machine:
     """The pickle machine: a stack, a memo and a position; one method for each opcode.
 
-    left: bytes of memory that may still be spent. far: what the memo holds that was not put there in order.
+    left: bytes of memory that may still be spent. far: entries of the memo that were not put there in order.
     """
 
     def __init__(self, data: bytes, *, legacy: bool, memory: int) -> None:
@@ -136,7 +136,7 @@ class _Machine:
         except (BadCheckpoint, Unsupported):
             if not self.refused:
                 raise
-        raise hostile(self.refused.values())  # which is what the reader has to know
+        raise hostile(self.refused.values())  # more important to the user than the damage
 
     def loaded(self) -> Loaded:
         data, operations = self.data, OPERATIONS
@@ -159,8 +159,8 @@ class _Machine:
                 raise BadCheckpoint(f"its pickle has more than {MAX_STEPS:,} opcodes, which no state dict has")
             value = self.pop()
         except (IndexError, KeyError, ValueError, TypeError, struct.error, OverflowError):
-            # Every one of these means: fewer bytes, items or memo entries than the opcodes claim, or text that is
-            # not UTF-8. Nothing else runs inside this loop.
+            # Each of these means that there are fewer bytes, items or memo entries than the opcodes claim, or text
+            # that is not UTF-8. Nothing else runs inside this loop.
             raise BadCheckpoint(f"its pickle is damaged at byte {self.at:,} of {len(data):,}") from None
         for name in self.called and _names_in(value, self.beside, called=False):
             if name in self.called:
@@ -168,7 +168,7 @@ class _Machine:
         return Loaded(value, self.at, self.storages, self.refused, self.beside)
 
     def spend(self, nbytes: int) -> None:
-        """Take memory; raises BadCheckpoint when there is none left to take."""
+        """Take from the memory budget; raises BadCheckpoint when it is used up."""
         self.left -= nbytes
         if self.left < 0:
             raise BadCheckpoint(
@@ -244,7 +244,7 @@ class _Machine:
         self.push(Global(full))
 
     def refuse(self, name: str, shown: str | None = None) -> None:
-        """Note a name that no checkpoint needs, and how to say it."""
+        """Note a name that no checkpoint needs, and how a message names it."""
         shown = name if shown is None else shown
         if len(self.refused) < MAX_NAME:
             self.refused.setdefault(name, shown if shown.isprintable() and len(shown) <= 200 else ascii(shown)[:200])
@@ -270,13 +270,13 @@ class _Machine:
             self.push({})
             if type(content) is list:
                 self.fill([item for pair in content for item in self.pair(pair)])
-        if args and type(args[0]) not in (dict, list):  # what makes the values of a defaultdict
+        if args and type(args[0]) not in (dict, list):  # the default factory of a defaultdict
             self.set_beside(args)
 
     def check_reduced(self, name: str, args: tuple[Any, ...]) -> None:
-        """Refuse the call of something that only builds data, where it is not called so."""
+        """Refuse the call of a name that builds data, where pickle would not call it so."""
         first = args[0] if args else None
-        if name == GETATTR:  # by which pickle names a method of an object, as a hook is
+        if name == GETATTR:  # with it pickle names a method of an object, such as a hook
             attribute = args[1] if len(args) == 2 and isinstance(args[1], str) else ""
             plain = isinstance(first, (Global, Call)) and attribute.isidentifier() and not attribute.startswith("__")
             if not plain or (isinstance(first, Global) and is_method_refused(first.name, attribute)):
@@ -301,13 +301,13 @@ class _Machine:
             if target.state is not None:
                 self.set_beside(target.state)
             target.state = state
-        elif type(target) is dict:  # a state dict carries `_metadata` this way; it says nothing we need
+        elif type(target) is dict:  # a state dict carries `_metadata` this way, which is not needed
             self.set_beside(state)
         else:
             raise TypeError
 
     def set_beside(self, thing: Any) -> None:
-        """Note what the object on top of the stack is given and does not keep."""
+        """Note what is given to the object on top of the stack and dropped here."""
         self.spend(FAR)
         self.beside.setdefault(id(self.stack[-1]), [self.stack[-1]]).append(thing)  # the object, so that its id stays
 
@@ -423,7 +423,7 @@ class _Machine:
     def get(self, index: int) -> None:
         self.push(self.memo[index] if index < len(self.memo) else self.far[index])
 
-    # The most frequent opcodes, in as few steps as can be.
+    # The most frequent opcodes, in as few steps as possible.
 
     def short_put(self) -> None:
         self.put(self.byte())
@@ -447,7 +447,7 @@ class _Machine:
 
 
 def is_common_key(key: Any) -> bool:
-    """Whether it is a name, an index or an object: of others somebody can choose many that collide in a dict."""
+    """Whether it is a name, an index or an object: other keys can be chosen so that they collide in a dict."""
     return type(key) in (str, Call, bytes, Global) or (type(key) is int and 0 <= key < COMMON)
 
 
@@ -456,7 +456,7 @@ def hashable(key: Any) -> Any:
 
     Hashing a deeply nested tuple would overflow the C stack, and huge integers can be made to collide.
     """
-    if type(key) is tuple and len(key) > MAX_KEY:  # a long one would be hashed anew each time that it is said
+    if type(key) is tuple and len(key) > MAX_KEY:  # a long one would be hashed anew at each use
         raise TypeError
     for item in key if type(key) is tuple else (key,):
         if not isinstance(item, SCALARS) or (isinstance(item, int) and abs(item) >= 1 << 60):
@@ -465,7 +465,7 @@ def hashable(key: Any) -> Any:
 
 
 def python2_text(content: bytes) -> str | bytes:
-    """Python 2's str: text, unless it cannot be, as in the bytes of a NumPy number."""
+    """Python 2's str: text, or bytes where it is not valid text, as the bytes of a NumPy number."""
     try:
         return content.decode()
     except UnicodeDecodeError:
@@ -511,7 +511,7 @@ def _protocol(machine: _Machine) -> None:
 
 
 Operation = Callable[[_Machine], Any]
-# Opcode -> the most memory that it takes, but for what goes by a length, and what it does.
+# Opcode -> the most memory that it takes, apart from what depends on a length, and what it does.
 OPERATIONS: dict[int, tuple[int, Operation]] = {
     ord(code): (price, operation)
     for code, (price, operation) in {

@@ -6,8 +6,8 @@
 
 The header begins with a brace and may end in spaces.
 
-Torch's files say `format: pt` in the metadata, MindSpore's `ms`. Where torch's `save_model` left out a tied tensor, the
-metadata has its name, and that of the one that holds its bytes.
+Torch's files have `format: pt` in the metadata, MindSpore's `ms`. Where torch's `save_model` left out a tied tensor,
+the metadata has its name, and the name of the tensor that holds its bytes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from .reader import (
     wrapper_prefix,
 )
 
-DTYPES = {  # safetensors' name -> torch's; not those of fewer than 8 bits, of which several share a byte
+DTYPES = {  # safetensors' name -> torch's; without those of fewer than 8 bits, where several elements share a byte
     "F64": "float64",
     "F32": "float32",
     "F16": "float16",
@@ -69,11 +69,11 @@ DTYPES = {  # safetensors' name -> torch's; not those of fewer than 8 bits, of w
 }
 LENGTH = struct.Struct("<Q")
 MAX_HEADER = 40_000_000  # bytes; a tensor takes about 120. (The safetensors library goes up to 100,000,000.)
-RECORD = "msmigrate"  # the key in the metadata of what is noted for the way back
+RECORD = "msmigrate"  # the key in the metadata under which the record for the way back is
 
 
 class Header(NamedTuple):
-    """What one file says of itself: its tensors, by their full names, those of other kinds, and its metadata."""
+    """The header of one file: its tensors, by their full names, those of other kinds, and its metadata."""
 
     tensors: dict[str, Tensor]
     refused: dict[str, str]
@@ -82,7 +82,7 @@ class Header(NamedTuple):
 
 
 def begins(head: bytes) -> bool:
-    """Whether a file that begins so is a safetensors file: a length that makes sense, then a brace."""
+    """Whether a file with this beginning is a safetensors file: a plausible length, then a brace."""
     return head[8:9] == b"{" and LENGTH.unpack(head[:8])[0] <= MAX_HEADER
 
 
@@ -115,14 +115,14 @@ def read_header(file: BinaryIO, path: str) -> Header:
             if dtype in DTYPES:
                 tensors[name] = _tensor(DTYPES[dtype], shape, begin, end, start)
             else:
-                refused[name] = f"its dtype {shown(dtype)} is none that msmigrate reads"
+                refused[name] = f"msmigrate does not read its dtype {shown(dtype)}"
         except BadCheckpoint as error:
             raise BadCheckpoint(f"{path}: {shown(name)}: {error}") from None
         places.append((begin, end, name))
     _check_places(path, places, size - start)
     noted = metadata.get(RECORD, "")
     if len(noted) > MAX_RECORD:
-        raise BadCheckpoint(f"{path}: what an earlier conversion noted in it is damaged")
+        raise BadCheckpoint(f"{path}: the note of an earlier conversion in it is damaged")
     return Header(tensors, refused, metadata, unpacked(path, noted))
 
 
@@ -134,7 +134,7 @@ def _json(content: bytes, path: str) -> dict[str, Any]:
 
 
 def strict_json(content: bytes) -> Any:
-    """What JSON text means, if it means one thing; raises BadCheckpoint, which says what the text does."""
+    """The value of JSON text, where it is unambiguous; raises BadCheckpoint, whose message says what is wrong."""
     try:
         return json_value(content)
     except ValueError as error:
@@ -160,7 +160,7 @@ def _offsets(info: Any) -> tuple[int, int]:
         raise BadCheckpoint("its data_offsets are not two integers")
     begin, end = offsets
     if not 0 <= begin <= end < MAX_DIM:
-        raise BadCheckpoint("its data_offsets are negative, turned round or absurdly large")
+        raise BadCheckpoint("its data_offsets are negative, reversed or absurdly large")
     return begin, end
 
 
@@ -189,7 +189,7 @@ def _check_places(path: str, places: list[tuple[int, int, str]], size: int) -> N
 
 
 NAMES = {name: short for short, name in DTYPES.items()}  # by torch's name of the dtype
-FORMATS = {"torch": "pt", "mindspore": "ms"}  # what stands under `format` in the metadata
+FORMATS = {"torch": "pt", "mindspore": "ms"}  # the value of `format` in the metadata
 ALIGNMENT = 64  # bytes; where the data begins
 MINDSPORES = (".gamma", ".beta", ".moving_mean", ".moving_variance", ".embedding_table")  # ends of names
 
@@ -201,7 +201,7 @@ class SafetensorsFile(Source):
         super().__init__(path, [file])
 
     def header(self) -> Header:
-        """What the file holds, names as they stand; raises BadCheckpoint."""
+        """What the file holds, with its names unchanged; raises BadCheckpoint."""
         return read_header(self.files[0], self.path)
 
     def checkpoint(self, key: str | None = None) -> Checkpoint:
@@ -213,22 +213,22 @@ class SafetensorsFile(Source):
 
 
 def united(path: str, called: str, headers: Sequence[Header]) -> Checkpoint:
-    """The checkpoint that one file is, or several together; their names differ.
+    """The checkpoint of one file, or of several together, whose names differ.
 
-    Wrappers' prefixes are taken off torch's names, and what is only named as tied gets its tensor. Raises
+    Wrappers' prefixes are taken off torch's names, and a name that is only noted as tied gets its tensor. Raises
     BadCheckpoint when there are no tensors, or the files are of both frameworks.
     """
     tensors = {name: tensor for header in headers for name, tensor in header.tensors.items()}
     refused = {name: why for header in headers for name, why in header.refused.items()}
     if not tensors and not refused:
         raise BadCheckpoint(f"{path} holds no tensors")
-    said = {header.metadata.get("format") for header in headers} & set(FORMATS.values())
-    if len(said) > 1:
+    formats = {header.metadata.get("format") for header in headers} & set(FORMATS.values())
+    if len(formats) > 1:
         raise BadCheckpoint(f"{path}: some of its files say that they are torch's, and some that they are MindSpore's")
     record = _record(headers)
-    if record is not None and not said:
-        said = {"ms"}
-    if "ms" in said or (not said and any(name.endswith(MINDSPORES) for name in (*tensors, *refused))):
+    if record is not None and not formats:
+        formats = {"ms"}
+    if "ms" in formats or (not formats and any(name.endswith(MINDSPORES) for name in (*tensors, *refused))):
         for name in [name for header in headers for name, value in header.metadata.items() if value == "Int4"]:
             if tensors.pop(name, None) is not None:
                 refused[name] = "MindSpore has packed two integers of 4 bits into each of its bytes"
@@ -253,7 +253,7 @@ def united(path: str, called: str, headers: Sequence[Header]) -> Checkpoint:
 
 
 def _record(headers: Iterable[Header]) -> dict[str, Any] | None:
-    """What all of them note for the way back."""
+    """The records of all files for the way back, as one."""
     records = [header.record for header in headers if header.record is not None]
     if not records:
         return None
@@ -266,12 +266,12 @@ def _record(headers: Iterable[Header]) -> dict[str, Any] | None:
 def _aliases(
     path: str, headers: Iterable[Header], tensors: Mapping[str, Tensor], refused: Mapping[str, str]
 ) -> dict[str, Tensor]:
-    """What is not stored since it is tied: name -> the tensor that is."""
+    """Tied tensors that are not stored: name -> the stored tensor."""
     aliases: dict[str, Tensor] = {}
     for header in headers:
         for name, holder in header.metadata.items():
             if name in ("format", RECORD) or name in tensors or name in refused or holder not in tensors:
-                continue  # what else people note
+                continue  # some other metadata
             if aliases.setdefault(check_name(path, name), tensors[holder]) != tensors[holder]:
                 raise BadCheckpoint(f"{path}: {shown(name)} is noted as tied to two different tensors")
     return aliases
@@ -288,11 +288,11 @@ def tied(content: Sequence[Piece]) -> dict[str, str]:
 
 
 def _laid_out(content: Sequence[Piece], framework: str) -> tuple[list[Piece], dict[str, str]]:
-    """The pieces in the order of the file, and what is tied.
+    """The pieces in the order of the file, and the tied names that are left out -> the stored one.
 
-    The larger elements stand first, so that every tensor begins at a multiple of its elements' size, as the
-    safetensors library has it; loaders use them in place then. Header and data are in one order, since MindSpore's
-    loader refuses others. It also wants every tensor there, while torch's convention is to store tied ones once.
+    The larger elements come first, so that every tensor begins at a multiple of its elements' size, as in the
+    safetensors library; then loaders can use them in place. Header and data have the same order, since MindSpore's
+    loader refuses any other. It also needs every tensor there, while torch's convention is to store tied ones once.
     """
     left_out = tied(content) if framework == "torch" else {}
     kept = [piece for piece in content if piece.name not in left_out]
@@ -311,9 +311,9 @@ def header(content: Sequence[Piece], framework: str, record: Mapping[str, Any] |
         raise Unsupported("a safetensors file cannot hold a tensor called __metadata__; that name is the format's own")
     metadata["format"] = FORMATS[framework]
     names = {piece.name for piece in pieces} if framework == "mindspore" else ()
-    if "format" in names:  # MindSpore's loader takes what is noted under a tensor's name for a dtype
+    if "format" in names:  # MindSpore's loader takes metadata under a tensor's name for its dtype
         del metadata["format"]
-        record = record or {}  # which says too whose file it is
+        record = record or {}  # a record also says that the file is MindSpore's
     if record is not None:
         if RECORD in names:
             raise Unsupported(f"a safetensors file of MindSpore's cannot hold a tensor called {RECORD}; give a .ckpt")
@@ -331,7 +331,7 @@ def header(content: Sequence[Piece], framework: str, record: Mapping[str, Any] |
 
 
 def size(content: Sequence[Piece], framework: str, record: Mapping[str, Any] | None = None) -> int:
-    """The bytes that a file of these tensors has."""
+    """The size in bytes of a file of these tensors."""
     return len(header(content, framework, record)) + sum(piece.nbytes for piece in _laid_out(content, framework)[0])
 
 

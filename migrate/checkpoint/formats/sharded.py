@@ -2,7 +2,7 @@
 
     NAME.index.json    {"metadata": {…}, "weight_map": {tensor: file}}
 
-The files stand beside the index. They are written as safetensors, and read in any format that holds a state dict.
+The files are in the folder of the index. They are written as safetensors, and read in any format with a state dict.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from .reader import Checkpoint, Checksum, Piece, Source, check_count, check_name
 from .safetensors_file import FORMATS, Header, SafetensorsFile, strict_json, tied, united
 
 INDEX = ".index.json"
-CHECKPOINTS = (".safetensors", ".bin", ".pth", ".pt", ".ckpt")  # what stands alone in a folder may end so
+CHECKPOINTS = (".safetensors", ".bin", ".pth", ".pt", ".ckpt")  # endings of a checkpoint that is alone in a folder
 MAX_INDEX = 64 << 20  # bytes
 MAX_SHARDS = 10_000
-MAX_SHARD = 5_000_000_000  # bytes of tensors in one file, as transformers has it, unless somebody says otherwise
+MAX_SHARD = 5_000_000_000  # bytes of tensors in one file by default, as in transformers
 
 Opener = Callable[[str], Source]  # opens a checkpoint of one file
 
@@ -122,7 +122,9 @@ def _read_index(path: str, file: BinaryIO) -> dict[str, list[str]]:
     for tensor, name in places.items():
         check_name(path, tensor)
         if not _is_plain(name):
-            raise BadCheckpoint(f"{path}: {shown(tensor)} should be in {ascii(name)[:80]}, no name of a file beside it")
+            raise BadCheckpoint(
+                f"{path}: {shown(tensor)} should be in {ascii(name)[:80]}, which is not the name of a file next to it"
+            )
         shards.setdefault(name, []).append(tensor)
     if len(shards) > MAX_SHARDS:
         raise BadCheckpoint(f"{path} names {len(shards):,} files; a checkpoint has at most {MAX_SHARDS:,}")
@@ -141,8 +143,8 @@ def _is_plain(name: Any) -> bool:
 
 
 def _header(held: Checkpoint) -> Header:
-    """What a file of another format holds, in the same terms; which prefix to take off, all files together tell."""
-    beside = (held.training or {}) if held.framework == "mindspore" else {}  # torch's is no state of named tensors
+    """The content of a file of another format as a Header; its prefix is put back, since it depends on all files."""
+    beside = (held.training or {}) if held.framework == "mindspore" else {}  # torch's is not made of named tensors
     return Header(
         {held.prefix + name: tensor for name, tensor in {**held.tensors, **beside}.items()},
         {held.prefix + name: why for name, why in held.refused.items()},
@@ -152,7 +154,7 @@ def _header(held: Checkpoint) -> Header:
 
 
 def _check_names(path: str, header: Header, names: list[str], everywhere: set[str], others: Mapping[str, str]) -> None:
-    """Raise BadCheckpoint unless a file holds what the index says: all of it, and no more.
+    """Raise BadCheckpoint unless a file holds exactly the tensors that the index says.
 
     A tied tensor may be missing in the index, or in the file, when the same bytes are there under another name.
     """
@@ -164,12 +166,12 @@ def _check_names(path: str, header: Header, names: list[str], everywhere: set[st
     for name in {**header.tensors, **header.refused}.keys() - set(names):
         if name in everywhere or header.tensors.get(name) not in named:
             raise BadCheckpoint(
-                f"{path} holds {shown(name)}, which the index does not say; it is of another checkpoint"
+                f"{path} holds {shown(name)}, which the index does not list; it is of another checkpoint"
             )
 
 
 def _renumbered(header: Header, first: int) -> Header:
-    """The same, where the numbers of its files begin at `first`."""
+    """The same header, with its file numbers counted from `first`."""
     tensors = {
         name: tensor._replace(spans=tuple(span._replace(file=span.file + first) for span in tensor.spans))
         for name, tensor in header.tensors.items()
@@ -220,7 +222,7 @@ def write_folder(
     """Write a folder of safetensors files and their index; returns the bytes of all files.
 
     most: bytes of tensors in one file. sources, framework, record, progress, losses: as in registry.Writer; the
-    record stands in the first file. One file goes without an index. finish: is called before the folder appears. Raises
+    record is in the first file. A single file has no index. finish: is called before the folder appears. Raises
     BadDestination, and BadCheckpoint when a source ends early; whatever happens, the folder is complete or untouched.
     """
     left_out = tied(content) if framework == "torch" else {}

@@ -42,14 +42,14 @@ from .imports import Imports, report_undefined, undefined
 from .model_function import ModelFunction
 from .unused_code import defines, tidy
 
-ZOO = "zoo"  # the file of functions that make a zoo's models
+ZOO = "zoo"  # stands for a file in the keys of functions that make a model zoo's models
 MODULE = "torch.nn.Module"
 DICTIONARIES = {"dict", "OrderedDict"}
-CALLED_BY_PYTHON = ("__init__", "__post_init__", "forward", "train")  # and torch, of an object that is made and run
+CALLED_BY_PYTHON = ("__init__", "__post_init__", "forward", "train")  # or by torch, for an object that is made and run
 
 
 class Emitted(NamedTuple):
-    """The text of the new file, what could not be written, what did not run and raises, and what may be varied."""
+    """The text of the new file, what could not be written, code that did not run and raises, and the variations."""
 
     text: str
     problems: list[Problem]
@@ -64,7 +64,7 @@ class FileBuilder(Program):
         super().__init__(facts)
         self.new_names = renamed
         self.configurations: list[str] = []
-        self.makers: dict[tuple[Made, str], str] = {}  # how a module is made, and the name that is wanted for it
+        self.makers: dict[tuple[Made, str], str] = {}  # how a module is made, and a wanted name -> its function
         self.variations: list[Variation] = []
         self.wanted = self._wanted()
         taken = self._taken()
@@ -73,7 +73,7 @@ class FileBuilder(Program):
         self.model = ModelFunction(self, top | OWN | set(renamed.values()), free="net" not in top)
 
     def _taken(self) -> frozenset[str]:
-        """The names of parameters, variables, functions, classes and modules of Python's in what is translated."""
+        """The names of parameters, variables, functions, classes and Python's modules in the translated code."""
         owners = self.owners.items()
         found = {name.rpartition(".")[2] for name, own in owners if any(f.qualified in self.wanted for f in own)}
         for function in self.functions.values():
@@ -84,8 +84,8 @@ class FileBuilder(Program):
         return frozenset(found) | set(self.new_names.values())
 
     def _wanted(self) -> set[str]:
-        """The functions that a model needs once its arguments are known: what makes and runs its modules, and what
-        these call; how somebody's own functions came by the arguments is not."""
+        """The functions that a model needs once its arguments are known: those that make and run its modules, and their
+        callees, but not the user's functions that compute the arguments."""
         classes = {base for bases in self.facts.classes.values() for base in bases} | set(functions_in(self.facts.root))
         waiting = [f"{name}{method}" for name in classes for method in ("", *(f".{one}" for one in CALLED_BY_PYTHON))]
         found: set[str] = set()
@@ -102,14 +102,14 @@ class FileBuilder(Program):
                         waiting += [plain, *(f"{plain}.{one}" for one in CALLED_BY_PYTHON)]
                         if callee.startswith("object "):
                             waiting += [f"{base}.__call__" for base in self.facts.bases(callee.removeprefix("object "))]
-                elif isinstance(inner, (ast.Name, ast.Attribute)):  # handed on, as in self.apply(self._init)
+                elif isinstance(inner, (ast.Name, ast.Attribute)):  # passed on, as in self.apply(self._init)
                     kinds = kinds_of(inner)
                     functions = (kind for kind in kinds if isinstance(kind, CallableKind) and kind.what == "function")
                     waiting += [kind.name for kind in functions]
         return found
 
     def name(self, qualified: str) -> ast.expr:
-        """The expression for a name of MindSpore's, of msmigrate's or of Python's library, noted for the imports."""
+        """The expression for a name of MindSpore, msmigrate or Python's library, noted for the imports."""
         return self.head.name(qualified)
 
     def imported_name(self, module: str, name: str) -> ast.expr:
@@ -117,14 +117,14 @@ class FileBuilder(Program):
         return self.head.of(module, name)
 
     def python(self, file: str, name: str) -> str:
-        """Note a name of Python's library for the imports, and define a constant of the file's top; its new name."""
+        """Note a name of Python's library for the imports, or define a constant of the file; returns the new name."""
         self.head.python(self.tree(file), name)
         origin = self.origin(file, name)
         return name if origin is None else self._constant(origin)
 
     def constant(self, module: str, name: str, seen: Sequence[Any] | None) -> ast.expr | None:
-        """A constant of a module of the program: its new name, or the value that it was `seen` to be where its file
-        says another; None for anything else."""
+        """A constant of a module of the program: its new name, or its `seen` value where that differs from its file's;
+        None for anything else."""
         if module not in self.all_files:
             return None
         origin = self.origin(self.all_files[module], name)
@@ -133,7 +133,7 @@ class FileBuilder(Program):
         return ast.Constant(seen[0]) if seen is not None and len(seen) == 1 else None
 
     def maker(self, wanted: str, made: Made) -> str:
-        """Define a function that makes a module so; its name, which is the wanted one where that is free."""
+        """Define a function that makes this module; returns its name, the wanted one where that is free."""
         alike = replace(made, id=None)
         if (alike, wanted) not in self.makers:
             key = f"{ZOO}:{_free(wanted, {*self.makers.values()})}"
@@ -144,7 +144,7 @@ class FileBuilder(Program):
 
     def _constant(self, origin: Constant) -> str:
         if origin.key not in self.definitions:
-            self.definitions[origin.key] = ast.Pass()  # what a table holds may look into it
+            self.definitions[origin.key] = ast.Pass()  # entries of a table may refer to it
             node = self._computed(origin)
             seen = self._as_seen(origin) if node is origin.node else None
             made = seen or self._entered(origin, self._attribute(origin.file, node))
@@ -156,32 +156,32 @@ class FileBuilder(Program):
         return self.called(origin.key)
 
     def _entered(self, origin: Constant, made: ast.stmt) -> ast.stmt:
-        """A dictionary with what was entered later, too, by `register_block("mobile", MobileBlock)` or `update`."""
+        """A dictionary with entries that were added later, by `register_block("mobile", MobileBlock)` or `update`."""
         module = next((name for name, file in self.all_files.items() if file == origin.file), "")
         old, value = _as_display(origin.node.value), _as_display(getattr(made, "value", None))
         if old is None or value is None:
             return made
         before = ast.dump(value)
-        said = {key.value for key in old.keys if isinstance(key, ast.Constant)}
+        written = {key.value for key in old.keys if isinstance(key, ast.Constant)}
         there = {key.value: place for place, key in enumerate(value.keys) if isinstance(key, ast.Constant)}
         table, lacking = self.facts.registers.get(module, {}).get(origin.name, {}), []
         for key, entry in table.items():
-            if key not in said and not self._is_written(entry):
+            if key not in written and not self._is_written(entry):
                 lacking.append(key)
-            elif key not in said:
+            elif key not in written:
                 value.keys.append(ast.Constant(key))
                 value.values.append(self.model.expression(entry))
             elif key in there and (known := literal(value.values[there[key]])) != (True, entry) and known[0]:
                 value.values[there[key]] = self.model.expression(entry)
         if lacking:
-            text = f"{origin.name} has no entry of what did not run: {few(lacking, 8)}"
+            text = f"{origin.name} lacks entries that did not run: {few(lacking, 8)}"
             self.not_run.append(Problem(origin.file, origin.node.lineno, text))
-        if ast.dump(value) != before:  # a call stays one where nothing was entered
+        if ast.dump(value) != before:  # without new entries a call stays a call
             vars(made)["value"] = value
         return made
 
     def _is_written(self, made: Any) -> bool:
-        """Whether what a construction calls and names ran, and is part of the new file or of MindSpore."""
+        """Whether everything that a construction calls and names ran, and is in the new file or in MindSpore."""
         names = [*names_in_making(made)]
         if any(map(self.unseen, names)):
             return False
@@ -194,7 +194,7 @@ class FileBuilder(Program):
         )
 
     def _computed(self, origin: Constant) -> ast.Assign | ast.AnnAssign:
-        """The statement, with the value that it gave where it asks more than its own file: the command line's words."""
+        """The statement, with its value in the run where it depends on more than its file, as on the command line."""
         module = next((name for name, file in self.modules.items() if file == origin.file), "")
         known = self.facts.constants.get(module, {})
         if origin.name not in known or says_its_value(origin.node, self.names(origin.file).name):
@@ -202,7 +202,7 @@ class FileBuilder(Program):
         return ast.Assign([ast.Name(origin.name, ast.Store())], self.model.expression(known[origin.name]))
 
     def _as_seen(self, origin: Constant) -> ast.stmt | None:
-        """`nz = 100` for what a script's own objects said, as `int(opt.nz)`; None where no such object is read."""
+        """`nz = 100` for a value from a script's own objects, such as `int(opt.nz)`; None where no object is read."""
         resolve = self.names(origin.file).name
         read = [n for n in ast.walk(origin.node.value or origin.node) if isinstance(n, ast.Attribute)]
         if not read or all(resolve(node) for node in read):
@@ -220,7 +220,7 @@ class FileBuilder(Program):
         return self.new_names.get(key, short(key).rpartition(":")[2])
 
     def define(self, qualified: str) -> None:
-        """Translate a class or function, after those that it names."""
+        """Translate a class or function, after those that it uses."""
         if qualified in self.definitions or qualified in DROPPED:
             return
         if qualified in self.owners:
@@ -236,14 +236,15 @@ class FileBuilder(Program):
             self._maker(qualified)
 
     def is_named_alone(self, qualified: str) -> bool:
-        """Whether a function of a model's file was handed on, as an entry of a table, and not called."""
+        """Whether a function of a model's file was used as a value, such as an entry of a table, but not called."""
         file = self.modules[qualified.rpartition(".")[0]]
         of_torch = any(name.partition(".")[0] == "torch" for name in self.names(file).names.values())
         of_model = of_torch or not INSTALLED.intersection(Path(file).parts)
         return of_model and qualified in self.facts.seen and qualified not in self.facts.called
 
     def _maker(self, qualified: str) -> None:
-        """A function that ran when its file was imported, and made one that runs now; or one that was only named."""
+        """Define a function that ran when its file was imported and made one that runs now, or one only used as a
+        value."""
         module, _, name = qualified.rpartition(".")
         file = self.modules[module]
         node = next((n for n in self.tree(file).body if isinstance(n, ast.FunctionDef) and n.name == name), None)
@@ -328,8 +329,8 @@ class FileBuilder(Program):
         self.definitions[qualified] = ast.ClassDef(self.called(qualified), bases, [], body or [ast.Pass()], kept)
 
     def _differentiated(self, qualified: str, file: str, node: ast.ClassDef) -> None:
-        """An autograd.Function whose backward is the derivative of its forward, which MindSpore takes itself: its
-        methods without the backward, and `forward` under the name by which it is called."""
+        """An autograd.Function whose backward is the derivative of its forward, which MindSpore computes itself: its
+        methods without the backward, and `forward` renamed to the name that is called."""
         body: list[ast.stmt] = [*node.body[: ast.get_docstring(node) is not None]]
         why = self.facts.derivatives[qualified]
         if why:
@@ -354,7 +355,7 @@ class FileBuilder(Program):
         self.definitions[qualified] = ast.ClassDef(self.called(qualified), [], [], body, [])
 
     def _translated(self, context: Context, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
-        """The function under another name, which raises where a decorator would have done something around it."""
+        """The function under another name, which raises where a decorator would do more than call it."""
         found = rewrite_function(node, name, context)
         place = int(ast.get_docstring(found) is not None)
         found.body[place:place] = signatures.decorator_notes(node, self, context.file, context.missing)
@@ -365,7 +366,7 @@ class FileBuilder(Program):
         return found
 
     def _attribute(self, file: str, statement: ast.stmt) -> ast.stmt:
-        """A statement in a class or at a file's top that gives a name a value."""
+        """A statement in a class or at a file's top that assigns a name."""
         if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
             return statement
         statement = copy.deepcopy(statement)
@@ -382,7 +383,7 @@ class FileBuilder(Program):
         return statement
 
     def _base_name(self, qualified: str, file: str, node: ast.expr) -> str:
-        """The full name of a class's base; where it is defined, if a package offers it, `torchvision.models.ResNet`."""
+        """The full name of a class's base where it is defined, also for one such as `torchvision.models.ResNet`."""
         name = self.names(file).name(node)
         bases = () if name in self.translated else self.facts.bases(qualified)[1:]
         return next((one for one in bases if one in self.translated and short(one) == short(name)), name)
@@ -395,7 +396,7 @@ class FileBuilder(Program):
         return SignatureRewriter(self, file).hint(node)
 
     def _needed(self, file: str, node: ast.FunctionDef) -> None:
-        """Define what a function calls or names, and what its defaults name."""
+        """Define everything that a function calls or names, also in its defaults."""
         for inner in ast.walk(node):
             if isinstance(inner, ast.Call) and not observed(inner.func).zoo:
                 for name in callees_of(inner):
@@ -413,7 +414,7 @@ class FileBuilder(Program):
                 self._named(file, default)
 
     def _named(self, file: str, node: ast.AST) -> None:
-        """Define what a tree names of Python's and of its file's constants."""
+        """Define the names of Python's library and of its file's constants that a tree uses."""
         for inner in ast.walk(node):
             if isinstance(inner, ast.Name):
                 self.python(file, inner.id)
@@ -425,7 +426,7 @@ class FileBuilder(Program):
 
 
 def build_file(facts: Observations, name: str, says: str) -> Emitted:
-    """The whole file; name: of the function that makes the model. says: its docstring."""
+    """The whole file; name: the name of the function that makes the model; says: the file's docstring."""
     assembly, root = _assembled(facts, {})
     module = next(functions_in(facts.root), "").rpartition(".")[0]
     first = (f"{module}.", f"{assembly.modules.get(module, module)}:")
@@ -451,7 +452,7 @@ def _assembled(facts: Observations, new_names: Mapping[str, str]) -> tuple[FileB
     root = assembly.model.expression(facts.root)
     before, plan = len(assembly.problems), variations(assembly)
     made = [None if one.made is None else assembly.model.expression(one.made) for one in plan]
-    if len(assembly.problems) > before:  # of arguments that are no numbers after all
+    if len(assembly.problems) > before:  # for arguments that are not numbers after all
         del assembly.problems[before:]
         plan, made = plan[:1], made[:1]
     more = [*assembly.model.shared.before, root, *filter(None, made)]
@@ -478,7 +479,7 @@ def _of_context(statement: ast.stmt, context: str) -> bool:
 
 
 def is_needed_base(name: str, program: Program) -> bool:
-    """Whether a base class is more than what a library adds to its classes, and a model never ran."""
+    """Whether a base class is more than a library's addition that the model never ran."""
     package = name.partition(".")[0]
     known = name in program.translated or package in ("", "torch") or package in sys.stdlib_module_names
     return known or program.row(name) is not None or not program.unseen(name)
@@ -500,7 +501,7 @@ def is_dropped(statement: ast.stmt) -> bool:
 
 
 def keep_cell_list(body: list[ast.stmt]) -> None:
-    """SequentialCell runs the cells of a list that it makes in its own `__init__`: make it anew at the end."""
+    """SequentialCell runs the cells of a list that it makes in its own `__init__`: make the list again at the end."""
     for statement in body:
         calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
         own = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "__init__"]
@@ -518,9 +519,9 @@ def append(body: list[ast.stmt], text: str) -> None:
 def unique_names(definitions: Mapping[str, ast.stmt], first: tuple[str, ...], taken: Collection[str]) -> dict[str, str]:
     """New names for definitions, after the file that each is from: `DecoderBlock`, `decoder_scale`, `DECODER_WIDTH`.
 
-    definitions: by module and name, or by file and name (`layers.py:WIDTH`). Of several with one name that whose key
-    starts with one of `first` keeps it, or else the first. A function does not keep the name of a method that calls it:
-    compiled, MindSpore takes the method for the function, and it calls itself. taken: names that are not free.
+    definitions: by module and name, or by file and name (`layers.py:WIDTH`). Of several with one name, the one whose
+    key starts with one of `first` keeps it, or else the first one. A function does not keep the name of a method that
+    calls it: when compiled, MindSpore takes the method for the function, and it calls itself. taken: names in use.
     """
     names = {key: found[0] for key, node in definitions.items() if (found := defines(node))}
     order = sorted(names, key=lambda key: not key.startswith(first))
@@ -535,7 +536,7 @@ def unique_names(definitions: Mapping[str, ast.stmt], first: tuple[str, ...], ta
 
 
 def _hidden(nodes: Collection[ast.stmt]) -> set[str]:
-    """The names that a method of the same name calls."""
+    """The names of functions that are called by a method of the same name."""
     methods = [inner for node in nodes if isinstance(node, ast.ClassDef) for inner in node.body]
     return {
         call.func.id
@@ -547,7 +548,7 @@ def _hidden(nodes: Collection[ast.stmt]) -> set[str]:
 
 
 def _after(key: str, name: str) -> str:
-    """A name with that of its file in front, in its own way of writing."""
+    """A name prefixed with its file's name, in its own style of capitals."""
     place = key.rpartition(":")[0] or key.rpartition(f".{name}")[0]
     words = [word for word in re.split(r"\W+", place.removesuffix(".py")) if word and word != "__init__"] or ["other"]
     word = words[-1].strip("_")
@@ -559,7 +560,7 @@ def _after(key: str, name: str) -> str:
 
 
 def _as_display(node: ast.expr | None) -> ast.Dict | None:
-    """`{"relu": nn.ReLU}` for `dict(relu=nn.ReLU)`, and `{}` for a new OrderedDict; None for no dictionary."""
+    """`{"relu": nn.ReLU}` for `dict(relu=nn.ReLU)`, and `{}` for a new OrderedDict; None for anything else."""
     if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in DICTIONARIES:
         words = [(ast.Constant(word.arg), word.value) for word in node.keywords if word.arg]
         whole = not node.args and len(words) == len(node.keywords)

@@ -1,9 +1,9 @@
-"""Layers that a class makes and never runs do not train, as in torch.
+"""Layers that a class makes and never runs are frozen, as they do not train in torch.
 
-torch's optimizer leaves alone what has no gradient; MindSpore's is given zeros for it, and decays it. Only what no
-method of the class runs is frozen, or what one runs under settings alone, `if self.expand_ratio != 1`, where they are
-others. All else trains: what another input or mode may run, what somebody else may take, and what may be a layer of
-someone else's.
+torch's optimizer skips parameters without a gradient; MindSpore's gets zeros for them, and decays them. A layer is
+frozen only where no method of the class runs it, or where methods run it only under other settings, as in
+`if self.expand_ratio != 1`. All other layers train: those that another input or mode may run, that other code may use,
+or that may belong to another object too.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from ..rewrite.control_flow import comment
 from ..source_files import short
 
 MODULE, PARAMETER = "torch.nn.Module", "torch.nn.Parameter"
-REASON = "torch's optimizer leaves alone what never runs, MindSpore's would decay it"
+REASON = "torch's optimizer skips layers that never run, MindSpore's would decay their weights"
 OF_INITIALIZERS = "torch.nn.init."
-# by which anybody gets at layers without naming them, and a class at its own parameters
+# attributes through which code reaches layers without naming them, and through which a class reaches its parameters
 UNNAMED = {"children", "named_children", "modules", "named_modules", "get_submodule", "_modules", "__dict__"}
 OWN_UNNAMED = {"parameters", "named_parameters", "get_parameter", "_parameters"}
 NEGATED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
@@ -44,16 +44,16 @@ PLAIN_TEST = (ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp,
 
 
 class Use(NamedTuple):
-    """Where a method reads an attribute of its object: the node, and the settings under which it comes there."""
+    """A read of an attribute of `self`: the attribute's name, and the settings under which the code runs."""
 
     name: str
     settings: tuple[ast.expr, ...]
 
 
 def freeze_idle_layers(program: Program, definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) -> None:
-    """Write into every class of the file that what it never runs does not train.
+    """Freeze, in every class of the file, the layers that it never runs.
 
-    more: what makes the model of the definitions.
+    more: the code that makes the model from the definitions.
     """
     files = {program.modules.get(name.rpartition(".")[0]) for name in definitions if name in program.owners}
     trees = [program.tree(file) for file in files if file is not None]
@@ -69,7 +69,7 @@ def freeze_idle_layers(program: Program, definitions: Mapping[str, ast.stmt], mo
             continue
         read = _Class(program, qualified, definitions)
         kept = {name for name in map(_attribute, start.body) if name}
-        idle: dict[str, dict[str, ast.expr]] = {}  # settings -> what never runs under them
+        idle: dict[str, dict[str, ast.expr]] = {}  # settings -> the layers that never run under them
         for name, made in read.layers().items():
             if name in kept and name not in named and (settings := read.never_runs(name, kept)) is not None:
                 idle.setdefault(settings, {})[name] = made
@@ -92,14 +92,14 @@ def _frozen(settings: str, layers: Mapping[str, ast.expr]) -> list[ast.stmt]:
 
 
 def _is_plain(program: Program, qualified: str) -> bool:
-    """Whether a class runs what it holds in its own methods alone: no Sequential."""
+    """Whether only a class's own methods run its layers, unlike in a Sequential."""
     bases = program.facts.bases(qualified)
     own = [base for base in bases if base.startswith("torch.")]
     return bool(own) and own[0] == MODULE
 
 
 class _Class:
-    """A class as the user wrote it, with those that it is derived from and those that are derived from it."""
+    """A class as the user wrote it, with its base classes and the classes derived from it."""
 
     def __init__(self, program: Program, qualified: str, definitions: Mapping[str, ast.stmt]) -> None:
         family = [qualified, *program.facts.bases(qualified)]
@@ -121,7 +121,7 @@ class _Class:
         self.uses = [use for method in methods for use in _uses(method)]
 
     def layers(self) -> dict[str, ast.expr]:
-        """The attributes that the class's own `__init__` gives a layer or a parameter which is nobody else's."""
+        """The attributes to which the class's own `__init__` assigns a new layer or parameter, which nothing shares."""
         if not self.known:
             return {}
         starts = (n for n in self.own.body if isinstance(n, ast.FunctionDef) and n.name == "__init__")
@@ -131,7 +131,7 @@ class _Class:
     def never_runs(self, name: str, kept: set[str]) -> str | None:
         """The settings under which nothing runs a layer, as an expression; empty for any, None where it may run.
 
-        kept: the settings that the written class has.
+        kept: the attributes that the written class has.
         """
         uses = [use.settings for use in self.uses if use.name == name]
         if self.stores.count(name) != 1 or not all(uses):
@@ -146,7 +146,7 @@ class _Class:
 
 
 def _is_setting(test: ast.expr) -> bool:
-    """Whether an expression asks for nothing but plain values of its object, and not whether that trains."""
+    """Whether an expression depends only on plain attributes of `self`, and not on `training`."""
     for node in ast.walk(test):
         if isinstance(node, ast.Attribute):
             kinds = kinds_of(node)
@@ -162,7 +162,7 @@ def _is_setting(test: ast.expr) -> bool:
 
 
 def _uses(method: ast.FunctionDef) -> Iterator[Use]:
-    """Where a method reads attributes of its object, but for initializers that are given what a layer holds."""
+    """The attributes of `self` that a method reads, except for arguments of initializers."""
 
     def block(lines: Sequence[ast.stmt], settings: tuple[ast.expr, ...]) -> Iterator[Use]:
         for line in lines:
@@ -197,7 +197,7 @@ def _uses(method: ast.FunctionDef) -> Iterator[Use]:
 
 
 def _none_of(settings: Sequence[ast.expr]) -> ast.expr:
-    """That not all of these hold."""
+    """A condition for: not all of these are true."""
     each = [negation(test) for test in {ast.unparse(test): test for test in settings}.values()]
     return each[0] if len(each) == 1 else ast.BoolOp(ast.Or(), each)
 
@@ -220,14 +220,14 @@ def _of_self(node: ast.Attribute) -> bool:
 
 
 def _attribute(line: ast.stmt) -> str | None:
-    """The attribute of its object that a statement gives a value."""
+    """The attribute of `self` that a statement assigns."""
     targets = line.targets if isinstance(line, ast.Assign) else [line.target] if isinstance(line, ast.AnnAssign) else []
     target = targets[0] if len(targets) == 1 else None
     return target.attr if isinstance(target, ast.Attribute) and _of_self(target) else None
 
 
 def _is_fresh(node: ast.expr) -> bool:
-    """Whether an expression gives a value without layers, or makes those that it has: none is another's, too."""
+    """Whether an expression's value has no layers, or only new ones, which no other object has."""
     kinds = kinds_of(node)
     if isinstance(node, ast.Constant) or (kinds and all(map(_is_plain_value, kinds))):
         return True
@@ -254,7 +254,7 @@ def _is_layer(node: ast.expr) -> bool:
 
 
 def _is_initializer(node: ast.expr) -> bool:
-    """Whether a call draws values for what it is given: `nn.init.zeros_(self.norm.weight)`."""
+    """Whether a call initializes its arguments: `nn.init.zeros_(self.norm.weight)`."""
     return (
         isinstance(node, ast.Call)
         and bool(callees_of(node))
@@ -263,7 +263,7 @@ def _is_initializer(node: ast.expr) -> bool:
 
 
 def _reads_unnamed(tree: ast.AST, names: set[str]) -> bool:
-    """Whether layers or parameters are got at without naming them, but to look at each of them in turn, as in
+    """Whether code reaches layers or parameters without naming them, other than to loop over them, as in
     `for layer in self.modules(): if isinstance(layer, nn.Linear): nn.init.zeros_(layer.bias)`."""
     looked: set[int] = set()
     for loop in ast.walk(tree):
@@ -279,7 +279,7 @@ def _reads_unnamed(tree: ast.AST, names: set[str]) -> bool:
 
 
 def _asks_by_name(tree: ast.AST) -> bool:
-    """Whether a class may read any attribute: by `getattr` with a name that is computed, or `vars(self)`."""
+    """Whether a class may read any attribute: by `getattr` with a computed name, or `vars(self)`."""
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
     return any(
         call.func.id in ("vars", "eval", "exec")
@@ -290,7 +290,7 @@ def _asks_by_name(tree: ast.AST) -> bool:
 
 
 def _named_elsewhere(trees: Sequence[ast.AST]) -> set[str]:
-    """The attributes that are read of anything but `self`, and all texts, which may name one."""
+    """The attributes that are read of anything but `self`, and all strings, which may name one."""
     nodes = [node for tree in trees for node in ast.walk(tree)]
     found = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     return found | {node.attr for node in nodes if isinstance(node, ast.Attribute) and not _of_self(node)}

@@ -1,4 +1,4 @@
-"""What a file names: its imports, the functions of msmigrate's own that are copied in, and names that it lacks."""
+"""The names in the new file: its imports, msmigrate's own functions that are copied in, and undefined names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TYPING = ("Any", "Callable", "Dict", "List", "Optional", "Sequence", "Tuple", "U
 
 
 class Imports:
-    """Notes what the body of the file names."""
+    """Collects the names that the file's body uses."""
 
     def __init__(self, taken: frozenset[str] = frozenset()) -> None:
         self.imports: dict[str, set[str]] = {"mindspore": {"nn"}}
@@ -27,7 +27,7 @@ class Imports:
         self.helpers = InlinedDefinitions(taken)
 
     def name(self, qualified: str) -> ast.expr:
-        """The expression for a name of MindSpore's, of Python's library, or of a composed function."""
+        """The expression for a name of MindSpore, of Python's library, or of a composed function."""
         module, _, last = qualified.rpartition(".")
         if module.startswith("msmigrate."):
             return ast.Name(self.helpers.need(module, last), ast.Load())
@@ -99,17 +99,17 @@ ROOT = Path(__file__).parents[3]
 class InlinedDefinitions:
     """Definitions of msmigrate's own modules, by module and name.
 
-    taken: names that mean something else in the file; with those of Python's own, a definition avoids them.
+    taken: names that mean something else in the file; a definition avoids these and Python's own names.
     """
 
     def __init__(self, taken: frozenset[str] = frozenset()) -> None:
         self.taken = taken | set(dir(builtins))
         self.found: dict[tuple[str, str], str] = {}
-        self.names: dict[tuple[str, str], str] = {}  # as they are called in the file
-        self.used: list[tuple[ast.Module, str]] = []  # a composed file, and a name that is used of it
+        self.names: dict[tuple[str, str], str] = {}  # their names in the file
+        self.used: list[tuple[ast.Module, str]] = []  # a file of definitions, and the name that is used from it
 
     def need(self, module: str, name: str) -> str:
-        """Take a definition, and first those that it names; returns what it is called in the file."""
+        """Add a definition, after those that it uses; returns its name in the file."""
         module = _home(module, name)
         if (module, name) in self.names:
             return self.names[module, name]
@@ -151,7 +151,7 @@ def _file(module: str) -> Path:
 
 
 def _home(module: str, name: str) -> str:
-    """The module that defines a name, where `module` may only import it: msmigrate.nn has SELU of its activation."""
+    """The module that defines a name, which `module` may only import, as msmigrate.nn imports SELU."""
     for node in ast.parse(_file(module).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom) and node.level and name in (alias.name for alias in node.names):
             package = module if _file(module).name == "__init__.py" else module.rpartition(".")[0]
@@ -189,8 +189,8 @@ def undefined(text: str) -> set[str]:
 
 
 def report_undefined(names: set[str], maker: ast.FunctionDef, definitions: Program) -> bool:
-    """Put an error in the place of names that the file does not have, and note what uses them; returns whether there
-    are any."""
+    """Replace names that the file does not define by an error, and note what uses them; returns whether there are
+    any."""
     for key, node in {**definitions.definitions, "": maker}.items() if names else ():
         kind = key or next(functions_in(definitions.facts.root), "")
         module, _, own = kind.rpartition(":" if ":" in kind else ".")
@@ -198,7 +198,7 @@ def report_undefined(names: set[str], maker: ast.FunctionDef, definitions: Progr
         if ":" in kind and file and _constant_from_reads(node, names, file, own, definitions):
             continue
         at = next((n.lineno for n in definitions.tree(file).body if getattr(n, "name", "") == own), 1) if file else 1
-        where = own if key else f"what makes the {own}"
+        where = own if key else f"the function that makes the {own}"
         known = _constant
         replaced = _Undefined(names, definitions.name(NOT_CONVERTED), known)
         replaced.visit(node)
@@ -208,7 +208,8 @@ def report_undefined(names: set[str], maker: ast.FunctionDef, definitions: Progr
 
 
 def _constant_from_reads(node: ast.stmt, names: set[str], file: str, own: str, definitions: Program) -> bool:
-    """Give a constant that is computed from such names the one value that it had wherever the file reads it."""
+    """Give a constant that is computed from such names the value that it always had where the file reads it; returns
+    whether there is one."""
     if not isinstance(node, ast.Assign) or not names & {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}:
         return False
     reads = [n for n in ast.walk(definitions.tree(file)) if isinstance(n, ast.Name) and n.id == own]
@@ -220,15 +221,15 @@ def _constant_from_reads(node: ast.stmt, names: set[str], file: str, own: str, d
 
 
 def _constant(node: ast.Name) -> ast.expr | None:
-    """The one number, string or the like that a name was wherever it was read."""
+    """The number, string or the like that a name always was where it was read; None if there is no single one."""
     found = constants_of(node)
     return ast.Constant(found[0]) if found is not None and len(found) == 1 else None
 
 
 class _Undefined(ast.NodeTransformer):
-    """Puts what such names were, where that is known, in the place of those that are read, and else an error.
+    """Replaces such names, where they are read, by their constant in the run, or else by an error.
 
-    known: the constant that a name was, None where it was something else. found: the names of which that is so.
+    known: gives the constant that a name was, None where it was something else. found: names replaced by an error.
     """
 
     def __init__(self, names: set[str], error: ast.expr, known: Callable[[ast.Name], ast.expr | None]) -> None:
@@ -246,7 +247,7 @@ class _Undefined(ast.NodeTransformer):
         return ast.Call(self.error, [ast.Constant(f"{node.id} could not be written")], [])
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
-        """A parameter, whose hint nobody reads."""
+        """A parameter; its hint is not evaluated."""
         return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
@@ -255,7 +256,7 @@ class _Undefined(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        """A function, without the hint of what it returns, and without what it calls so itself."""
+        """A function, without its return hint, and without names that it defines itself."""
         hint, node.returns = node.returns, None
         names = self.names
         self.names = names - {inner.arg for inner in ast.walk(node) if isinstance(inner, ast.arg)}
@@ -272,14 +273,14 @@ def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
 
 
 def _declared(table: symtable.SymbolTable) -> Iterator[str]:
-    """What a function says is global, and gives a value."""
+    """The names that a function declares global and assigns."""
     for symbol in table.get_symbols():
         if symbol.is_declared_global() and symbol.is_assigned():
             yield symbol.get_name()
 
 
 def _read(table: symtable.SymbolTable) -> Iterator[str]:
-    """What is looked up at the file's top."""
+    """The names that are looked up at the file's top level."""
     for symbol in table.get_symbols():
         at_top = table.get_type() == "module" and not (symbol.is_assigned() or symbol.is_imported())
         if symbol.is_referenced() and (symbol.is_global() or at_top):

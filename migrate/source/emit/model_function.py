@@ -1,4 +1,4 @@
-"""The function that makes the model: constructions and changes as statements, and what stands in it twice made once."""
+"""The function that makes the model: constructions and changes as statements; repeated objects are made once."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from ..rewrite.library_lookups import write_reference
 from ..rewrite.row_calls import bind_arguments, known_argument, with_initial_values, write_call
 from ..source_files import short
 
-# a cell that was part of another keeps the names that its parameters had there, and one that came later has its own
+# parameters of a cell that was part of another keep the names from there, and those of a later cell have their own
 NAMED = """for name, parameter in net.parameters_and_names():
     parameter.name = name"""
 ADD, REPLACE = (f"msmigrate.nn.{name}" for name in ("add_cell", "replace_cell"))
 
 
 class ModelFunction:
-    """Writes the values of the worker's report, and the function that makes the model of them.
+    """Writes the values of the worker's report, and the function that makes the model from them.
 
-    definitions: what the new file has. taken: names that mean something else. free: whether the model may be called
-    `net`. renamed: whether parameters have to be named once the model is whole.
+    definitions: the new file's program. taken: names that mean something else. free: whether the model may be called
+    `net`. renamed: whether parameters have to be renamed after the model is complete.
     """
 
     def __init__(self, definitions: Program, taken: Iterable[str], *, free: bool, root: Any = None) -> None:
@@ -55,7 +55,7 @@ class ModelFunction:
     def expression(self, value: Any, wanted: str = "") -> ast.expr:
         """The expression for a value of the worker's report; see observations.py.
 
-        wanted: the parameter that it goes to.
+        wanted: the name of the parameter that gets it.
         """
         match value:
             case Made(changes=None):
@@ -80,7 +80,7 @@ class ModelFunction:
             case Array():
                 return self._array(value)
             case Unknown(what, instead):
-                return self._missing(f"how this {what} is made was not seen: {instead}")
+                return self._missing(f"the construction of this {what} was not seen: {instead}")
         return expression(value, self.definitions.name)
 
     def _array(self, array: Array) -> ast.expr:
@@ -97,7 +97,7 @@ class ModelFunction:
         return ast.Call(name("numpy.array"), [numbers], [ast.keyword("dtype", dtype)])
 
     def function(self, name: str, root: ast.expr) -> ast.FunctionDef:
-        """The function that makes the model; arguments that its class takes besides may be given to it."""
+        """The function that makes the model; it takes further arguments of the model's class as `**kwargs`."""
         classes = {node.name: node for node in self.definitions.definitions.values() if isinstance(node, ast.ClassDef)}
         call = root
         for statement in self.shared.before:
@@ -128,7 +128,7 @@ class ModelFunction:
         return maker
 
     def _named(self, name: str) -> ast.expr:
-        """A class or function that is handed on."""
+        """A class or function that is passed as an argument."""
         self.definitions.define(name)
         row = self.definitions.row(name) if name not in self.definitions.translated else None
         return self._called(name) if row is None else write_reference(row, {}, self.definitions.name)
@@ -157,7 +157,7 @@ class ModelFunction:
     def _crossed(
         self, row: Row, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool = False
     ) -> ast.expr:
-        """The call of the row's class, or of one of the program's that is made as its base is."""
+        """The call of the row's class, or of a class of the program with the constructor of its torch base."""
         namer = self.definitions.name
         try:
             positional = [known_argument(self.expression(value)) for value in args]
@@ -186,9 +186,9 @@ class ModelFunction:
         return ast.Name(self.definitions.called(name), ast.Load())
 
     def changes(self, net: str, changes: Changes) -> list[ast.stmt]:
-        """First what trains no longer, then what was put in place, as people write it.
+        """The statements for changes to a module: frozen parameters first, then children put in place, as is usual.
 
-        net: the variable that holds the module. What cannot be written becomes a problem.
+        net: the variable that holds the module. A change that cannot be written becomes a problem.
         """
         found = [statement for one in changes.frozen for statement in self._frozen(net, one)]
         for gone, instead in changes.tied:
@@ -250,12 +250,12 @@ class ModelFunction:
 
 
 def _as_lists(node: ast.expr) -> ast.expr:
-    """The same with lists for tuples."""
+    """The expression with lists instead of tuples."""
     return ast.List([*map(_as_lists, node.elts)], ast.Load()) if isinstance(node, ast.Tuple) else node
 
 
 def _child(parent: ast.expr, name: str) -> ast.expr:
-    """The child of a module by its name, which may be a number."""
+    """The child of a module by its name, which may be an index."""
     if name.isidentifier():
         return ast.Attribute(parent, name, ast.Load())
     return ast.Subscript(parent, ast.Constant(int(name) if name.isdecimal() else name), ast.Load())
@@ -291,7 +291,7 @@ class SharedObjects:
         self.before: list[ast.stmt] = []
 
     def once(self, value: Made, wanted: str, make: Callable[[], ast.expr]) -> ast.expr:
-        """The expression for an object: its variable, where it has one. wanted: what it is called where it goes."""
+        """The expression for an object: its variable, where it occurs more than once. wanted: a name for that."""
         key = value.id
         if key not in self.many:
             return make()
@@ -311,7 +311,7 @@ class SharedObjects:
         make: Callable[[], ast.expr],
         after: Callable[[str], list[ast.stmt]],
     ) -> ast.expr:
-        """The variable of an object that is changed after it is made, by what `after` writes for its name."""
+        """The variable of an object that is changed after it is made, by the statements of `after` for its name."""
         key = value.id
         if key not in self.names:
             name = "net" if value is self.root and self.free else self._name(wanted or _words(value))
@@ -330,7 +330,7 @@ class SharedObjects:
 
 
 def _ids(value: Any, seen: set[int]) -> Iterator[int]:
-    """The objects of a report, each as often as it stands there; what stands in one that was seen does not count."""
+    """The objects of a report, each as often as it occurs; the parts of an object are counted only once."""
     if isinstance(value, Made) and value.id is not None:
         yield value.id
         if value.id in seen:

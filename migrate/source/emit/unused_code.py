@@ -1,4 +1,4 @@
-"""What nothing uses goes: variables, parameters, attributes, definitions; hints and docstrings follow."""
+"""Remove what nothing uses: variables, parameters, attributes, definitions; hints and docstrings are adapted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..rewrite.graph_mode import is_pure
 from ..rewrite.signatures import consumed_kwargs
 from ..source_files import all_parameters, defaults_of, short
 
-# torch's word -> MindSpore's, in docstrings; what is left of `torch.nn.` and `torch.` goes
+# torch's word -> MindSpore's, in docstrings; any other `torch.nn.` and `torch.` is removed
 WORDS = (
     (r"\b(torch\.)?nn\.Module\b", "nn.Cell"),
     (r"\b(torch\.)?nn\.Linear\b", "nn.Dense"),
@@ -29,7 +29,7 @@ TYPING = {
 
 
 def tidy(definitions: MutableMapping[str, ast.stmt], more: Sequence[ast.AST]) -> None:
-    """Put the definitions of a file in order, which `more` (what makes the model) uses."""
+    """Remove unused code from a file's definitions, and sort these; more: the code that makes the model from them."""
     gone = remove_dead_code(definitions, more)
     drop_unused_attributes(definitions, more)
     needed = _needed(definitions, more)
@@ -45,7 +45,7 @@ def tidy(definitions: MutableMapping[str, ast.stmt], more: Sequence[ast.AST]) ->
 
 
 def _needed(definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) -> set[str]:
-    """The definitions that `more` uses, and those that these use; a type hint alone uses nothing."""
+    """The definitions that `more` uses, and those that these use; a type hint does not count as a use."""
     named: dict[str, list[str]] = {}
     for key, node in definitions.items():
         for name in defines(node):
@@ -61,7 +61,7 @@ def _needed(definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) -> set
 
 
 def defines(node: ast.stmt) -> list[str]:
-    """The names that a statement at the top of a file gives something to."""
+    """The names that a top-level statement of a file defines."""
     if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
         return [node.name]
     return _targets(node)
@@ -79,7 +79,7 @@ def _names(node: ast.AST) -> Iterator[str]:
 
 
 def _docstring(node: ast.FunctionDef | ast.ClassDef, gone: set[str]) -> None:
-    """MindSpore's words, no lines for parameters that are gone, and no examples, which were torch's."""
+    """Adapt a docstring: MindSpore's words, without removed parameters, and without examples, which were torch's."""
     first = node.body[0] if node.body else None
     if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Constant) or ast.get_docstring(node) is None:
         return
@@ -105,7 +105,7 @@ def _docstring(node: ast.FunctionDef | ast.ClassDef, gone: set[str]) -> None:
 
 
 def _without_empty_examples(lines: list[str]) -> list[str]:
-    """A docstring's lines without headings under which all examples are gone."""
+    """A docstring's lines without headings whose examples were all removed."""
     kept: list[str] = []
     for number, line in enumerate(lines):
         below = next((after for after in lines[number + 1 :] if after.strip()), "")
@@ -121,14 +121,14 @@ def _indent(line: str) -> int:
 
 
 class _Hints(ast.NodeTransformer):
-    """Takes names out of type hints that the file does not have: of classes that this model does not need."""
+    """Removes from type hints the names that the file does not have, of classes that this model does not need."""
 
     def __init__(self, known: set[str]) -> None:
         self.known = known
         self.in_class = False  # where a dataclass needs every hint
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        """What stands in a class beside its methods, and these."""
+        """A class, with its attributes and methods."""
         self.in_class = True
         self.generic_visit(node)
         self.in_class = False
@@ -177,7 +177,7 @@ class _Hints(ast.NodeTransformer):
 
 
 def _something(hint: ast.expr | None) -> ast.expr | None:
-    """A hint, and none where a parameter could only be None by what is left of it."""
+    """The hint, or None where only `None` is left of it."""
     return None if isinstance(hint, ast.Constant) and hint.value is None else hint
 
 
@@ -185,7 +185,7 @@ CELLS = ("nn.", "mindspore.nn.")
 
 
 def put_in_order(definitions: MutableMapping[str, ast.stmt]) -> None:
-    """Put in front of every definition what Python looks up as it defines it: base classes, defaults, attributes."""
+    """Put before every definition the names that Python looks up to define it: base classes, defaults, attributes."""
     keys: dict[str, str] = {}
     for key, node in definitions.items():
         for name in defines(node):
@@ -209,7 +209,7 @@ def put_in_order(definitions: MutableMapping[str, ast.stmt]) -> None:
 
 
 def looked_up(node: ast.AST) -> Iterator[str]:
-    """The names that Python reads as it defines a class or a function, or runs a statement."""
+    """The names that Python reads when it defines a class or a function, or runs a statement."""
     if isinstance(node, ast.Name):
         yield node.id
     parts: Sequence[ast.AST | None] = list(ast.iter_child_nodes(node))
@@ -223,7 +223,7 @@ def looked_up(node: ast.AST) -> Iterator[str]:
 
 
 def drop_unused_attributes(definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) -> None:
-    """Take out of the classes of modules what they say of themselves and nobody reads."""
+    """Remove from modules' classes the class attributes that nothing reads."""
     trees = [*definitions.values(), *more]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     read = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
@@ -254,10 +254,10 @@ def _is_cell(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> bool:
 
 
 def remove_dead_code(definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) -> dict[str, set[str]]:
-    """Take what is unused out of the definitions, and out of `more`, which calls them.
+    """Remove unused variables and parameters from the definitions, and their arguments in `more`, which calls them.
 
-    Returns the parameters that went, by the name of the class or function. What a `forward` takes stays, and so do what
-    a class is given before something that it reads, and every argument whose computing may do something else too.
+    Returns the removed parameters, by the name of the class or function. Not removed are the parameters of a `forward`,
+    those of a class that come before one that it reads, and arguments whose evaluation may have an effect.
     """
     calls = Calls(definitions, more)
     gone: dict[str, set[str]] = {}
@@ -280,14 +280,14 @@ def _variables(function: ast.FunctionDef) -> bool:
     for node in ast.walk(function):
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             read.add(node.target.id)
-        if isinstance(node, ast.Try) and node.handlers:  # which may be there for what such a value raises
+        if isinstance(node, ast.Try) and node.handlers:  # the value may be computed only for its exception
             read |= {n.id for tried in node.body for n in ast.walk(tried) if isinstance(n, ast.Name)}
     outer = (node.names for node in ast.walk(function) if isinstance(node, (ast.Global, ast.Nonlocal)))
     return _sweep(function, read.union(*outer), consumed_kwargs(function))
 
 
 def _asks_by_name(function: ast.FunctionDef) -> bool:
-    """Whether a function may read any of its variables: it calls `locals()`, or runs a text."""
+    """Whether a function may read any of its variables: it calls `locals()`, or runs code from a string."""
     calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
     named = ((call.func.id, bool(call.args)) for call in calls if isinstance(call.func, ast.Name))
     return any(name in ("eval", "exec") or (name in ("locals", "vars", "dir") and not args) for name, args in named)
@@ -304,7 +304,7 @@ def _sweep(node: ast.AST, read: set[str], dead: Sequence[ast.stmt]) -> bool:
             if statement in dead or _is_dead(statement, read):
                 block.remove(statement)
                 changed = True
-            elif isinstance(statement, ast.If) and not statement.body:  # its test may do something
+            elif isinstance(statement, ast.If) and not statement.body:  # its test may have an effect
                 statement.body.append(ast.Pass())
         if field == "body" and not block and not isinstance(node, ast.If):
             block.append(ast.Pass())
@@ -331,7 +331,7 @@ def _is_dead(statement: ast.stmt, read: set[str]) -> bool:
 
 
 def _removable(calls: Calls) -> set[tuple[str, str]]:
-    """The parameters that no body reads, and that every call can do without."""
+    """The parameters that no body reads, and whose arguments can be removed from every call."""
     values = calls.values()
     found = {(each.name, name) for each in calls.functions.values() for name in _unread(each, calls, values)}
     while True:
@@ -347,7 +347,7 @@ def _unread(function: Function, calls: Calls, values: set[str]) -> Iterator[str]
         return
     if not calls.of(function.name):
         return
-    # others may call it then, with what some call of the file gives
+    # then other code may call it, with the arguments of any call in the file
     handed_on = function.node.name in values and function.node.name != "__init__"
     if (function.node.decorator_list and not function.is_static) or _asks_by_name(function.node):
         return
@@ -360,13 +360,13 @@ def _unread(function: Function, calls: Calls, values: set[str]) -> Iterator[str]
 
 
 def _unused_needed(pair: tuple[str, str], found: set[tuple[str, str]], calls: Calls) -> bool:
-    """Whether some call cannot do without a parameter."""
+    """Whether the argument for a parameter cannot be removed from some call."""
     name, parameter = pair
     function = calls.functions[name]
     places = function.positions
     after = [other for other, at in places.items() if at > places.get(parameter, len(places))]
     if function.node.name == "__init__" and any((name, other) not in found for other in after):
-        return True  # who makes the class elsewhere gives by place: what comes after would be given another's value
+        return True  # other code may pass arguments by position, and later parameters would get other values
     for call, first in calls.of(name):
         given = call.args[first:]
         if any(isinstance(item, ast.Starred) for item in given) or any(word.arg is None for word in call.keywords):
@@ -405,7 +405,7 @@ def _remove(calls: Calls, found: set[tuple[str, str]]) -> None:
 
 
 class Function:
-    """A function or method, and where its parameters stand in a call, `self` aside."""
+    """A function or method, and the positions of its parameters in a call, without `self`."""
 
     def __init__(self, name: str, node: ast.FunctionDef, *, method: bool) -> None:
         self.name, self.node = name, node
@@ -414,7 +414,7 @@ class Function:
 
     @property
     def positions(self) -> dict[str, int]:
-        """Parameter -> its place among the positional arguments."""
+        """Parameter -> its index among the positional arguments."""
         arguments = [*self.node.args.posonlyargs, *self.node.args.args][self.first :]
         return {argument.arg: index for index, argument in enumerate(arguments)}
 
@@ -423,7 +423,7 @@ class Function:
         return next((name for name, place in self.positions.items() if place == index), "")
 
     def drop(self, parameter: str) -> None:
-        """Take a parameter out of the definition."""
+        """Remove a parameter from the definition."""
         given = self.node.args
         if parameter.startswith("**"):
             given.kwarg = None
@@ -443,14 +443,14 @@ class Function:
 
 
 def parameters(function: Function) -> list[str]:
-    """All named parameters, `self` aside."""
+    """All named parameters, without `self`."""
     return [*function.positions, *(argument.arg for argument in function.node.args.kwonlyargs)]
 
 
 class Calls:
     """The functions of `definitions`, and the calls of them there and in `more`.
 
-    A call says by its `receivers` which of them it may call.
+    The `receivers` of a call are the functions that it may call.
     """
 
     def __init__(self, definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) -> None:
@@ -477,11 +477,11 @@ class Calls:
         return list(dict.fromkeys(name for name in found if name))
 
     def of(self, name: str) -> list[tuple[ast.Call, int]]:
-        """The calls of a function, and how many arguments of each are not for it, as the first of `partial`."""
+        """The calls of a function, and how many first arguments of each are not its own, as `partial`'s first."""
         return self._found.get(name, [])
 
     def values(self) -> set[str]:
-        """The names that are a value somewhere, so that not all calls of a function of that name are known."""
+        """The names that are used as a value somewhere, so that not all calls of such a function are known."""
         nodes = [node for tree in self.trees for node in ast.walk(tree)]
         called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
         return {
@@ -491,7 +491,7 @@ class Calls:
         }
 
     def may_give(self, function: Function, parameter: str) -> bool:
-        """Whether a call that is not known to be one of this function could give it something for a parameter."""
+        """Whether a call that is not known to be one of this function could pass an argument for a parameter."""
         if parameter not in defaults_of(function.node.args):
             return True
         nodes = [node for tree in self.trees for node in ast.walk(tree)]

@@ -1,7 +1,7 @@
-"""Facts from reading: what a script says of its values and of the libraries that it uses, with nothing of it run."""
+"""Facts from reading a script: its values, and its uses of libraries, without running any of it."""
 
 from __future__ import annotations
 
-from . import calls, expressions, statements  # they register what each kind of node means
+from . import calls, expressions, statements  # they register the handlers of all kinds of nodes
 
 __all__ = ["calls", "expressions", "statements"]

@@ -1,4 +1,4 @@
-"""What reading a script knows about a value: a constant and where it was written, a thing of torch's, or nothing."""
+"""What is known of a value by reading a script: a constant and where it was written, an object of torch, or nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from ..library_names import BASES, family_of
 from ..source_files import ScriptFile
 
-LARGEST = 10_000  # letters of a text, and values inside one another; what is larger is not followed
+LARGEST = 10_000  # letters of a string, and nested values; anything larger is not followed
 MOST_BASES = 100  # of a class
 
 
@@ -22,7 +22,7 @@ class Origin:
     file: str
     line: int
     text: str  # "args.lr has the default 0.1 in argparse"
-    whole: bool = True  # whether the line says nothing else, as that of a table does
+    whole: bool = True  # whether the line has no other constant; a line of a table has
 
 
 Origins = tuple[Origin, ...]
@@ -30,10 +30,10 @@ Origins = tuple[Origin, ...]
 
 @dataclass(eq=False)
 class Value:
-    """Something that an expression gives; by itself, something that nobody can tell."""
+    """The value of an expression; this base class is for an unknown one."""
 
     origins: Origins = field(default=(), kw_only=True)
-    other: Value | None = field(default=None, kw_only=True)  # what None is with other arguments than the defaults
+    other: Value | None = field(default=None, kw_only=True)  # of a None: its value with other arguments
 
 
 @dataclass(eq=False)
@@ -48,8 +48,8 @@ class ListValue(Value):
     """A list, tuple or set as far as its elements were seen."""
 
     items: list[Value]
-    closed: bool = True  # whether these are all
-    loops: int = 0  # around where it was made, of those that are not followed round by round
+    closed: bool = True  # whether these are all its elements
+    loops: int = 0  # how many loops that are not followed round by round are around its creation
 
     def extend(self, more: list[Value]) -> None:
         """Add elements, but not more than are followed: in `a += a` they double with every line."""
@@ -79,7 +79,7 @@ class CallArgument:
     name: str | None
     node: ast.expr
     value: Value
-    at: str = ""  # where in what is unpacked it stands: "['lr']", "[0]"
+    at: str = ""  # its place in an unpacked argument: "['lr']", "[0]"
 
 
 @dataclass(eq=False)
@@ -91,7 +91,7 @@ class LibraryUse:
     node: ast.expr
     arguments: list[CallArgument] | None  # None: named, not called
     certainty: str  # how surely it runs: see interpreter.py
-    condition: str | None  # that has to hold, where it is not known to
+    condition: str | None  # under which it runs, where that is not decided
     loops: tuple[str, ...]  # the kinds of the loops around it, outermost first
     order: int
     receiver: LibraryObject | ScriptObject | None = None
@@ -110,9 +110,9 @@ class LibraryUse:
 
 @dataclass(eq=False)
 class LibraryObject(Value):
-    """What a library's call gave: an optimizer, a tensor, a module, …"""
+    """The result of a library's call: an optimizer, a tensor, a module, …"""
 
-    family: str  # see library_names.py; "" where nobody can tell
+    family: str  # see library_names.py; "" where it is unknown
     seen: LibraryUse | None = None
     name: str = ""  # the qualified name of its class or of the function that made it
     of: Value | None = None  # what it was made from: the module inside a wrapper, the data set of a loader
@@ -130,7 +130,7 @@ class Scope:
     unset: set[str] = field(default_factory=set)  # names that are None where an undecided condition does not hold
 
     def perhaps_none(self, name: str) -> bool:
-        """Whether a name may be None, though a value of it is known."""
+        """Whether a name may be None, although it has a known value."""
         scope: Scope | None = self
         while scope is not None and name not in scope.names:
             scope = scope.parent
@@ -172,7 +172,7 @@ class ScriptClass(Value):
     bases: list[Value] = field(default_factory=list)
 
     def lineage(self) -> Iterator[Value]:
-        """The class and all that it derives from, each once, a base before the one that stands behind it."""
+        """The class and all that it derives from, each once, a base before those listed after it."""
         waiting: list[Value] = [self]
         seen: set[int] = set()
         while waiting and len(seen) < MOST_BASES:
@@ -211,25 +211,25 @@ class ScriptObject(Value):
 
 @dataclass(eq=False)
 class ArgumentParser(Value):
-    """An argparse parser: what it knows of every argument."""
+    """An argparse parser, with the default of every argument."""
 
     defaults: dict[str, Value] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
 class ParsedArguments(Value):
-    """What parse_args gave; what the script assigns to it later counts."""
+    """The result of parse_args, with attributes that the script assigns later."""
 
     parser: ArgumentParser
     assigned: dict[str, Value] = field(default_factory=dict)
 
     def get(self, name: str) -> Value:
-        """What `args.name` is."""
+        """The value of `args.name`."""
         return self.assigned[name] if name in self.assigned else self.parser.defaults.get(name, Value())
 
 
 def with_other(value: Value, other: Value | None) -> Value:
-    """None, with what stands there under other arguments."""
+    """A None with the value that it has under other arguments; any other value unchanged."""
     if isinstance(value, Constant) and value.value is None and isinstance(other, (LibraryObject, ScriptObject)):
         return Constant(None, origins=value.origins, other=other)
     return value
@@ -240,7 +240,7 @@ class NotConstant(Exception):
 
 
 def weight(value: Value | None) -> int:
-    """How many values there are in a value, written out, and a text counts by its length; counted to above LARGEST."""
+    """The number of values in a value, written out; a string counts by its length. Counting stops above LARGEST."""
     total, waiting = 1, [value]
     while waiting and total <= LARGEST:
         found = waiting.pop()
@@ -263,8 +263,8 @@ def weight(value: Value | None) -> int:
 def plain(value: Value | None) -> Any:
     """The Python value of a constant, or of a list or dict of constants.
 
-    Raises NotConstant for anything else, and for what is too large to be followed: a list that holds one list twice,
-    again and again, is small only as long as nobody writes it out.
+    Raises NotConstant for anything else, and for a value that is too large written out, such as nested lists that each
+    hold the same list twice.
     """
     if isinstance(value, Constant):
         return value.value
@@ -301,7 +301,7 @@ def is_known(value: Value | None) -> bool:
 
 
 def wrapped(value: Any, origins: Origins = ()) -> Value:
-    """A Python value as a Value; what is too large to follow is unknown."""
+    """A Python value as a Value; one that is too large to follow is unknown."""
     if value is None or isinstance(value, (bool, int, float, complex)):
         large = isinstance(value, int) and value.bit_length() > LARGEST
         return Value() if large else Constant(value, origins=origins)
@@ -323,19 +323,19 @@ def origins(*values: Value | None) -> Origins:
         if value is None:
             continue
         found |= dict.fromkeys(value.origins)
-        for item in value.items[:20] if isinstance(value, ListValue) else ():  # what is in those, they say themselves
+        for item in value.items[:20] if isinstance(value, ListValue) else ():  # items of items are not searched
             found |= dict.fromkeys(item.origins)
     return tuple(found)[:6]
 
 
 def first(values: Iterable[Value]) -> Value:
-    """The first of several possible values about which something is known."""
+    """The first of several possible values that is known."""
     values = list(values)
     return next((value for value in values if type(value) is not Value), values[0] if values else Value())
 
 
 def agreed(values: Iterable[Value]) -> Value:
-    """The one of several possible values, of which any may be meant; a number, text or name only where all are it."""
+    """The first known one of several possible values; a number, string or name only where all are equal to it."""
     values = list(values)
     found = first(values)
     if isinstance(found, (Constant, LibraryName)):

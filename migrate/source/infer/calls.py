@@ -1,4 +1,4 @@
-"""What a call gives: of a library, of Python itself, of argparse, or of the script's own functions and classes."""
+"""The result of a call: of a library, of Python itself, of argparse, or of the script's own functions and classes."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from .abstract_values import (
 from .expressions import attribute, builtin, joined, of_math, of_text
 from .interpreter import OPTION, Interpreter, evaluates
 
-_SAME = ("copy.copy", "copy.deepcopy", "pathlib.Path", "os.path.expanduser")  # what they give is what they get
-_ITSELF = ("to", "cuda", "cpu", "train", "eval", "half", "float", "requires_grad_")  # methods that give their module
+_SAME = ("copy.copy", "copy.deepcopy", "pathlib.Path", "os.path.expanduser")  # they return their argument
+_ITSELF = ("to", "cuda", "cpu", "train", "eval", "half", "float", "requires_grad_")  # methods that return their module
 _OF_A_GROUP = ("add_argument_group", "add_mutually_exclusive_group")
 _UNNAMED = (None, "*", "**")
 _CONVERSIONS = {"int": int, "float": float, "str": str}
 
-HOLDERS = ("torch.nn.ModuleDict", "torch.nn.ModuleList", "torch.nn.Sequential")  # whose attributes are modules
+HOLDERS = ("torch.nn.ModuleDict", "torch.nn.ModuleList", "torch.nn.Sequential")  # their attributes are modules
 
 
 @evaluates(ast.Call)
@@ -98,13 +98,13 @@ def _arguments(interpreter: Interpreter, node: ast.Call, scope: Scope) -> list[C
             found.append(CallArgument(keyword.arg or "**", keyword.value, value))
     for argument in found:
         interpreter.note_named(argument.value, argument.node, scope)
-        if isinstance(argument.value, ScriptFunction):  # handed on, so that another calls it
+        if isinstance(argument.value, ScriptFunction):  # passed on, so that other code calls it
             interpreter.handed_on(argument.value)
     return found
 
 
 def _placed(arguments: list[CallArgument], scope: Scope) -> list[CallArgument]:
-    """What one of the script's own functions is given; of a constant that is written out, the place is kept."""
+    """The arguments of one of the script's own functions; a literal constant keeps its place."""
     found = []
     for argument in arguments:
         value = argument.value
@@ -137,7 +137,7 @@ def _of_library(
 
 
 def _object_called(interpreter: Interpreter, value: Value) -> Value:
-    """A module that is called gives a tensor."""
+    """The result of calling an object; a module returns a tensor."""
     if isinstance(value, ScriptObject):
         call = value.of.find("__call__")
         if isinstance(call, ScriptFunction):
@@ -178,7 +178,7 @@ def _method(
     if row is None and name in HOLDERS and method not in names.MODULE_METHODS:
         return LibraryObject(names.MODULE if method in ("values", "pop") else names.TENSOR)  # a module in it is called
     if row is None and isinstance(value, ScriptObject) and method not in names.MODULE_METHODS:
-        return _loader_inside(values) or Value()  # a method that a class of the script gets elsewhere
+        return _loader_inside(values) or Value()  # a method that was not read
     receiver = (
         value if isinstance(value, (LibraryObject, ScriptObject)) and _family(value)[0] else LibraryObject(family)
     )
@@ -208,7 +208,7 @@ def _of_python(interpreter: Interpreter, name: str, node: ast.Call, scope: Scope
 
 
 def _lacks(owner: Value, name: str) -> bool:
-    """Whether an object is known to have no such attribute; what was not read may have any."""
+    """Whether an object is known to have no such attribute; code that was not read may define any."""
     if isinstance(owner, ParsedArguments):
         return name not in {**owner.parser.defaults, **owner.assigned}
     if isinstance(owner, ScriptObject):
@@ -217,7 +217,7 @@ def _lacks(owner: Value, name: str) -> bool:
 
 
 def _super(scope: Scope) -> Value:
-    """`super().__init__(…)` runs that of the script's own base class; of a library's nothing is needed."""
+    """The base class for `super()`: one of the script's own; a library's needs nothing."""
     own = scope.find("self")
     around = scope.find("__class__")
     if not isinstance(own, ScriptObject) or not isinstance(around, ScriptClass):
@@ -231,13 +231,13 @@ def _family(value: Value) -> tuple[str, str]:
     if isinstance(value, ScriptObject):
         return value.of.family(), value.of.library_base() or ""
     if isinstance(value, LibraryObject):
-        # a method of what a method gave is not the library's own function
+        # a method of a method's result is not the library's own function
         return value.family, value.name
     return "", ""
 
 
 def _wraps(family: str, value: Value) -> bool:
-    """Whether this argument is what the new object holds: a module's module, a loader's data set."""
+    """Whether the new object wraps this argument: a module another module, a loader its data set."""
     inner = _family(value)[0]
     return (family in (names.MODULE, "") and inner == names.MODULE) or (
         family in (names.LOADER, names.DATASET) and inner == names.DATASET
@@ -245,12 +245,12 @@ def _wraps(family: str, value: Value) -> bool:
 
 
 def _loader_inside(values: list[Value]) -> Value | None:
-    """A loader among the arguments of a function that is not read: what wraps one (tqdm) is iterated as one."""
+    """A loader among the arguments of a function that is not read: a wrapper such as tqdm is iterated like it."""
     return next((v for v in values if isinstance(v, LibraryObject) and v.family == names.LOADER), None)
 
 
 def _by_habit(node: ast.Call, method: str) -> str | None:
-    """The family of an unknown object by its variable's name, where objects of that family have the method."""
+    """The family of an unknown object, guessed from its variable's name, where that family has the method."""
     inner = node.func.value if isinstance(node.func, ast.Attribute) else None
     name = inner.id if isinstance(inner, ast.Name) else inner.attr if isinstance(inner, ast.Attribute) else ""
     family = names.habit(name)
@@ -299,7 +299,7 @@ def _of_pairs(pairs: DictValue, method: str, arguments: list[CallArgument], keep
 def _of_parser(
     parser: ArgumentParser, method: str, arguments: list[CallArgument], node: ast.Call, source: ScriptFile, keep: bool
 ) -> Value:
-    """What a method of an argparse parser gives; keep: whether the call surely runs and so changes the parser."""
+    """The result of a method of an argparse parser; keep: whether the call surely runs and so changes the parser."""
     if method == "add_argument" and keep:
         _add_argument(parser, arguments, node, source)
     if method == "set_defaults" and keep:
@@ -329,14 +329,14 @@ def _add_argument(parser: ArgumentParser, arguments: list[CallArgument], node: a
     elif action in ("store_true", "store_false"):
         value = Constant(action == "store_false")
     else:
-        value = Constant(None) if not flags or flags[0].startswith("-") else Value()  # one that has to be given
+        value = Constant(None) if not flags or flags[0].startswith("-") else Value()  # a required argument
         if "required" in given and known(given["required"].value):
             value = Value()
     parser.defaults[name] = _default_of(source, name, node, value)
 
 
 def _default_of(source: ScriptFile, name: str, node: ast.expr, value: Value) -> Value:
-    """The value, with the line of the argument as the one place that it comes from."""
+    """The value, with the line of the argument as its only origin."""
     if not is_known(value):
         return value
     text = f"args.{name} has the default {known(value)!r} in argparse"
@@ -344,7 +344,7 @@ def _default_of(source: ScriptFile, name: str, node: ast.expr, value: Value) -> 
 
 
 def _converted(value: Value, kind: CallArgument | None) -> Value:
-    """A default that is a text goes through the argument's type, as argparse does it."""
+    """A default that is a string, converted by the argument's type, as argparse does."""
     if kind is None or not isinstance(value, Constant) or not isinstance(value.value, str):
         return value
     convert: Any = _CONVERSIONS.get(kind.node.id) if isinstance(kind.node, ast.Name) else None

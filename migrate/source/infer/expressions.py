@@ -1,6 +1,6 @@
-"""What an expression gives, with every use of a library on the way noted; Python's own operators on constants.
+"""The value of an expression, with every use of a library on the way noted; Python's own operators on constants.
 
-What could run long or grow large is not computed.
+Operations that could run long or grow large are not computed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from .abstract_values import (
 )
 from .interpreter import Interpreter, evaluates, is_property
 
-ROUNDS = 16  # of a loop over a list that is known
+ROUNDS = 16  # most rounds of a loop over a known list that are followed
 LISTED, EPOCHS, BATCHES, OTHER = "list", "epochs", "batches", "loop"
 
 
@@ -74,7 +74,7 @@ def _attribute(interpreter: Interpreter, node: ast.Attribute, scope: Scope) -> V
 
 
 def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
-    """What `value.name` is."""
+    """The value of `value.name`."""
     if value.other is not None:
         value = value.other
     if isinstance(value, LibraryName):
@@ -91,7 +91,7 @@ def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
     if isinstance(value, DictValue):
         return value.pairs.get(name) or Value()
     if isinstance(value, LibraryObject):
-        if value.family == names.MODULE:  # a module's own modules, and what a wrapper wraps
+        if value.family == names.MODULE:  # a module's children, and the module in a wrapper
             return value.of if name == "module" and value.of is not None else LibraryObject("")
         if name in ("dataset", "module") and value.of is not None:
             return value.of
@@ -163,7 +163,7 @@ def _dict(interpreter: Interpreter, node: ast.Dict, scope: Scope) -> Value:
 
 
 def _entry(name: str | float, node: ast.expr, value: Value, scope: Scope) -> Value:
-    """A value of a table; of a constant that is written out, the place is kept."""
+    """A value of a table; a literal constant keeps its place."""
     if not isinstance(node, (ast.Constant, ast.UnaryOp)) or not isinstance(value, Constant) or value.origins:
         return value
     origin = Origin(scope.source.shown, node.lineno, f"{name!r}: {scope.source.text(node)}", whole=False)
@@ -213,7 +213,7 @@ def _boolop(interpreter: Interpreter, node: ast.BoolOp, scope: Scope) -> Value:
         if found is wanted and decided is None:
             decided = result
     if decided is not None and (not untold or wanted is False or is_known(decided)):
-        # `unknown and False` is false, `unknown or "x"` is something that holds
+        # `unknown and False` is false, `unknown or "x"` is true
         return decided if not untold else Constant(wanted, origins=origins(decided))
     return Value() if untold else result
 
@@ -292,7 +292,7 @@ def _generators(interpreter: Interpreter, generators: list[ast.comprehension], s
 
 
 def each_of(interpreter: Interpreter, node: ast.expr, scope: Scope) -> tuple[str, Value]:
-    """The kind of a loop over an expression, and what each round gets."""
+    """The kind of a loop over an expression, and the loop variable's value in each round."""
     name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
     if isinstance(node, ast.Call) and name == "enumerate" and node.args:
         kind, inner = each_of(interpreter, node.args[0], scope)
@@ -357,7 +357,7 @@ _EXPECTED = (ArithmeticError, TypeError, ValueError, LookupError, AttributeError
 
 
 def _small(*values: Any) -> bool:
-    """Whether operators on these cannot run long: numbers that a script writes, short texts and lists."""
+    """Whether operators on these cannot run long: numbers of ordinary size, short strings and lists."""
     return all(
         abs(value) < 2**63
         if isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -369,7 +369,7 @@ def _small(*values: Any) -> bool:
 
 
 def _repeats(values: Sequence[Value]) -> int:
-    """How long `text * count` gets, or how many values there are in `items * count`."""
+    """The length of `text * count`, or the number of values in `items * count`."""
     numbers = [value.value for value in values if isinstance(value, Constant)]
     counts = [abs(number) for number in numbers if isinstance(number, int)]
     sizes = [len(text) for text in numbers if isinstance(text, (str, bytes))]
@@ -390,7 +390,7 @@ def _compute(function: Callable[..., Any], *values: Value) -> Value:
 
 
 def binary(op: ast.operator, left: Value, right: Value) -> Value:
-    """The result of a binary operator; lists of things are joined too."""
+    """The result of a binary operator; lists of unknown values are joined too."""
     if isinstance(op, ast.Add) and isinstance(left, ListValue) and isinstance(right, ListValue):
         found = ListValue(list(left.items), closed=left.closed and right.closed, origins=origins(left, right))
         found.extend(right.items)
@@ -400,7 +400,7 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
     if isinstance(op, ast.Pow):
         return _compute(_power, left, right)
     if isinstance(op, ast.Mod) and isinstance(left, Constant) and isinstance(left.value, (str, bytes)):
-        return Value()  # a format may ask for a gigabyte of spaces
+        return Value()  # a format string may ask for a gigabyte of spaces
     if isinstance(op, ast.Mult) and _repeats([left, right]) > LARGEST:
         return Value()
     function = _BINARY.get(type(op))
@@ -414,7 +414,7 @@ def _power(base: Any, exponent: Any) -> Any:
 
 
 def joined(values: list[Value]) -> Value:
-    """What os.path.join gives."""
+    """The result of os.path.join."""
     return _compute(posixpath.join, *values)
 
 
@@ -442,7 +442,7 @@ def _is_object(value: Value) -> bool:
 
 
 def truth(value: Value) -> bool | None:
-    """Whether a condition holds; None where that is not known."""
+    """Whether a condition is true; None where that is not known."""
     if isinstance(value, Constant):
         return bool(value.value)
     if isinstance(value, ListValue):
@@ -457,7 +457,7 @@ def truth(value: Value) -> bool | None:
 
 
 def builtin(name: str, values: list[Value]) -> Value:
-    """What one of Python's own functions gives."""
+    """The result of one of Python's own functions."""
     if name in ("list", "tuple", "sorted", "reversed") and len(values) == 1 and isinstance(values[0], ListValue):
         items = values[0].items[::-1] if name == "reversed" else list(values[0].items)
         if name != "sorted":
@@ -479,14 +479,14 @@ def builtin(name: str, values: list[Value]) -> Value:
 
 
 def of_math(name: str, values: list[Value]) -> Value:
-    """What a function of the module math gives."""
+    """The result of a function of the module math."""
     if name == "pow":
         return _compute(_power, *values) if len(values) == 2 else Value()
     return _compute(getattr(math, name), *values) if name in _MATH else Value()
 
 
 def of_text(text: Constant, method: str, values: list[Value]) -> Value:
-    """What a method of a text gives."""
+    """The result of a method of a string."""
     if method not in _TEXT or not isinstance(text.value, str):
         return Value()
     if method in ("join", "replace") and len(text.value) > 100:

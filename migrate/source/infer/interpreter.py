@@ -1,7 +1,7 @@
-"""The abstract interpreter: what a script means, statement by statement, with nothing of it run.
+"""The abstract interpreter: follows a script statement by statement, without running any of it.
 
-It keeps every use of a library on its way, how surely it runs, and in which loops. What a kind of expression gives and
-what a kind of statement does stand in functions registered for the node: see expressions.py, calls.py, statements.py.
+It keeps every use of a library, how surely it runs, and in which loops. Functions that are registered for a kind of
+node evaluate expressions and execute statements: see expressions.py, calls.py, statements.py.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ from .abstract_values import (
 # how surely a call runs
 DEFAULT = "default"  # with the arguments' defaults
 PERHAPS = "perhaps"  # under a condition that reading does not decide
-UNCALLED = "uncalled"  # in a function that nothing that was read calls
+UNCALLED = "uncalled"  # in a function that none of the code that was read calls
 OPTION = "option"  # only with other arguments than the defaults
 CERTAINTIES = (DEFAULT, PERHAPS, UNCALLED, OPTION)
-# how a block ends: in every case by return (or continue, break), or by an exception; or on one side of a condition
+# how a block ends: always by return (or continue, break), or always by an exception; or only under a condition
 RETURNED, RAISED, PARTLY = "returned", "raised", "partly"
 End = str | None
 LONGEST = 300  # letters of a condition
@@ -58,7 +58,7 @@ DEEPEST_CALL = 12
 RUNS = 24  # of one function; presets and helpers are called a few times, each with other arguments
 MOST_FILES = 100
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-ANY = "*"  # in place of a name that is known when the script runs
+ANY = "*"  # stands for a name that is only known when the script runs
 
 Evaluate = Callable[["Interpreter", Any, Scope], Value]
 Execute = Callable[["Interpreter", Any, Scope], End]
@@ -69,7 +69,7 @@ TARGETS: dict[type[ast.expr], Assign] = {}
 
 
 def evaluates(*kinds: type[ast.expr]) -> Callable[[Evaluate], Evaluate]:
-    """Register what these kinds of expressions give."""
+    """Register the function that evaluates these kinds of expressions."""
 
     def register(function: Evaluate) -> Evaluate:
         EXPRESSIONS.update(dict.fromkeys(kinds, function))
@@ -79,7 +79,7 @@ def evaluates(*kinds: type[ast.expr]) -> Callable[[Evaluate], Evaluate]:
 
 
 def executes(*kinds: type[ast.stmt]) -> Callable[[Execute], Execute]:
-    """Register what these kinds of statements do; the function says how the block ends there, if it does."""
+    """Register the function that executes these kinds of statements; it returns how the block ends there, if so."""
 
     def register(function: Execute) -> Execute:
         STATEMENTS.update(dict.fromkeys(kinds, function))
@@ -89,7 +89,7 @@ def executes(*kinds: type[ast.stmt]) -> Callable[[Execute], Execute]:
 
 
 def assigns(*kinds: type[ast.expr]) -> Callable[[Assign], Assign]:
-    """Register how a value is assigned to these kinds of targets."""
+    """Register the function that assigns a value to these kinds of targets."""
 
     def register(function: Assign) -> Assign:
         TARGETS.update(dict.fromkeys(kinds, function))
@@ -114,31 +114,31 @@ class Interpreter:
         self.functions: dict[int, ScriptFunction] = {}  # every function, in the order of reading
         self.instances: dict[int, ScriptObject] = {}  # by class: the surest object of it, and the first of these
         self.made: list[ScriptObject] = []
-        # where it is
+        # the current position
         self.certainty = DEFAULT
         self.conditions: list[str] = []
         self.tests: list[tuple[ast.expr, Scope]] = []
         self.loops: list[str] = []
-        self.repeats = 0  # of the loops around, also of callers, those of which one round stands for all
+        self.repeats = 0  # how many of the loops around, also of callers, are read in one round for all
         self.spent = 0  # of the budget
-        self.values: dict[int, tuple[int, Value]] = {}  # an expression's node -> how surely, and what it gave first
-        self.varied: set[int] = set()  # those that gave something else when they ran again
+        self.values: dict[int, tuple[int, Value]] = {}  # an expression's node -> how surely it runs, first value
+        self.varied: set[int] = set()  # those that had another value when they were read again
         self.reached: dict[int, tuple[int, tuple[str, ...]]] = {}  # a statement -> how surely, under which conditions
         self.yields: dict[int, bool] = {}  # whether a function is a generator
         self.runs: dict[int, int] = {}
         self.returns: list[list[tuple[int, Value]]] = []
-        self.unnamed: set[int] = set()  # functions that nothing names, where what is in them is left out
+        self.unnamed: set[int] = set()  # nodes of functions that nothing names, whose uses are left out
         self.depth = 0
 
     # files
 
     def read(self, path: Path) -> None:
-        """Read the script, then what it does not call itself."""
+        """Read the script, then the functions that it does not call itself."""
         self._run_file(replace(read_script_file(path), shown=path.name), "__main__")
         before = self.certainty
         position = 0
         while position < len(self.functions) and self.spent <= BUDGET:
-            waiting = list(self.functions.values())[position:]  # reading one may define further ones
+            waiting = list(self.functions.values())[position:]  # reading one may define others
             position += len(waiting)
             self._uncalled(waiting, before)
         self.certainty = before
@@ -146,7 +146,7 @@ class Interpreter:
             self.unreadable["too long"] = f"{path.name}: too much to follow to its end: uses may be missing here"
 
     def _uncalled(self, functions: list[ScriptFunction], before: str) -> None:
-        """Read those of the functions that nothing has called yet."""
+        """Read the functions that nothing has called yet."""
         for function in functions:
             if id(function.node) in self.runs:
                 continue
@@ -159,17 +159,17 @@ class Interpreter:
             self.call(ScriptFunction(function.node, function.scope, own, function.owner), [], by_script=False)
 
     def living(self) -> Interpreter:
-        """The same without what stands in functions that nothing names."""
+        """A copy without the uses in functions that nothing names."""
         found = copy.copy(self)
         found.unnamed = self._unnamed()
         found.seen = [seen for seen in self.seen if id(seen.node) not in found.unnamed]
         return found
 
     def _unnamed(self) -> set[int]:
-        """The functions that stand at the top of a file and are named nowhere in what may run, and those inside of
-        them, by their nodes. `model.train()` names no function `train`, and `tools.train()` one of a file `tools`.
+        """The nodes of top-level functions that no code that may run names, and of the functions inside of them.
+        `model.train()` does not name a function `train`, but `tools.train()` names one of a file `tools`.
 
-        Empty where no step is left without them: then something that was not read calls them.
+        Empty where no training step would be left: then code that was not read calls them.
         """
         trees = [module.scope.source.tree for module in self.files.values()]
         nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
@@ -227,7 +227,7 @@ class Interpreter:
         return None
 
     def own_file(self, name: str, node: ast.stmt, scope: Scope, relative: bool = False) -> Value | None:
-        """The file of the script's folder that an import means; what is neither there nor known is remembered."""
+        """The file of the script's folder that an import means; an import of something unknown is remembered."""
         top = name.partition(".")[0]
         if names.is_library(name) and not relative:
             self.libraries.add(top)
@@ -240,21 +240,21 @@ class Interpreter:
     # dispatch by node
 
     def value(self, node: ast.expr | None, scope: Scope) -> Value:
-        """What an expression gives."""
+        """The value of an expression."""
         self.spent += 1
         if node is None or self.spent > BUDGET:
             return Value()
         evaluate = EXPRESSIONS.get(type(node))
         if evaluate is not None:
             found = evaluate(self, node, scope)
-            self.spent += weight(found) // 16  # what is done with it takes longer than with a number
+            self.spent += weight(found) // 16  # operations on it take longer than on a number
             self.remember(node, found)
             return found
         self._read_parts(node, scope)
         return Value()
 
     def remember(self, node: ast.expr, found: Value) -> None:
-        """Keep what an expression gave where it ran most surely; something that nobody can tell gives way."""
+        """Keep the value of an expression where it runs most surely; a known value replaces an unknown one."""
         rank = CERTAINTIES.index(self.certainty)
         before = self.values.get(id(node))
         if before is None or rank < before[0] or (rank == before[0] and type(before[1]) is Value):
@@ -269,16 +269,16 @@ class Interpreter:
             assign(self, target, value, scope)
 
     def block(self, statements: list[ast.stmt], scope: Scope, start: int = 0) -> End:
-        """Read statements, and say how they end."""
+        """Read statements; returns how they end."""
         for index in range(start, len(statements)):
             statement = statements[index]
             self.spent += 1
             if self.spent > BUDGET:
                 return None
-            rank, here = CERTAINTIES.index(self.certainty), tuple(self.conditions)
-            before, known = self.reached.get(id(statement), (len(CERTAINTIES), here))
+            rank, conditions = CERTAINTIES.index(self.certainty), tuple(self.conditions)
+            before, known = self.reached.get(id(statement), (len(CERTAINTIES), conditions))
             if rank <= before:
-                self.reached[id(statement)] = (rank, here if rank < before else _either(known, here))
+                self.reached[id(statement)] = (rank, conditions if rank < before else _either(known, conditions))
             execute = STATEMENTS.get(type(statement))
             ended: End = None
             if execute is None:
@@ -287,7 +287,7 @@ class Interpreter:
                 ended = execute(self, statement, scope)
             if ended is None:
                 continue
-            # what stands behind runs with other arguments, or never; or perhaps, where only one side ends
+            # the statements after it run with other arguments, or never; or perhaps, where only one branch ends
             certainty, names_before = self.certainty, self.names_of(scope)
             self.certainty = max(certainty, PERHAPS if ended == PARTLY else OPTION, key=CERTAINTIES.index)
             rest = self.block(statements, scope, index + 1)
@@ -321,7 +321,7 @@ class Interpreter:
                 self.conditions.pop()
 
     def names_of(self, scope: Scope) -> dict[str, Value]:
-        """The names as they are now."""
+        """The present values of all names."""
         self.spent += len(scope.names) // 16
         return dict(scope.names)
 
@@ -331,7 +331,7 @@ class Interpreter:
         self, name: str, node: ast.expr, scope: Scope, arguments: list[CallArgument] | None, receiver: Any = None
     ) -> LibraryUse:
         """Keep one use of a library."""
-        self.spent += 6 + scope.source.length(node) // 32  # its text is written, and rewritten
+        self.spent += 6 + scope.source.length(node) // 32  # its text is copied, and rewritten
         seen = LibraryUse(
             name=name,
             source=scope.source,
@@ -348,7 +348,7 @@ class Interpreter:
         return seen
 
     def note_named(self, value: Value, node: ast.expr, scope: Scope) -> None:
-        """Keep a name of a library that is handed on and not called, where the table has a row for it."""
+        """Keep a name of a library that is passed on and not called, where the table has a row for it."""
         name = value.name if isinstance(value, LibraryName) else ""
         if names.is_library(name) and not name.endswith(names.DTYPES) and row_of(name) is not None:
             self.note(name, node, scope, None)
@@ -361,8 +361,8 @@ class Interpreter:
             self.call(function, [], by_script=False)
 
     def call(self, function: ScriptFunction, arguments: list[CallArgument], by_script: bool = True) -> Value:
-        """What a function of the script gives for these arguments; by_script: whether the script calls it, and leaves
-        what is not among them at its default."""
+        """The result of a function of the script for these arguments; by_script: whether the script calls it, so that
+        all other parameters have their defaults."""
         node = function.node
         runs = self.runs.get(id(node), 0)
         if self.depth >= DEEPEST_CALL or runs >= RUNS:
@@ -373,7 +373,7 @@ class Interpreter:
             scope.names["__class__"] = function.owner
         self._bind_parameters(function, arguments, scope, by_script)
         if isinstance(node, ast.Lambda):
-            return Value()  # it was read where it stands
+            return Value()  # it was read at its definition
         self.depth += 1
         self.returns.append([])
         self.block(node.body, scope)
@@ -428,7 +428,7 @@ class Interpreter:
                 scope.names[argument.name] = argument.value
 
     def _parameter(self, parameter: ast.arg, function: ScriptFunction, is_forward: bool) -> Value:
-        """What a parameter is when nobody gave it: by its annotation, in forward a tensor, else by its name."""
+        """The value of a parameter without an argument: by its annotation, in forward a tensor, else by its name."""
         if parameter.annotation is not None:
             found = self.value(parameter.annotation, function.scope)
             if isinstance(found, LibraryName) and names.is_library(found.name):
@@ -441,7 +441,7 @@ class Interpreter:
         """An object of one of the script's classes."""
         made = ScriptObject(of, arguments=arguments, node=node, certainty=self.certainty, source=scope.source)
         self.spent += len(of.scope.names) // 16
-        for name, value in of.scope.names.items():  # a class of settings; its own fields may be given
+        for name, value in of.scope.names.items():  # a class of settings; its fields may be arguments
             if not isinstance(value, (ScriptFunction, ScriptClass)):
                 made.attributes[name] = value
         before = self.instances.setdefault(id(of.node), made)
@@ -457,7 +457,7 @@ class Interpreter:
 
 
 def _named_in(node: ast.AST, files: set[str]) -> set[str]:
-    """The names that are read inside of a node and are no function's own, and the attributes of `files`."""
+    """The names that are read inside of a node and are not local to a function, and the attributes of `files`."""
     found: set[str] = set()
     waiting: list[tuple[ast.AST, frozenset[str]]] = [(node, frozenset())]
     while waiting:
@@ -488,7 +488,7 @@ def _named_in(node: ast.AST, files: set[str]) -> set[str]:
 
 
 def _begins_with(node: ast.expr) -> str:
-    """The name that a chain of attributes begins with, or nothing."""
+    """The name that a chain of attributes begins with, or an empty string."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
@@ -505,13 +505,13 @@ def _is_static(node: Any) -> bool:
 
 
 def joined(conditions: Sequence[str]) -> str:
-    """All of these conditions in words."""
+    """The conditions joined by `and`."""
     several = len(conditions) > 1
     return " and ".join(f"({one})" if several and " or " in one else one for one in conditions)
 
 
 def _either(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    """The conditions of what runs under these or those: without what holds on one side and not on the other."""
+    """The conditions of code that runs under one or the other: without a condition that only one side negates."""
     rest = [text for text in one if text not in other], [text for text in other if text not in one]
     if len(rest[0]) == len(rest[1]) == 1 and any(f"not ({text})" in rest[0] + rest[1] for (text,) in rest):
         return tuple(text for text in one if text in other)

@@ -1,4 +1,5 @@
-"""What statements do: assignments, conditions on both sides, loops over epochs and batches, definitions, imports."""
+"""The effects of statements: assignments, both branches of conditions, loops over epochs and batches, definitions,
+imports."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ def _annassign(interpreter: Interpreter, node: ast.AnnAssign, scope: Scope) -> N
 
 
 def _written(interpreter: Interpreter, node: ast.expr, target: ast.expr, scope: Scope) -> Value:
-    """A value; of one that is written out, the place is kept."""
+    """The value of an assignment; a literal constant keeps its place."""
     found = interpreter.value(node, scope)
     if isinstance(node, ast.Constant) and is_known(found) and isinstance(target, (ast.Name, ast.Attribute)):
         of = scope.names.get("__class__") if isinstance(target, ast.Name) else None
@@ -68,7 +69,7 @@ def _augassign(interpreter: Interpreter, node: ast.AugAssign, scope: Scope) -> N
     elif isinstance(node.target, ast.Name):
         tensor = any(isinstance(side, LibraryObject) and side.family == names.TENSOR for side in (left, right))
         found = LibraryObject(names.TENSOR) if tensor else binary(node.op, left, right)
-        # inside a loop nobody knows how often it was added
+        # inside a loop the number of additions is not known
         interpreter.assign(node.target, found if not interpreter.loops or tensor else Value(), scope)
     elif not isinstance(left, ListValue):
         interpreter.assign(node.target, binary(node.op, left, right), scope)
@@ -95,7 +96,7 @@ def _to_subscript(interpreter: Interpreter, target: ast.Subscript, value: Value,
     holder, key = interpreter.value(target.value, scope), known(interpreter.value(target.slice, scope))
     if isinstance(holder, DictValue) and isinstance(key, (str, int)) and interpreter.certainty != OPTION:
         holder.pairs[key] = value
-    elif key == "lr" and isinstance(target.slice, ast.Constant):  # of a parameter group: a schedule by hand
+    elif key == "lr" and isinstance(target.slice, ast.Constant):  # of a parameter group: a schedule written by hand
         text = scope.source.text(target)
         interpreter.rates.append((Origin(scope.source.shown, target.lineno, text), interpreter.certainty))
 
@@ -111,7 +112,7 @@ def _to_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value,
     before = attribute(interpreter, holder, target.attr)
     if interpreter.certainty == PERHAPS and is_known(before):
         if not is_known(value):
-            return  # what it was before is the better guess
+            return  # the previous value is the better guess
         value = before if known(value) == known(before) else Value()
     attributes[target.attr] = value
 
@@ -127,7 +128,7 @@ def _to_several(interpreter: Interpreter, target: ast.Tuple | ast.List, value: V
 
 
 def _kept(target: ast.expr, value: Value, scope: Scope) -> Value | None:
-    """`model, optimizer = amp.initialize(model, optimizer)`: what a library takes and gives under the same name."""
+    """The value for `model, optimizer = amp.initialize(model, optimizer)`: an argument that the library returns."""
     if not isinstance(target, ast.Name) or not isinstance(value, LibraryObject) or value.family or value.seen is None:
         return None
     current = scope.find(target.id)
@@ -138,7 +139,7 @@ def _kept(target: ast.expr, value: Value, scope: Scope) -> Value | None:
 
 
 def _part(value: Value, index: int) -> Value:
-    """One of several results of a library's call: a factory of schedules gives the schedule first."""
+    """One of several results of a library's call: a factory of schedules returns the schedule first."""
     return (
         LibraryObject(value.family, value.seen, value.name)
         if isinstance(value, LibraryObject) and value.family and not index
@@ -160,7 +161,7 @@ def _if(interpreter: Interpreter, node: ast.If, scope: Scope) -> End:
     before, unset = interpreter.names_of(scope), set(scope.unset)
     after: list[dict[str, Value]] = []
     ends: list[End] = []
-    still: list[set[str]] = []  # unset behind each side
+    still: list[set[str]] = []  # names that are unset after each branch
     for block, of in ((node.body, True), (node.orelse, False)):
         scope.names, scope.unset = dict(before), set(unset)
         taken = None if holds is None else holds is of
@@ -253,7 +254,7 @@ def _try(interpreter: Interpreter, node: Any, scope: Scope) -> End:
     before, sure = interpreter.names_of(scope), interpreter.certainty
     for handler in node.handlers:
         interpreter.names_of(scope)
-        # in a loop, as where an iterator is at its end; elsewhere, as where a library is missing, it is another run
+        # in a loop, as at the end of an iterator, both run; elsewhere, as for a missing library, it is another run
         interpreter.certainty = max(sure, PERHAPS if interpreter.loops else OPTION, key=CERTAINTIES.index)
         interpreter.conditions.append("an exception is raised")
         interpreter.block(handler.body, scope)

@@ -1,1 +1,1 @@
-"""What a torch model computes, and how it was made: seen by running it."""
+"""What a torch model computes, and how it is made, observed by running it."""

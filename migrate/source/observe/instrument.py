@@ -35,7 +35,7 @@ def sliced(node: ast.stmt) -> TypeGuard[ast.Assign]:
 
 
 class _Reporting(ast.NodeTransformer):
-    """Wraps expressions and precedes statements; `nodes` has the number of the node at each site that reports."""
+    """Inserts calls around expressions and before statements; `nodes`: the node's number at each site that reports."""
 
     def __init__(self, nodes: list[int]) -> None:
         self.nodes = nodes
@@ -47,7 +47,7 @@ class _Reporting(ast.NodeTransformer):
         return ast.copy_location(call, node)
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        """The statements, each after a report that it is reached."""
+        """The statements, each preceded by a report that it is reached."""
         reporting: list[ast.stmt] = []
         for index, statement in enumerate(body):
             docstring = index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
@@ -64,14 +64,14 @@ class _Reporting(ast.NodeTransformer):
         return reporting
 
     def _emptiness(self, target: ast.expr) -> ast.Call:
-        """A report, for a slice that is written to, of whether nothing is in it."""
+        """A report of whether a slice that is written to is empty."""
         there: Any = copy.deepcopy(target)
         there.ctx = ast.Load()
         shape = ast.Call(ast.Name("getattr", ast.Load()), [there, ast.Constant("shape"), ast.Tuple([], ast.Load())], [])
         return self.report(VALUE, target, ast.Compare(ast.Constant(0), [ast.In()], [shape]))
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        """Everything inside, blocks of statements by `block`; annotations stay as they are."""
+        """Visit everything inside, blocks of statements by `block`; annotations stay as they are."""
         for name, value in ast.iter_fields(node):
             if name in ("annotation", "returns", "decorator_list", "type_params", "bases", "pattern", "type_comment"):
                 continue
@@ -84,7 +84,7 @@ class _Reporting(ast.NodeTransformer):
         return node
 
     def visit(self, node: ast.AST) -> Any:
-        """A node that may be replaced by one that reports its value."""
+        """The node, wrapped in a report of its value where it is an expression that is read."""
         if isinstance(node, ast.JoinedStr):
             return node
         if not isinstance(node, EXPRESSIONS) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
@@ -97,9 +97,9 @@ class _Reporting(ast.NodeTransformer):
         return self.report(VALUE, node, found)
 
     def _call(self, node: ast.Call) -> ast.Call:
-        """The call of what a report gives back, which is what was to be called."""
+        """The call, with a report around its function; the report returns what is to be called."""
         if isinstance(node.func, ast.Name) and node.func.id in ("super", "locals", "vars", "dir", "eval", "exec"):
-            return node  # they look at the frame that calls them
+            return node  # they depend on the frame that calls them
         function = node.func
         inner: Any = self.generic_visit(function) if isinstance(function, ast.Attribute) else self.visit(function)
         callee = self.report(CALL, function, inner)
@@ -108,7 +108,7 @@ class _Reporting(ast.NodeTransformer):
         return ast.copy_location(ast.Call(callee, arguments, keywords), node)
 
     def _argument(self, node: ast.expr) -> ast.expr:
-        """An argument of a call; of `*sizes`, for a variable, also how many there are, reported for the star."""
+        """An argument of a call; for `*sizes`, where `sizes` is a variable, the star reports how many there are."""
         if not isinstance(node, ast.Starred) or not isinstance(node.value, (ast.Name, ast.Attribute)):
             return self.visit(node)
         there = copy.deepcopy(node.value)
@@ -122,7 +122,7 @@ class _Reporting(ast.NodeTransformer):
 
 
 def first_line(node: ast.FunctionDef) -> int:
-    """The line at which Python says that a function begins: that of its first decorator."""
+    """The first line of a function in Python's code objects: that of its first decorator."""
     return node.decorator_list[0].lineno if node.decorator_list else node.lineno
 
 
@@ -137,7 +137,7 @@ def definition(tree: ast.AST, name: str, line: int) -> ast.FunctionDef | None:
 def qualified(tree: ast.AST, node: ast.FunctionDef) -> str:
     """The qualified name of a definition in a file's tree, such as `decorator.<locals>.wrapper`; empty if not in there.
 
-    A function's code bears it too, from Python 3.11 on.
+    From Python 3.11 on a function's code object has it too.
     """
     for outer in ast.iter_child_nodes(tree):
         if outer is node:
@@ -150,23 +150,23 @@ def qualified(tree: ast.AST, node: ast.FunctionDef) -> str:
 
 
 def instrumented(node: ast.FunctionDef, function: FunctionType, nodes: list[int]) -> CodeType:
-    """The code that computes what a function does and reports; adds the node of every site that reports to `nodes`.
+    """The code of a function that also reports; adds the node of every site that reports to `nodes`.
 
-    node: the function's definition, which stays as it is: a function inside may be made to report by itself. Raises
-    ValueError where the compiler makes something else of it.
+    node: the function's definition, which is not changed, since a function inside may be instrumented by itself. Raises
+    ValueError where the compiled code does not have the same free variables.
     """
     code, node = function.__code__, copy.deepcopy(node)
     node.decorator_list = []
     node.body = _Reporting(nodes).block(node.body)
     inside: ast.stmt = node
     *_, owner, _ = ("", *function.__qualname__.split("."))
-    if owner.isidentifier():  # names with two underscores in front are spelled with the class's
+    if owner.isidentifier():  # the class's name is part of names that begin with two underscores
         inside = ast.copy_location(ast.ClassDef(owner, [], [], [node], []), node)
     enclosing = ast.parse("def _msmigrate_enclosing(): pass").body[0]
     assert isinstance(enclosing, ast.FunctionDef)
     enclosing.args.args = [ast.arg(name) for name in code.co_freevars if name != "__class__"]
     names = [name for name in (owner, node.name) if name.isidentifier() and name not in code.co_freevars]
-    enclosing.body = [ast.Global(names), inside] if names else [inside]  # so that a function finds itself where it was
+    enclosing.body = [ast.Global(names), inside] if names else [inside]  # so that a function still finds its own name
     ast.copy_location(enclosing, node)
     flags = code.co_flags & FUTURE
     module = ast.fix_missing_locations(ast.Module([enclosing], []))
@@ -187,6 +187,6 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def install(function: FunctionType, code: CodeType, reached: Any, value: Any, call: Any) -> None:
-    """Make a function run the instrumented code, with these to report to."""
+    """Make a function run the instrumented code, which calls `reached`, `value` and `call`."""
     function.__globals__.update({REACHED: reached, VALUE: value, CALL: call})
     function.__code__ = code

@@ -1,12 +1,12 @@
-"""Worker: run what was written, and its classes with other arguments, on torch's weights and inputs.
+"""Worker: run the new model, and its class with other arguments, on torch's weights and inputs.
 
     python -m msmigrate.migrate.source.observe.mindspore_variations_worker FILE.py FOLDER FIRST
 
-FILE.py has the functions variation_0, variation_1 and so on; FOLDER holds for each N that torch could run N.ckpt,
-N.json with the structure of its inputs, and N.npz of torch_variations_worker.py; N.left where it is not to be tried.
-N.out.npz gets the outputs by the same keys.
-Prints one line of JSON: by number None or the error that it raises, from FIRST to the first error: one within
-value_and_grad was seen to make nets fail that come after it.
+FILE.py has the functions variation_0, variation_1 and so on. For each N that torch could run, FOLDER holds N.ckpt,
+N.json with the structure of its inputs, and N.npz of torch_variations_worker.py; it holds N.left where N is not to be
+tried. N.out.npz gets the outputs under the same keys.
+Prints one line of JSON: number -> null or the error that it raises, from FIRST to the first error, since an error
+within value_and_grad was seen to make later nets fail.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ def report(file: str, folder: str, first: str) -> dict[str, Any]:
 
 
 def tried(make: Any, folder: Path, number: int) -> None:
-    """Make a net; where torch's ran, give it the weights, run it, and leave what it gave."""
+    """Make a net; where torch's ran, load the weights, run the net, and write its outputs to the folder."""
     mindspore.set_seed(0)
     net: nn.Cell = make()
     structure = folder / f"{number}.json"
     if not structure.exists():
-        return  # torch does not run so far
+        return  # torch could not run it
     fill(net, mindspore.load_checkpoint(str(folder / f"{number}.ckpt")))
     arrays = np.load(folder / f"{number}.npz")
     before, trained, words = built(json.loads(structure.read_text()), arrays)
@@ -83,16 +83,16 @@ def fill(net: nn.Cell, weights: dict[str, Any]) -> None:
         if not names and id(parameter) in constants:
             continue
         if not names:
-            raise ValueError(f"{path} is in no weights of torch's")
+            raise ValueError(f"{path} has no weight in torch")
         parameter.set_data(Tensor(weights[names[0]].asnumpy(), parameter.dtype))
         for name in names:
             waiting.pop(name, None)
     if waiting:
-        raise ValueError(f"{next(iter(waiting))} of torch's is no parameter")
+        raise ValueError(f"torch's {next(iter(waiting))} is not a parameter of the net")
 
 
 def built(shape: Any, arrays: Any) -> Any:
-    """Inputs of a structure."""
+    """The inputs with this structure, from the arrays."""
     ((kind, content),) = shape.items()
     if kind == "tensor":
         return Tensor(arrays[f"input/{content}"])
@@ -105,7 +105,7 @@ def built(shape: Any, arrays: Any) -> Any:
 
 
 def ran(net: nn.Cell, before: Any, trained: Any, words: Any) -> dict[str, Any]:
-    """Outputs and the gradient's length, by the keys of torch_variations_worker.py."""
+    """The outputs and the gradient's norm, under the keys of torch_variations_worker.py."""
     net.set_train(False)
     found = outputs(net(*before, **words), "eval")
     net.set_train(True)

@@ -1,6 +1,6 @@
-"""What the worker saw of a model's source: what ran, what every expression was, and how the model's objects are made.
+"""The worker's observations of a model's source: what ran, what every expression was, how the model's objects are made.
 
-What was seen of a statement or an expression stands on its node in the files' syntax trees.
+What was observed of a statement or an expression is an attribute of its node in the files' syntax trees.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _Node = TypeVar("_Node", bound=ast.AST)
 
 
 class _Kind:
-    """Says itself in words: one of its own, and its fields."""
+    """A kind whose text is a word of its own and its fields."""
 
     word: ClassVar[str] = ""
 
@@ -30,7 +30,7 @@ class _Kind:
 
 @dataclass(frozen=True)
 class TensorKind:
-    """A tensor, of a dtype and so many dimensions; parameter: one that a module trains."""
+    """A tensor, with its dtype and number of dimensions; parameter: whether it is a module's parameter."""
 
     dtype: str
     rank: int
@@ -50,7 +50,7 @@ class ModuleKind(_Kind):
 
 @dataclass(frozen=True)
 class CallableKind(_Kind):
-    """A class or a function by its name; of `functools.partial` what it calls."""
+    """A class or a function by its name; for a `functools.partial` the name of what it calls."""
 
     what: Literal["class", "function", "partial"]
     name: str
@@ -69,7 +69,7 @@ class SequenceKind:
 
 @dataclass(frozen=True)
 class SizeKind(_Kind):
-    """The shape of a tensor of so many dimensions."""
+    """The shape of a tensor, with its number of dimensions."""
 
     length: int
     word = "Size"
@@ -77,7 +77,7 @@ class SizeKind(_Kind):
 
 @dataclass(frozen=True)
 class DictKind:
-    """A dictionary by strings, and the kind of every value."""
+    """A dictionary whose keys are strings, and the kind of every value."""
 
     entries: tuple[tuple[str, Kind], ...] = ()
 
@@ -130,7 +130,7 @@ Kind = (
 NONE = PlainKind("NoneType")
 
 
-# How an object is made anew; a number, a string and the like stands for itself
+# How an object is made again; a number, a string and the like stands for itself
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class EnumMember:
-    """One of an Enum."""
+    """A member of an Enum."""
 
     cls: str
     name: str
@@ -165,7 +165,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Array:
-    """The numbers of an array of NumPy's or of a tensor, in lists; of one without numbers only its shape."""
+    """The numbers of a NumPy array or a tensor, nested as in its shape; of an empty one only the shape."""
 
     of: Literal["numpy", "torch"]
     dtype: str
@@ -175,7 +175,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Child:
-    """A module that is taken out of another, which is no part of the model."""
+    """A module that is taken out of another one, which is not part of the model."""
 
     name: str
     of: Any
@@ -183,15 +183,15 @@ class Child:
 
 @dataclass(frozen=True)
 class Unknown:
-    """Something whose making was not seen; in words what it is, and what to write instead."""
+    """An object whose construction was not observed; in words what it is, and what to write instead."""
 
     what: str
-    instead: str = "make what it is given in its own __init__"
+    instead: str = "make its arguments in its own __init__"
 
 
 @dataclass(frozen=True)
 class Made:
-    """What a class or a function gave; id: by which the object is known where it occurs again."""
+    """The result of calling a class or a function; id: identifies the object where it occurs again."""
 
     function: str
     args: tuple[Any, ...] = ()
@@ -200,7 +200,7 @@ class Made:
     changes: Changes | None = None
 
 
-# What has to be done to a module once it is made as it was; see torch_changes.py
+# What has to be done to a module after it is made by its original call; see torch_changes.py
 
 
 class Step(NamedTuple):
@@ -212,7 +212,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Placed:
-    """A child that was put in place; new: where nothing stood."""
+    """A child that was put in place later; new: whether there was nothing before."""
 
     path: tuple[Step, ...]
     made: Any
@@ -221,7 +221,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class SetNumber:
-    """What an attribute of a class of the user's was set to."""
+    """The value that an attribute of a user's class was set to."""
 
     path: tuple[Step, ...]
     name: str
@@ -230,7 +230,7 @@ class SetNumber:
 
 @dataclass(frozen=True)
 class ModuleParameter:
-    """A parameter by the module that holds it, and that one's class; every one of the module's where it has no name."""
+    """A parameter, by the module that holds it and the module's class; without a name, all of the module's."""
 
     path: tuple[Step, ...]
     name: str
@@ -239,8 +239,8 @@ class ModuleParameter:
 
 @dataclass(frozen=True)
 class DrawnBy:
-    """A call that drew weights of a module, given as its first argument or by `apply`; first: before children were put
-    in place."""
+    """A call that drew weights of a module, which was its first argument or called `apply`; first: whether it came
+    before children were put in place."""
 
     path: tuple[Step, ...]
     call: Made
@@ -250,18 +250,19 @@ class DrawnBy:
 
 @dataclass(frozen=True)
 class Changes:
-    """What was put in place, set and drawn, parameters that became another one or train no longer, and what is lost."""
+    """Children put in place, attributes set, weights drawn, parameters tied or frozen, and changes that cannot be
+    written."""
 
     children: tuple[Placed, ...] = ()
     numbers: tuple[SetNumber, ...] = ()
     drawn: tuple[DrawnBy, ...] = ()
-    tied: tuple[tuple[ModuleParameter, ModuleParameter], ...] = ()  # the parameter that went, and that in its place
+    tied: tuple[tuple[ModuleParameter, ModuleParameter], ...] = ()  # the replaced parameter, and its replacement
     frozen: tuple[ModuleParameter, ...] = ()
     missed: tuple[str, ...] = ()
 
 
 def parts(value: Any) -> Iterator[Any]:
-    """What a construction is made of, one level down."""
+    """The parts of a construction, one level down."""
     if dataclasses.is_dataclass(value):
         yield from vars(value).values()
     elif isinstance(value, tuple):
@@ -289,8 +290,8 @@ def names_in_making(value: Any) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Record:
-    """A named tuple, or a dataclass (`named`), of tensors: its fields in order, and the plain defaults of some; of a
-    class that is a dictionary, the fields that are present."""
+    """A named tuple, or a dataclass (`named`), of tensors: its fields in order, and those defaults that are plain;
+    present: of a class that is a dictionary, the fields that have a value."""
 
     named: bool
     fields: tuple[str, ...]
@@ -300,7 +301,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Configuration:
-    """A class of numbers: the defaults of its fields, what every object of it had, and other names of fields."""
+    """A class of plain settings: the defaults of its fields, the values that all its objects had, other field names."""
 
     defaults: tuple[tuple[str, Any], ...]
     values: tuple[tuple[str, Any], ...]
@@ -309,13 +310,13 @@ class Configuration:
 
 # Hidden states that a library's decorators collect; see torch_collected_outputs.py
 
-REQUEST, STATES = "output_hidden_states", "hidden_states"  # the argument that asks for them, and what they are called
+REQUEST, STATES = "output_hidden_states", "hidden_states"  # the argument that requests them, and their name
 
 
 @dataclass(frozen=True)
 class Target:
-    """A class of modules whose outputs are hidden states: which item of a tuple, whether the first one's input is one
-    too, and file and line of the functions from the one that calls them out to the model's own."""
+    """A class of modules whose outputs are hidden states: which item of a tuple, whether the first module's input is
+    one too, and file and line of the functions from the one that calls the modules out to the model's own."""
 
     cls: str
     index: int
@@ -325,8 +326,8 @@ class Target:
 
 @dataclass(frozen=True)
 class Collected:
-    """A model's function gave hidden states; tie: with the model's last output as the last of them. default: whether
-    it does by default. outputs: the class of what it gives."""
+    """A model's function returned hidden states; tie: the last of them is the model's last output. default: whether
+    they are returned by default. outputs: the class of the function's result."""
 
     targets: tuple[Target, ...]
     tie: bool
@@ -336,7 +337,7 @@ class Collected:
 
 @dataclass(frozen=True)
 class Filtered:
-    """A function requests them of the models inside; default: whether it gives them where nothing is said."""
+    """A function requests hidden states of the models inside; default: whether it returns them by default."""
 
     default: bool
 
@@ -353,14 +354,14 @@ CLASSES: dict[str, Any] = {
 
 
 def to_json(value: Any) -> Any:
-    """What JSON can hold for an object of these classes: the name of its class, and its fields."""
+    """An object of these classes as JSON: the name of its class, and its fields."""
     if dataclasses.is_dataclass(value):
         return {type(value).__name__: [*map(to_json, vars(value).values())]}
     return [*map(to_json, value)] if isinstance(value, tuple) else value
 
 
 def from_json(content: Any) -> Any:
-    """What `to_json` was given."""
+    """The object that `to_json` made this from."""
     if isinstance(content, dict):
         ((name, fields),) = content.items()
         return CLASSES[name](*map(from_json, fields))
@@ -368,13 +369,13 @@ def from_json(content: Any) -> Any:
 
 
 def always(kinds: Iterable[Kind], cls: type[Kind], **fields: object) -> bool:
-    """Whether something was of a kind, with these fields, whenever it was seen."""
+    """Whether an expression always was of this kind, with these fields, and was observed."""
     seen = [*kinds]
     return bool(seen) and all(isinstance(kind, cls) and fields.items() <= vars(kind).items() for kind in seen)
 
 
 def always_sequences(kinds: Iterable[Kind], *types: str) -> bool:
-    """Whether something was a list or the like, of one of these types, whenever it was seen."""
+    """Whether an expression always was a list or the like, of one of these types, and was observed."""
     seen = [*kinds]
     return bool(seen) and all(isinstance(kind, SequenceKind) and kind.type in types for kind in seen)
 
@@ -389,7 +390,7 @@ def holds_tensor(kind: Kind) -> bool:
 
 
 def of_constant(value: Any) -> Kind:
-    """The kind of a constant that the source has."""
+    """The kind of a constant in the source."""
     if isinstance(value, (list, tuple)):
         return SequenceKind(type(value).__name__, tuple(dict.fromkeys(map(of_constant, value))))
     return PlainKind(type(value).__name__)
@@ -399,7 +400,7 @@ def of_constant(value: Any) -> Kind:
 
 
 class Function(NamedTuple):
-    """A function that ran: where its definition stands, and under which qualified name."""
+    """A function that ran: where it is defined, and its qualified name."""
 
     file: str
     module: str
@@ -414,11 +415,11 @@ class Function(NamedTuple):
 
 @dataclass(frozen=True)
 class Observed:
-    """What was seen of one statement or expression; copies of a node share it.
+    """What was observed of one statement or expression; copies of a node share it.
 
-    reached: whether it ran, of a statement. kinds: what an expression was. constants: the constants that it was; None
-    for too many, or where something else was among them. callees: what was called there, by qualified names. zoo: how
-    the models are made that a zoo's function gave there.
+    reached: whether a statement ran. kinds: what an expression was. constants: the constants that it was; None for too
+    many, or where something else was among them. callees: the qualified names of what was called there. zoo: how to
+    make the models that a model zoo's function returned there.
     """
 
     reached: bool = False
@@ -435,7 +436,7 @@ NOT_OBSERVED = Observed()
 
 
 def observed(node: ast.AST) -> Observed:
-    """What was seen of a node; nothing of one that is not in the source, unless it was put in the place of another."""
+    """What was observed of a node; empty for a new node, unless it replaced one of the source."""
     found: Observed = getattr(node, "observed", NOT_OBSERVED)
     return found
 
@@ -456,12 +457,12 @@ def constants_of(node: ast.AST) -> list[Any] | None:
 
 
 def callees_of(call: ast.Call) -> list[str]:
-    """What a call called, by qualified names."""
+    """The qualified names of what a call called."""
     return observed(call.func).callees
 
 
 def entries_of(node: ast.AST) -> dict[str, list[Kind]] | None:
-    """The keys of dictionaries that an expression was -> what stood there; None where it was something else."""
+    """The keys of the dictionaries that an expression was -> the values' kinds; None where it was something else."""
     entries: list[dict[str, Kind]] = []
     for kind in kinds_of(node):
         if not isinstance(kind, DictKind):
@@ -472,26 +473,26 @@ def entries_of(node: ast.AST) -> dict[str, list[Kind]] | None:
 
 
 def set_callee(function: ast.expr, *names: str) -> None:
-    """Note what would have been called at a place that did not run."""
+    """Note what a call that did not run would have called."""
     vars(function)["observed"] = replace(observed(function), callees=[*names])
 
 
 def set_kinds(node: _Node, kinds: Iterable[Kind]) -> _Node:
-    """Note what an expression would have been that did not run, or is in no source; gives it back."""
+    """Note the kinds of an expression that did not run, or is not in the source; returns it."""
     kinds = [*kinds]
     vars(node)["observed"] = Observed(kinds=kinds, constants=[None] if kinds == [NONE] else None)
     return node
 
 
 def replacing(new: _Node, old: ast.AST) -> _Node:
-    """The new node, with the place of the old one in the source and what was seen there."""
+    """The new node, with the position of the old one in the source and what was observed there."""
     if (seen := observed(old)) is not NOT_OBSERVED:
         vars(new)["observed"] = seen
     return ast.copy_location(new, old)
 
 
 def parsed(file: str) -> ast.Module:
-    """A file's tree, whose statements and expressions are numbered: by these numbers the worker reports on them."""
+    """A file's tree, whose statements and expressions have the numbers under which the worker reports on them."""
     tree = ast.parse(Path(file).read_bytes())
     for number, node in enumerate(_numbered(tree)):
         node.__dict__["number"] = number
@@ -499,7 +500,7 @@ def parsed(file: str) -> ast.Module:
 
 
 def _numbered(tree: ast.Module) -> Iterator[ast.AST]:
-    """What has a number, in the order of numbers, which is that of ast.walk."""
+    """The nodes that have a number, in the order of their numbers, which is that of ast.walk."""
     return (node for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.expr)))
 
 
@@ -518,14 +519,14 @@ class Observations:
         self.names: dict[str, dict[str, str]] = report.get("names", {})  # of modules: what they import of other modules
         constants = report.get("constants_of", {}).items()
         self.constants: dict[str, dict[str, Any]] = {k: {n: from_json(v) for n, v in at.items()} for k, at in constants}
-        # the entries of dictionaries at a file's top, by module and name: how each is made
+        # module -> name of a dictionary at the file's top -> key -> how the value is made
         self.registers: dict[str, dict[str, dict[str, Any]]] = {
             module: {name: {key: from_json(one) for key, one in table.items()} for name, table in at.items()}
             for module, at in report.get("registers", {}).items()
         }
         self.root = from_json(report["root"])  # how the model is made
-        self.taken_out: bool = report.get("taken_out", False)  # whether modules stood in another one before
-        self.softmax_of_one: bool = report.get("softmax_of_one", False)  # whether one went over a single value
+        self.taken_out: bool = report.get("taken_out", False)  # whether modules were part of another one before
+        self.softmax_of_one: bool = report.get("softmax_of_one", False)  # whether a softmax was over a single value
         self.records: dict[str, Record] = {k: from_json(v) for k, v in report.get("records", {}).items()}
         # by file and first line of a function: hidden states that its decorators collect
         self.collected: dict[tuple[str, int], list[Collected | Filtered]] = {}
@@ -537,7 +538,7 @@ class Observations:
         configurations = report.get("configurations", {}).items()
         self.configurations: dict[str, Configuration] = {key: from_json(value) for key, value in configurations}
         self.classes: dict[str, list[str]] = report["classes"]  # of the modules in the model, by their paths
-        # the same of every module that was made, also of one that is no more, as a backbone that was taken apart
+        # the same for every module that was made, also for one that no longer exists, as a backbone taken apart
         self.orders: list[list[str]] = [*self.classes.values(), *report.get("orders", {}).values()]
         # the autograd.Functions that ran -> why their backward is not the derivative of their forward; empty if it is
         self.derivatives: dict[str, str] = report.get("derivatives", {})
@@ -558,19 +559,19 @@ class Observations:
         )  # the classes and functions that were the value of an expression, or were called
 
     def is_present(self, record: str, field: str) -> None:
-        """Note that a field of a record has a value now and then, which it was not made with."""
+        """Note that a field of a record sometimes gets a value after the record is made."""
         known = self.records.get(record)
         if known is not None and known.present is not None and field not in known.present:
             there = {*known.present, field}
             self.records[record] = replace(known, present=tuple(name for name in known.fields if name in there))
 
     def tree(self, file: str) -> ast.Module:
-        """The parsed file, with what was seen of its nodes on these."""
+        """The parsed file, whose nodes have the observations as attributes."""
         tree = ast.parse(Path(file).read_bytes())
-        here = self._sites.get(file, {})
+        sites_of = self._sites.get(file, {})
         for number, node in enumerate(_numbered(tree)):
             node.__dict__["number"] = number
-            if sites := here.get(number):
+            if sites := sites_of.get(number):
                 node.__dict__["observed"] = Observed(
                     any(site in self._reached for site in sites),
                     list(dict.fromkeys(kind for site in sites for kind in self._values.get(site, ()))),
@@ -581,7 +582,7 @@ class Observations:
         return tree
 
     def _constants_at(self, sites: list[int]) -> list[Any] | None:
-        """The constants that were reported at some sites, None for too many or where there was something else."""
+        """The constants that were reported at these sites, None for too many or where there was something else."""
         values: list[Any] = []
         for site in sites:
             few = self._constants.get(site)
@@ -593,7 +594,7 @@ class Observations:
         return values or None
 
     def bases(self, name: str) -> list[str]:
-        """A class of modules, and its bases in the order in which Python looks things up."""
+        """A class of modules and its bases, in Python's method resolution order."""
         orders = [found for found in self.orders if name in found]
         first = next((found for found in orders if found[0] == name), orders[0] if orders else [name])
         return first[first.index(name) :]

@@ -1,7 +1,7 @@
-"""What somebody's own function changed in a module that it had made: `model.fc = nn.Linear(512, 10)`, frozen layers.
+"""What a user's function changed in a module after making it: `model.fc = nn.Linear(512, 10)`, frozen layers.
 
-A module is described by the call that made it, which knows nothing of this. A child that began to exist after that call
-was over has been put in place; what else is different shows next to a module that the same call makes anew.
+A module is described by the call that made it, which does not include such changes. A child that was made after that
+call ended has been put in place; other changes are found by comparison with a module that the same call makes again.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from .torch_values import is_torch, numbers_of, plain_class
 
 
 def changes(log: ConstructionLog, module: nn.Module, made: MakingCall) -> tuple[Made | None, Changes]:
-    """How one of torch's own layers is made as it is now, where that is how it changed; and what has to be done to a
-    module once it is made as it was."""
+    """How to make a layer of torch with its present settings, where only these changed; and what has to be done to a
+    module after it is made by the original call."""
     given = {id(part) for value in _modules((made.args, dict(made.kwargs))) for part in value.modules()}
     placed = [*_placed(log, module, made, given, ())]
     fresh = _anew(made)
@@ -51,8 +51,8 @@ def changes(log: ConstructionLog, module: nn.Module, made: MakingCall) -> tuple[
             children.append(Placed(_steps(module, path), anew, new=False))
         else:
             for key, (value, before) in settings.items():
-                said = f"was set to {value!r} after the layer was made with {before!r}; make it with {value!r}"
-                missed.append(f"{f'{path}.{key}'.lstrip('.')} {said}")
+                change = f"was set to {value!r} after the layer was made with {before!r}; make it with {value!r}"
+                missed.append(f"{f'{path}.{key}'.lstrip('.')} {change}")
     drawn: list[DrawnBy] = []
     for path, one in _drawn_after(log, module, made):
         if any(path == part or path.startswith(f"{part}.") for part in (*outside, *elsewhere) if part):
@@ -80,29 +80,29 @@ def _placed(
     for name, child in owner._modules.items():
         if child is None or id(child) in given:
             continue
-        here = (*path, Step(name, _container(owner)))
+        to_child = (*path, Step(name, _container(owner)))
         later = log.begun.get(id(child), made.ended) > made.ended
-        if later and id(child) in log.numbers:  # not what forward made
-            yield here, child
+        if later and id(child) in log.numbers:  # not one that forward made
+            yield to_child, child
         else:
-            yield from _placed(log, child, made, given, here)
+            yield from _placed(log, child, made, given, to_child)
 
 
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
 class _Comparison:
-    """A module next to one that the same call made anew, apart from the children at some paths."""
+    """A module compared with one that the same call made again, without the children at the paths `outside`."""
 
     def __init__(self, module: nn.Module, fresh: nn.Module, outside: set[str]) -> None:
         self.module, self.fresh, self.outside = module, fresh, outside
 
     def inside(self, path: str) -> bool:
-        """Whether it is the call's own doing what stands there."""
+        """Whether the part at a path was made by the call itself."""
         return not any(path == one or path.startswith(f"{one}.") or not one for one in self.outside)
 
     def frozen(self) -> Iterator[tuple[str, str]]:
-        """Modules whose parameters all train no longer, outermost first, and single parameters: path and name."""
+        """Modules whose parameters were all frozen, outermost first, and single frozen parameters: path and name."""
         fresh = dict(self.fresh.named_parameters(remove_duplicate=False))
         own = {n: p for n, p in self.module.named_parameters(remove_duplicate=False) if self.inside(n) and n in fresh}
         frozen = {name for name, p in own.items() if not p.requires_grad and fresh[name].requires_grad}
@@ -116,7 +116,7 @@ class _Comparison:
             yield path, leaf
 
     def tied(self) -> Iterator[tuple[str, str]]:
-        """Parameters that became one: the name of that which went, and of that which stands in its place."""
+        """Parameters that were tied: the name of the replaced one, and of the one that replaces it."""
         fresh = dict(self.fresh.named_parameters(remove_duplicate=False))
         first: dict[int, str] = {}
         for name, parameter in self.module.named_parameters(remove_duplicate=False):
@@ -126,7 +126,7 @@ class _Comparison:
                     yield name, of
 
     def missed(self, log: ConstructionLog) -> Iterator[str]:
-        """In words, modules that are gone, of another class, or have hooks that the call did not give them."""
+        """In words, modules that were removed, have another class now, or have hooks or methods that were added."""
         modules = dict(self.module.named_modules(remove_duplicate=False))
         for path, part in self.fresh.named_modules(remove_duplicate=False):
             if not self.inside(path):
@@ -144,7 +144,7 @@ class _Comparison:
                 yield f"{path or 'the model'} got another {name} after it was made: write a class with that"
 
     def numbers(self, log: ConstructionLog) -> Iterator[tuple[str, str, Any, Any, bool]]:
-        """What was set to another number: path, attribute, its value, that which the call gave, whether of torch's."""
+        """Numbers that were set: path, attribute, its value, the call's value, whether it is a class of torch."""
         modules = dict(self.module.named_modules(remove_duplicate=False))
         for path, part in self.fresh.named_modules(remove_duplicate=False):
             other = modules.get(path)
@@ -155,42 +155,42 @@ class _Comparison:
                 if key in values and values[key] != value and not _not_a_number(values[key], value):
                     yield path, key, values[key], value, is_torch(type(part))
             for key in values if not is_torch(type(part)) else ():
-                if key not in vars(part):  # one that the class does not give it
+                if key not in vars(part):  # an attribute that the class does not set
                     yield path, key, values[key], None, False
 
 
 def _own_methods(module: nn.Module | None) -> set[tuple[str, str]]:
-    """The methods that an object has in the place of its class's: their names, and what stands there."""
+    """The methods that an object has instead of its class's: their names, and the names of what replaces them."""
     own = () if module is None else vars(module).items()
     found = ((name, getattr(value, "__qualname__", type(value).__qualname__)) for name, value in own if callable(value))
     return {(name, value) for name, value in found if callable(getattr(type(module), name, None))}
 
 
 def _of_one_class(one: nn.Module, other: nn.Module) -> bool:
-    """Whether two modules are of one class, and have the same parametrizations, which give each a class of its own."""
+    """Whether two modules are of one class, apart from the classes of parametrizations, and have the same of these."""
     computed = [[*getattr(module, "parametrizations", ())] for module in (one, other)]
     return plain_class(one) is plain_class(other) and computed[0] == computed[1]
 
 
 def _not_a_number(*values: Any) -> bool:
-    """Whether all are NaN, which no NaN equals."""
+    """Whether all are NaN, since a NaN does not equal itself."""
     return all(isinstance(value, float) and math.isnan(value) for value in values)
 
 
 def _anew(made: MakingCall) -> nn.Module | None:
-    """What the call makes when it is repeated, without values; None where it cannot be."""
+    """The module that the call makes when it is repeated, without values; None where that fails."""
     try:
         with torch.device("meta"):
             args, kwargs = copy.deepcopy((made.args, dict(made.kwargs)))
-            found = made.function(*args, **kwargs)
+            module = made.function(*args, **kwargs)
     except Exception:  # a user's own code may count its calls, or refuse meta
         return None
-    return found if isinstance(found, nn.Module) else None
+    return module if isinstance(module, nn.Module) else None
 
 
 def _made_with(log: ConstructionLog, layer: nn.Module, settings: Mapping[str, Any]) -> Made | None:
-    """One of torch's own layers as if it were made with other settings; None where that would be another layer, or one
-    whose parameters train again."""
+    """A layer of torch as if it were made with other settings; None where that would be another layer, or would train
+    frozen parameters again."""
     _, cls, args, kwargs = log.creations.get(id(layer), (None, None, (), {}))
     if cls is not type(layer) or any(not parameter.requires_grad for parameter in layer.parameters()):
         return None
@@ -215,7 +215,7 @@ def _text(path: tuple[Step, ...]) -> str:
 
 
 def _has(module: nn.Module | None, path: str) -> bool:
-    """Whether there is something at a path; where the module could not be made anew, it is taken to be."""
+    """Whether there is something at a path; assumed where the module could not be made again."""
     return module is None or path in dict(module.named_modules(remove_duplicate=False))
 
 
@@ -228,14 +228,15 @@ def _steps(module: nn.Module, path: str) -> tuple[Step, ...]:
 
 
 def _parameter_of(log: ConstructionLog, module: nn.Module, name: str) -> ModuleParameter:
-    """A parameter by the module that holds it, and that one's class; every one of it where the name ends with a dot."""
+    """A parameter by the module that holds it and the module's class; all of the module's where the name ends in a
+    dot."""
     path, _, leaf = name.lstrip(".").rpartition(".") if name.strip(".") else ("", "", "")
     return ModuleParameter(_steps(module, path), leaf, log.names.name(type(module.get_submodule(path))))
 
 
 def _drawn_after(log: ConstructionLog, module: nn.Module, made: MakingCall) -> Iterator[tuple[str, Drawn]]:
-    """The calls that drew weights of a module once it was made, and where in it: none that a class or such a call made
-    itself, which are written with these."""
+    """The calls that drew weights of a module after it was made, and where in it; without calls from inside of a
+    constructor or of another such call, which are written with these."""
     paths = {id(part): path for path, part in reversed([*module.named_modules(remove_duplicate=False)])}
     for one in log.drawn:
         if one.began > made.ended and id(one.module) in paths and not _inside(log, one):
@@ -243,7 +244,7 @@ def _drawn_after(log: ConstructionLog, module: nn.Module, made: MakingCall) -> I
 
 
 def _inside(log: ConstructionLog, one: Drawn) -> bool:
-    """Whether it happened while a module was made, or in a call that is written."""
+    """Whether the call was made inside of a module's constructor, or inside of another call that drew weights."""
     if any(other.began < one.began < other.ended for other in log.drawn):
         return True
     made = (key for key, (value, *_) in log.creations.items() if isinstance(value, nn.Module))
@@ -251,7 +252,7 @@ def _inside(log: ConstructionLog, one: Drawn) -> bool:
 
 
 def _drawing(log: ConstructionLog, path: tuple[Step, ...], one: Drawn, *, first: bool) -> DrawnBy | str:
-    """The call, or in words why it cannot be written; first: before other modules were put in place."""
+    """The call, or in words why it cannot be written; first: whether it came before modules were put in place."""
     function = one.args[0] if one.applied else one.function
     name = log.names.name(function) if isinstance(function, types.FunctionType) else ""
     if not name or "<" in name:

@@ -1,9 +1,10 @@
-"""Hidden states that transformers' decorators collect by hooks, and what was seen of that.
+"""Hidden states that transformers' decorators collect by hooks, and a record of what was collected.
 
-`capture_outputs` has a model give what all modules of a class give as `hidden_states`, where it is called with
-`output_hidden_states=True`; `filter_output_hidden_states` asks the model inside for them, and leaves them out of what
-its own function gives. These two do what the library's do, for hidden states alone, and note for whom, of which
-modules and through which functions: rewrite/collected_outputs.py writes that out.
+With `capture_outputs` a model that is called with `output_hidden_states=True` returns the outputs of all modules of a
+class as `hidden_states`; `filter_output_hidden_states` requests them of the model inside, and leaves them out of its
+own function's result unless they are requested there too. These two do what the library's do, for hidden states alone,
+and note which model collects, from which modules and through which functions: rewrite/collected_outputs.py writes that
+out.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from .observations import REQUEST, STATES, Collected, Filtered, Target
 LIBRARY = "transformers.utils.output_capturing"
 HERE = (str(Path(torch.__file__).parent), str(Path(__file__)))
 CAN_RECORD, HOOKED = "_can_record_outputs", "_output_capturing_hooks_installed"
-HOOK, CALLING = "output_capturing_hook", "__call__"  # the library's; that of its modules hands on to `forward`
+HOOK, CALLING = "output_capturing_hook", "__call__"  # the library's hook; the method that calls its modules' `forward`
 Place = tuple[str, int]  # the file and the first line of a function
 Noted = tuple[tuple[type, int, bool], tuple[Place, ...]]
 
 
 class _States(list[Any]):
-    """The hidden states of one call of a model, and of what and through which functions the hooks were called."""
+    """The hidden states of one call of a model, and for which modules and through which functions its hooks ran."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,7 +51,7 @@ class _States(list[Any]):
 
 
 def _through(frame: FrameType | None) -> Iterator[Place]:
-    """The functions from the one that called a module of the hook's out to the model's own."""
+    """The functions from the one that called the module with the hook out to the model's own."""
     while frame is not None and frame.f_code is not COLLECTING:
         code, module = frame.f_code, frame.f_globals.get("__name__")
         if not code.co_filename.startswith(HERE) and module != LIBRARY and code.co_name != CALLING:
@@ -65,7 +66,7 @@ _filtered: dict[Place, bool] = {}
 def capture_outputs(
     function: Callable[..., Any] | None = None, *, tie_last_hidden_states: bool = True
 ) -> Callable[..., Any]:
-    """transformers' decorator; of what it can collect, the hidden states."""
+    """transformers' decorator, for hidden states alone."""
     if function is None:
         return functools.partial(capture_outputs, tie_last_hidden_states=tie_last_hidden_states)
     return functools.wraps(function)(_collecting(function, tie_last_hidden_states))
@@ -101,7 +102,7 @@ def _collecting(function: Callable[..., Any], tie_last: bool) -> Callable[..., A
         return outputs
 
     global COLLECTING
-    COLLECTING = collecting.__code__  # every such function's
+    COLLECTING = collecting.__code__  # the same for every decorated function
     return collecting
 
 
@@ -110,13 +111,13 @@ COLLECTING: Any = None
 
 @contextmanager
 def _hooked(model: Any) -> Iterator[None]:
-    """Meanwhile a model has the library's hooks for hidden states; they would be hooks of the user's afterwards."""
+    """Within this block a model has the library's hooks; left in place they would be taken for the user's own."""
     library, parts = importlib.import_module(LIBRARY), [*model.modules()]
-    if HOOKED in vars(model):  # by a model around it
+    if HOOKED in vars(model):  # a model around it has installed them
         yield
         return
     before = [(part, [*part._forward_hooks]) for part in parts]
-    for part in parts:  # which the library's own class notes as it is made
+    for part in parts:  # the library's own class does this in its constructor
         if isinstance(held := getattr(part, CAN_RECORD, None), dict):
             library._CAN_RECORD_REGISTRY[part] = {STATES: held[STATES]} if STATES in held else None
     library.install_all_output_capturing_hooks(model)
@@ -130,7 +131,7 @@ def _hooked(model: Any) -> Iterator[None]:
 
 
 def filter_output_hidden_states(function: Callable[..., Any]) -> Callable[..., Any]:
-    """transformers' decorator for what always needs hidden states, and gives them only where they are requested."""
+    """transformers' decorator for functions that always need hidden states, and return them only on request."""
     code = inspect.unwrap(function).__code__
 
     @functools.wraps(function)
@@ -151,9 +152,9 @@ def forget() -> None:
 
 
 def seen(name: Callable[[Any], str]) -> Iterator[tuple[str, int, Collected | Filtered]]:
-    """What was seen: the file and the first line of the function that is decorated, and of what it collects.
+    """The file and the first line of each decorated function, and what it collected or filtered.
 
-    name: what classes are called.
+    name: gives the name of a class.
     """
     for (file, line), calls in _collected.items():
         for noted, tie, default, outputs in calls:

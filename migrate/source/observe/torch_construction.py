@@ -1,4 +1,4 @@
-"""How the objects of a torch model were made: the log of what its source computes and calls."""
+"""How the objects of a torch model were made: a log of what its source computes and calls."""
 
 from __future__ import annotations
 
@@ -57,19 +57,19 @@ from .torch_values import (
     settings_of,
 )
 
-# packages, and a function, that make models by name, maybe with trained weights
+# packages, and a function, that make models by name, perhaps with trained weights
 ZOOS = ("torchvision.models.", "timm.", "torch.hub.load")
-# parameters of functions that may load trained weights: what such a function builds is described by its class
+# parameters of functions that may load trained weights: a model from such a function is described by its class
 LOADS = {"pretrained", "weights"}
-Creation = tuple[Any, Any, tuple[Any, ...], dict[str, Any]]  # an object (so that it stays), what made it, and of what
+Creation = tuple[Any, Any, tuple[Any, ...], dict[str, Any]]  # an object (to keep it alive), what made it, its arguments
 INITIALIZERS = "torch.nn.init."
 IN_PLACE = {
     f"torch.Tensor.{name}_" for name in ("normal", "uniform", "zero", "fill", "copy", "mul", "div", "trunc_normal")
 }
 NAMESPACE = "types.SimpleNamespace"
 NAMESPACES = {argparse.Namespace: "argparse.Namespace", types.SimpleNamespace: NAMESPACE}
-FEW = 4  # distinct constants that are reported of one expression
-OFTEN = 1000  # times that an expression is looked at, and from then on every so many
+FEW = 4  # distinct constants that are reported for one expression
+OFTEN = 1000  # values of an expression that are all described; after that, one in so many
 
 
 class MakingCall(NamedTuple):
@@ -83,7 +83,7 @@ class MakingCall(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """A call that drew weights of a module, which is its first argument, or whose `apply` it is."""
+    """A call that drew weights of a module: the module is its first argument, or the call is the module's `apply`."""
 
     module: nn.Module
     function: Any
@@ -98,41 +98,41 @@ Compare = Callable[["ConstructionLog", nn.Module, MakingCall], tuple[Made | None
 
 
 class ConstructionLog:
-    """Collects what instrumented functions report: statements, values and calls, by the number of their place."""
+    """Collects what instrumented functions report: statements, values and calls, by the number of their site."""
 
     def __init__(self, compare: Compare) -> None:
-        self.compare = compare  # says what was changed in a module since its making: see torch_changes.py
+        self.compare = compare  # finds what was changed in a module since it was made: see torch_changes.py
         self.hit: set[int] = set()
         self.times: Counter[int] = Counter()
         self.kinds: dict[int, dict[Kind, None]] = {}
         self.constants: dict[int, list[Any] | None] = {}
         self.called: dict[int, dict[str, None]] = {}
-        self.creations: dict[int, Creation] = {}  # by classes
-        self.built: dict[int, Creation] = {}  # modules, by functions
-        self.begun: dict[int, int] = {}  # objects that classes made -> the order in which that began
-        self.ended: dict[int, int] = {}  # the same -> when that was over
+        # objects by their id: how classes made them, and how functions built modules
+        self.creations: dict[int, Creation] = {}
+        self.built: dict[int, Creation] = {}
+        self.begun: dict[int, int] = {}  # objects that classes made -> the count when that began
+        self.ended: dict[int, int] = {}  # the same -> the count when that ended
         self.orders: dict[str, list[str]] = {}  # classes of modules that were made -> these and their bases
-        self.handed: dict[int, int] = {}  # modules that functions built -> when the last of these was over
-        self.numbers: dict[int, dict[str, Any]] = {}  # modules of the model -> what they had before it ran
-        self.states: dict[int, tuple[Any, dict[str, Any]]] = {}  # objects of settings -> these, when first handed on
+        self.handed: dict[int, int] = {}  # modules that functions built -> the count when the last of these ended
+        self.numbers: dict[int, dict[str, Any]] = {}  # modules of the model -> their numbers before it ran
+        self.states: dict[int, tuple[Any, dict[str, Any]]] = {}  # objects of settings -> these, when first passed on
         self.fresh: dict[int, dict[str, Any]] = {}  # the same -> these, when they were made
         self.parents: dict[int, tuple[Any, str]] = {}  # modules -> what they were taken out of, and their name there
         self.looking = False  # whether a value is being described, which may run functions that report
-        self.running = False  # whether the model runs by now, and is not being built
-        self.records: dict[str, Record] = {}  # classes of what forward makes to hold tensors
+        self.running = False  # whether the model is already built and runs
+        self.records: dict[str, Record] = {}  # classes that forward uses to hold tensors
         self.drawings = 0  # calls that gave a tensor other values
-        self.redrawn: dict[int, int] = {}  # where tensors lie -> when they were last given other values
+        self.redrawn: dict[int, int] = {}  # memory of tensors -> the count when they last got other values
         self.drawn: list[Drawn] = []  # by functions, in modules that were made before
-        self.outside: list[range] = []  # the sites in files of the user's own
-        self.zoo: dict[int, list[Any]] = {}  # calls of a zoo there -> how what they gave is made
+        self.outside: list[range] = []  # the sites in the user's own files
+        self.zoo: dict[int, list[Any]] = {}  # calls of a model zoo there -> how their results are made
         self.applied: dict[str, tuple[Any, tuple[Any, ...]]] = {}  # an autograd.Function -> its class, and arguments
-        self.describing: set[int] = set()  # objects whose making is being described
-        self.taking = (
-            0  # the module whose parent is being described: what that is given of it is described by its own making
-        )
+        self.describing: set[int] = set()  # objects whose construction is being described
+        # the module whose parent is being described: as an argument of the parent it is described by its own call
+        self.taking = 0
         self.tables: Mapping[tuple[str, str], dict[str, Any]] = {}  # by module and name, before the model ran
-        self.looked_in: set[int] = set()  # dictionaries that an expression was
-        self.on_meta = False  # whether the model is built without values, which it need not be
+        self.looked_in: set[int] = set()  # dictionaries that were the value of an expression
+        self.on_meta = False  # whether the model is built without values, although it could be built with them
         self.count: Iterator[int] = itertools.count()
         self.names = Names()
 
@@ -141,7 +141,7 @@ class ConstructionLog:
         self.hit.add(number)
 
     def value(self, number: int, value: Any) -> Any:
-        """An expression had this value, which is given back; in long loops one of many is looked at."""
+        """An expression had this value, which is returned; in long loops only one of many is described."""
         if self.looking:
             return value
         self.times[number] += 1
@@ -163,7 +163,7 @@ class ConstructionLog:
         return value
 
     def call(self, number: int, function: Any) -> Any:
-        """This is about to be called; gives back what to call, which for a class notes how the object is made."""
+        """This is about to be called; returns what to call instead, which for a class notes how the object is made."""
         if self.looking:
             return function
         name = self.names.name(function)
@@ -189,7 +189,7 @@ class ConstructionLog:
             began, before = next(self.count), (self.drawings, len(self.begun))
             given = (args, kwargs) if self.running else (as_given(args), as_given(kwargs))
             found = function(*args, **kwargs)
-            args, kwargs = given  # what is called may take out of its lists and dictionaries
+            args, kwargs = given  # as they were: the function may change its lists and dictionaries
             note_drawn(self, function, args, kwargs, found, began, before)
             if is_apply(function):
                 return found
@@ -203,7 +203,7 @@ class ConstructionLog:
                     self._note_record(function, found)
                 elif (held := settings_of(found)) is not None:
                     self.fresh.setdefault(id(found), dict(held))
-            elif isinstance(found, torch.nn.Module):  # the last to hand it on, and so the outermost
+            elif isinstance(found, torch.nn.Module):  # the last function to return it, and so the outermost
                 self.built[id(found)] = (found, function, args, kwargs)
                 self.handed[id(found)] = next(self.count)
             return found
@@ -211,9 +211,10 @@ class ConstructionLog:
         return made
 
     def made(self, value: Any, *, root: bool = False) -> Any:
-        """How to make a value anew: a construction (see observations.py), or a constant itself.
+        """How to make a value again: a construction (see observations.py), or a constant itself.
 
-        root: it is the model itself, which is described by its class; a module inside by the function that builds it.
+        root: the value is the model itself, which is described by its class; a module inside is described by the
+        function that builds it.
         """
         if isinstance(value, PLAIN):
             return value
@@ -229,14 +230,14 @@ class ConstructionLog:
         if is_array(value):
             return self._array(value)
         if isinstance(value, torch.device):
-            return str(value)  # the device is the process's
-        if isinstance(value, types.ModuleType):  # a file of settings that is handed on
+            return str(value)  # the device is the one of this process
+        if isinstance(value, types.ModuleType):  # a file of settings that is passed as an argument
             plain = {key: item for key, item in vars(value).items() if isinstance(item, PLAIN) and key[:1] != "_"}
             return replace(self.call_of(NAMESPACE, (), plain), id=id(value))
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
             return Reference(self.names.name(value))
         if id(value) in self.describing and self.taking != id(value):
-            return Unknown(f"{self.names.kind(value)} that is made of what is made of it")
+            return Unknown(f"{self.names.kind(value)} that is an argument of its own argument")
         before = set(self.describing)
         self.describing.add(id(value))
         try:
@@ -247,7 +248,7 @@ class ConstructionLog:
             self.describing = before
 
     def _array(self, value: Any) -> Any:
-        if isinstance(value, np.generic) and isinstance(value.item(), int):  # as an array of sizes has it
+        if isinstance(value, np.generic) and isinstance(value.item(), int):  # an item of an array of sizes
             return value.item()
         try:
             return array_of(value)
@@ -278,19 +279,19 @@ class ConstructionLog:
                     return replace(instead or made, id=id(value), changes=None if changed == Changes() else changed)
                 given |= {one.what: one for one in _unknowns(made)}
         fields = fields_of(value)
-        if fields is not None:  # made as its file was imported
+        if fields is not None:  # made while its file was imported
             return replace(self.call_of(self.names.name(type(value)), (), fields), id=id(value))
-        of = f", which is given {' and '.join(given)}," if given else ""
-        found = Unknown(f"{self.names.kind(value)}{of}")
-        return next((replace(found, instead=one.instead) for one in given.values()), found)
+        of = f", whose arguments include {' and '.join(given)}," if given else ""
+        unknown = Unknown(f"{self.names.kind(value)}{of}")
+        return next((replace(unknown, instead=one.instead) for one in given.values()), unknown)
 
     def _applied(self, name: str, apply: Any, *args: Any) -> Any:
-        """What an autograd.Function gives; noted is what it was given first."""
+        """The result of an autograd.Function; its arguments are noted at the first call."""
         self.applied.setdefault(name, (apply.__self__, args))
         return apply(*args)
 
     def _from_zoo(self, number: int, function: Any, *args: Any, **kwargs: Any) -> Any:
-        """What a zoo's function gives; noted is how that is made, by its class and as it is at this moment."""
+        """The result of a model zoo's function; notes how the model is made, by its class, in its present state."""
         found = function(*args, **kwargs)
         if isinstance(found, torch.nn.Module):
             before, self.numbers = self.numbers, noted(found)
@@ -299,7 +300,7 @@ class ConstructionLog:
         return found
 
     def _note_settings(self, value: Any) -> None:
-        """Note what an object of settings holds as it is handed on: who takes it may change it."""
+        """Note what an object of settings holds before it is passed on, since the function may change it."""
         held = settings_of(value)
         if held is not None and id(value) not in self.states:
             self.states[id(value)] = (value, dict(held))
@@ -322,7 +323,7 @@ class ConstructionLog:
                 self.records[self.names.name(cls)] = replace(known, present=present)
 
     def _changed(self, value: Any, creation: Creation) -> tuple[Made | None, Changes]:
-        """How a layer is made as it is now, if that is known, and what was changed in a module after its creation."""
+        """How to make a layer with its present settings, if that is known, and what was changed in a module later."""
         if id(value) in self.states and id(value) in self.fresh:
             fresh, now = self.fresh[id(value)], self._settings(value)
             other = {k: v for k, v in now.items() if k not in fresh or not same_setting(v, fresh[k])}
@@ -339,7 +340,7 @@ class ConstructionLog:
         return Made(name, tuple(map(self.made, args)), words)
 
     def imported(self, module: str) -> dict[str, str]:
-        """The names in a module that stand for classes and functions defined elsewhere -> where that is."""
+        """The names in a module that stand for classes and functions defined elsewhere -> their full names there."""
         found = {}
         for name, value in vars(sys.modules[module]).items():
             if isinstance(value, (type, types.FunctionType)) and value.__module__ not in (module, "builtins", "typing"):
@@ -347,19 +348,19 @@ class ConstructionLog:
                 if stands.partition(".")[0] not in ("torch", "typing"):
                     found[name] = stands
             elif isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] == "torch":
-                found[name] = value.__name__  # which `from .others import *` may have brought
+                found[name] = value.__name__  # `from .others import *` may have imported it
         return found
 
     def constants_of(self, module: str) -> dict[str, Any]:
-        """The numbers, texts and objects of settings that a file's top has names for, as they are once it has run."""
+        """The numbers, strings and objects of settings that a file defines at its top, as they are after the run."""
         held = {key: value for key, value in vars(sys.modules[module]).items() if not key.startswith("__")}
         kept = {key: value for key, value in held.items() if is_setting(value) and not isinstance(value, type)}
         made = {key: self.made(value) for key, value in kept.items()}
         return {key: to_json(value) for key, value in made.items() if not _unknown(value)}
 
     def registers(self, module: str) -> dict[str, dict[str, Any]]:
-        """The entries of a file's dictionaries that hold classes and functions, or were looked in: any file may have
-        entered some. They are those from before the model ran."""
+        """The entries of a file's dictionaries that hold only classes and functions, or were the value of an
+        expression, as before the model ran: any file may have added entries."""
         tables = {key: value for key, value in vars(sys.modules[module]).items() if is_table(value)}
         kinds = (type, types.FunctionType, types.BuiltinFunctionType)
         found: dict[str, dict[str, Any]] = {}
@@ -371,7 +372,7 @@ class ConstructionLog:
         return found
 
     def classes(self, model: torch.nn.Module) -> dict[str, list[str]]:
-        """Every module's path -> its class and the bases of that."""
+        """Every module's path -> its class and the class's bases."""
         modules = model.named_modules(remove_duplicate=False)
         return {path: self._bases(module) for path, module in modules}
 
@@ -386,7 +387,7 @@ class ConstructionLog:
         return called | named | {kind.cls for kind in kinds if isinstance(kind, ObjectKind)}
 
     def as_json(self) -> dict[str, Any]:
-        """What was reported."""
+        """The log, as the JSON report has it."""
         return {
             "reached": sorted(self.hit),
             "values": {number: [*map(to_json, kinds)] for number, kinds in self.kinds.items()},
@@ -401,7 +402,7 @@ class ConstructionLog:
 
 
 def as_given(value: Any) -> Any:
-    """Lists, tuples, dictionaries and small arrays as they are now, with the same things in them."""
+    """Copies of lists, tuples, dictionaries and small arrays, with the same other objects in them."""
     if is_array(value) and math.prod(value.shape) <= NUMBERS:
         return value.clone() if isinstance(value, torch.Tensor) else value.copy()
     if type(value) in (list, tuple):
@@ -410,12 +411,12 @@ def as_given(value: Any) -> Any:
 
 
 def is_table(value: Any) -> bool:
-    """Whether it is a dictionary with entries, by strings."""
+    """Whether it is a dictionary that is not empty and whose keys are strings."""
     return isinstance(value, dict) and bool(value) and all(isinstance(key, str) for key in value)
 
 
 def as_imported(value: Any, deep: int = 5) -> Any:
-    """Lists, tuples and dictionaries as they are now, so many levels deep."""
+    """Copies of lists, tuples and dictionaries, `deep` levels deep."""
     if not deep or type(value) not in (list, tuple, *DICTIONARIES):
         return value
     if isinstance(value, dict):
@@ -424,14 +425,14 @@ def as_imported(value: Any, deep: int = 5) -> Any:
 
 
 def _with_configurations(value: Any, kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """What a dataclass was given, with the configurations that it made of dictionaries in the place of these."""
+    """The arguments of a dataclass, with the configurations that it made from dictionaries instead of these."""
     held = vars(value) if dataclasses.is_dataclass(value) else {}
     made = {key: held[key] for key, item in kwargs.items() if isinstance(item, Mapping) and key in held}
     return {**kwargs, **{key: item for key, item in made.items() if dataclasses.is_dataclass(item)}}
 
 
 def draws(name: str) -> bool:
-    """Whether a function of torch's gives a tensor other values."""
+    """Whether a function of torch gives a tensor other values."""
     return name.startswith(INITIALIZERS) or name in IN_PLACE
 
 
@@ -444,9 +445,9 @@ def note_drawn(
     began: int,
     before: tuple[int, int],
 ) -> None:
-    """Note a call that is over if it drew weights of a module, and neither made another one nor gave anything else.
+    """Note a finished call if it drew weights of a module, and neither made an object nor returned anything else.
 
-    began: the log's count before it. before: how many drawings and objects there had been.
+    began: the log's count before it. before: how many drawings and objects there were before it.
     """
     applied = is_apply(function)
     owner = function.__self__ if applied else next(iter(args), None)
@@ -476,7 +477,7 @@ def _unknown(made: Any) -> bool:
 
 
 def _unknowns(made: Any) -> Iterator[Unknown]:
-    """What is unknown in a construction."""
+    """The unknown parts of a construction."""
     if isinstance(made, Unknown):
         yield made
     for part in parts(made):
@@ -484,21 +485,21 @@ def _unknowns(made: Any) -> Iterator[Unknown]:
 
 
 def taken_out(log: ConstructionLog, model: nn.Module) -> bool:
-    """Find the parts of modules that are no part of the model; says whether parts of the model stand in them."""
+    """Find children of modules that are not part of the model; returns whether the model has parts of theirs."""
     inside = {id(module) for module in model.modules()}
-    found = False
+    shared = False
     for module, *_ in log.creations.values():
         if isinstance(module, nn.Module) and id(module) not in inside and not is_torch(type(module)):
             for owner, name, child in _parts(module):
                 parts = {id(part) for part in child.modules()}
                 if id(model) not in parts and _has_values_of(log, child, module):
                     log.parents.setdefault(id(child), (owner, name))
-                    found |= bool(parts & inside)
-    return found
+                    shared |= bool(parts & inside)
+    return shared
 
 
 def noting_values(log: ConstructionLog, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that gives a tensor other values, and now notes whose and when."""
+    """The function, which gives a tensor other values, and now also notes which tensor and when."""
 
     def drawn(*args: Any, **kwargs: Any) -> Any:
         given = (getattr(function, "__self__", None), *args, *kwargs.values())
@@ -511,19 +512,19 @@ def noting_values(log: ConstructionLog, function: Callable[..., Any]) -> Callabl
 
 
 def _parts(module: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:
-    """Every module in one, with the module that it is a child of and its name there."""
+    """Every (owner, name, child) inside a module."""
     for owner in module.modules():
         for name, child in owner.named_children():
             yield owner, name, child
 
 
 def _has_values_of(log: ConstructionLog, child: nn.Module, module: nn.Module) -> bool:
-    """Whether a child was made as the module was, or given to it and then drawn anew."""
+    """Whether a child was made within the module's constructor, or passed to it and then drawn again."""
     began, ended = log.begun[id(module)], log.ended[id(module)]
     drawn = (log.redrawn.get(_memory(parameter), -1) for parameter in child.parameters())
     return log.begun.get(id(child), -1) > began or any(began < when < ended for when in drawn)
 
 
 def _memory(tensor: torch.Tensor) -> int:
-    """What a tensor and its `data` have in common, also on the meta device, where no tensor has an address."""
+    """An identity that a tensor shares with its `data`, also on the meta device, where no tensor has an address."""
     return int(tensor.untyped_storage()._cdata)

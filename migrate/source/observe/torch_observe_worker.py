@@ -1,4 +1,4 @@
-"""Worker: build and run a torch model, and report which of its source ran, and what every expression there was.
+"""Worker: build and run a torch model, and report which parts of its source ran, and what every expression was.
 
     python -m msmigrate.migrate.source.observe.torch_observe_worker torchvision:resnet50
     python -m msmigrate.migrate.source.observe.torch_observe_worker model.py:build 1x3x64x64
@@ -41,7 +41,7 @@ from .torch_simplified_transformers import for_training, tie_weights
 from .torch_simplified_transformers import install as install_simplified
 from .torch_values import Names, WithoutValues, noted
 
-# functions of torch's own that compute in plain Python what initialisation needs: written from their source
+# functions of torch that compute in plain Python what initialisation needs: converted from their source
 WRITTEN_FROM_SOURCE = ("torch.nn.init._calculate_fan_in_and_fan_out", "torch.nn.init.calculate_gain")
 SOFTMAX = (torch.softmax, torch.Tensor.softmax, torch.nn.functional.softmax)
 PACKAGE = str(Path(__file__).parents[3]) + os.sep
@@ -51,13 +51,13 @@ NOT_OF_MODELS = (
     sysconfig.get_path("stdlib") + os.sep,
     "<",
 )
-SIMPLIFIED = str(Path(__file__).with_name("torch_simplified_transformers.py"))  # parts of models all the same
+SIMPLIFIED = str(Path(__file__).with_name("torch_simplified_transformers.py"))  # msmigrate's, but part of models
 SITE = Path(torch.__file__).parents[1]  # where packages are installed
 
 
-# what describing an object may call itself
+# methods that are not instrumented, since describing an object may call them
 OF_OBJECTS = {"__getattribute__", "__getattr__", "__setattr__", "__eq__", "__hash__", "__repr__", "__str__", "__len__"}
-NOWHERE = -1  # the place of a call that stands in no source
+NOWHERE = -1  # the site of a call that is in no source file
 
 
 class Way(NamedTuple):
@@ -69,17 +69,18 @@ class Way(NamedTuple):
 
 
 def report(text: str, *shapes: str) -> dict[str, Any]:
-    """Build the model, run it in both modes, twice, and say what ran; raises BadInput."""
+    """Build the model, run it in both modes, twice, and report what ran; raises BadInput."""
     for values in (False, True):
-        with ExitStack() as before, suppress(WithoutValues):  # what reports here would go on under the same numbers
-            return _report(text, shapes, before, values=values)  # in another model's report
+        # the stack restores the functions, which would else report under the same numbers for another model
+        with ExitStack() as before, suppress(WithoutValues):
+            return _report(text, shapes, before, values=values)
     raise AssertionError("a model that is built with values has them")
 
 
 def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bool) -> dict[str, Any]:
-    """The report; `before` is left with what makes the functions what they were before.
+    """The report; before: gets callbacks that restore the instrumented functions.
 
-    values: build the model with values. Without, raises WithoutValues where a class is given a tensor.
+    values: build the model with values. Without them, raises WithoutValues where a class gets a tensor as an argument.
     """
     quietly()
     spec = parse(text)
@@ -89,10 +90,10 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
     make = builder(spec, notes)
     tables = _tables()
     with suppress(Exception), torch.device("meta"):
-        make()  # what is imported meanwhile is not the model's
+        make()  # so that imports run now, and not while the model is observed
     try:
         way, codes = _first(make, spec, shapes, values=values)
-    except BadInput as error:  # what was left out of the file is often why
+    except BadInput as error:  # the reason is often in what was left out of the file
         raise BadInput("; ".join([str(error), *notes])) from None
     collected = [(file, line, to_json(one)) for file, line, one in collected_outputs.seen(Names().name)]
     trees: dict[str, ast.Module] = {}
@@ -149,12 +150,12 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
 
 
 class SoftmaxOfOne(TorchFunctionMode):
-    """Within this block, whether a softmax goes over a single value is `seen`."""
+    """Within this block, `seen` becomes true when a softmax is over a single value."""
 
     seen = False
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Called by torch for each of its functions, in its place."""
+        """Called by torch instead of each of its functions."""
         found = func(*args, **(kwargs or {}))
         if func in SOFTMAX:
             along = args[1] if len(args) > 1 else (kwargs or {}).get("dim")
@@ -163,15 +164,15 @@ class SoftmaxOfOne(TorchFunctionMode):
 
 
 class _Context:
-    """What the forward of an autograd.Function keeps things in, for nobody."""
+    """A context for the forward of an autograd.Function that ignores everything."""
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         return lambda *args: None
 
 
 def _derivative(cls: Any, args: tuple[Any, ...]) -> str:
-    """Why the backward of an autograd.Function is not the derivative of its forward, on random numbers of these shapes
-    in float64; empty where it is."""
+    """Why the backward of an autograd.Function is not the derivative of its forward, on random float64 inputs of these
+    shapes; empty where it is."""
     direct = cls.setup_context is not torch.autograd.Function.setup_context
     torch.manual_seed(0)
     made = [torch.randn(x.shape, dtype=torch.float64) if _is_floating(x) else x for x in args]
@@ -205,7 +206,7 @@ def _first(
 ) -> tuple[Way, list[CodeType]]:
     """The first way in which the model runs, and the code that ran; raises BadInput where there is none.
 
-    Without values where it can be, for speed and memory, and with two images where training wants more than one value.
+    Without values where possible, for speed and memory, and with two images where training needs more than one value.
     """
     ways = [Way(*way, doubled) for way in (() if looks_at_values(spec) else WAYS[values:]) for doubled in (False, True)]
     ways += [Way("cpu", "cpu"), Way("cpu", "cpu", doubled=True)]
@@ -217,7 +218,7 @@ def _first(
         except BadInput:
             raise
         except Exception as error:
-            if way == ("cpu", "cpu", False):  # what the others say is of their own making
+            if way == ("cpu", "cpu", False):  # errors of the other ways may be caused by the way itself
                 first_error = _why(error)
         else:
             return way, codes
@@ -232,7 +233,7 @@ def _run(
     torch.manual_seed(0)
     without = empty_weights() if way.building != way.running else nullcontext()
     with torch.device(way.building), without:
-        made = make() if log is None else make(lambda found: log.call(NOWHERE, found))  # which may be a class
+        made = make() if log is None else make(lambda found: log.call(NOWHERE, found))  # the function may be a class
         model, returned = split(made)
         tie_weights(model)
         for_training(model)
@@ -257,12 +258,12 @@ def _files(modules: Iterable[str]) -> dict[str, str]:
     for module in modules:
         file = getattr(sys.modules.get(module), "__file__", None)
         if isinstance(file, str) and file.endswith(".py") and _of_models(file) and Path(file).is_file():
-            found[module] = file  # torch.ops says that it is of a file that is nowhere
+            found[module] = file  # torch.ops names a file that does not exist
     return found
 
 
 def _tables() -> dict[tuple[str, str], dict[str, Any]]:
-    """The dictionaries that files of models have at their top, as they are now, by module and name."""
+    """Copies of the dictionaries that files of models define at their top, by module and name."""
     found = {}
     for module in _files(list(sys.modules)):
         for name, value in list(vars(sys.modules[module]).items()):
@@ -272,37 +273,37 @@ def _tables() -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def _same_packages(modules: set[str]) -> dict[str, str]:
-    """The files of all that was imported of the same packages, from which constants may come, by module."""
+    """The files of all imported modules of the same packages, from which constants may come, by module."""
     packages = {module.partition(".")[0] for module in modules}
     own = {name for name, module in list(sys.modules.items()) if _is_users(getattr(module, "__file__", None))}
     return _files(name for name in list(sys.modules) if name.partition(".")[0] in packages or name in own)
 
 
 def _of_models(file: str) -> bool:
-    """Whether a file may hold parts of a model: not Python's, torch's or msmigrate's, but for what it simplifies; nor
-    einops', whose patterns are written (rewrite/einops_patterns.py)."""
-    patterns = getattr(sys.modules.get("einops"), "__path__", ())
-    not_theirs = (*NOT_OF_MODELS, *(f"{folder}{os.sep}" for folder in patterns))
-    return file.startswith(SIMPLIFIED) or not file.startswith(not_theirs)
+    """Whether a file may hold parts of a model: not Python's, torch's or msmigrate's, except SIMPLIFIED; nor einops',
+    whose patterns are written out (rewrite/einops_patterns.py)."""
+    einops = getattr(sys.modules.get("einops"), "__path__", ())
+    excluded = (*NOT_OF_MODELS, *(f"{folder}{os.sep}" for folder in einops))
+    return file.startswith(SIMPLIFIED) or not file.startswith(excluded)
 
 
 def _is_users(file: Any) -> bool:
-    """Whether a file is no installed package's."""
+    """Whether a file belongs to no installed package."""
     return isinstance(file, str) and not file.startswith((*NOT_OF_MODELS, str(SITE) + os.sep))
 
 
 @contextmanager
 def _noticing() -> Iterator[list[CodeType]]:
-    """The code of every function that may be part of a model and is called meanwhile, by file and line."""
+    """The code of every function that may be part of a model and is called within the block, by file and line."""
     found: list[CodeType] = []
-    profiler = cProfile.Profile()  # it counts in C, which a function of our own would take several times as long for
+    profiler = cProfile.Profile()  # it counts in C; a Python function would take several times as long
     profiler.enable()
     try:
         yield found
     finally:
         profiler.disable()
         ran = [entry.code for entry in profiler.getstats() if isinstance(entry.code, CodeType)]
-        codes = {(code.co_filename, code): code for code in ran}  # code of another file may be equal to it
+        codes = {(code.co_filename, code): code for code in ran}  # code objects of different files may be equal
         from_torch = {attrgetter(name.removeprefix("torch."))(torch).__code__ for name in WRITTEN_FROM_SOURCE}
         of_models = (code for code in codes.values() if code in from_torch or _of_models(code.co_filename))
         found += sorted(of_models, key=lambda code: (code.co_filename, code.co_firstlineno, code.co_name))
@@ -310,8 +311,8 @@ def _noticing() -> Iterator[list[CodeType]]:
 
 @cache
 def _of_torch(file: str) -> bool:
-    """Whether a file is the user's own, or of an installed package that imports torch: NumPy's or sympy's functions run
-    too, and are no part of a model."""
+    """Whether a file is the user's own, or of an installed package that imports torch: functions of NumPy or sympy run
+    too, but are not part of a model."""
     if SITE not in Path(file).parents:
         return True
     package = Path(file).relative_to(SITE).parts[0].removesuffix(".py")
@@ -320,7 +321,7 @@ def _of_torch(file: str) -> bool:
 
 
 def _named(function: FunctionType, code: CodeType, tree: ast.Module) -> dict[str, str]:
-    """The module and the qualified name of a function; what functools.wraps made bears those of the function inside."""
+    """The module and the qualified name of a function; functools.wraps would give those of the function inside."""
     node = definition(tree, code.co_name, code.co_firstlineno)
     if not hasattr(function, "__wrapped__") or node is None:
         return {"module": function.__module__, "name": function.__qualname__}
@@ -328,10 +329,10 @@ def _named(function: FunctionType, code: CodeType, tree: ast.Module) -> dict[str
 
 
 def _functions(files: Container[str]) -> dict[tuple[str, CodeType], list[FunctionType]]:
-    """Every function of these files that there is, by its file and its code, whose hash takes its time."""
+    """Every existing function of these files, by its file and its code."""
     found: dict[tuple[str, CodeType], list[FunctionType]] = {}
     for thing in gc.get_objects():
-        # isinstance asks a dead weak proxy, of which a library may leave some
+        # not isinstance, which fails on a dead weak proxy, and a library may leave some
         if type(thing) is FunctionType and thing.__code__.co_filename in files:
             found.setdefault((thing.__code__.co_filename, thing.__code__), []).append(thing)
     return found
@@ -346,7 +347,7 @@ def _instrument(
     left: dict[str, str],
     before: ExitStack,
 ) -> FunctionType | None:
-    """Make the functions of this code report until `before` is left; returns one of them, None where that cannot be."""
+    """Make the functions of this code report until `before` is closed; returns one of them, None where that fails."""
     if not functions or code.co_name in OF_OBJECTS:
         return None  # a comprehension, or a class body
     try:

@@ -1,13 +1,13 @@
-"""Worker: build a torch model for the proof of its conversion, and leave its weights and batches for it in a folder.
+"""Worker: build a torch model for the proof of its conversion, and write its weights and batches to a folder.
 
     python -m msmigrate.migrate.source.observe.torch_proof_worker torchvision:resnet50 FOLDER SEED BATCH STEPS
     python -m msmigrate.migrate.source.observe.torch_proof_worker model.py:build FOLDER SEED BATCH STEPS 1x3x64x64
 
-weights.pth is the state dict of the model as it is built under the seed. batch.npz is what parity-step takes for
-batches, one for each step: examples like the model's inputs, with as many values of the same kind, and labels. Prints
-one line of JSON: `outputs`, the shapes of the tensors that the model returns in training mode, and `inputs`; both are
-null where it takes something else than tensors and plain values; `call`, how it is called with tensors inside of
-tuples, or by names, null where it takes tensors by position; and `alone`, whether it returns one tensor alone.
+weights.pth is the state dict of the model as it is built under the seed. batch.npz holds the batches for parity-step,
+one for each step: examples with the shapes and kinds of the model's inputs, and labels. Prints one line of JSON:
+`outputs` and `inputs`, the shapes of the tensors that the model returns and takes in training mode, null where it takes
+something else than tensors and plain values; `call`, how it is called with tensors inside of tuples, or by names, null
+where it takes tensors by position; and `alone`, whether it returns one tensor alone.
 """
 
 from __future__ import annotations
@@ -49,10 +49,11 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *given: st
     unfed: dict[str, Any] = {"outputs": None, "alone": False, "inputs": None, "call": None}
     if not inputs or call == "":
         return unfed
-    if given or returned is None:  # what the user gave stays as it is
+    if given or returned is None:  # inputs that the user's function returned stay as they are
         inputs = tuple(_tokens(x, size) for x, size in zip(inputs, vocabularies(model, whole, inputs), strict=True))
-    said = ""
-    for count in dict.fromkeys((int(batch), *inputs[0].shape[:1])):  # a graph's nodes are no examples, and stay as many
+    first_error = ""
+    # the second count is for models such as a graph's, whose nodes are not examples and keep their number
+    for count in dict.fromkeys((int(batch), *inputs[0].shape[:1])):
         made, *more = (
             many([_varied(x, given or returned is not None) for x in inputs], count, first=not step)
             for step in range(int(steps))
@@ -64,11 +65,11 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *given: st
             break
         except Exception as error:
             why = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
-            said = said or f"it does not run in training mode on {len(made[0])} examples: {why}"
+            first_error = first_error or f"it does not run in training mode on {len(made[0])} examples: {why}"
     else:
         if call is not None:
             return unfed
-        raise BadInput(said)
+        raise BadInput(first_error)
     shapes = [list(x.shape) for x in tensors(found)]
     classes = shapes[0][1] if len(shapes) == 1 and len(shapes[0]) == 2 else 1
     random = np.random.default_rng(int(seed))
@@ -82,8 +83,8 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *given: st
 
 
 def written_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """The arguments of a call as source, its tensors as x0, x1 and so on: `x0, (x1, x2), mask=x3`; nothing where there
-    is something else among them."""
+    """The arguments of a call as source, its tensors as x0, x1 and so on: `x0, (x1, x2), mask=x3`; empty where one is
+    neither of tensors nor of plain values."""
     count = itertools.count()
 
     def text(value: Any) -> str:
@@ -105,13 +106,13 @@ def written_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
 
 
 def with_tensors(whole: Any, made: Iterable[torch.Tensor]) -> Any:
-    """The same with other tensors in the place of its own, in their order."""
+    """The same with its tensors replaced by others, in order."""
     waiting = iter(made)
     return pytree.tree_map(lambda leaf: next(waiting) if isinstance(leaf, torch.Tensor) else leaf, whole)
 
 
 def ordered(model: torch.nn.Module, inputs: Inputs) -> tuple[Any, ...] | None:
-    """The inputs in training mode by position; None where the model takes one by its name alone."""
+    """The inputs in training mode by position; None where the model takes one only by name."""
     if not inputs.kwargs:
         return inputs.train
     parameters = inspect.signature(model.forward).parameters
@@ -123,10 +124,10 @@ def ordered(model: torch.nn.Module, inputs: Inputs) -> tuple[Any, ...] | None:
 
 
 def many(inputs: list[torch.Tensor], batch: int, *, first: bool) -> list[torch.Tensor]:
-    """So many examples like those given, where all inputs share their first axis; else the inputs as they are.
+    """`batch` examples like the inputs, where all inputs share their first axis; else the inputs unchanged.
 
-    Each holds the values of the given ones in another order, so that a token stays one, and a mask a mask. first:
-    the given ones are among them.
+    Each holds the values of an input in another order, so that a token stays a token, and a mask a mask. first: the
+    inputs themselves come first.
     """
     if any(x.ndim == 0 or len(x) != len(inputs[0]) for x in inputs):
         return [_plain(x) for x in inputs]
@@ -140,7 +141,7 @@ def many(inputs: list[torch.Tensor], batch: int, *, first: bool) -> list[torch.T
 
 
 def vocabularies(model: torch.nn.Module, whole: Any, inputs: tuple[torch.Tensor, ...]) -> list[int | None]:
-    """For each input how many tokens the embedding knows that it goes to; None where it goes to none."""
+    """For each input the number of tokens of the embedding that takes it; None where no embedding does."""
     sizes: dict[int, int] = {}
 
     def note(module: torch.nn.Module, args: tuple[Any, ...]) -> None:
@@ -153,7 +154,7 @@ def vocabularies(model: torch.nn.Module, whole: Any, inputs: tuple[torch.Tensor,
     try:
         with torch.no_grad():
             model.eval()(*whole[0], **whole[1])
-    except Exception:  # running in training mode says what is wrong
+    except Exception:  # the run in training mode reports it
         sizes.clear()
     finally:
         for hook in hooks:
@@ -162,20 +163,20 @@ def vocabularies(model: torch.nn.Module, whole: Any, inputs: tuple[torch.Tensor,
 
 
 def _tokens(x: torch.Tensor, size: int | None) -> torch.Tensor:
-    """Tokens where all of them were the same one, behind which attention has no gradient; anything else as it is."""
+    """Random tokens where all were the same, since attention over these has no gradient; else the input unchanged."""
     same = size is not None and not x.is_floating_point() and x.numel() > 1 and bool((x == x.reshape(-1)[0]).all())
     return torch.randint(size or 1, x.shape, dtype=x.dtype) if same else x
 
 
 def _varied(x: torch.Tensor, given: Any) -> torch.Tensor:
-    """The example, or numbers around 0 where msmigrate chose it, or where all of its are one: a norm divides by how
-    far they lie apart."""
+    """The example, or random numbers around 0 where msmigrate chose it, or where all its numbers are equal: a norm
+    divides by their spread."""
     numbers = x.is_floating_point() and x.numel() > 1
     return torch.randn_like(x) if numbers and (not given or x.min() == x.max()) else x
 
 
 def _plain(x: torch.Tensor) -> torch.Tensor:
-    """The values in memory of their own, floating ones in float32."""
+    """A copy of the values, floating-point ones in float32."""
     x = x.detach().to(torch.float32) if x.is_floating_point() else x.detach()
     return x.contiguous().clone()
 

@@ -1,10 +1,10 @@
-"""What a model of Hugging Face's transformers needs of its library, in few lines, and how that gets there.
+"""Simplified code of Hugging Face's transformers for its models, and how it replaces the library's.
 
-A model of that library stands on classes that download, shard, quantise, cache and generate. What of these a model
-computes with is here, under the names that the library has for it.
+A model of that library is built on classes that download, shard, quantise, cache and generate. The parts of these that
+a model computes with are here, under the library's names.
 
-A function replaces one of its name in its module, before another file can import it from there; of a class the methods
-replace those of the library's class, which stays what it is for `isinstance` and for what loads it.
+A function replaces the library's in its module, before another file can import it from there; a class's methods replace
+those of the library's class, which stays the same class for `isinstance` and for code that loads it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .torch_collected_outputs import capture_outputs, filter_output_hidden_state
 
 
 class PreTrainedModel(nn.Module):
-    """A model that holds its configuration, and draws its weights once it is whole."""
+    """A model that holds its configuration, and draws its weights once it is complete."""
 
     def __init__(self, config: Any, *inputs: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class PreTrainedModel(nn.Module):
         self.initialize_weights(self)
 
     def initialize_weights(self, module: nn.Module) -> None:
-        """Draw the weights of a module, after those inside it; a model inside has drawn its own."""
+        """Draw the weights of a module, after those of its children; a model inside has already drawn its own."""
         for child in module.children():
             if not isinstance(child, PreTrainedModel):
                 self.initialize_weights(child)
@@ -57,7 +57,7 @@ class PreTrainedModel(nn.Module):
 
 
 class PreTrainedConfig:
-    """A configuration; what nobody requested is computed as the model's own code writes it."""
+    """A configuration; unless requested otherwise, attention and experts are computed by the model's own code."""
 
     _attn_implementation_internal: str | None
     _experts_implementation_internal: str | None
@@ -72,7 +72,7 @@ class PreTrainedConfig:
 
 
 class BackboneMixin:
-    """What gives feature maps, by the names and numbers of stages that its configuration has; none of timm's."""
+    """A backbone that returns feature maps, by its configuration's names and indices of stages; not one of timm."""
 
     config: Any
     has_attentions: bool
@@ -103,30 +103,30 @@ class BackboneMixin:
         super().post_init()  # type: ignore[misc]
 
     def forward_with_filtered_kwargs(self, *args: Any, **kwargs: Any) -> Any:
-        """What it gives, without being asked for attention that it does not have."""
+        """Call it, without the argument that requests attentions where it has none."""
         if not self.has_attentions:
             kwargs.pop("output_attentions", None)
         return self(*args, **kwargs)  # type: ignore[operator]
 
 
 class GradientCheckpointingLayer(nn.Module):
-    """A layer; nothing of it is computed twice to save memory."""
+    """A layer without gradient checkpointing."""
 
 
 def as_it_is(function: Callable[..., Any] | None = None, **settings: Any) -> Callable[..., Any]:
-    """For decorators that take defaults from the configuration, or make tuples of outputs."""
+    """Replaces decorators that take defaults from the configuration, or make tuples of outputs."""
     return as_it_is if function is None else function
 
 
 def left_out(*names: Any, **settings: Any) -> Callable[..., Any]:
-    """For decorators with arguments that look for a faster kernel, or move weights between devices."""
+    """Replaces decorators with arguments that look for a faster kernel, or move weights between devices."""
     return as_it_is
 
 
 def apply_chunking_to_forward(
     forward_fn: Callable[..., torch.Tensor], chunk_size: int, chunk_dim: int, *input_tensors: torch.Tensor
 ) -> torch.Tensor:
-    """What a function gives for tensors, all of them at once; parts of `chunk_size` would only save memory."""
+    """Call a function on whole tensors; chunks of `chunk_size` would only save memory."""
     return forward_fn(*input_tensors)
 
 
@@ -165,7 +165,7 @@ def create_sliding_window_causal_mask(
     position_ids: torch.Tensor | None = None,
     **kwargs: Any,
 ) -> torch.Tensor:
-    """The same, and the lowest number also where a key comes `config.sliding_window` places or more before."""
+    """As create_causal_mask, with the lowest number also where a key is `config.sliding_window` places or more back."""
     places = torch.arange(inputs_embeds.shape[1], device=inputs_embeds.device)
     before = places[:, None] - places[None, :]
     hidden = ((before < 0) | (before >= config.sliding_window))[None, None]
@@ -183,14 +183,14 @@ def lowest_where(
 
 
 class AttentionInterface:
-    """The ways in which attention can be computed, of which the one that a model writes out itself is taken."""
+    """The implementations of attention; the one in the model's own code is taken."""
 
     def get_interface(self, attn_implementation: str | None, default: Callable[..., Any]) -> Callable[..., Any]:
         """The model's own function."""
         return default
 
 
-# a library's module -> its names -> what stands there instead
+# a library's module -> its names -> the replacement
 REPLACED: Mapping[str, Mapping[str, Any]] = {
     "transformers.configuration_utils": {"PreTrainedConfig": PreTrainedConfig},
     "transformers.modeling_utils": {
@@ -226,7 +226,7 @@ REPLACED: Mapping[str, Mapping[str, Any]] = {
 
 
 def install() -> None:
-    """From now on, import the libraries with what is simplified of them."""
+    """Replace the simplified names in the libraries, now and in later imports."""
     for module in REPLACED:
         if module in sys.modules:
             _put(sys.modules[module])
@@ -234,8 +234,8 @@ def install() -> None:
 
 
 def for_training(model: nn.Module) -> None:
-    """Let a model of transformers return no keys and values for a next token, which training does not use, and compute
-    attention and experts as its own code writes them, which is what is moved."""
+    """Make a model of transformers return no keys and values for a next token, which training does not use, and compute
+    attention and experts by its own code, which is what is converted."""
     for module in model.modules():
         config: Any = getattr(module, "config", None)
         if not type(config).__module__.startswith("transformers."):
@@ -249,13 +249,13 @@ def for_training(model: nn.Module) -> None:
 
 
 def tie_weights(model: nn.Module) -> None:
-    """Tie the weights of a model of transformers, which its simplified class leaves as they are made."""
+    """Tie the weights of a model of transformers, which its simplified class does not do."""
     if any(cls.__module__ == "transformers.modeling_utils" for cls in type(model).__mro__):
         model.tie_weights()
 
 
 def simplified_names() -> dict[str, str]:
-    """The library's classes whose source is simplified -> where that stands."""
+    """The library's classes whose source is simplified -> the simplified classes."""
     return {
         f"{module}.{name}": f"{new.__module__}.{new.__qualname__}"
         for module, names in REPLACED.items()
@@ -265,7 +265,7 @@ def simplified_names() -> dict[str, str]:
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds what Python finds, with a loader that replaces afterwards."""
+    """Finds modules as Python does, with a loader that then replaces names."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
@@ -277,7 +277,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    """Runs a module, and replaces what is simplified of it."""
+    """Runs a module, and replaces its simplified names."""
 
     def exec_module(self, module: types.ModuleType) -> None:
         super().exec_module(module)
@@ -294,9 +294,9 @@ def _put(module: types.ModuleType) -> None:
 
 
 def _methods(old: type, new: type) -> None:
-    """Give a class the functions of another; `super()` in them looks from where they stand now."""
-    for name, given in vars(new).items():
-        function = given.__func__ if isinstance(given, classmethod) else given
+    """Give a class the functions of another; `super()` in them then refers to the bases of the first."""
+    for name, member in vars(new).items():
+        function = member.__func__ if isinstance(member, classmethod) else member
         if isinstance(function, property):
             setattr(old, name, vars(old)[name].getter(function.fget))
         elif isinstance(function, types.FunctionType):
@@ -306,4 +306,4 @@ def _methods(old: type, new: type) -> None:
             moved = types.FunctionType(code, function.__globals__, name, function.__defaults__, inside)
             moved.__kwdefaults__, moved.__qualname__ = function.__kwdefaults__, function.__qualname__
             moved.__module__ = function.__module__
-            setattr(old, name, classmethod(moved) if given is not function else moved)
+            setattr(old, name, classmethod(moved) if member is not function else moved)

@@ -1,4 +1,4 @@
-"""A value to its kind, an object to the name under which it is documented; records and configurations."""
+"""The kind of a value, the name under which an object is documented; records and configurations."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ from .torch_simplified_transformers import simplified_names
 PLAIN = (bool, int, float, str, type(None))
 LONG = 60  # items of a list whose kinds are reported
 MANY = 20  # keys of a dictionary that are reported
-DICTIONARIES = (dict, OrderedDict, defaultdict)  # and no class that somebody made of one
-NUMBERS = 1024  # of an array that is written into a file
+DICTIONARIES = (dict, OrderedDict, defaultdict)  # without classes that derive from these
+NUMBERS = 1024  # most elements of an array that is written into a file
 READ = "read them in the __init__ of a class around it, self.net = Net(torch.from_numpy(np.load(path)))"
 DEEP = 2  # levels of a list that are reported
 SIMPLIFIED = simplified_names()
 
 
 class Names:
-    """What values are, in a word, and what classes and functions are called.
+    """The kinds of values, and the names of classes and functions.
 
-    configured: the dataclasses that were seen and are no records.
+    configured: the objects of dataclasses that were seen, by id.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Names:
         self.configured: dict[int, Any] = {}
 
     def kind(self, value: Any, deep: int = DEEP) -> Kind:
-        """What a value is; deep: so many levels of what it holds are looked at."""
+        """The kind of a value; deep: the number of levels of its items that are described."""
         if isinstance(value, torch.Tensor):
             dtype = str(value.dtype).removeprefix("torch.")
             return TensorKind(dtype, value.dim(), isinstance(value, torch.nn.Parameter))
@@ -91,29 +91,29 @@ class Names:
             self.configured.setdefault(id(value), value)
         return ObjectKind(self.name(type(value)))
 
-    def name(self, found: Any) -> str:
-        """The name under which a class or function is documented, or else where it stands."""
-        if isinstance(found, functools.partial):
-            return f"partial {self.name(found.func)}"
-        known = self.documented.get(id(found))
+    def name(self, value: Any) -> str:
+        """The name under which a class or function is documented, or else its module and qualified name."""
+        if isinstance(value, functools.partial):
+            return f"partial {self.name(value.func)}"
+        known = self.documented.get(id(value))
         if known:
             return known[1]
-        stands = standing(found)
-        if stands in ROWS_FIRST:
-            return ROWS_FIRST[stands]
-        owner = getattr(found, "__self__", None)
-        if is_apply_of_function(found):
+        own = standing(value)
+        if own in ROWS_FIRST:
+            return ROWS_FIRST[own]
+        owner = getattr(value, "__self__", None)
+        if is_apply_of_function(value):
             return f"{self.name(owner)}.apply"
         if owner is not None and not isinstance(owner, (types.ModuleType, type)):
             if isinstance(owner, torch.Tensor):
-                return f"torch.Tensor.{found.__name__}"
-            kind, name = defining(type(owner), found)
+                return f"torch.Tensor.{value.__name__}"
+            kind, name = defining(type(owner), value)
             return public(f"{self.name(kind)}.{name}")
-        if isinstance(found, torch.nn.Module):
-            return f"module {self.name(plain_class(found))}"
-        if not hasattr(found, "__qualname__"):
-            return f"object {self.name(type(found))}"
-        return public(stands if getattr(found, "__module__", None) else f"builtins.{found.__qualname__}")
+        if isinstance(value, torch.nn.Module):
+            return f"module {self.name(plain_class(value))}"
+        if not hasattr(value, "__qualname__"):
+            return f"object {self.name(type(value))}"
+        return public(own if getattr(value, "__module__", None) else f"builtins.{value.__qualname__}")
 
 
 def plain_class(module: torch.nn.Module) -> type:
@@ -130,7 +130,7 @@ def is_apply_of_function(value: Any) -> bool:
 
 
 def by_attribute(value: Any) -> bool:
-    """Whether it is a dictionary whose entries are its attributes too, as those of EasyDict and OmegaConf."""
+    """Whether it is a dictionary whose entries are also its attributes, as in EasyDict and OmegaConf."""
     if not isinstance(value, Mapping) or type(value) in DICTIONARIES or dataclasses.is_dataclass(value):
         return False
     names = [key for key in value if isinstance(key, str) and key.isidentifier() and key not in dir(dict)]
@@ -138,8 +138,8 @@ def by_attribute(value: Any) -> bool:
 
 
 def settings_of(value: Any) -> dict[str, Any] | None:
-    """The attributes of an object that only holds settings; None for what computes, or holds anything else."""
-    if callable(value):  # once the attributes of a partial were read, Python makes no flat partial of it any more
+    """The attributes of an object that only holds settings; None for one that computes, or holds anything else."""
+    if callable(value):  # reading the attributes of a partial would keep Python from flattening nested partials
         return None
     held = getattr(value, "__dict__", None)
     if not isinstance(held, dict) or isinstance(value, (torch.Tensor, types.ModuleType, Mapping)):
@@ -150,7 +150,8 @@ def settings_of(value: Any) -> dict[str, Any] | None:
 
 
 def is_setting(value: Any) -> bool:
-    """Whether something can be written in a call: numbers, texts, classes, what holds such, and objects of settings."""
+    """Whether a value can be written in a call: a number, a string, a class, a container of such, or an object of
+    settings."""
     if isinstance(value, (list, tuple)):
         return len(value) <= LONG and all(map(is_setting, value))
     if isinstance(value, dict):
@@ -159,11 +160,11 @@ def is_setting(value: Any) -> bool:
 
 
 class WithoutValues(Exception):
-    """A tensor on the meta device is needed by its values."""
+    """The values of a tensor on the meta device are needed."""
 
 
 def is_array(value: Any) -> bool:
-    """Whether it is an array, or a tensor that is a constant: nothing that is trained or was computed from such."""
+    """Whether it is an array, or a constant tensor, which neither is trained nor was computed from trained ones."""
     plain = type(value) is torch.Tensor and value.layout is torch.strided and not value.requires_grad
     return plain or type(value) is np.ndarray or isinstance(value, np.generic)
 
@@ -174,17 +175,17 @@ def array_of(value: Any) -> Array | Unknown:
     dtype, shape = str(value.dtype).removeprefix("torch."), tuple(value.shape)
     size = " x ".join(map(str, shape)) or "one"
     if math.prod(shape) > NUMBERS:
-        return Unknown(f"{size} {dtype} numbers, of which a file gets {NUMBERS} at most", READ)
+        return Unknown(f"{size} {dtype} numbers, more than the {NUMBERS} that can be written into a file", READ)
     if isinstance(value, torch.Tensor):
         if value.is_meta:
             raise WithoutValues
-        with suppress(TypeError, RuntimeError):  # quantized numbers are none of NumPy's
+        with suppress(TypeError, RuntimeError):  # NumPy has no quantized numbers
             value = (value.float() if dtype == "bfloat16" else value).cpu().numpy()
     elif value.dtype.kind in "biuf":
-        dtype = value.dtype.name  # without the order of its bytes
+        dtype = value.dtype.name  # without the byte order
     if isinstance(value, torch.Tensor) or value.dtype.kind not in "biuf" or value.dtype.itemsize > 8:
         return Unknown(f"array of {dtype}")
-    short = value.dtype.itemsize < 8 and value.dtype.kind == "f"  # float32's 0.1 is 0.1, and not 0.10000000149011612
+    short = value.dtype.itemsize < 8 and value.dtype.kind == "f"  # float32's 0.1 is written as 0.1
     numbers = [float(str(one)) for one in value.ravel()] if short else value.ravel().tolist()
     for length in reversed(shape[1:] if numbers else ()):
         numbers = [tuple(numbers[at : at + length]) for at in range(0, len(numbers), length)]
@@ -197,12 +198,12 @@ def same_setting(one: Any, other: Any) -> bool:
 
 
 def noted(model: torch.nn.Module) -> dict[int, dict[str, Any]]:
-    """The numbers and words that each module of a new model holds, before it runs."""
+    """The numbers and strings that each module of a new model holds, before it runs."""
     return {id(part): numbers_of(part) for part in model.modules()}
 
 
 def numbers_of(module: torch.nn.Module) -> dict[str, Any]:
-    """Numbers and words among a module's attributes, and tuples of them."""
+    """The numbers and strings among a module's attributes, and tuples of them."""
     found = {}
     for key, value in vars(module).items():
         items = value if isinstance(value, tuple) else (value,)
@@ -227,8 +228,8 @@ def is_torch(cls: type) -> bool:
 
 
 def defining(cls: type, method: Any) -> tuple[type, str]:
-    """The class of a method resolution order in which a bound method stands, which `super()` may have found; and the
-    name that it has there, which a decorator's function does not bear."""
+    """The base class that defines a bound method, which `super()` may have found, and the method's name there, which a
+    decorator's function may not have."""
     function, name = getattr(method, "__func__", None), method.__name__
     if function is not None:
         for base in cls.__mro__:
@@ -241,7 +242,7 @@ def defining(cls: type, method: Any) -> tuple[type, str]:
     return next((base for base in cls.__mro__ if name in vars(base)), cls), name
 
 
-@functools.cache  # of the whole table: a fifth of a second
+@functools.cache  # the whole table takes a fifth of a second
 def documented_names() -> dict[int, tuple[Any, str]]:
     """The objects that the mapping table names, with the name of their row, or an alias."""
     found: dict[int, tuple[Any, str]] = {}
@@ -250,7 +251,7 @@ def documented_names() -> dict[int, tuple[Any, str]]:
             if name.startswith(("torch.", "operator.")):  # other packages' source is translated
                 try:
                     thing = resolve(name)
-                except Exception:  # what this version of torch does not have
+                except Exception:  # this version of torch does not have it
                     continue
                 found.setdefault(id(thing), (thing, name))
     for name, thing in vars(torch.nn).items():
@@ -260,7 +261,7 @@ def documented_names() -> dict[int, tuple[Any, str]]:
 
 
 def record_of(cls: Any) -> Record | None:
-    """The fields of a named tuple's class or a dataclass, in order, and those with plain defaults; None of others."""
+    """The fields of a named tuple's class or a dataclass, in order, and their plain defaults; None for others."""
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         names, defaults = cls._fields, cls._field_defaults.items()
     elif dataclasses.is_dataclass(cls):
@@ -273,7 +274,7 @@ def record_of(cls: Any) -> Record | None:
 
 
 def fields_of(value: Any) -> dict[str, Any] | None:
-    """What a dataclass or a named tuple was made of, without what it has anyway; None for anything else."""
+    """The fields of a dataclass's or named tuple's object, without those at their default; None for anything else."""
     record = record_of(type(value))
     if record is None:
         return None
@@ -282,9 +283,9 @@ def fields_of(value: Any) -> dict[str, Any] | None:
 
 
 def configurations(names: Names, records: Container[str], made: Callable[[Any], Any]) -> dict[str, Configuration]:
-    """By class: the defaults of fields, what every object of it holds that was seen, and other names of fields.
+    """By class: the defaults of its fields, the values that all its seen objects share, and other names of fields.
 
-    records: classes that are none. made: how to make a value anew.
+    records: classes that are records, not configurations. made: gives how to make a value again.
     """
     found: dict[str, Configuration] = {}
     for value in list(names.configured.values()):
@@ -318,7 +319,7 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 
 def _can_be_written(value: Any) -> bool:
-    """Whether something can be written: numbers, texts, what holds such, and other configurations."""
+    """Whether a value can be written: a number, a string, a container of such, or another configuration."""
     if isinstance(value, (list, tuple)):
         return all(map(_can_be_written, value))
     if isinstance(value, dict):
@@ -327,6 +328,6 @@ def _can_be_written(value: Any) -> bool:
 
 
 def _aliases(cls: type) -> dict[str, str]:
-    """Other names of fields, as transformers' configurations tell them."""
-    found = getattr(cls, "attribute_map", None)
-    return dict(found) if isinstance(found, dict) and all(isinstance(name, str) for name in found.values()) else {}
+    """Other names of fields, from the `attribute_map` of transformers' configurations."""
+    names = getattr(cls, "attribute_map", None)
+    return dict(names) if isinstance(names, dict) and all(isinstance(name, str) for name in names.values()) else {}

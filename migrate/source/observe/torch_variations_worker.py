@@ -1,13 +1,13 @@
-"""Worker: build a torch model, and its class with other arguments, run each, and leave weights and outputs in a folder.
+"""Worker: build a torch model, and its class with other arguments, run each, and write weights and outputs to a folder.
 
     python -m msmigrate.migrate.source.observe.torch_variations_worker model.py:build FOLDER PLAN.json [1x3x64x64]
 
 PLAN.json lists what to try: `made`, how the model is made (see observations.py; null for what the function returns),
 and `without`, how many of its last inputs are left out. Each runs in evaluation mode, in training mode with a gradient,
-and in evaluation mode once more with every weight a little larger, so that what a step leaves behind is seen. N.pth
-gets the weights, N.npz inputs and outputs. Prints one line of JSON: for each the classes of its modules, the structure
-of its inputs and whether training is random, or the error that it `raises`, and whether as it is made or run; those for
-which there was no time are `left`.
+and in evaluation mode once more with every weight a little larger, so that effects of a training step show. N.pth gets
+the weights, N.npz inputs and outputs. Prints one line of JSON: for each the classes of its modules, the structure of
+its inputs and which outputs are random, or the error that it `raises`, and whether while it is made or run; `left` are
+those that were not tried.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from ...torch_models import builder, inputs_for, let_copy, quietly, split, twice
 from .observations import EnumMember, Items, Made, Pairs, Reference, from_json
 from .torch_simplified_transformers import for_training
 
-GROWN = 1.05  # the weights before the last run, of what they were
-SECONDS = 45.0  # after which nothing more is begun
-LARGE = 20_000_000  # weights of a model that is tried as it is alone
-HUGE = 100_000_000  # and in float32 alone, whose noise is then unknown
+GROWN = 1.05  # factor of the weights before the last run
+SECONDS = 45.0  # after which no further variation is begun
+LARGE = 20_000_000  # weights; a model with more is only tried unchanged
+HUGE = 100_000_000  # weights; a model with more is only run in float32, so its noise is unknown
 
 
 def report(text: str, folder: str, plan: str, *shapes: str) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def report(text: str, folder: str, plan: str, *shapes: str) -> dict[str, Any]:
 
 
 def made_of(value: Any) -> Any:
-    """The object of a construction."""
+    """The object that a construction makes."""
     match value:
         case Made(function, args, kwargs):
             return named(function)(*map(made_of, args), **{key: made_of(item) for key, item in kwargs})
@@ -88,13 +88,13 @@ def named(name: str) -> Any:
 
 
 def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, huge: bool) -> dict[str, Any]:
-    """Run a model, and leave what it gave."""
+    """Run a model, and write its weights, inputs and outputs."""
     for_training(let_copy(model))
-    with torch.no_grad():  # a fresh net's ones and zeros would hide what is swapped
-        saved = {id(tensor): tensor for tensor in model.state_dict(keep_vars=True).values()}  # no others cross
+    with torch.no_grad():  # a new net's ones and zeros would hide swapped tensors
+        saved = {id(tensor): tensor for tensor in model.state_dict(keep_vars=True).values()}  # only these cross
         for tensor in saved.values():
             if torch.is_tensor(tensor) and tensor.is_floating_point():
-                # to both sides: what adds up over thousands of inputs ends in infinity
+                # around zero: numbers of one sign would add up to infinity over thousands of inputs
                 tensor += 0.04 * (torch.rand_like(tensor) - 0.5)
     torch.save(model.state_dict(), to.with_suffix(".pth"))
     classes = {
@@ -109,11 +109,11 @@ def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, huge: 
     plain = ran(fresh, given, words, 1)
     again = ran(copy.deepcopy(model), given, words, 2)
     random = _differing(plain, again)
-    for seed in range(3, 9 if _draws(model, given, words) else 3):  # a rare draw may be the same
+    for seed in range(3, 9 if _draws(model, given, words) else 3):  # by chance two draws may be the same
         random = random or _differing(plain, ran(copy.deepcopy(model), given, words, seed))
     arrays = {f"plain/{key}": value for key, value in plain.items()}
     if not huge:
-        with suppress(Exception):  # a model that says float32 somewhere
+        with suppress(Exception):  # a model that names float32 in its code
             wide, wide_words = pytree.tree_map_only(torch.Tensor, _double, (given, words))
             exact = ran(copy.deepcopy(model).double(), wide, wide_words, 1)
             arrays |= {f"exact/{key}": value for key, value in exact.items()}
@@ -153,7 +153,7 @@ def shape_of(value: Any, leaves: list[torch.Tensor]) -> Any:
 
 
 def ran(model: torch.nn.Module, given: list[Any], words: Any, seed: int) -> dict[str, Any]:
-    """The outputs before training, in it, and after it with larger weights; and the gradient's length."""
+    """The outputs before training, in it, and after it with larger weights; and the gradient's norm."""
     torch.manual_seed(seed)
     found = outputs(model.eval()(*copy.deepcopy(given[0]), **words), "eval")
     made = model.train()(*copy.deepcopy(given[1]), **words)

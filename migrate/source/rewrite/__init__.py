@@ -1,1 +1,1 @@
-"""What ran of a model's functions, rewritten for MindSpore: by a handler for each callee or form of syntax."""
+"""The code of a model's functions that ran, rewritten for MindSpore by a handler for each callee or form of syntax."""

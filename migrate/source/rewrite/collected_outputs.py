@@ -1,8 +1,8 @@
-"""Hidden states that transformers' decorators collect by hooks, written out where they come to be.
+"""Hidden states that transformers' decorators collect by hooks, collected in the model's own code instead.
 
-`capture_outputs` adds what every module of a class gives to what a model's function returns, and
-`filter_output_hidden_states` asks for that (observe/torch_collected_outputs.py). In the new file the loop that calls
-these modules collects what they give, and `output_hidden_states` is an argument:
+`capture_outputs` adds the outputs of every module of a class to the result of a model's function, and
+`filter_output_hidden_states` requests them (observe/torch_collected_outputs.py). In the new file the loop that calls
+these modules collects their outputs, and `output_hidden_states` is an argument:
 
     all_hidden_states = ()
     for stage in self.stages:
@@ -49,9 +49,9 @@ LAST = "last_hidden_state"
 
 
 def write_collecting(function: ast.FunctionDef, context: Context) -> str:
-    """Write what decorators of a function, or of one that calls it, collect of it; in place.
+    """Write out what decorators of a function, or of one that calls it, collect in it; in place.
 
-    Says why where that cannot be written, and leaves the function as it is then.
+    Returns the reason where that cannot be written, and then leaves the function unchanged.
     """
     collected = context.program.facts.collected
     place = (context.file, first_line(function))
@@ -76,12 +76,12 @@ class _Collecting:
         self.states = next(name for name in free if name not in taken)
         self.kinds: list[Kind] = [SequenceKind("tuple", (TensorKind("float32", 3),))]
         self.requested_by_configuration = False
-        self.last = ""  # the name that holds what was collected last, where nothing changes it before the end
+        self.last = ""  # the variable that holds the last collected state, where nothing changes it before the end
 
     def write(self, seen: Sequence[Collected | Filtered], inside: Sequence[Target]) -> None:
-        """Both decorators of this function, or that of the model in whose function it is called."""
+        """Write out the decorator of this function, or that of the model whose function calls it."""
         if len({(type(one), one.default, getattr(one, "tie", None)) for one in seen}) > 1:
-            raise Unwritable(f"{self.function.name} has hidden states in more than one way")
+            raise Unwritable(f"{self.function.name} collects hidden states in more than one way")
         if seen and isinstance(seen[0], Filtered):
             self.request()
             requested = self.argument(seen[0].default)
@@ -97,7 +97,7 @@ class _Collecting:
     # what is collected
 
     def collect(self, targets: Sequence[Target]) -> None:
-        """Collect what the modules give that this function calls, or what a function has collected that it calls."""
+        """Collect the outputs of modules that this function calls, or the states that a called function collected."""
         inner = {one.through[place - 1] for one in targets if (place := one.through.index(self.place))}
         direct = [one for one in targets if one.through[0] == self.place]
         if inner and (direct or len(inner) > 1):
@@ -111,7 +111,7 @@ class _Collecting:
         first = int(ast.get_docstring(self.function) is not None)
         found = [n for n, line in enumerate(self.function.body) if _has(line, sites)]
         if not found:
-            raise Unwritable("the modules whose outputs are hidden states are called where no statement shows it")
+            raise Unwritable("no statement of the function calls the modules whose outputs are hidden states")
         written = 0
         for block in [self.function.body, *_blocks(self.function)]:
             for at in reversed(range(len(block))):
@@ -121,9 +121,9 @@ class _Collecting:
                     continue
                 written += len(own)
                 if len(own) > 1 or not isinstance(line, (ast.Assign, ast.AnnAssign)):
-                    raise Unwritable(f"its outputs are hidden states: {_said(line)}")
+                    raise Unwritable(f"its outputs are hidden states, and it is no simple assignment: {_said(line)}")
                 if inner and (block is not self.function.body or len(sites) > 1):
-                    raise Unwritable(f"called more than once, it gives hidden states each time: {_said(line)}")
+                    raise Unwritable(f"it returns hidden states, and may be called more than once: {_said(line)}")
                 given = self.from_inside(line) if inner else self.of_one(line, direct)
                 block[at : at + 1] = given
         if written != len(sites):
@@ -135,25 +135,25 @@ class _Collecting:
             self.last = self.last if len(sites) == 1 and self._kept(found[-1] + 1) else ""
 
     def _kept(self, start: int) -> bool:
-        """Whether the name that holds what was collected last is given a value but once from a place on."""
+        """Whether the variable that holds the last collected state is assigned only once from a line on."""
         inside = [node for line in self.function.body[start:] for node in ast.walk(line)]
         names = [n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
         return names.count(self.last) == 1
 
     def of_one(self, line: ast.Assign | ast.AnnAssign, targets: Sequence[Target]) -> list[ast.stmt]:
-        """The statement that calls such a module, with its output collected behind it, and perhaps its input before."""
+        """The statement that calls such a module, then one that collects its output; before both perhaps its input."""
         value = line.value
         item = value.slice if isinstance(value, ast.Subscript) else None
         call = value.value if isinstance(value, ast.Subscript) else value
         if not isinstance(call, ast.Call) or value is None:
-            raise Unwritable(f"its output is a hidden state: {_said(line)}")
+            raise Unwritable(f"its output is a hidden state, and it is no plain call: {_said(line)}")
         ways = {(one.index, one.initial) for one in targets if one.cls in _classes(call)}
         if len(ways) != 1:
             raise Unwritable(f"its outputs are hidden states in more than one way: {_said(line)}")
         ((index, initial),) = ways
         several = [isinstance(kind, SequenceKind) and kind.type != "list" for kind in kinds_of(call)]
         if any(several) and not all(several):
-            raise Unwritable(f"it gives a tuple or none: {_said(line)}")
+            raise Unwritable(f"it returns a tuple only sometimes: {_said(line)}")
         target = _target(line)
         output: ast.expr | None = None
         if isinstance(target, ast.Name):
@@ -166,7 +166,7 @@ class _Collecting:
             inside = target.elts[index] if plain and -len(target.elts) <= index < len(target.elts) else None
             output = _load(inside, _inside(call)) if isinstance(inside, ast.Name) else None
         if output is None:
-            raise Unwritable(f"which part of its output is a hidden state: {_said(line)}")
+            raise Unwritable(f"it is not known which part of its output is a hidden state: {_said(line)}")
         self.kinds = [SequenceKind("tuple", tuple(_inside(call) if any(several) else kinds_of(call)))]
         self.last = output.id if isinstance(output, ast.Name) else ""
         more = ast.Tuple([ast.Starred(self.load(), ast.Load()), output], ast.Load())
@@ -175,23 +175,23 @@ class _Collecting:
         return [*before, line, _ran(after, line)]
 
     def first_input(self, line: ast.stmt, call: ast.Call) -> ast.stmt:
-        """The input of the first module is a hidden state too."""
+        """A statement that collects the input of the first module, which is a hidden state too."""
         if not call.args or not isinstance(call.args[0], ast.Name):
-            raise Unwritable(f"its first input is a hidden state: {_said(line)}")
+            raise Unwritable(f"its first input is a hidden state, and has no name: {_said(line)}")
         one = ast.Tuple([copy.deepcopy(call.args[0])], ast.Load())
         gives = _ran(ast.Assign([ast.Name(self.states, ast.Store())], one), line)
         return _ran(ast.If(_compared(self.load(), ast.Eq()), [gives], []), line)
 
     def from_inside(self, line: ast.Assign | ast.AnnAssign) -> list[ast.stmt]:
-        """The statement that calls what has collected hidden states, which are taken out of what it gives."""
+        """The statement that calls a function which collects hidden states, and one that takes them from its result."""
         target = _target(line)
         if not isinstance(target, ast.Name) or not isinstance(line.value, ast.Call):
-            raise Unwritable(f"it gives hidden states too: {_said(line)}")
+            raise Unwritable(f"it returns hidden states too, and its result has no name: {_said(line)}")
         kinds = kinds_of(line.value)
         names = [str(vars(kind).get("cls")) for kind in kinds]
         record = record_of_call(self.program.facts.records, names)
         states = ast.Name(self.states, ast.Store())
-        if record is None:  # a tensor alone, which becomes one of two
+        if record is None:  # a single tensor, which is now returned together with the states
             both = replacing(ast.Tuple([copy.deepcopy(target), states], ast.Store()), target)
             return [_ran(ast.Assign([both], line.value), line)]
         for name in names:
@@ -200,13 +200,13 @@ class _Collecting:
         return [line, _ran(ast.Assign([states], set_kinds(taken, self.kinds)), line)]
 
     def load(self) -> ast.Name:
-        """What was collected."""
+        """The variable with the collected states."""
         return set_kinds(ast.Name(self.states, ast.Load()), self.kinds)
 
     # how they are requested
 
     def argument(self, default: bool) -> ast.expr:
-        """The argument that requests hidden states; without it the configuration says, where it did in torch."""
+        """The argument that requests hidden states; its default is the configuration's value where it was in torch."""
         given = self.function.args
         if REQUEST not in {one.arg for one in all_parameters(given)}:
             hint = "bool | None" if default else "bool"
@@ -215,15 +215,15 @@ class _Collecting:
             if default:
                 self.by_configuration()
         elif default:
-            raise Unwritable(f"its configuration asks for hidden states, and so does its argument {REQUEST}")
+            raise Unwritable(f"both its configuration and its argument {REQUEST} request hidden states")
         return ast.Name(REQUEST, ast.Load())
 
     def by_configuration(self) -> None:
-        """What is not said is as the configuration has it."""
+        """Take the configuration's value where the argument is None."""
         self.requested_by_configuration = True
         kinds = self.program.attributes(self.context.owner).get("config")
         if not kinds:
-            raise Unwritable(f"where its configuration is, which asks for hidden states: {self.function.name}")
+            raise Unwritable(f"the configuration that requests hidden states was not seen: {self.function.name}")
         config = set_kinds(ast.Attribute(ast.Name("self", ast.Load()), "config", ast.Load()), kinds)
         says = ast.Attribute(config, REQUEST, ast.Load())
         vars(says)["observed"] = Observed(kinds=[PlainKind("bool")], constants=[True])
@@ -234,11 +234,11 @@ class _Collecting:
         self.function.body.insert(first, _ran(ast.If(test, [gives], []), near))
 
     def request(self) -> None:
-        """Give `output_hidden_states=True` to what this function hands its `**kwargs` on to."""
+        """Pass `output_hidden_states=True` to the calls to which this function passes its `**kwargs`."""
         given = self.function.args
         if REQUEST in {one.arg for one in all_parameters(given)}:
             raise Unwritable(
-                f"{self.function.name} asks for hidden states by a decorator, and by an argument of its own"
+                f"{self.function.name} requests hidden states both by a decorator and by an argument of its own"
             )
         rest = given.kwarg.arg if given.kwarg else ""
         uses = {id(n) for n in ast.walk(self.function) if isinstance(n, ast.Name) and n.id == rest and kinds_of(n)}
@@ -258,14 +258,17 @@ class _Collecting:
                 word.value = set_kinds(copy.deepcopy(word.value), dict.fromkeys(others))
                 call.keywords.append(word)
         if uses:
-            raise Unwritable(f"what {self.function.name} does with its **{rest}, in which its decorator puts {REQUEST}")
+            raise Unwritable(
+                f"{self.function.name} uses its **{rest}, to which its decorator adds {REQUEST}, other than in a call"
+            )
 
     # what is returned
 
     def returns(self, requested: ast.expr | None, states: ast.expr | None, *, tie: bool = False) -> None:
-        """Have the function return hidden states: those given, or else those that it returns already.
+        """Make the function return hidden states: the given ones, or else those that it already returns.
 
-        requested: what says whether it does; None for always. tie: whether the last one is the model's last output.
+        requested: an expression for whether it returns them; None for always. tie: whether the last one is the model's
+        last output.
         """
         for block in [self.function.body, *_blocks(self.function)]:
             for at in reversed(range(len(block))):
@@ -278,18 +281,16 @@ class _Collecting:
     def end(
         self, line: ast.Return, requested: ast.expr | None, states: ast.expr | None, *, tie: bool
     ) -> list[ast.stmt]:
-        """A statement that returns."""
+        """The statements for a `return`."""
         call, records = line.value, self.program.facts.records
         record = record_of_call(records, callees_of(call)) if isinstance(call, ast.Call) else None
         if not isinstance(call, ast.Call) or record is None or STATES not in record.fields:
             if requested is None and states is not None and line.value is not None and self.alone(line.value):
                 return [_ran(ast.Return(ast.Tuple([line.value, self.load()], ast.Load())), line)]
-            raise Unwritable(
-                f"what is returned with hidden states is no record that has a place for them: {_said(line)}"
-            )
+            raise Unwritable(f"hidden states are to be returned, and the result has no field for them: {_said(line)}")
         named = {word.arg: word for word in call.keywords}
         if None in named or record.fields.index(STATES) < len(call.args):
-            raise Unwritable(f"which field is which is not known: {_said(line)}")
+            raise Unwritable(f"it is not known which field each argument is: {_said(line)}")
         if states is not None:
             for name in callees_of(call):
                 self.program.facts.is_present(name, STATES)
@@ -304,30 +305,30 @@ class _Collecting:
         if requested is None:
             return [whole]
         without.value.keywords = [word for word in without.value.keywords if word.arg != STATES]
-        if not self.requested_by_configuration:  # which others read, and have None then
+        if not self.requested_by_configuration:  # else callers read the field, which is None then
             leave_out(without.value, STATES)
         test = ast.UnaryOp(ast.Not(), requested)
         return [_ran(ast.If(test, [without], []), line), *before, whole]
 
     def unseen_end(self, line: ast.Return, requested: ast.expr | None) -> list[ast.stmt]:
-        """A statement that returns and did not run: where hidden states are to be given, it raises."""
+        """The statements for a `return` that did not run: where hidden states are requested, they raise."""
         raises = refused(self.context.did_not_run(line, f"hidden states in {_said(line)}"), line)
         return [raises] if requested is None else [ast.copy_location(ast.If(requested, [raises], []), line), line]
 
     def alone(self, value: ast.expr) -> bool:
-        """Whether what is returned is a tensor, or several times one."""
+        """Whether the returned value always was a single tensor."""
         kinds = kinds_of(value)
         return bool(kinds) and all(isinstance(kind, TensorKind) for kind in kinds)
 
     def tied(self, call: ast.Call, fields: Sequence[str]) -> list[ast.stmt]:
-        """The last hidden state is the model's last output, which is given another name where it has none."""
+        """Statements that make the model's last output the last hidden state; none where it already is."""
         if f"vision_{STATES}" in fields:
-            raise Unwritable(f"which of its outputs the last hidden state is: {_said(call)}")
+            raise Unwritable(f"it is not known which of its outputs the last hidden state is: {_said(call)}")
         word = next((word for word in call.keywords if word.arg == LAST), None)
         if LAST not in fields:
             return []
         if word is None or not isinstance(word.value, ast.Name):
-            raise Unwritable(f"its last hidden state is its last output, which has no name: {_said(call)}")
+            raise Unwritable(f"its last hidden state is its last output, which is in no variable: {_said(call)}")
         if word.value.id == self.last:
             return []
         all_but_last = ast.Subscript(self.load(), ast.Slice(None, ast.Constant(-1)), ast.Load())
@@ -337,13 +338,13 @@ class _Collecting:
 
 
 def _compared(states: ast.expr, by: ast.cmpop) -> ast.expr:
-    """Whether there are hidden states, or none, which a tuple's length says in graph mode too."""
+    """A test for whether there are hidden states, or none, by the tuple's length, which works in graph mode too."""
     length = ast.Call(ast.Name("len", ast.Load()), [states], [])
     return ast.Compare(length, [by], [ast.Constant(0)])
 
 
 def _ran(new: ast.stmt, near: ast.AST) -> ast.stmt:
-    """A new statement in the place of another in the source, which ran."""
+    """A new statement at the source position of another one, noted as one that ran."""
     ast.copy_location(new, near)
     vars(new)["observed"] = Observed(reached=True)
     return new
@@ -354,14 +355,14 @@ def _load(name: ast.Name, kinds: Iterable[Kind]) -> ast.Name:
 
 
 def _target(line: ast.Assign | ast.AnnAssign) -> ast.expr | None:
-    """What a statement gives a value, if it is one thing."""
+    """The target of an assignment, if there is only one."""
     if isinstance(line, ast.AnnAssign):
         return line.target
     return line.targets[0] if len(line.targets) == 1 else None
 
 
 def _inside(node: ast.AST) -> list[Kind]:
-    """The kinds of what is in the tuples that an expression was, if that is all the same: tensors."""
+    """The kinds of the items of the tuples that an expression was."""
     items = [item for kind in kinds_of(node) if isinstance(kind, SequenceKind) for item in kind.items]
     return list(dict.fromkeys(item for item in items if isinstance(item, TensorKind)))
 
@@ -386,7 +387,7 @@ def _places(call: ast.Call, program: Program) -> Iterator[Place]:
 
 
 def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    """The blocks of statements inside of those of a function, not of functions in it."""
+    """The nested blocks of a function's statements, without those of functions in it."""
     for block in blocks_of(node):
         for line in block:
             if not isinstance(line, (ast.FunctionDef, ast.ClassDef)):
@@ -395,7 +396,7 @@ def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
 
 
 def _own(line: ast.stmt) -> Iterator[ast.AST]:
-    """What stands in a statement, but for the statements in it."""
+    """The nodes of a statement, without those of statements in it."""
     waiting: list[ast.AST] = [line]
     while waiting:
         node = waiting.pop()

@@ -1,5 +1,5 @@
-"""How one function is rewritten by handlers: their registry, the program that all functions share, and the function in
-which a handler stands."""
+"""How handlers rewrite one function: their registry, the program that all functions share, and the context of the
+function that is rewritten."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ..observe.observations import (
 )
 from ..source_files import SourceFiles, literal, none_anyway, substitute
 
-Namer = Callable[[str], ast.expr]  # the expression for a qualified name of MindSpore's
+Namer = Callable[[str], ast.expr]  # gives the expression for a qualified MindSpore name
 
 
 class Problem(NamedTuple):
@@ -47,15 +47,15 @@ class Problem(NamedTuple):
 
 
 class ObservedArgument(NamedTuple):
-    """What the source gives for one argument: its expression, and what that was when it ran."""
+    """One argument of a call in the source: its expression, and what that was when it ran."""
 
     node: ast.expr
     kinds: list[Kind]
-    constants: list[Any] | None  # None: other things than a few constants
+    constants: list[Any] | None  # None: it was something else than a few constants
 
 
 def fill_template(template: str, nodes: Mapping[str, ast.expr], name: Namer) -> ast.expr:
-    """The expression of a template such as `input.size`, with these in the place of its names."""
+    """The expression of a template such as `input.size`, with its names replaced by these nodes."""
 
     def fill(node: ast.AST) -> ast.expr | None:
         text = ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
@@ -68,7 +68,7 @@ def fill_template(template: str, nodes: Mapping[str, ast.expr], name: Namer) -> 
 
 
 def write_template(torch: str, given: Mapping[str, ObservedArgument], name: Namer) -> ast.expr | None:
-    """The expression for a call, by torch's names of the arguments; None where there is no plainer way."""
+    """The expression for a call that has a template, by torch's names of the arguments; else None."""
     names = set(given)
     wide = "input" in given and are_tensors(given["input"].kinds, "float", "bfloat16", "int64")
     for row, arguments, template in (*TABLES["plain_calls"], *(TABLES["plain_calls_of_wide"] if wide else ())):
@@ -78,12 +78,12 @@ def write_template(torch: str, given: Mapping[str, ObservedArgument], name: Name
 
 
 def are_tensors(kinds: Sequence[Kind], *dtypes: str) -> bool:
-    """Whether something was always a tensor of a dtype whose name begins so."""
+    """Whether an expression was always a tensor whose dtype begins with one of these names."""
     return bool(kinds) and all(isinstance(kind, TensorKind) and kind.dtype.startswith(dtypes) for kind in kinds)
 
 
 def as_tuple(node: ast.expr) -> ast.expr:
-    """The tuple of what a list holds, `(a, b)` for `[a, b]`."""
+    """The tuple for a list, `(a, b)` for `[a, b]`."""
     return (
         ast.Tuple(node.elts, ast.Load())
         if isinstance(node, ast.List)
@@ -92,7 +92,7 @@ def as_tuple(node: ast.expr) -> ast.expr:
 
 
 def number_or_tuple(node: ast.expr, sides: int) -> ast.expr:
-    """A size that is now a number and now a list: of one number for all sides, or a number for each."""
+    """The expression for a size that may be a number or a list: of one number for all sides, or a number for each."""
     text = ast.unparse(node)
     template = f"{text} if isinstance({text}, int) else tuple({text}) * ({sides} // len({text}))"
     return ast.parse(template, mode="eval").body
@@ -114,7 +114,7 @@ def expression(value: Any, name: Namer) -> ast.expr:
 
 
 class Given(dict[str, ObservedArgument]):
-    """What a call gives, under torch's names; by_value: those that crossed by the values that were seen."""
+    """The arguments of a call under torch's names; by_value: those that crossed by the values that were seen."""
 
     def __init__(self, items: Mapping[str, ObservedArgument], by_value: set[str] | None = None) -> None:
         super().__init__(items)
@@ -122,13 +122,14 @@ class Given(dict[str, ObservedArgument]):
 
 
 def by_value(given: Mapping[str, ObservedArgument], name: str) -> None:
-    """Note that an argument that is computed crossed by the values that it had."""
+    """Note that a computed argument crossed by the values that it had in the run."""
     if isinstance(given, Given) and name in given and not literal(given[name].node)[0]:
         given.by_value.add(name)
 
 
 class Asked(dict[str, Any]):
-    """Arguments by name; names: those that were asked for; computed: given, and not known: who asks gets a KeyError."""
+    """Arguments by name, which notes the `names` that are read; computed: given without a known value, which raises a
+    KeyError when read."""
 
     def __init__(self, items: Mapping[str, Any], computed: Collection[str] = ()) -> None:
         super().__init__(items)
@@ -140,15 +141,15 @@ class Asked(dict[str, Any]):
         return super().__getitem__(key)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The argument, noted."""
+        """The argument; its name is noted."""
         self.names.add(key)
         if key in self.computed:
             raise KeyError(key)
         return super().get(key, default)
 
 
-FIRST = ["input", "target"]  # the first arguments of a layer's call, which MindSpore's name otherwise
-UNSEEN = ObjectKind("")  # what did not run, and of which nothing is known
+FIRST = ["input", "target"]  # the first arguments of a layer's call, which have other names in MindSpore
+UNSEEN = ObjectKind("")  # the kind of an expression that did not run, and of which nothing is known
 
 
 class Unwritable(Exception):
@@ -162,21 +163,19 @@ class ByComputedValue(Unwritable):
 class Stage(IntEnum):
     """When a handler is called: for a statement in this order, for an expression in the last."""
 
-    IN_PLACE = 1  # what writes into tensors
-    GRAPH_MODE = 2  # what Graph mode does not compile
+    IN_PLACE = 1  # statements that write into tensors
+    GRAPH_MODE = 2  # statements that Graph mode does not compile
     STATEMENT = 3
     EXPRESSION = 4
 
 
 STATEMENTS = (Stage.IN_PLACE, Stage.GRAPH_MODE, Stage.STATEMENT)
-Handler = Callable[
-    [Any, "Context"], Any
-]  # (node, context) -> what takes its place; None where it is not this handler's
+Handler = Callable[[Any, "Context"], Any]  # (node, context) -> its replacement; None where the handler does not apply
 _Handler = TypeVar("_Handler", bound=Callable[..., Any])
 
 
 class _Entry(NamedTuple):
-    """A handler with the names that it is registered for, of which some may be prefixes."""
+    """A handler with the names that it is registered for, some of which may be prefixes."""
 
     names: frozenset[str]
     prefixes: tuple[str, ...]
@@ -191,10 +190,10 @@ _BY_SYNTAX: dict[tuple[Stage, type[ast.AST]], list[Handler]] = {}
 def handles(
     *callees: str, syntax: Sequence[type[ast.AST]] = (), stage: Stage = Stage.EXPRESSION
 ) -> Callable[[_Handler], _Handler]:
-    """Register a handler for calls by what they call, or for a form of syntax.
+    """Register a handler for calls of certain callees, or for a form of syntax.
 
-    callees: qualified names; one that ends with `*` stands for all that begin so. At the stage of statements the
-    handler gets the call that stands alone, and gives a list of statements.
+    callees: qualified names; one that ends with `*` is a prefix. At the stage of statements the handler gets a call
+    that is a statement of its own, and returns a list of statements.
     """
     prefixes = tuple(name[:-1] for name in callees if name.endswith("*"))
 
@@ -215,7 +214,7 @@ def handles(
 
 
 def by_callee(callees: Sequence[str], stage: Stage) -> Iterator[Handler]:
-    """The handlers for a call of all of these names: that of the name itself, then those of the longest prefix."""
+    """The handlers for a call of all of these names: for the exact name first, then for the longest prefix first."""
     if not callees:
         return
     exact = _BY_NAME.get((stage, callees[0]))
@@ -238,7 +237,7 @@ def by_syntax(node: ast.AST, stage: Stage) -> Sequence[Handler]:
 
 
 def _of_self(node: ast.AST) -> Iterator[tuple[str, list[Kind]]]:
-    """The attributes of `self` that a node reads, calls or gives values to, and what they were."""
+    """The attributes of `self` that a node reads, calls or assigns, and their kinds."""
     pairs: list[tuple[ast.expr, list[Kind]]] = []
     if isinstance(node, ast.Attribute):
         pairs = [(node, kinds_of(node))]
@@ -257,12 +256,12 @@ def _of_self(node: ast.AST) -> Iterator[tuple[str, list[Kind]]]:
 
 
 class Program(SourceFiles, ABC):
-    """The files of a model and the new file that they become, as those see it who write its parts.
+    """The files of a model and the new file that is made from them, as the handlers see it.
 
-    definitions: what stands in the new file, by qualified name. translated: the qualified names of the classes and
-    functions that are translated. settings: the functions of these that only say how a package is set. reads: what the
-    model reads of its configurations. problems: what could not be written. not_run: what did not run, and raises in
-    the new file because too little is known of it.
+    definitions: the statements of the new file, by qualified name. translated: the qualified names of the classes and
+    functions that are translated. settings: those of these functions that only return a package's settings. reads: the
+    attributes that the model reads from its configurations. problems: what could not be written. not_run: code that did
+    not run, and raises in the new file because too little is known of it.
     """
 
     def __init__(self, facts: Observations) -> None:
@@ -271,8 +270,8 @@ class Program(SourceFiles, ABC):
         self.problems: list[Problem] = []
         self.not_run: list[Problem] = []
         self.not_written: dict[str, dict[str, list[str]]] = {}  # file -> class -> methods that are no part of the model
-        self.other_bases: dict[str, tuple[str, str]] = {}  # a class of the program -> its base of MindSpore's, and that
-        # which takes its place, for it has what the class wants
+        # a class of the program -> its base in MindSpore, and another base that has what the class needs
+        self.other_bases: dict[str, tuple[str, str]] = {}
         self._attributes: dict[str, dict[str, list[Kind]]] = {}
         self._calls: dict[str, list[ast.Call]] | None = None
         self.reads: dict[str, dict[str, list[Any] | None]] = {}  # a configuration's class -> attribute -> its values
@@ -281,11 +280,11 @@ class Program(SourceFiles, ABC):
 
     @abstractmethod
     def define(self, qualified: str) -> None:
-        """Translate a class or function, after those that it names."""
+        """Translate a class or function, after those that it uses."""
 
     @abstractmethod
     def maker(self, wanted: str, made: Made) -> str:
-        """Define a function that makes a module so; its name, which is the wanted one where that is free."""
+        """Define a function that makes this module; returns its name, the wanted one where that is free."""
 
     @abstractmethod
     def called(self, qualified: str) -> str:
@@ -293,7 +292,7 @@ class Program(SourceFiles, ABC):
 
     @abstractmethod
     def name(self, qualified: str) -> ast.expr:
-        """The expression for a name of MindSpore's, of msmigrate's or of Python's library, noted for the imports."""
+        """The expression for a name of MindSpore, msmigrate or Python's library, noted for the imports."""
 
     @abstractmethod
     def imported_name(self, module: str, name: str) -> ast.expr:
@@ -301,16 +300,16 @@ class Program(SourceFiles, ABC):
 
     @abstractmethod
     def python(self, file: str, name: str) -> str:
-        """Note a name of Python's library for the imports, and define a constant of the file's top; its new name."""
+        """Note a name of Python's library for the imports, or define a constant of the file; returns the new name."""
 
     @abstractmethod
     def constant(self, module: str, name: str, seen: Sequence[Any] | None) -> ast.expr | None:
-        """A constant of a module of the program: its new name, or the value that it was `seen` to be where its file
-        says another; None for anything else."""
+        """A constant of a module of the program: its new name, or its `seen` value where that differs from its file's;
+        None for anything else."""
 
     def row(self, name: str) -> Row | None:
-        """The row by which a call is translated; for a class of the program that is made as its base of torch's is,
-        that one's."""
+        """The row by which a call is translated; for a class of the program with the constructor of its torch base, the
+        base's row."""
         if name not in self.translated:
             return self._as_called(row_of(name))
         for base in self.facts.bases(name):
@@ -322,13 +321,13 @@ class Program(SourceFiles, ABC):
         return None
 
     def torch_base(self, name: str) -> Row | None:
-        """The row of the class of torch's that a class of modules is, or comes from."""
+        """The row of the torch class that a class of modules is, or derives from."""
         rows = (row_of(base) for base in self.facts.bases(name) if base not in self.translated)
         return next((self._as_called(row) for row in rows if row is not None), None)
 
     def _as_called(self, row: Row | None) -> Row | None:
-        """The row; that of its other class, where a call of such a layer gives what MindSpore's own does not take, or a
-        softmax went over a single value."""
+        """The row, or that of its alternative class, where a call of such a layer has arguments that MindSpore's own
+        does not take, or a softmax was over a single value."""
         other = row.otherwise if row is not None else None
         if other is not None and other.over_one_value and self.facts.softmax_of_one:
             return other
@@ -337,7 +336,7 @@ class Program(SourceFiles, ABC):
         return other if any(gives(call, other.called_with) for call in self._layer_calls(other.torch)) else row
 
     def _layer_calls(self, layer: str) -> list[ast.Call]:
-        """The calls that ran of a layer of torch's, of what comes from it, and of its `forward`."""
+        """The calls that ran of a layer of torch, of classes that derive from it, and of its `forward`."""
         if self._calls is None:
             self._calls = {}
             nodes = (self.node(function) for function in self.facts.functions)
@@ -353,7 +352,7 @@ class Program(SourceFiles, ABC):
         return self._calls.get(layer, [])
 
     def attributes(self, owner: str) -> dict[str, list[Kind]]:
-        """What the attributes of an object of a class were, wherever its methods ran, and theirs: `norm.weight`."""
+        """The kinds of the attributes of a class's objects, and of their attributes, `norm.weight`, in its methods."""
         if owner not in self._attributes:
             found: dict[str, list[Kind]] = {}
             methods = (f for base in self.facts.bases(owner) for f in self.owners.get(base, ()))
@@ -365,20 +364,20 @@ class Program(SourceFiles, ABC):
         return self._attributes[owner]
 
     def missing(self, problem: Problem) -> ast.Call:
-        """What stands where something could not be written: an error that says so; and a line of the report."""
+        """A call that raises, for code that could not be written; it is noted for the report."""
         self.problems.append(problem)
         return ast.Call(self.name(NOT_CONVERTED), [ast.Constant(problem.text)], [])
 
 
 def gives(call: ast.Call, places: Mapping[str, int]) -> bool:
-    """Whether a call gives one of these arguments, by its name or in its place, as far as that can be read."""
+    """Whether a call gives one of these arguments, by name or by position, as far as that can be read."""
     starred = any(isinstance(argument, ast.Starred) for argument in call.args)
     words = {word.arg for word in call.keywords}
     return starred or None in words or bool(words & {*places}) or len(call.args) > min(places.values())
 
 
 def bound_inside(function: ast.AST) -> set[str]:
-    """The names that lambdas and comprehensions give to what they go over."""
+    """The names that lambdas and comprehensions bind."""
     found: set[str] = set()
     for part in ast.walk(function):
         if isinstance(part, ast.comprehension):
@@ -389,13 +388,12 @@ def bound_inside(function: ast.AST) -> set[str]:
 
 
 class Context(ast.NodeTransformer):
-    """What a handler sees: the function in which its statement or expression stands, and how to go on.
+    """The context of a handler: the function that its statement or expression is in, and methods to rewrite its parts.
 
-    program: what all functions share. file: where the function stands; owner: its class; function: itself. local: the
-    names that belong to it; own: to the innermost of the functions in it. handed: its parameters. in_python: whether
-    MindSpore never compiles it. strict: whether what cannot be written raises Unwritable, and does not become a part of
-    the file. adds: whether cells are added to one that has its name already, which those inside do not learn by
-    themselves.
+    program: what all functions share. file: the function's file; owner: its class; function: itself. local: its local
+    names; own: those of the innermost function in it. handed: its parameters. in_python: whether MindSpore never
+    compiles it. strict: whether code that cannot be written raises Unwritable instead of becoming an error in the file.
+    adds: whether cells are added to one that already has its name, so that the names of those inside have to be set.
     in_type_check: inside isinstance(…, …), where a class is a class.
     """
 
@@ -404,20 +402,20 @@ class Context(ast.NodeTransformer):
         self.name = program.name
         self.function: ast.FunctionDef | None = None
         self.commented: set[int] = set()  # the lines whose comments are written
-        self.before: list[ast.stmt] = []  # what has to be asked before the statement at hand
-        self.after: list[ast.stmt] = []  # what has to be kept after it
+        self.before: list[ast.stmt] = []  # statements to insert before the current one, such as checks of values
+        self.after: list[ast.stmt] = []  # statements to insert after it
         self.local: set[str] = set()
         self.own: set[str] = set()
         self.handed: set[str] = set()
         self.in_python = self.strict = self.adds = self.in_type_check = False
 
     def statement(self, node: ast.stmt) -> list[ast.stmt]:
-        """What becomes of one statement: one, several or none; what is asked of its values stands before it, and what
-        is to be kept after it."""
+        """The statements for one of the source: one, several or none, with its comments, the statements of `before` and
+        those of `after`."""
         outer, self.before, self.after = (self.before, self.after), [], []
         try:
             found = self._statement(node)
-        except Unwritable as error:  # of an expression that is no call, for a call stands for itself
+        except Unwritable as error:  # from an expression other than a call: errors of calls are handled there
             if self.strict:
                 raise
             found = [ast.Expr(self.missing(node, str(error)))]
@@ -426,7 +424,7 @@ class Context(ast.NodeTransformer):
         return found
 
     def _comments(self, node: ast.stmt) -> list[ast.stmt]:
-        """The comments above a statement and beside it, which are written above it, each once."""
+        """The comments above a statement and on its line, which are written above it, each once."""
         if self.strict or not hasattr(node, "lineno"):
             return []
         known = self.program.comments(self.file)
@@ -439,11 +437,11 @@ class Context(ast.NodeTransformer):
         return [ast.Expr(ast.Name(known[line][0], ast.Load())) for line in lines]
 
     def guard(self, value: ast.expr, seen: list[Any], node: ast.expr) -> None:
-        """Raise before the statement at hand where a value is none of those that were seen, by which it was written."""
+        """Make the new file raise before the current statement where a value is none of those seen in the run."""
         text = f"{ast.unparse(value)} was {' or '.join(map(repr, seen))}"
         names = {inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name)}
         if names & bound_inside(self.function or node):
-            self.did_not_run(node, f"{text}, and is taken as that")
+            self.did_not_run(node, f"{text}, and is assumed to be that")
             return
         among = ast.Tuple([ast.Constant(one) for one in seen], ast.Load())
         test = ast.Compare(copy.deepcopy(value), [ast.NotIn()], [among])
@@ -453,7 +451,7 @@ class Context(ast.NodeTransformer):
             self.before.append(question)
 
     def place(self, node: ast.expr | ast.stmt, text: str) -> str:
-        """The text of an error, with the place in torch's file."""
+        """The text of an error, with the line of the torch file."""
         return f"{Path(self.file).name}:{node.lineno}: when this was written, {text}"
 
     def _statement(self, node: ast.stmt) -> list[ast.stmt]:
@@ -469,7 +467,7 @@ class Context(ast.NodeTransformer):
         return [self.visit(node)]
 
     def visit(self, node: ast.AST) -> Any:
-        """An expression, rewritten by the first handler that takes it, or else part by part."""
+        """An expression, rewritten by the first handler that applies, or else part by part."""
         by_name = by_callee(callees_of(node), Stage.EXPRESSION) if isinstance(node, ast.Call) else ()
         try:
             for handler in (*by_name, *by_syntax(node, Stage.EXPRESSION)):
@@ -486,7 +484,7 @@ class Context(ast.NodeTransformer):
         return super().generic_visit(node)
 
     def is_user_code(self, name: str) -> bool:
-        """Whether it is translated too, or of Python's own."""
+        """Whether a function is translated too, or is Python's own."""
         return (
             name in self.program.translated
             or name.rpartition(".")[0] in self.program.translated
@@ -496,7 +494,7 @@ class Context(ast.NodeTransformer):
         )
 
     def kept(self, call: ast.Call) -> ast.Call:
-        """The same call with arguments that are rewritten."""
+        """The same call with its function and arguments rewritten."""
         called = callees_of(call)
         function = call.func
         set_receivers(call, self._receivers(call))
@@ -527,7 +525,7 @@ class Context(ast.NodeTransformer):
         return call
 
     def _expanded(self, call: ast.Call, called: Sequence[str]) -> list[ast.keyword]:
-        """The keywords; of a `**dictionary` of nothing but None, what is not None anyway."""
+        """The keywords; of a `**dictionary` whose values are all None, only those whose default is something else."""
         found: list[ast.keyword] = []
         own = not self.program.translated.isdisjoint(name.removeprefix("module ") for name in called)
         inside = [] if self.function is None else ast.walk(self.function)
@@ -545,7 +543,7 @@ class Context(ast.NodeTransformer):
         return found
 
     def _receivers(self, call: ast.Call) -> list[str]:
-        """The functions and classes of the program that a call gives arguments to, also by `partial`."""
+        """The functions and classes of the program that get a call's arguments, also by `partial`."""
         names = callees_of(call)
         if names == ["functools.partial"] and call.args:
             names = [kind.name for kind in kinds_of(call.args[0]) if isinstance(kind, CallableKind)]
@@ -553,8 +551,8 @@ class Context(ast.NodeTransformer):
         return [name for name in plain if name in self.program.translated]
 
     def read(self, kinds: list[Kind], attribute: str, seen: list[Any] | None) -> None:
-        """Note that an attribute is read, of an expression of these kinds; see records.py. What did not run, which is
-        tried strictly, says nothing against what was seen elsewhere."""
+        """Note that an attribute is read of an expression of these kinds; see records.py. Code that did not run, which
+        is tried strictly, does not replace what was seen elsewhere."""
         for kind in kinds:
             if isinstance(kind, ObjectKind):
                 known = self.program.reads.setdefault(kind.cls, {})
@@ -562,7 +560,7 @@ class Context(ast.NodeTransformer):
 
     @contextmanager
     def strictly(self) -> Iterator[None]:
-        """Meanwhile what cannot be written raises Unwritable."""
+        """Within the block, code that cannot be written raises Unwritable."""
         before, self.strict = self.strict, True
         try:
             yield
@@ -570,17 +568,17 @@ class Context(ast.NodeTransformer):
             self.strict = before
 
     def did_not_run(self, node: ast.expr | ast.stmt, why: str) -> str:
-        """Note what did not run and raises in the new file; gives the text of its error."""
+        """Note code that did not run and raises in the new file; returns the text of its error."""
         self.program.not_run.append(Problem(self.file, node.lineno, why))
         return self.place(node, f"this did not run, and could not be read: {why}")
 
     def missing(self, node: ast.expr | ast.stmt, text: str) -> ast.Call:
-        """What stands where something could not be written: an error that says so, and a line of the report."""
+        """A call that raises, for code that could not be written; it is noted for the report."""
         return self.program.missing(Problem(self.file, node.lineno, text))
 
 
 def row_of(name: str) -> Row | None:
-    """The row of a torch name, also of one that is no part of a model as it computes, such as an initializer."""
+    """The row of a torch name, also of one that no forward uses, such as an initializer."""
     if name.startswith("torch.nn.init."):
         try:
             return table.row(name)
@@ -590,10 +588,10 @@ def row_of(name: str) -> Row | None:
 
 
 def set_receivers(call: ast.Call, names: Sequence[str]) -> None:
-    """Note with a call which functions and classes of the program it may give its arguments to."""
+    """Note on a call the functions and classes of the program that may get its arguments."""
     vars(call)["receivers"] = [*names]
 
 
 def receivers(call: ast.Call) -> list[str]:
-    """What was noted of a call by `set_receivers`."""
+    """The names that `set_receivers` noted on a call."""
     return list(vars(call).get("receivers", ()))

@@ -1,14 +1,14 @@
 """Branches that ran or did not, also by a value or a shape; loops over modules; contexts such as no_grad.
 
-What a side that did not run would have been is read from the names of the file (unseen.py). Where that does not
-suffice, it raises. A loop over modules may pick one of them, as TorchScript needed it written:
+The kinds of expressions in a branch that did not run are inferred from the names in the file (unseen.py). Where that
+does not suffice, the branch raises. A loop over modules may pick one of them, as TorchScript required:
 
     for i, layer in enumerate(layers):
         if i == n:
             out = layer(x)
 
-MindSpore compiles such a loop with every branch of it; in a feature pyramid its step was not through the compiler after
-five minutes. Only where every number that n was is one of the loop's is it written as what it picks, `layers[n](x)`.
+MindSpore compiles every branch of such a loop; a feature pyramid's step did not compile within five minutes. So the
+loop is replaced by what it picks, `layers[n](x)`, where every value of n in the run is an index of the loop.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 def select_branches(function: ast.FunctionDef, context: Context, *, entered: bool = False) -> list[ast.stmt]:
     """The statements of a function in their order; its docstring stays.
 
-    What did not run is read instead, and marked; where too little is known of it, it raises in the new file, naming
-    its line. Where a tensor's value decides, what did not run may run with other inputs: that is missing, and reported.
-    A question that cannot be written is taken as it was answered; where an input's shape decides, a comment says so.
+    Code that did not run is inferred, and marked; where too little is known of it, it raises in the new file, naming
+    its line. Where a tensor's value decides, it may run with other inputs: then it is reported as missing. A condition
+    that cannot be written is replaced by its value in the run; where an input's shape decides, a comment says so.
 
     entered: whether the function is the model's own `forward`.
     """
@@ -57,7 +57,7 @@ def select_branches(function: ast.FunctionDef, context: Context, *, entered: boo
 
 
 def refused(text: str, node: ast.stmt) -> ast.stmt:
-    """What raises in the place of a statement."""
+    """A statement that raises, in place of another one."""
     raised = ast.Call(ast.Name("NotImplementedError", ast.Load()), [ast.Constant(text)], [])
     return ast.copy_location(ast.Raise(raised, None), node)
 
@@ -66,22 +66,22 @@ class _Pruning:
     def __init__(self, values: ValueDependence, inputs: InputDependence, context: Context, checks: bool) -> None:
         self.values, self.inputs, self.context = values, inputs, context
         self.reader = Reader(context)
-        self.checks = checks  # of arguments: they stay where a model is made
+        self.checks = checks  # whether assertions are kept, as where a model is made
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        """What is left of some statements."""
+        """The statements that remain of a block."""
         left: list[ast.stmt] = []
         for index, statement in enumerate(body):
             if index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                 left.append(statement)
             elif reached(statement):
                 left += self.statement(statement)
-            elif index and reached(body[index - 1]):  # all that ran left before it
+            elif index and reached(body[index - 1]):  # every run left the block before this statement
                 return left if isinstance(body[index - 1], LEAVING) else [*left, *self.unseen(body[index:])]
         return left
 
     def statement(self, statement: ast.stmt) -> list[ast.stmt]:
-        """What is left of a statement that ran."""
+        """The statements that remain of one that ran."""
         if isinstance(statement, ast.If):
             return self.question(statement)
         if isinstance(statement, (ast.For, ast.While)):
@@ -102,7 +102,7 @@ class _Pruning:
         return [] if isinstance(statement, ast.Pass) else [statement]
 
     def loop(self, statement: ast.For | ast.While) -> list[ast.stmt]:
-        """A loop, also one that was never gone through."""
+        """A loop, also one whose body never ran."""
         if self.ran(statement.body):
             notes, body = split_comments(self.block(statement.body))
         elif isinstance(statement, ast.While) and self.values.decides(statement.test):
@@ -130,17 +130,17 @@ class _Pruning:
                 return [replacing(ast.If(statement.test, body or [ast.Pass()], other), statement)]
             if asks_for_device(statement.test):
                 return [refused(self.context.did_not_run(statement, _unanswered(statement.test)), statement)]
-            why = f"{ast.unparse(statement.test)} is taken as it was answered, for it cannot be written"
+            why = f"{ast.unparse(statement.test)} cannot be written, and is assumed to be as in the run"
             self.context.did_not_run(statement, why)
         above, body = split_comments(self.block(statement.body))
         below, other = split_comments(self.block(statement.orelse))
         return [*above, *below, *self.answered(statement, body, other)]
 
     def answered(self, statement: ast.If, body: list[ast.stmt], other: list[ast.stmt]) -> list[ast.stmt]:
-        """An `if` with what is left of its branches."""
+        """An `if` with what remains of its branches."""
         if self.values.decides(statement.test):
             if not self.ran(statement.body) and all(isinstance(inner, ROUNDS) for inner in statement.body):
-                body = [*statement.body]  # of which nothing has to be known
+                body = [*statement.body]  # these need no observation
             elif not self.ran(statement.body) and not all(isinstance(inner, SIMPLE) for inner in statement.body):
                 body = [self.undecided(statement, "a branch that did not run")]
             elif statement.orelse and not self.ran(statement.orelse):
@@ -155,21 +155,21 @@ class _Pruning:
         return [replacing(ast.If(opposite, other, []), statement)] if other else []
 
     def said(self, dropped: list[ast.stmt], statement: ast.If, *, always: bool) -> list[ast.stmt]:
-        """The comment on a branch that is not written; none on one that only refuses."""
+        """The comment on a branch that is left out; none on one that only raises."""
         if all(isinstance(inner, SIMPLE) for inner in dropped):
             return []
         return self.inputs.note(statement.test, always=always)
 
     def ran(self, body: list[ast.stmt]) -> bool:
-        """Whether any of some statements was reached."""
+        """Whether any of the statements was reached."""
         return any(map(reached, body))
 
     def unseen(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        """Statements that did not run, by what is known of them; else an error in their place."""
+        """Statements that did not run, by what can be inferred; else an error in their place."""
         if not body:
             return []
         first = body[0]
-        if len(body) == 1 and isinstance(first, ast.If):  # the next question of a row of them
+        if len(body) == 1 and isinstance(first, ast.If):  # an `elif`
             try:
                 with self.context.strictly():
                     self.reader.expression(first.test)
@@ -188,13 +188,13 @@ class _Pruning:
         return found if plain else [comment("not run"), *found]
 
     def undecided(self, statement: ast.If | ast.While, what: str) -> ast.stmt:
-        """What stands for statements whose run was not seen, and that a value decides on."""
+        """A call that raises, for statements that did not run and may run by a tensor's value."""
         text = f"{what}: a tensor's value decides, in {ast.unparse(statement.test)}"
         return ast.Expr(self.context.missing(statement, text))
 
 
 class InputDependence:
-    """Tells the conditions of one function that depend on what a model is given.
+    """Finds the conditions of one function that depend on the model's inputs.
 
     entered: whether the function is the model's own `forward`, whose arguments are the inputs.
     """
@@ -215,8 +215,8 @@ class InputDependence:
                         self.names |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name) and _stored(n)}
 
     def note(self, test: ast.expr, *, always: bool) -> list[ast.stmt]:
-        """The comment for a condition that was always so with these inputs, or never; nothing for one on anything else,
-        such as the model's own options."""
+        """The comment for a condition on the inputs that was always true in the run, or never; none for a condition on
+        anything else, such as the model's own options."""
         text = " ".join(ast.unparse(test).split())
         if self.silent or "torch" in text or "isinstance" in text or not self._decides(test):
             return []
@@ -232,7 +232,7 @@ class InputDependence:
         return self._given(test)
 
     def _given(self, node: ast.AST | None) -> bool:
-        """Whether an expression names a tensor, or what was computed of one."""
+        """Whether an expression names a tensor, or something computed from one."""
         names = [inner for inner in ast.walk(node) if isinstance(inner, ast.Name)] if node is not None else []
         return any(name.id in self.names or self._tensor(name) for name in names)
 
@@ -257,12 +257,12 @@ def keep_comment(node: ast.Expr, context: Context) -> list[ast.stmt] | None:
 
 
 def split_comments(body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
-    """The comments of a block that has nothing else, and what is left of it."""
+    """The comments of a block that has nothing else, and the remaining block."""
     return (body, []) if all(map(is_comment, body)) else ([], body)
 
 
 def fill_empty_blocks(node: ast.AST) -> None:
-    """Give every block that came to hold comments alone a statement, for Python wants one."""
+    """Give every block that holds only comments a statement, since Python requires one."""
     for block in (block for inner in ast.walk(node) for block in blocks_of(inner)):
         if all(map(is_comment, block)):
             block.append(ast.Pass())
@@ -277,7 +277,7 @@ NUMBERS = {"builtins.bool", "builtins.int", "builtins.float"}
 
 
 class ValueDependence:
-    """Tells the conditions of one function that depend on values."""
+    """Finds the conditions of one function that depend on tensors' values."""
 
     def __init__(self, function: ast.FunctionDef) -> None:
         self.names: set[str] = set()
@@ -286,7 +286,7 @@ class ValueDependence:
                 self.names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
 
     def decides(self, test: ast.expr) -> bool:
-        """Whether a condition is a tensor, or a number that was taken out of one."""
+        """Whether a condition is a tensor, or depends on a number taken from one."""
         return self._tensor(test) or self._number(test)
 
     def _tensor(self, node: ast.AST) -> bool:
@@ -296,7 +296,7 @@ class ValueDependence:
         return any(map(self._taken, ast.walk(node)))
 
     def _taken(self, node: ast.AST) -> bool:
-        """Whether a part of an expression makes a number, or an answer, of a tensor."""
+        """Whether a part of an expression makes a number or a boolean from a tensor."""
         if isinstance(node, ast.Call):
             callees = set(callees_of(node))
             return bool(callees & ASKS) or (bool(callees & NUMBERS) and any(map(self._tensor, node.args)))
@@ -305,14 +305,14 @@ class ValueDependence:
         return isinstance(node, (ast.BoolOp, ast.UnaryOp)) and self._asked(node)
 
     def _asked(self, node: ast.BoolOp | ast.UnaryOp) -> bool:
-        """Whether Python asks a tensor for its truth, as in `x.any() and y`."""
+        """Whether Python evaluates the truth of a tensor, as in `x.any() and y`."""
         if isinstance(node, ast.BoolOp):
             return any(map(self._tensor, node.values))
         return isinstance(node.op, ast.Not) and self._tensor(node.operand)
 
 
 def _decided(test: ast.expr, context: Context) -> bool | None:
-    """The answer of a condition that one part of it decides, such as a tensor's device, whatever the others say."""
+    """The value of a condition that one part of it alone decides, such as a tensor's device; None for any other."""
     decides = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or)
     for value in test.values if isinstance(test, ast.BoolOp) and asks_for_device(test) else ():
         try:
@@ -325,18 +325,18 @@ def _decided(test: ast.expr, context: Context) -> bool | None:
 
 
 def _unanswered(test: ast.expr) -> str:
-    return f"{ast.unparse(test)} asks for a device, and cannot be written"
+    return f"{ast.unparse(test)} depends on a device, and cannot be written"
 
 
 @handles(syntax=[ast.IfExp])
 def conditional_expression(node: ast.IfExp, context: Context) -> ast.expr:
-    """`a if test else b`, of which one may not have run."""
+    """`a if test else b`, where one of the two may not have run."""
     seen = [side for side in (node.body, node.orelse) if was_observed(side)]
     if len(seen) == 1 and not writable(node.test, context):
         if asks_for_device(node.test):
             text = context.did_not_run(node, _unanswered(node.test))
             return ast.Call(context.name(NOT_CONVERTED), [ast.Constant(text)], [])
-        context.did_not_run(node, f"{ast.unparse(node.test)} is taken as it was answered, for it cannot be written")
+        context.did_not_run(node, f"{ast.unparse(node.test)} cannot be written, and is assumed to be as in the run")
         found: ast.expr = context.visit(seen[0])
         return found
     test = _simpler(context.visit(node.test))
@@ -348,7 +348,7 @@ def conditional_expression(node: ast.IfExp, context: Context) -> ast.expr:
 
 @handles(syntax=[ast.BoolOp])
 def boolean_expression(node: ast.BoolOp, context: Context) -> ast.expr:
-    """`a or b`, of which the last may not have run."""
+    """`a or b`, where the last may not have run."""
     values: list[ast.expr] = []
     for value in node.values:
         before = ast.BoolOp(node.op, [*values]) if len(values) > 1 else next(iter(values), ast.Constant(True))
@@ -358,7 +358,7 @@ def boolean_expression(node: ast.BoolOp, context: Context) -> ast.expr:
 
 
 def _where(test: ast.expr, side: ast.expr, context: Context) -> ast.expr:
-    """A part that is computed under a condition, rewritten; guards on its values stand under that condition too."""
+    """A part that is computed under a condition, rewritten; checks of its values get the same condition."""
     outer, context.before = context.before, []
     found = _side(side, context)
     guards, context.before = context.before, outer
@@ -368,7 +368,7 @@ def _where(test: ast.expr, side: ast.expr, context: Context) -> ast.expr:
 
 
 def observe_statically(node: ast.expr, context: Context) -> ast.expr | None:
-    """A value that calls torch where no function did, at a file's top; None for any other, and where it is unknown."""
+    """A value at a file's top level that calls torch; None for any other, and where it cannot be inferred."""
     resolve = context.program.names(context.file).name
     calls = [inner.func for inner in ast.walk(node) if isinstance(inner, ast.Call)]
     if not any(resolve(call).startswith("torch.") for call in calls):
@@ -380,7 +380,7 @@ def observe_statically(node: ast.expr, context: Context) -> ast.expr | None:
 
 
 def _side(node: ast.expr, context: Context) -> ast.expr:
-    """The expression, rewritten; for one that did not run, and of which too little is known, an error."""
+    """The expression, rewritten; an error in its place where it did not run and too little is known of it."""
     if was_observed(node):
         found: ast.expr = context.visit(node)
         return found
@@ -398,12 +398,12 @@ def _built_in(node: ast.expr) -> bool:
 
 
 def harmless(node: ast.AST) -> bool:
-    """Whether an error's text can be kept as it stands: it calls nothing but Python's own functions."""
+    """Whether an error's text can be kept unchanged: it calls only Python's own functions."""
     return all(_built_in(inner.func) for inner in ast.walk(node) if isinstance(inner, ast.Call))
 
 
 def fold_constant_tests(statement: ast.If) -> list[ast.stmt]:
-    """The question without the parts that are True or False as they stand; or one of its branches."""
+    """The `if` without parts of its condition that are literally True or False; or one of its branches."""
     statement.test = _simpler(statement.test)
     if isinstance(statement.test, ast.Constant) and isinstance(statement.test.value, bool):
         return statement.body if statement.test.value else statement.orelse
@@ -411,7 +411,7 @@ def fold_constant_tests(statement: ast.If) -> list[ast.stmt]:
 
 
 def _simpler(test: ast.expr) -> ast.expr:
-    """An expression that is as true as the other one, where only that counts."""
+    """A simpler expression with the same truth value."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test.operand = _simpler(test.operand)
         known = _known(test.operand)
@@ -427,14 +427,14 @@ def _simpler(test: ast.expr) -> ast.expr:
         if known is decides and all(map(is_pure, values[:-1])):
             return ast.Constant(decides)
         if known is decides:
-            break  # what follows is never computed
+            break  # the rest is never computed
     if not values:
         return ast.Constant(not decides)
     return values[0] if len(values) == 1 else replacing(ast.BoolOp(test.op, values), test)
 
 
 def _known(node: ast.expr) -> bool | None:
-    """The answer that stands there; None where it is computed."""
+    """The value of a literal True or False; None for anything else."""
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, bool) else None
 
 
@@ -442,7 +442,7 @@ LIST = ModuleKind("torch.nn.ModuleList")
 
 
 def pick_by_index(function: ast.FunctionDef) -> None:
-    """Write such loops as what they pick, and no value before that is lost in it; in place."""
+    """Replace such loops by the module that they pick, without an assignment before that it overwrites; in place."""
 
     def change(block: list[ast.stmt]) -> list[ast.stmt]:
         found: list[ast.stmt] = []
@@ -457,7 +457,7 @@ def pick_by_index(function: ast.FunctionDef) -> None:
 
 
 def _picked(loop: ast.stmt) -> list[ast.stmt]:
-    """What the loop does for the one module that it picks; empty for any other statement."""
+    """The statements of a loop for the one module that it picks; empty for any other statement."""
     if not isinstance(loop, ast.For) or loop.orelse or len(loop.body) != 1 or not isinstance(loop.body[0], ast.If):
         return []
     test, body = loop.body[0].test, loop.body[0].body
@@ -490,13 +490,13 @@ def _picked(loop: ast.stmt) -> list[ast.stmt]:
 
 
 def _picks(node: ast.AST, by: Mapping[str, ast.expr]) -> ast.expr | None:
-    """What the loop picks in the place of one of its names, known by the place where that was read."""
-    found = by.get(node.id) if isinstance(node, ast.Name) else None
-    return None if found is None else replacing(copy.deepcopy(found), node)
+    """The expression to put in place of one of the loop's names, with what was observed of the name there."""
+    picked = by.get(node.id) if isinstance(node, ast.Name) else None
+    return None if picked is None else replacing(copy.deepcopy(picked), node)
 
 
 def _lost(before: ast.stmt, after: ast.stmt) -> bool:
-    """Whether a statement only gives a name a value that the one after it replaces unread."""
+    """Whether a statement only assigns a value that the next one overwrites before it is read."""
     if not isinstance(before, ast.Assign) or not isinstance(after, ast.Assign) or not is_pure(before.value):
         return False
     texts = {ast.unparse(target) for target in (*before.targets, *after.targets)}
@@ -510,7 +510,7 @@ CONTEXTS = {*NO_GRADIENT, *TABLES["contexts_of_running"], *TABLES["contexts_with
 
 
 def torch_context(call: ast.expr, context: Context) -> str | None:
-    """The name of a context of torch's that this makes, such as `no_grad`; None for any other."""
+    """The name of the torch context that a call makes, such as `no_grad`; None for any other."""
     if not isinstance(call, ast.Call):
         return None
     names = callees_of(call) or [ast.unparse(call.func)]
@@ -520,7 +520,7 @@ def torch_context(call: ast.expr, context: Context) -> str | None:
 
 @handles(syntax=[ast.With], stage=Stage.STATEMENT)
 def unwrap_context(node: ast.With, context: Context) -> list[ast.stmt] | None:
-    """The statements inside contexts of torch's; None where there is another context."""
+    """The statements inside contexts of torch; None where there is another context."""
     names = [torch_context(item.context_expr, context) for item in node.items]
     if None in names:
         return None
@@ -543,7 +543,7 @@ def blocks(node: ast.stmt, context: Context) -> list[ast.stmt]:
 
 @handles(syntax=[ast.If, ast.While], stage=Stage.STATEMENT)
 def condition(node: ast.If | ast.While, context: Context) -> list[ast.stmt]:
-    """An `if` or `while`, without what is never so; nothing where nothing is left in it."""
+    """An `if` or `while`, without parts whose condition is literally False; nothing where it is empty."""
     blocks(node, context)
     node.test = context.visit(node.test)
     if not node.body and not node.orelse:
@@ -553,7 +553,7 @@ def condition(node: ast.If | ast.While, context: Context) -> list[ast.stmt]:
 
 @handles(syntax=[ast.For], stage=Stage.STATEMENT)
 def loop(node: ast.For, context: Context) -> list[ast.stmt]:
-    """A loop; MindSpore gives all modules with their names, and named ones as a dictionary."""
+    """A loop; MindSpore returns all modules with their names, and named ones as a dictionary."""
     blocks(node, context)
     if isinstance(node.iter, ast.Call) and callees_of(node.iter) == ["torch.nn.Module.modules"]:
         assert isinstance(node.iter.func, ast.Attribute)
@@ -567,14 +567,14 @@ def loop(node: ast.For, context: Context) -> list[ast.stmt]:
 
 @handles(syntax=[ast.comprehension])
 def comprehension(node: ast.comprehension, context: Context) -> ast.comprehension:
-    """A loop inside of brackets."""
+    """The loop of a comprehension."""
     node.target, node.iter = context.visit(node.target), _iterated(node.iter, context)
     node.ifs = [context.visit(test) for test in node.ifs]
     return node
 
 
 def _iterated(node: ast.expr, context: Context) -> ast.expr:
-    """What a loop goes over; of modules by name their names, for MindSpore compiles no loop over a Cell."""
+    """What a loop iterates over; for modules by name their names, since MindSpore compiles no loop over a Cell."""
     named = kinds_of(node) == [ModuleKind("torch.nn.ModuleDict")]
     found: ast.expr = context.visit(node)
     return ast.Call(ast.Attribute(found, "keys", ast.Load()), [], []) if named else found

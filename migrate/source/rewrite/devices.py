@@ -1,10 +1,10 @@
-"""Devices: what a model asks of the place of its tensors, answered as on torch's CPU.
+"""Devices: a model's questions about where its tensors are, answered as for torch's CPU.
 
-MindSpore's device is that of the process, and no tensor of its nets is anywhere else; the torch model is compared on
-the CPU. So a device is its text in the new file, a tensor's is `"cpu"`, and what is asked of it has one answer. One is
-never the same as a text, as in torch; what compares it with anything else than another one, None or a text raises. So
-does a condition that asks and cannot be written: what was answered when it ran was of no CPU, for a model runs without
-values where it can, on the device "meta".
+MindSpore's device is that of the process, and all tensors of its nets are there; the torch model is compared on the
+CPU. So a device is a string in the new file, a tensor's is `"cpu"`, and questions about it have a fixed answer. As in
+torch, a device never equals a string; comparing one with anything else than a device, None or a string raises. So does
+a condition on a device that cannot be written: its value in the run is not that of a CPU, since a model runs without
+values where possible, on the device "meta".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .context import Context, Problem, Unwritable, handles
 
 DEVICE = ObjectKind("torch.device")
 HERE = "cpu"
-NUMBER = "torch.Tensor.get_device"  # of a CPU: -1
+NUMBER = "torch.Tensor.get_device"  # -1 on a CPU
 ANSWERS: dict[str, bool] = TABLES["tensor_answers"]
 OPERATORS: dict[type[ast.cmpop], Any] = {
     ast.Eq: operator.eq,
@@ -42,7 +42,7 @@ def is_device(node: ast.AST) -> bool:
 
 
 def asks_for_device(node: ast.AST) -> bool:
-    """Whether an expression asks where a tensor is."""
+    """Whether an expression depends on where a tensor is."""
     return any(
         _is_fact(inner) or (isinstance(inner, ast.Attribute) and inner.attr in ANSWERS and _of_tensor(inner))
         for inner in ast.walk(node)
@@ -50,7 +50,7 @@ def asks_for_device(node: ast.AST) -> bool:
 
 
 def _is_fact(node: ast.AST) -> bool:
-    """Whether an expression is a device, or the type or the number of one."""
+    """Whether an expression is a device, or the type or the index of one."""
     facts = isinstance(node, ast.Attribute) and node.attr in ("type", "index") and is_device(node.value)
     return facts or is_device(node) or (isinstance(node, ast.Call) and callees_of(node) == [NUMBER])
 
@@ -66,7 +66,7 @@ def _of_tensor(node: ast.Attribute) -> bool:
 
 @handles("torch.device")
 def made(call: ast.Call, context: Context) -> ast.expr:
-    """`torch.device("cuda", 1)` as its text, `"cuda:1"`."""
+    """`torch.device("cuda", 1)` as a string, `"cuda:1"`."""
     words = {word.arg or "": word.value for word in call.keywords}
     given = [*call.args, *(words[name] for name in ("device", "type", "index") if name in words)]
     texts = [context.visit(one) for one in given]
@@ -91,7 +91,7 @@ def number(call: ast.Call, context: Context) -> ast.expr:
 
 @handles(syntax=[ast.Attribute])
 def fact(node: ast.Attribute, context: Context) -> ast.expr | None:
-    """`x.device` and `x.is_cuda` of a tensor, and of a device its type and its number."""
+    """`x.device` and `x.is_cuda` of a tensor, and the type and the index of a device."""
     if node.attr in ANSWERS and _of_tensor(node):
         return ast.Constant(ANSWERS[node.attr])
     if _is_tensors(node):
@@ -110,7 +110,7 @@ def fact(node: ast.Attribute, context: Context) -> ast.expr | None:
 
 
 def _text(node: ast.expr, context: Context) -> ast.expr:
-    """An expression, rewritten; of a variable that only holds a tensor's device its text."""
+    """An expression, rewritten; the string for a variable that only holds a tensor's device."""
     if isinstance(node, ast.Name) and node.id in context.local - context.handed and context.function is not None:
         inside = [*ast.walk(context.function)]
         given = [n.value for n in inside if isinstance(n, ast.Assign) and [*map(ast.unparse, n.targets)] == [node.id]]
@@ -124,15 +124,15 @@ def _text(node: ast.expr, context: Context) -> ast.expr:
 
 @handles(syntax=[ast.Compare])
 def compared(node: ast.Compare, context: Context) -> ast.expr | None:
-    """A comparison of devices, or of what they say of themselves: its answer, where it has one."""
+    """A comparison of devices, or of their types or indices: its value, where that is fixed."""
     sides = [node.left, *node.comparators]
     if not any(map(_is_fact, sides)):
         return None
     others = [side for side in sides if not is_device(side) and not _is_none(side)]
     if any(map(is_device, sides)) and others:
         if len(sides) == 2 and is_device(sides[0]) and all(map(_is_text, others)):
-            return ast.Constant(isinstance(node.ops[0], (ast.NotEq, ast.NotIn, ast.IsNot)))  # torch's are no texts
-        text = f"{ast.unparse(node)}: a device is compared with something else, write device.type"
+            return ast.Constant(isinstance(node.ops[0], (ast.NotEq, ast.NotIn, ast.IsNot)))  # torch's equal no string
+        text = f"{ast.unparse(node)}: a device is compared with something else, compare device.type"
         return _unanswered(node, text, context)
     found = ast.Compare(_text(node.left, context), node.ops, [_text(side, context) for side in node.comparators])
     known = [literal(side) for side in (found.left, *found.comparators)]
@@ -140,12 +140,12 @@ def compared(node: ast.Compare, context: Context) -> ast.expr | None:
         return found
     try:
         return ast.Constant(bool(OPERATORS[type(node.ops[0])](known[0][1], known[1][1])))
-    except TypeError:  # which Python says of it, too
+    except TypeError:  # the same comparison fails in Python too
         return found
 
 
 def _unanswered(node: ast.expr, text: str, context: Context) -> ast.expr:
-    """What raises where a question has no answer, and a line of the report."""
+    """A call that raises where a question about a device has no answer; it is noted for the report."""
     problem = Problem(context.file, node.lineno, text)
     if problem not in context.program.problems:
         return context.program.missing(problem)
@@ -157,7 +157,7 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def _is_text(node: ast.expr) -> bool:
-    """Whether it is a text, or several."""
+    """Whether it is a string, or several."""
     known, value = literal(node)
     texts = value if isinstance(value, (tuple, list, set)) else (value,)
     return (known and all(isinstance(text, str) for text in texts)) or {*kinds_of(node)} == {PlainKind("str")}

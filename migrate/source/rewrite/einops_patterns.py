@@ -1,6 +1,6 @@
 """einops' patterns, `"b n (h d) -> b h n d"`, as functions of reshape and transpose, one for each pattern of a file.
 
-A pattern names every axis of a tensor. Its function takes the tensor, and the sizes that the call gives by name.
+A pattern names every axis of a tensor. Its function takes the tensor, and the sizes that the call passes by name.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .unseen import MOST
 NAMES = {f"einops.einops.{word}": word for word in ("rearrange", "repeat", "reduce")}
 LAYERS = {"einops.layers.torch.Rearrange": "rearrange", "einops.layers.torch.Reduce": "reduce"}
 REST = "*rest"  # the axes that `...` stands for, each one of its own
-WHOLE = "**rest"  # the same as one axis, or as a part of one
+WHOLE = "**rest"  # the axes of `...` merged into one axis, or into a part of one
 REDUCTIONS = {"mean": "mean", "sum": "sum", "max": "amax", "min": "amin"}  # -> of mindspore.ops
 LAYER = '''
 class Rearranged(nn.Cell):
@@ -47,10 +47,10 @@ class Rearranged(nn.Cell):
 
 
 class Pattern(NamedTuple):
-    """What becomes of a tensor's axes: both sides of a pattern, as groups of axes of which each becomes one.
+    """A change of a tensor's axes: both sides of a pattern, as groups of axes, each of which is one axis of the tensor.
 
-    what: rearrange, repeat or reduce; reduction: by what. given: the axes whose sizes the call names. `...` is REST
-    where tensors have any number of axes.
+    what: rearrange, repeat or reduce; reduction: the function that reduces. given: the axes whose sizes the call names.
+    `...` is REST where tensors have any number of axes.
     """
 
     text: str
@@ -62,12 +62,12 @@ class Pattern(NamedTuple):
 
     @property
     def name(self) -> str:
-        """`b_n_hd_to_b_h_n_d` behind what is done."""
+        """The function's name, such as `rearrange_b_n_hd_to_b_h_n_d`."""
         sides = ("_".join("".join(group) or "1" for group in side) for side in (self.left, self.right))
         return f"{self.reduction or self.what}_{'_to_'.join(sides)}".replace("*", "")
 
     def fault(self, why: str = "") -> Unwritable:
-        """What is raised where it cannot be written."""
+        """The error for a pattern that cannot be written."""
         return Unwritable(f"einops' {self.what} with {self.text!r}{why}: write it with reshape and permute")
 
 
@@ -79,7 +79,7 @@ def of_tensor(node: ast.Call, context: Context) -> ast.expr:
     pattern, tensor, sizes = _pattern(node, context, NAMES, dimensions.pop() if len(dimensions) == 1 else None)
     if any(isinstance(kind, SequenceKind) for kind in kinds):
         if not always_sequences(kinds, "list", "tuple"):
-            raise pattern.fault(" of a list now and then")
+            raise pattern.fault(" of an argument that is only sometimes a list")
         tensor = ast.Call(context.name("mindspore.ops.stack"), [tensor], [])  # as einops does
     order = _order(pattern)
     if pattern.what == "rearrange" and order is not None:
@@ -93,13 +93,13 @@ def named_einsum(node: ast.Call, context: Context) -> ast.expr:
     """`einsum(x, y, "batch row, row column -> batch column")` with a letter for each name."""
     *tensors, text = node.args
     known = [text.value] if isinstance(text, ast.Constant) else constants_of(text) or []
-    said = str(known[0]).replace("…", "...") if len(known) == 1 else ""
-    names = dict.fromkeys(re.findall(r"[^\W\d]\w*", said))
+    pattern = str(known[0]).replace("…", "...") if len(known) == 1 else ""
+    names = dict.fromkeys(re.findall(r"[^\W\d]\w*", pattern))
     letters = dict(zip(names, string.ascii_letters, strict=False))
-    rest = re.sub(r"[^\W\d]\w*", "", said)
+    rest = re.sub(r"[^\W\d]\w*", "", pattern)
     if not names or node.keywords or len(letters) < len(names) or re.search(r"[()\d]", rest):
         raise Unwritable(f"einops' einsum with {ast.unparse(text)}: write torch.einsum")
-    equation = re.sub(r"[^\W\d]\w*", lambda found: letters[found[0]], said).replace(" ", "")
+    equation = re.sub(r"[^\W\d]\w*", lambda found: letters[found[0]], pattern).replace(" ", "")
     torch = set_kinds(ast.Name("torch", ast.Load()), [PythonModule("torch")])
     called = replacing(ast.Attribute(torch, "einsum", ast.Load()), node.func)
     set_callee(called, "torch.einsum")
@@ -119,26 +119,26 @@ def as_layer(node: ast.Call, context: Context) -> ast.expr:
 def _pattern(
     node: ast.Call, context: Context, names: Mapping[str, str], dimensions: int | None
 ) -> tuple[Pattern, ast.expr, list[ast.expr]]:
-    """The pattern, and the tensor and the sizes as they are given. Raises Unwritable."""
+    """The pattern, and the call's expressions for the tensor and the sizes. Raises Unwritable."""
     words = {word.arg: word.value for word in node.keywords}
     reduction = words.pop("reduction", node.args[2] if len(node.args) > 2 else ast.Constant(""))
     what = names[callees_of(node)[0]]
-    said = []
+    texts = []
     for text in (node.args[1] if len(node.args) > 1 else words.pop("pattern", ast.Constant(None)), reduction):
         known = [text.value] if isinstance(text, ast.Constant) else constants_of(text)
         if known is None or len(known) != 1 or not isinstance(known[0], str) or None in words:
-            raise Unwritable(f"einops' {what} with {ast.unparse(text)}, which is not always the same text")
-        said.append(known[0])
+            raise Unwritable(f"einops' {what} with {ast.unparse(text)}, which is not always the same string")
+        texts.append(known[0])
     given = [str(key) for key in words]
-    if said[1] == "repeat":  # what einops' own `repeat` is made of
-        what, said[1] = "repeat", ""
-    pattern = Pattern(said[0], *_sides(said[0], dimensions), what, said[1], given)
+    if texts[1] == "repeat":  # as einops' own `repeat` calls `reduce`
+        what, texts[1] = "repeat", ""
+    pattern = Pattern(texts[0], *_sides(texts[0], dimensions), what, texts[1], given)
     return pattern, context.visit(node.args[0]), [context.visit(value) for value in words.values()]
 
 
 def _sides(text: str, dimensions: int | None) -> tuple[list[list[str]], list[list[str]]]:
-    """Both sides of a pattern, where `...` stands for what is left of so many dimensions, if they are known. Raises
-    Unwritable."""
+    """Both sides of a pattern, with `...` replaced by the remaining axes where the number of dimensions is known.
+    Raises Unwritable."""
     sides = [[*_groups(side)] for side in text.split("->")]
     names = [name for side in sides for group in side for name in group]
     plain = all(re.fullmatch(r"[^\W\d]\w*|\d+", name.lstrip("*")) and not keyword.iskeyword(name) for name in names)
@@ -158,7 +158,7 @@ def _sides(text: str, dimensions: int | None) -> tuple[list[list[str]], list[lis
 
 
 def _groups(side: str) -> Iterator[list[str]]:
-    """The axes of one side, one group for each that they become; those of size 1 are in none."""
+    """The axes of one side, one group for each axis of the tensor; an axis of size 1 is an empty group."""
     for inside, alone in re.findall(r"\(([^()]*)\)|([^\s()]+)", side.replace("…", "...")):
         names = [alone.replace("...", REST)] if alone else inside.replace("...", f" {WHOLE} ").split()
         yield [name for name in names if name != "1"]
@@ -172,10 +172,10 @@ def _order(pattern: Pattern) -> list[int] | None:
 
 
 def _function(pattern: Pattern, context: Context) -> ast.expr:
-    """The name of the pattern's function, which is defined where it is not yet."""
+    """The name of the pattern's function, which is defined if it does not exist yet."""
     made = ast.parse(_written(pattern, context)).body[0]
     assert isinstance(made, ast.FunctionDef)
-    for number in itertools.count(1):  # patterns may differ in the names of their axes alone
+    for number in itertools.count(1):  # different patterns may have the same name
         made.name = pattern.name if number == 1 else f"{pattern.name}_{number}"
         known = context.program.definitions.setdefault(f"einops:{made.name}", made)
         if isinstance(known, ast.FunctionDef) and _same(known, made):
@@ -184,7 +184,7 @@ def _function(pattern: Pattern, context: Context) -> ast.expr:
 
 
 def _same(one: ast.FunctionDef, other: ast.FunctionDef) -> bool:
-    """Whether two functions are the same but for what is said of them."""
+    """Whether two functions are the same except for their docstrings."""
     return ast.dump(one.args) == ast.dump(other.args) and [*map(ast.dump, one.body[1:])] == [
         *map(ast.dump, other.body[1:])
     ]
@@ -196,21 +196,21 @@ def _written(pattern: Pattern, context: Context) -> str:
     made = [REST if axis == WHOLE else axis for group in pattern.right for axis in group]
     new, gone = [a for a in made if a not in inside], [a for a in inside if a not in made]
     known = {*inside, *pattern.given}
-    other = (new and pattern.what != "repeat") or (gone and pattern.what != "reduce")  # another function's work
+    other = (new and pattern.what != "repeat") or (gone and pattern.what != "reduce")  # needs another einops function
     named = [axis for axis in made if not axis.isdigit()]
     twice = len({*named}) < len(named) or len({*inside}) < len(inside)
     if other or not {*named} <= known or twice:
         raise pattern.fault()
     x = "x" if "x" not in known else "tensor"
     lines = [*_sizes(pattern, x)]
-    if any(len(group) != 1 for group in pattern.left) or REST in gone:  # what is reduced becomes one axis first
+    if any(len(group) != 1 for group in pattern.left) or REST in gone:  # split merged axes, and merge a reduced `...`
         sizes = ["-1" if axis in gone and axis == REST else axis for axis in inside]
         lines.append(f"{x} = {x}.reshape({_shape(sizes)})")
     if gone:
         if pattern.reduction not in REDUCTIONS:
-            raise pattern.fault(f" by {pattern.reduction or 'a function of your own'}")
+            raise pattern.fault(f" by {pattern.reduction or 'a user-defined function'}")
         reduce = ast.unparse(context.name(f"mindspore.ops.{REDUCTIONS[pattern.reduction]}"))
-        behind = len(inside) if REST in inside and REST not in gone else 0  # behind `...` one counts from the end
+        behind = len(inside) if REST in inside and REST not in gone else 0  # axes after `...` are counted from the end
         places = [inside.index(axis) for axis in gone]
         places = [place - behind if behind and place > inside.index(REST) else place for place in places]
         lines.append(f"{x} = {reduce}({x}, {places[0] if len(places) == 1 else tuple(places)})")
@@ -235,12 +235,12 @@ def _tuple(items: list[str]) -> str:
 
 
 def _shape(sizes: list[str]) -> str:
-    """The source of what `reshape` is given."""
+    """The source of `reshape`'s argument."""
     return ", ".join(sizes) if sizes and REST not in sizes else _tuple(sizes)
 
 
 def _place(axes: list[str], axis: str) -> str:
-    """The source of the place of an axis among others, or of the places of those that `...` stands for."""
+    """The source of an axis's index among others, or of the indices of the axes that `...` stands for."""
     place = axes.index(axis)
     if axis == REST:
         return f"*range({place}, {place} + len(rest))"

@@ -1,22 +1,23 @@
 """Python that Graph mode does not compile, spelled out: methods of lists, dictionaries, comprehensions, `:=`.
 
-Compiled, `x.insert(…)`, `x.pop()`, `x.extend(…)`, `x.reverse()` and `reversed(x)` run in Python: through what they give
-flows no gradient, and what was a constant is none any more (`python benchmarks/graph_containers_mindspore.py`). Writing
-into slices is compiled, and the same to Python, also where the list has other names. Neither changes, compiled, a list
-that the caller goes on to use: the compiled step's comparison tells that.
+Compiled, `x.insert(…)`, `x.pop()`, `x.extend(…)`, `x.reverse()` and `reversed(x)` run in Python: no gradient flows
+through their results, and constants in them are no constants any more (`python
+benchmarks/graph_containers_mindspore.py`). Writing into slices is compiled, and means the same in Python, also where
+the list has other names. When compiled, neither changes a list that the caller uses later: the compiled step's
+comparison shows that.
 
-`OrderedDict([(name, x), …])` and `dict(…)` run in Python when MindSpore compiles: what comes out has no dtype, and the
-step does not compile, or no gradient flows through it (`python benchmarks/graph_containers_mindspore.py`). Displays in
-the same order are compiled; `{**others}` is not, and a loop over them is. `OrderedDict()` that is filled later is too,
-but how many are in it is not known: the forward of torchvision's feature pyramids, which loop over them, was not
-through the compiler after five minutes, and takes ten seconds with `{}`.
+`OrderedDict([(name, x), …])` and `dict(…)` run in Python when MindSpore compiles: the result has no dtype, and the step
+does not compile, or no gradient flows through it (`python benchmarks/graph_containers_mindspore.py`). Displays in the
+same order are compiled; `{**others}` is not, but a loop over these is. An `OrderedDict()` that is filled later is
+compiled too, but its length is not known: the forward of torchvision's feature pyramids, which loops over one, did not
+compile within five minutes, and takes ten seconds with `{}`.
 
-A comprehension inside another becomes a loop. Python runs either; a loop leaves its names behind, so a list whose names
-the function uses elsewhere stays as it is.
+A comprehension inside another becomes a loop. Python can run both; a loop leaves its names behind, so a list whose
+names the function uses elsewhere is not changed.
 
-`if (n := len(x)) > 3:` is not compiled. The name is given in a statement before, where nothing is lost by that: the
-value is always computed, and nothing before it in the statement does anything or reads the name. `if a and (n := b):`
-without `else` becomes two questions.
+`if (n := len(x)) > 3:` is not compiled. The name is assigned in a statement before, where that changes nothing: the
+value is always computed, and nothing before it in the statement has an effect or reads the name. `if a and (n := b):`
+without `else` becomes two nested `if`s.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)
 
 @handles(syntax=[ast.Expr, *SIMPLE], stage=Stage.GRAPH_MODE)
 def spell_out_list_method(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
-    """The statements for one that asks a list, which has a name in the function; None for any other."""
+    """The statements for one that calls such a method of a list variable of the function; None for any other."""
     call = node.value if isinstance(node, ast.Expr) else None
     if not isinstance(call, ast.Call):
         return _taken(node, context) if isinstance(node, SIMPLE) else None
@@ -69,14 +70,14 @@ def spell_out_list_method(node: ast.stmt, context: Context) -> list[ast.stmt] | 
 
 @handles(syntax=[ast.BinOp])
 def one_of_two_answers(node: ast.BinOp, context: Context) -> ast.expr | None:
-    """`(a is None) ^ (b is None)` with `!=`, for graph mode has `^` for whole numbers alone."""
+    """`(a is None) ^ (b is None)` with `!=`, since graph mode has `^` only for integers."""
     if not isinstance(node.op, ast.BitXor) or not all(map(_is_answer, (node.left, node.right))):
         return None
     return ast.Compare(context.visit(node.left), [ast.NotEq()], [context.visit(node.right)])
 
 
 def _is_answer(node: ast.expr) -> bool:
-    """Whether a value is true or false whatever is compared: `a is b`, `not a`."""
+    """Whether an expression always is a boolean: `a is b`, `not a`."""
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.op, ast.Not)
     return isinstance(node, ast.Compare) and all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops)
@@ -114,12 +115,13 @@ def _taken(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
 
 
 def _put(new: ast.expr, old: ast.AST, tree: ast.AST) -> Any:
-    """A tree with one expression in the place of another."""
+    """A tree with one expression replaced by another."""
     return substitute(tree, lambda node: new if node is old else None)
 
 
 def _asked(node: ast.AST, context: Context) -> tuple[str, str]:
-    """The name of the list, and what it is asked, where the function runs compiled; both empty for any other call."""
+    """The name of the list, and the method that is called, where the function runs compiled; both empty for any other
+    call."""
     owner = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
     if not isinstance(owner, ast.Name) or owner.id not in context.own or context.in_python:
         return "", ""
@@ -130,7 +132,7 @@ def _asked(node: ast.AST, context: Context) -> tuple[str, str]:
 
 
 def _listed(items: ast.expr, context: Context) -> ast.expr:
-    """Items as a list, for `+=` takes nothing else when MindSpore compiles it."""
+    """Items as a list, since `+=` takes nothing else when MindSpore compiles it."""
     if isinstance(items, ast.GeneratorExp):
         return replacing(ast.ListComp(items.elt, items.generators), items)
     kinds = kinds_of(items)
@@ -140,7 +142,7 @@ def _listed(items: ast.expr, context: Context) -> ast.expr:
 
 
 def _without(name: str, call: ast.Call) -> ast.stmt | None:
-    """What takes the item out; None where it stands at a place that is computed."""
+    """The statement that removes the item; None where its index is computed."""
     try:
         at = ast.literal_eval(call.args[0]) if call.args else -1
     except ValueError:
@@ -172,12 +174,12 @@ def copied_list(node: ast.Call, context: Context) -> ast.expr | None:
 
 COPY = "builtins.dict.copy"
 MAKERS = (["collections.OrderedDict"], ["builtins.dict"])
-PLAIN = {"get", "items", "keys", "update", "values"}  # what a dict does as an OrderedDict does
+PLAIN = {"get", "items", "keys", "update", "values"}  # methods that a dict and an OrderedDict both have
 
 
 def dict_display(node: ast.Call) -> ast.expr | None:
-    """The display for a call that makes a dictionary of pairs, keywords or another one; None for any other call, and
-    where no tensors are in it."""
+    """The display for a call that makes a dictionary from pairs, keywords or another dictionary; None for any other
+    call, and where it holds no tensors."""
     callees, tensors = callees_of(node), _of_tensors(kinds_of(node))
     if callees == [COPY] and isinstance(node.func, ast.Attribute) and not node.args and tensors:
         return _again(node.func.value)
@@ -241,7 +243,7 @@ def unpack_dictionaries(node: ast.stmt, context: Context) -> list[ast.stmt] | No
 
 
 def _plain_dictionaries(value: ast.Dict, context: Context) -> bool:
-    """Whether what is unpacked in a display are dictionaries."""
+    """Whether everything that is unpacked in a display is a dictionary."""
     unpacked = (item for key, item in zip(value.keys, value.values, strict=True) if key is None)
     return all(always(kinds_of(item), DictKind) for item in unpacked)
 
@@ -255,9 +257,9 @@ def _again(others: ast.expr, items: ast.expr | None = None) -> ast.DictComp:
 
 
 def _pairs(node: ast.expr, kinds: Sequence[Kind]) -> bool:
-    """Whether it is known to be pairs, and not a mapping of some other kind, which a loop takes the keys of."""
+    """Whether it is known to be pairs, and not a mapping, whose keys a loop would iterate over."""
     if isinstance(node, (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)):
-        return False  # whose pairs are written one by one, or not
+        return False  # its pairs are written one by one, or not at all
     of = node.func if isinstance(node, ast.Call) else None
     made = isinstance(of, ast.Name) and of.id in ("enumerate", "zip")
     made = made or (isinstance(of, ast.Attribute) and of.attr == "items")
@@ -269,7 +271,7 @@ def _of_tensors(kinds: Sequence[Kind]) -> bool:
 
 
 def start_with_braces(function: ast.FunctionDef) -> None:
-    """Begin the dictionaries of a function that get tensors alone with `{}`, in place of `OrderedDict()`."""
+    """Start a function's dictionaries that only get tensors with `{}` instead of `OrderedDict()`."""
     statements = [node for node in ast.walk(function) if isinstance(node, ast.Assign) and len(node.targets) == 1]
     for statement in statements:
         call, target = statement.value, statement.targets[0]
@@ -287,16 +289,16 @@ def _item_of(target: ast.expr, name: str) -> bool:
 
 
 def _methods(function: ast.FunctionDef, name: str) -> set[str]:
-    """What a function asks a name for."""
+    """The methods that a function calls on a name."""
     attributes = (node for node in ast.walk(function) if isinstance(node, ast.Attribute))
     return {node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id == name}
 
 
-NAME = "parts"  # of a list that has none
+NAME = "parts"  # the name for a list that has none
 
 
 def expand_nested_comprehensions(function: ast.FunctionDef) -> None:
-    """Write such lists as loops, in statements before those that they stand in; in place."""
+    """Write such lists as loops, in statements before those that they are in; in place."""
     names = Counter(node.id for node in ast.walk(function) if isinstance(node, ast.Name))
     names.update(argument.arg for argument in ast.walk(function) if isinstance(argument, ast.arg))
     naming = _Naming(names)
@@ -307,7 +309,7 @@ def expand_nested_comprehensions(function: ast.FunctionDef) -> None:
                 if isinstance(value, ast.expr):
                     setattr(statement, field, naming.visit(value))
     hoist_walrus(function)
-    substitute(function, lambda node: _unnamed(node, naming))  # those that could not be given in a statement before
+    substitute(function, lambda node: _unnamed(node, naming))  # those that could not be moved to a statement before
     in_blocks(function, lambda block: [new for old in block for new in _loops(old, naming)])
 
 
@@ -319,7 +321,7 @@ class _Naming(ast.NodeTransformer):
         self.given: set[str] = set()
 
     def takes(self, node: ast.AST) -> bool:
-        """Whether it is such a list, the names of whose loops stand nowhere else."""
+        """Whether it is such a list, and the function uses its loops' names nowhere else."""
         if not isinstance(node, ast.ListComp) or len(node.generators) < 2:
             return False
         inside = Counter(found.id for found in ast.walk(node) if isinstance(found, ast.Name))
@@ -327,7 +329,7 @@ class _Naming(ast.NodeTransformer):
         return all(inside[name] == self.names[name] for name in stored)
 
     def visit(self, node: ast.AST) -> ast.AST:
-        """Anything that is no such list stays as it is, and so does what is in a list that is one."""
+        """Give such a list a name; anything else, and anything inside of such a list, is not changed."""
         if self.takes(node):
             assert isinstance(node, ast.ListComp)
             free = (f"{NAME}{number or ''}" for number in itertools.count())
@@ -345,7 +347,7 @@ def _unnamed(node: ast.AST, naming: _Naming) -> ast.expr | None:
 
 
 def _loops(statement: ast.stmt, naming: _Naming) -> list[ast.stmt]:
-    """`name = […]` over two loops as these; any other statement as it is."""
+    """`name = […]` over two loops, written as loops; any other statement unchanged."""
     if not _named(statement, naming):
         return [statement]
     assert isinstance(statement, ast.Assign) and isinstance(statement.value, ast.ListComp)
@@ -360,7 +362,7 @@ def _loops(statement: ast.stmt, naming: _Naming) -> list[ast.stmt]:
     made = [ast.Assign([target], ast.List([], ast.Load())), body]
     for node in (inner for one in made for inner in ast.walk(one)):
         if isinstance(node, (ast.stmt, ast.expr)) and not hasattr(node, "lineno"):
-            replacing(node, statement if isinstance(node, ast.stmt) else value)  # by which it is known to run
+            replacing(node, statement if isinstance(node, ast.stmt) else value)  # so that it counts as one that ran
     return made
 
 
@@ -381,26 +383,26 @@ WALRUS_SIMPLE = (ast.If, ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)
 
 
 def hoist_walrus(function: ast.FunctionDef) -> None:
-    """Give such names in statements of their own, at the place of the statement that they stood in; in place."""
+    """Assign such names in statements of their own, before the statement that they are in; in place."""
     in_blocks(function, lambda block: [new for old in block for new in _apart(old)])
 
 
 def _apart(statement: ast.stmt) -> list[ast.stmt]:
-    """The statement, after those for the names given in it."""
+    """The statement, preceded by those that assign the names in it."""
     field = "test" if isinstance(statement, ast.If) else "value"
     value = getattr(statement, field, None) if isinstance(statement, WALRUS_SIMPLE) else None
     before: list[ast.stmt] = []
     while value is not None and (found := next(_walrus_named(value), None)) and _first(found, value):
         target = replacing(ast.Name(found.target.id, ast.Store()), found.target)
         before.append(replacing(ast.Assign([target], found.value), statement))
-        # the name is at the place of its value, so that what is known of that is known of it
+        # the name replaces its value, and gets what was observed of it
         value = _put(replacing(ast.Name(found.target.id, ast.Load()), found.value), found, value)
         setattr(statement, field, value)
     return [*before, *_in_two(statement)]
 
 
 def _in_two(statement: ast.stmt) -> list[ast.stmt]:
-    """`if a and (n := b):` as one question inside of another; any other statement as it is."""
+    """`if a and (n := b):` as one `if` inside of another; any other statement unchanged."""
     if not isinstance(statement, ast.If) or statement.orelse or not isinstance(statement.test, ast.BoolOp):
         return [statement]
     test = statement.test
@@ -419,12 +421,12 @@ def _all_of(parts: list[ast.expr], test: ast.BoolOp) -> ast.expr:
 
 
 def _walrus_named(node: ast.AST) -> Iterator[ast.NamedExpr]:
-    """The names given wherever an expression is computed, innermost and leftmost first."""
+    """The `:=` that are evaluated whenever an expression is, innermost and leftmost first."""
     return (found for found in always_evaluated(node) if isinstance(found, ast.NamedExpr))
 
 
 def _first(found: ast.NamedExpr, value: ast.expr) -> bool:
-    """Whether nothing that is computed before it does anything, or reads the name."""
+    """Whether nothing that is evaluated before it has an effect, or reads the name."""
     start, around = (found.lineno, found.col_offset), {id(node) for node in ast.walk(found)}
     for node in ast.walk(value):
         if not isinstance(node, ast.expr) or id(node) in around or (node.lineno, node.col_offset) >= start:
@@ -437,13 +439,13 @@ def _first(found: ast.NamedExpr, value: ast.expr) -> bool:
 
 
 def in_blocks(function: ast.FunctionDef, change: Callable[[list[ast.stmt]], list[ast.stmt]]) -> None:
-    """Give every block of a function the statements that `change` makes of its own, from the outside in; in place."""
+    """Replace every block of a function by what `change` makes of it, from the outside in; in place."""
     for node in ast.walk(function):
         for block in blocks_of(node):
             block[:] = change(block)
 
 
-INSIDE = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)  # which have names of their own
+INSIDE = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)  # with a scope of their own
 ONLY_COMPUTE = {
     *("abs", "bool", "dict", "float", "getattr", "hasattr", "int", "isinstance", "len", "list", "max", "min", "range"),
     *("round", "set", "sorted", "str", "sum", "tuple", "zip"),
@@ -451,12 +453,12 @@ ONLY_COMPUTE = {
 
 
 def is_pure(node: ast.AST) -> bool:
-    """Whether evaluating it does nothing else; what is not known counts as doing something."""
+    """Whether evaluating it has no effect; an unknown call counts as having one."""
     return all(_plain(inner) for inner in ast.walk(node))
 
 
 def always_evaluated(node: ast.AST) -> Iterator[ast.AST]:
-    """The parts that are computed wherever an expression is, and itself, innermost and leftmost first."""
+    """The parts that are evaluated whenever an expression is, and itself, innermost and leftmost first."""
     children: Iterable[ast.AST] = ast.iter_child_nodes(node)
     if isinstance(node, INSIDE):
         return

@@ -1,5 +1,5 @@
-"""Giving a tensor other values; and those that parameters begin with, of torch.nn.init's functions, called and handed
-on, and of `weight.data.normal_()`.
+"""Assigning a tensor's values; and initial values of parameters, by functions of torch.nn.init, called or passed on,
+and by `weight.data.normal_()`.
 
 Each becomes `tensor.set_data(initializer(Rule(…), tensor.shape, tensor.dtype))`.
 """
@@ -25,7 +25,7 @@ from ..observe.observations import (
 from .context import Context, Namer, ObservedArgument, Stage, Unwritable, handles, row_of
 from .row_calls import arguments_of, is_method, is_variable, write_call
 
-# methods that fill a tensor with one number, and that number; None: the one that they are given
+# methods that fill a tensor with one number -> that number; None: their argument
 VALUES = {"zero_": 0, "fill_": None}
 FILLS: dict[str, str] = TABLES["fills"]
 COPY = "transformers.initialization.copy_"  # (tensor, values)
@@ -40,7 +40,7 @@ def method_call(node: ast.expr, name: str, *args: ast.expr) -> ast.expr:
 
 
 def underlying_tensor(node: ast.expr) -> ast.expr:
-    """The tensor behind `x.data` and `x.detach()`."""
+    """The tensor `x` of `x.data` and `x.detach()`."""
     while True:
         if isinstance(node, ast.Attribute) and node.attr == "data":
             node = node.value
@@ -51,8 +51,8 @@ def underlying_tensor(node: ast.expr) -> ast.expr:
 
 
 def write_value(context: Context, source: ast.expr, target: ast.expr, value: ast.expr) -> ast.stmt:
-    """Give a tensor other values: a parameter keeps its place and its name, and what a function was given stays its
-    caller's."""
+    """Give a tensor other values: a parameter stays the same object with its name, and a function's argument stays the
+    caller's tensor."""
     kinds = kinds_of(underlying_tensor(source))
     if vars(underlying_tensor(source)).get("of_caller") and isinstance(target, ast.Name):
         return ast.Expr(ast.Call(ast.Attribute(target, "copy_", ast.Load()), [value], []))
@@ -72,8 +72,8 @@ def initialize(call: ast.Call, context: Context) -> list[ast.stmt] | None:
 
 @handles(syntax=[ast.Call])
 def initialize_by_variable(call: ast.Call, context: Context) -> ast.expr | None:
-    """`weight_init(tensor)` of a variable that holds one such function or another: the call, for each of them is handed
-    on as a function that takes the same."""
+    """`weight_init(tensor)`, where a variable holds one such function or another: the call stays, since each is passed
+    on as a function that takes the same arguments."""
     names = [name.removeprefix("partial ") for name in callees_of(call)]
     filling = [fills(row_of(name)) for name in names]
     if not any(filling) or not is_variable(call.func, context):
@@ -99,19 +99,19 @@ def fills(row: Row | None) -> TypeGuard[Row]:
 
 
 def _as_expression(call: ast.Call, context: Context) -> ast.expr:
-    """What writes into the tensor and gives it back."""
+    """An expression that writes into the tensor and returns it."""
     match _initialized(call, callees_of(call)[0], context):
         case [ast.Expr(found)]:
             return found
-        case [ast.Assign([ast.Name(tensor)], values)]:  # what a lambda was given stays its caller's
+        case [ast.Assign([ast.Name(tensor)], values)]:  # a lambda's argument stays the caller's tensor
             return method_call(ast.Name(tensor, ast.Load()), "copy_", values)
     raise Unwritable(f"{ast.unparse(call)} within an expression: write it as a statement")
 
 
 def filling_function(row: Row, given: Mapping[str, ObservedArgument], name: Namer) -> ast.expr:
-    """`nn.init.orthogonal_`, which is not called but handed on, as a function that takes what torch's takes.
+    """`nn.init.orthogonal_`, which is not called but passed on, as a function that takes the same arguments.
 
-    given: what `partial` gives it, rewritten. Raises Unwritable.
+    given: the arguments of `partial`, rewritten. Raises Unwritable.
     """
     tensor = ast.Name("tensor", ast.Load())
     takes = [one for one in row.arguments[1:] if one.to and one.torch not in given]
@@ -128,7 +128,7 @@ def filling_function(row: Row, given: Mapping[str, ObservedArgument], name: Name
 
 
 def _rule(row: Row, given: Mapping[str, ObservedArgument], tensor: ast.expr, name: Namer) -> ast.Call:
-    """`Rule(…)`, of MindSpore's."""
+    """The call of MindSpore's initializer, `Rule(…)`."""
     rule = _mirrored(row, given, name) or write_call(row, given, name)
     itself = {ast.dump(tensor), *(ast.dump(given[name].node) for name in ("tensor",) if name in given)}
     rule.args = rule.args[1:] if rule.args and ast.dump(rule.args[0]) in itself else rule.args
@@ -137,7 +137,7 @@ def _rule(row: Row, given: Mapping[str, ObservedArgument], tensor: ast.expr, nam
 
 @handles(*FILLS, stage=Stage.STATEMENT)
 def fill(call: ast.Call, context: Context) -> list[ast.stmt] | None:
-    """`weight.normal_(0, 1)` of a parameter, as the initializer does it; not one number in a part of one."""
+    """`weight.normal_(0, 1)` of a parameter by an initializer; not for one number in a part of it."""
     callees = callees_of(call)
     if len(callees) != 1 or not isinstance(call.func, ast.Attribute):
         return None
@@ -177,7 +177,7 @@ def _initialized(call: ast.Call, name: str, context: Context) -> list[ast.stmt]:
     if place is not tensor:
         return [write_value(context, whole, place, _in_shape_of(place, tensor, method_call(values, "init_data")))]
     made = write_value(context, whole, place, values)
-    if isinstance(made, ast.Assign):  # set_data takes an initializer as it is; elsewhere one has no values yet
+    if isinstance(made, ast.Assign):  # only set_data takes an initializer without values
         made.value = method_call(values, "init_data")
     return [made]
 
@@ -186,16 +186,16 @@ RESHAPED = {f"torch.Tensor.{name}" for name in ("view", "reshape", "flatten")}
 
 
 def _reshaped(node: ast.expr) -> ast.expr:
-    """The tensor of which `weight.view(n, -1)` is another shape; anything else, as `getattr(self, name)`, itself."""
+    """The tensor `weight` of `weight.view(n, -1)`; anything else, such as `getattr(self, name)`, unchanged."""
     if not isinstance(node, ast.Call) or not is_method(callees_of(node)) or not callees_of(node):
         return node
     if not RESHAPED.issuperset(callees_of(node)) or not isinstance(node.func, ast.Attribute):
-        raise Unwritable(f"{ast.unparse(node)} is given values: give them to the tensor itself")
+        raise Unwritable(f"{ast.unparse(node)} is assigned values: assign them to the tensor itself")
     return underlying_tensor(node.func.value)
 
 
 def _in_shape_of(place: ast.expr, tensor: ast.expr, values: ast.expr) -> ast.expr:
-    """Values that were drawn in the shape of `tensor`, in that of the place that keeps them."""
+    """Values that were drawn in the shape of `tensor`, reshaped to that of their target."""
     return values if place is tensor else method_call(values, "reshape", attribute(copy.deepcopy(place), "shape"))
 
 
@@ -206,7 +206,7 @@ def _drawn(rule: ast.expr, tensor: ast.expr, name: Namer) -> ast.expr:
 
 
 def _mirrored(row: Row, given: Mapping[str, ObservedArgument], name: Namer) -> ast.Call | None:
-    """`uniform_(tensor, -bound, bound)` with a bound that is computed: the rule takes one bound for both sides."""
+    """`uniform_(tensor, -bound, bound)` with a computed bound: the rule takes one bound for both sides."""
     low, high = (given.get(one) for one in ("a", "b"))
     if row.mindspore is None or low is None or high is None or isinstance(high.node, ast.Constant):
         return None
@@ -216,8 +216,8 @@ def _mirrored(row: Row, given: Mapping[str, ObservedArgument], name: Namer) -> a
 
 
 def _between(row: Row, given: Mapping[str, ObservedArgument], tensor: ast.expr, name: Namer) -> ast.expr | None:
-    """`uniform_(tensor, low, high)` with bounds that are not one number and its opposite: MindSpore's rule is
-    symmetric, and what it draws is moved to the middle of the two. None for any other call."""
+    """`uniform_(tensor, low, high)` with bounds that are not symmetric: MindSpore's rule is symmetric, and its draws
+    are shifted to the middle of the two. None for any other call."""
     if row.mindspore is None or row.short != "uniform_" or "generator" in given:
         return None
     zero, one = ast.Constant(0.0), ast.Constant(1.0)

@@ -1,8 +1,8 @@
-"""What is looked up and always the same: entries of tables, constants of modules, how torch or a package is set.
+"""Lookups that always give the same: entries of tables, constants of modules, settings of torch or a package.
 
-An object such as `ACT2FN` in `ACT2FN["gelu"]` is a library's way to a function, a class or a layer, and no part of the
-model that uses it. Where it always gave the same one, that is written in its place. So are torch's own classes and
-functions that are not called where they stand but handed on, by `partial` too.
+An object such as `ACT2FN` in `ACT2FN["gelu"]` is a library's way to look up a function, a class or a layer, and no part
+of the model. Where it always gave the same one, that is written in its place. So are torch's own classes and functions
+that are not called but passed on, also by `partial`.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from .context import Context, Namer, ObservedArgument, Unwritable, handles, set_
 from .initializers import filling_function, fills
 from .row_calls import arguments_of, call_through_variable, is_variable, only_as_seen, with_initial_values, write_call
 
-# arguments of a zoo's function that say where trained weights are from
+# arguments of a model zoo's function that choose trained weights
 LOADING = {"pretrained", "weights", "weights_backbone", "progress", "model_name", "checkpoint_path", "force_reload"}
 BACKENDS = ("torch.nn.attention.SDPBackend.", "torch._C._SDPBackend.")
 
 
 def write_reference(row: Row, given: Mapping[str, ObservedArgument], name: Namer) -> ast.expr:
-    """A class that is not called here but handed on, with torch's defaults where MindSpore has others; a function that
-    fills a tensor as one that does."""
+    """A class that is not called here but passed on, with torch's defaults where MindSpore has others; for a function
+    that fills a tensor, a function that does the same."""
     if fills(row):
         return filling_function(row, given, name)
     call = write_call(row, given, name, partial=True)
@@ -55,7 +55,7 @@ def write_reference(row: Row, given: Mapping[str, ObservedArgument], name: Namer
 
 @handles("functools.partial")
 def partial(node: ast.Call, context: Context) -> ast.AST:
-    """`partial` of a class of torch's: of the row's, with its arguments and torch's defaults."""
+    """`partial` of a torch class: of its row's class, with its arguments and torch's defaults."""
     kinds = kinds_of(node.args[0])
     kind = kinds[0] if len(kinds) == 1 else None
     name = kind.name if isinstance(kind, CallableKind) and kind.what != "partial" else ""
@@ -73,7 +73,7 @@ def partial(node: ast.Call, context: Context) -> ast.AST:
 
 @handles(syntax=[ast.Call])
 def given_to_class(node: ast.Call, context: Context) -> ast.expr | None:
-    """`Block.scaled(x)` as `scaled(x)` for a function of a file's top that the class was given later."""
+    """`Block.scaled(x)` as `scaled(x)`, for a top-level function that was assigned to the class later."""
     callees, function = callees_of(node), node.func
     if len(callees) != 1 or not isinstance(function, ast.Attribute) or callees[0] not in context.program.translated:
         return None
@@ -88,18 +88,18 @@ def given_to_class(node: ast.Call, context: Context) -> ast.expr | None:
 
 @handles(syntax=[ast.Attribute, ast.Name])
 def handed_on(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | None:
-    """The MindSpore name for a class or function of torch's that is not called here; None for anything else."""
+    """The MindSpore name for a torch class or function that is not called here; None for anything else."""
     kinds = kinds_of(node)
     kind = kinds[0] if len(kinds) == 1 and isinstance(node.ctx, ast.Load) else None
     if not isinstance(kind, (CallableKind, DtypeKind)) or is_variable(node, context):
         return None
     if isinstance(kind, DtypeKind):
-        of_torch = isinstance(node, ast.Attribute) and kinds_of(node.value) == [PythonModule("torch")]  # no x.dtype
+        of_torch = isinstance(node, ast.Attribute) and kinds_of(node.value) == [PythonModule("torch")]  # not x.dtype
         return context.name(dtype_name(node.attr)) if isinstance(node, ast.Attribute) and of_torch else None
     if kind.what == "partial":
         return None
     name = kind.name
-    if name in context.program.translated or name in context.program.definitions:  # a file may call it otherwise
+    if name in context.program.translated or name in context.program.definitions:  # its name here may differ
         of_file = isinstance(node, ast.Name) or always(kinds_of(node.value), PythonModule)
         return ast.Name(context.program.called(name), ast.Load()) if of_file else None
     if not name.startswith(("torch.", "torchvision.", "timm.")):
@@ -115,7 +115,7 @@ def handed_on(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | No
 
 @handles(syntax=[ast.Call, ast.Subscript])
 def resolve_lookup(node: ast.Call | ast.Subscript, context: Context) -> ast.expr | None:
-    """The function, class or new layer that an object at the file's top gave; None for anything else."""
+    """The function, class or new layer that a lookup in a top-level object returned; None for anything else."""
     owner = _looked_in(node)
     kinds = kinds_of(node)
     if owner is None or owner.id in context.local or len(kinds) != 1 or not _is_object(owner, context):
@@ -128,13 +128,13 @@ def resolve_lookup(node: ast.Call | ast.Subscript, context: Context) -> ast.expr
         isinstance(kind, CallableKind) and kind.what == "class" and (row := context.program.row(kind.name)) is not None
     ):
         found = write_reference(row, {}, context.name)
-    if found is not None:  # it stands for what was seen alone
+    if found is not None:  # only valid for the keys that were seen
         _ask(node, owner.id, context)
     return found
 
 
 def _ask(node: ast.Call | ast.Subscript, owner: str, context: Context) -> None:
-    """Make the new file raise where something else is looked up: another key, or another argument."""
+    """Make the new file raise where another key or argument is looked up."""
     given = [node.slice] if isinstance(node, ast.Subscript) else [*node.args, *(word.value for word in node.keywords)]
     for key in [part for one in given for part in (one.elts if isinstance(one, ast.Tuple) else [one])]:
         if isinstance(key, ast.Constant) or ast.unparse(key).startswith(f"{owner}."):
@@ -143,13 +143,13 @@ def _ask(node: ast.Call | ast.Subscript, owner: str, context: Context) -> None:
         if not seen and not always(kinds_of(key), PlainKind):
             continue  # a function or an object
         if not seen:
-            raise Unwritable(f"what {ast.unparse(node)} gives depends on {ast.unparse(key)}, which is no constant")
+            raise Unwritable(f"the result of {ast.unparse(node)} depends on {ast.unparse(key)}, which is not constant")
         context.guard(context.visit(copy.deepcopy(key)), seen, node)
 
 
 def _looked_in(node: ast.Call | ast.Subscript) -> ast.Name | None:
     """The name in front: of `name[…]`, or of `name.method(…)`."""
-    looked = node.func if isinstance(node, ast.Call) else node  # and not `name[…]()`, in which it is looked up before
+    looked = node.func if isinstance(node, ast.Call) else node  # not `name[…]()`, whose lookup is a node of its own
     method = isinstance(looked, ast.Attribute) if isinstance(node, ast.Call) else True
     inner = getattr(looked, "value", None)
     return inner if method and isinstance(inner, ast.Name) else None
@@ -179,7 +179,7 @@ def _layer(name: str, context: Context) -> ast.expr | None:
 
 @handles(syntax=[ast.Attribute])
 def read_attribute(node: ast.Attribute, context: Context) -> None:
-    """Note what is read of a configuration; the attribute is one like others."""
+    """Note what is read of a configuration; the attribute itself is handled elsewhere."""
     context.read(kinds_of(node.value), node.attr, constants_of(node))
 
 
@@ -194,7 +194,7 @@ def constant_of_module(node: ast.Attribute, context: Context) -> ast.expr | None
 
 @handles(syntax=[ast.Attribute])
 def constant_of_object(node: ast.Attribute, context: Context) -> ast.expr | None:
-    """`Norm.BATCH`, a word of a library's table; None for what is no constant, and for settings of somebody's file."""
+    """`Norm.BATCH`, a constant of a library's table; None for anything else, and for settings in a user's file."""
     owner, seen = node.value, constants_of(node)
     if not isinstance(owner, ast.Name) or owner.id in context.local or seen is None or len(seen) != 1:
         return None
@@ -209,8 +209,8 @@ def constant_of_object(node: ast.Attribute, context: Context) -> ast.expr | None
 
 @handles(syntax=[ast.Call])
 def from_zoo(node: ast.Call, context: Context) -> ast.expr | None:
-    """`torchvision.models.resnet18(weights=None)` as a function of the new file that makes that model; what is computed
-    among its arguments is handed on where the model's class takes it by that name."""
+    """`torchvision.models.resnet18(weights=None)` as a function of the new file that makes that model; computed
+    arguments are passed on where the model's class has parameters of their names."""
     made = observed(node.func).zoo
     if not made:
         return None
@@ -218,7 +218,7 @@ def from_zoo(node: ast.Call, context: Context) -> ast.expr | None:
     alike = {to_text(one) for one in made}
     if len(alike) != 1 or not isinstance(made[0], Made):
         raise Unwritable(
-            f"{name} gave several models here, or one that is changed after it is made: write them by name"
+            f"{name} returned several models here, or one that is changed after it is made: write them by name"
         )
     given = dict(made[0].kwargs)
     words = []
@@ -226,19 +226,19 @@ def from_zoo(node: ast.Call, context: Context) -> ast.expr | None:
         if word.arg in LOADING or literal(word.value)[0]:
             continue
         if word.arg not in given and constants_of(word.value) is not None:
-            raise Unwritable(f"{name} takes {ast.unparse(word)} in a way of its own: give it a constant there")
+            raise Unwritable(f"{name} does not pass {ast.unparse(word)} on to the class: write a constant there")
         if word.arg in given and not isinstance(given[word.arg], Reference):
             del given[word.arg]
             words.append(ast.keyword(word.arg, context.visit(word.value)))
     first = ([literal(one)[1]] if literal(one)[0] else constants_of(one) or () for one in node.args[:1])
-    said = [value for values in first for value in values if isinstance(value, str)]
-    wanted = re.sub(r"\W", "_", (said[0] if len(said) == 1 else name.rpartition(".")[2]).partition(".")[0])
+    strings = [value for values in first for value in values if isinstance(value, str)]
+    wanted = re.sub(r"\W", "_", (strings[0] if len(strings) == 1 else name.rpartition(".")[2]).partition(".")[0])
     maker = context.program.maker(wanted, replace(made[0], kwargs=tuple(given.items())))
     return ast.Call(ast.Name(maker, ast.Load()), [], words)
 
 
 def to_text(made: Any) -> str:
-    """A construction without the numbers by which objects are known."""
+    """A construction as text, without the ids of objects."""
     return re.sub(r"\bid=\d+", "", repr(made))
 
 
@@ -250,7 +250,7 @@ def class_by_name(node: ast.Call, context: Context) -> ast.expr | None:
 
 @handles(syntax=[ast.Call])
 def call_by_name(node: ast.Call, context: Context) -> ast.expr | None:
-    """`getattr(nn, kind)(…)`, by all of the names that may be asked for, and of which the call is the same."""
+    """`getattr(nn, kind)(…)`, for all possible names, where the call is the same for all."""
     getter = node.func
     if not isinstance(getter, ast.Call) or not (rows := _rows_by_name(getter, context)):
         return None
@@ -262,7 +262,7 @@ def call_by_name(node: ast.Call, context: Context) -> ast.expr | None:
                 arguments = arguments_of(row, copy.deepcopy(node), context)
                 calls[name] = call_through_variable(row, arguments, context.name, function)
                 if arguments.by_value:
-                    raise Unwritable(f"{name} takes these arguments by their values")
+                    raise Unwritable(f"these arguments of {name} cross by their values, which may differ")
         except Unwritable:
             continue
     first = next((name for name in constants_of(getter.args[1]) or () if name in calls), None)
@@ -274,7 +274,8 @@ def call_by_name(node: ast.Call, context: Context) -> ast.expr | None:
 
 
 def _rows_by_name(node: ast.Call, context: Context) -> dict[str, Row]:
-    """The rows of what `getattr(nn, kind)` may be: what it was, and what the function's texts name; else nothing."""
+    """The rows of what `getattr(nn, kind)` may be: the classes that it was, and those that the function's strings name;
+    else nothing."""
     match node:
         case ast.Call(ast.Name("getattr"), [module, ast.expr() as name, *_], []) if not isinstance(name, ast.Constant):
             kinds = kinds_of(module)
@@ -297,14 +298,14 @@ def _by_name(node: ast.Call, rows: Mapping[str, Row], context: Context) -> ast.e
 
 @handles(syntax=[ast.Attribute])
 def backend(node: ast.Attribute, context: Context) -> ast.expr | None:
-    """`SDPBackend.MATH`, by which of its kernels torch computes attention, as a text that nobody reads."""
+    """`SDPBackend.MATH`, which chooses torch's kernel for attention, as a string that is not used."""
     name = context.program.names(context.file).name(node)
     return ast.Constant(node.attr) if name.startswith(BACKENDS) else None
 
 
 @handles(syntax=[ast.Compare])
 def version_asked(node: ast.Compare, context: Context) -> ast.expr | None:
-    """`torch.__version__ >= "1.5.0"` as it was answered."""
+    """`torch.__version__ >= "1.5.0"` as its value in the run."""
     for side in (node.left, *node.comparators):
         for inner in ast.walk(side):
             if isinstance(inner, ast.Attribute) and inner.attr == "__version__":
@@ -314,13 +315,14 @@ def version_asked(node: ast.Compare, context: Context) -> ast.expr | None:
 
 @handles(*TABLES["framework_questions"])
 def framework_question(node: ast.Call, context: Context) -> ast.expr | None:
-    """`torch.jit.is_scripting()` and the like, whose answer is a constant here."""
+    """`torch.jit.is_scripting()` and the like, whose value is a constant here."""
     return _only_constant(node)
 
 
 @handles(syntax=[ast.Call])
 def setting(node: ast.Call, context: Context) -> ast.expr | None:
-    """How a package is set, and what is asked of torch's modules, as `hasattr(F, "scaled_dot_product_attention")`."""
+    """A package's settings, and questions about torch's modules, such as `hasattr(F, "scaled_dot_product_attention")`,
+    as constants."""
     callees = callees_of(node)
     plain = bool(callees) and not node.args and not node.keywords and context.program.settings.issuperset(callees)
     kinds = kinds_of(node.args[0]) if node.args else []
@@ -341,7 +343,7 @@ def annotated(node: ast.Call, context: Context) -> ast.expr | None:
 
 @handles("builtins.isinstance", "builtins.issubclass")
 def type_check(node: ast.Call, context: Context) -> ast.expr:
-    """A question of a type, in which a class is a class and nothing that is made."""
+    """A type check, in which a class stands for itself and is not made into a call with torch's defaults."""
     context.in_type_check = True
     kept = context.kept(node)
     context.in_type_check = False
@@ -350,7 +352,7 @@ def type_check(node: ast.Call, context: Context) -> ast.expr:
 
 @handles(syntax=[ast.Compare])
 def type_compared(node: ast.Compare, context: Context) -> ast.AST | None:
-    """`type(m) == nn.Conv2d`, in which a class is a class as well."""
+    """`type(m) == nn.Conv2d`, in which a class stands for itself too."""
     of_type = any(isinstance(n, ast.Call) and ast.unparse(n.func) == "type" for n in (node.left, *node.comparators))
     if not of_type or context.in_type_check:
         return None
@@ -362,21 +364,21 @@ def type_compared(node: ast.Compare, context: Context) -> ast.AST | None:
 
 @handles(syntax=[ast.Attribute, ast.Name])
 def common_base(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | None:
-    """The layers of MindSpore's that stand, in a question of a type, for a class that several of torch's come from."""
+    """The MindSpore layers that replace, in a type check, a private base class of several torch layers."""
     kinds = kinds_of(node) if context.in_type_check else []
     name = kinds[0].name if len(kinds) == 1 and isinstance(kinds[0], CallableKind) else ""
     if not name.startswith("torch.nn.modules.") or "._" not in name:
         return None
     if name not in TABLES["type_checks"]:
-        raise Unwritable(f"{name}, from which several of torch's layers come: name the layers that you mean")
+        raise Unwritable(f"{name}, from which several of torch's layers derive: name the layers that you mean")
     return ast.Tuple([context.name(one) for one in TABLES["type_checks"][name]], ast.Load())
 
 
 class ChosenEntries(ast.NodeTransformer):
-    """Takes out of dictionaries and sets the classes and functions that no expression was.
+    """Removes from dictionaries and sets the classes and functions that were not used in the run.
 
-    resolve: the full name of a name in the file, empty for what is none of its top. unseen: whether a full name is that
-    of a class or function that was no value and was not called.
+    resolve: gives the full name of a top-level name of the file, empty for any other. unseen: whether a full name is
+    that of a class or function that was neither called nor used as a value.
     """
 
     def __init__(self, resolve: Callable[[ast.expr], str], unseen: Callable[[str], bool]) -> None:
@@ -400,7 +402,7 @@ class ChosenEntries(ast.NodeTransformer):
         return node
 
     def kept(self, node: ast.expr) -> ast.expr | None:
-        """The value of an entry, of two the one that was chosen; None where nothing chose it."""
+        """The value of an entry, for `a if c else b` the one that was used; None where it was not used."""
         if isinstance(node, ast.IfExp):
             sides = [side for side in (self.kept(node.body), self.kept(node.orelse)) if side is not None]
             return node if len(sides) == 2 else next(iter(sides), None)

@@ -1,4 +1,4 @@
-"""What is said to modules of their tensors (parameters, buffers, gradients), and how they are run."""
+"""Calls that register or change modules' tensors (parameters, buffers, gradients), and calls that run modules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .control_flow import comment
 from .row_calls import is_super
 
 PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
-DIFFERENTIATED = "torch keeps a gradient here; mindspore.grad takes it, of a function of this tensor"
+DIFFERENTIATED = "torch keeps a gradient here; in MindSpore mindspore.grad of a function of this tensor gives it"
 BUFFERS = ("torch.nn.Buffer", "torch.nn.parameter.Buffer")
 MODES = ("torch.nn.Module.train", "torch.nn.Module.eval")
 LOADING = [
@@ -41,11 +41,11 @@ FIRST_NAME = "msmigrate.nn.first_name"
 OPTIONAL = "msmigrate.nn.OptionalCells"  # a list in which None may stand
 ATTENTION = "torch.nn.MultiheadAttention"
 CHECKPOINT = "torch.utils.checkpoint.checkpoint"
-# of torch.utils.checkpoint: how memory is spared, and not what is computed
+# arguments of torch.utils.checkpoint that control how memory is saved, not what is computed
 SPARING = {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop"}
 LISTS: dict[str, str] = TABLES["parameter_lists"]
 OWNERS = ("torch.nn.Module.", "torch.nn.Sequential.", "torch.nn.ModuleList.", "torch.nn.ModuleDict.")
-# a layer whose weight is computed from others -> what makes it one in MindSpore
+# what makes a layer's weight computed from other parameters -> its counterpart
 NORMS = {
     f"torch.nn.utils.{place}{name}": f"msmigrate.nn.{name}"
     for name in ("weight_norm", "spectral_norm")
@@ -57,20 +57,20 @@ NORMS |= {
 NORMED = ("Linear", *(f"{kind}{rank}d" for kind in ("Conv", "ConvTranspose") for rank in (1, 2, 3)))
 GROWING = {"append", "extend", "insert", "update"}
 PARAMETERS_OF = {"parameters", "named_parameters"}  # MindSpore's counterparts give buffers as well
-KEPT = {*CELL_METHODS, *GROWING, "__init__", "items", "values", "keys"}  # the others have another name
+KEPT = {*CELL_METHODS, *GROWING, "__init__", "items", "values", "keys"}  # methods that Cells have too
 
 
 @handles("torch.nn.Module.register_buffer", stage=Stage.STATEMENT)
 def register_buffer(call: ast.Call, context: Context) -> list[ast.stmt]:
-    """`self.name = Parameter(value, requires_grad=False)`, for MindSpore saves nothing else in a checkpoint; one that
-    torch does not save is a tensor. Where a file asks for parameters, it is marked as none of them."""
+    """`self.name = Parameter(value, requires_grad=False)`, since MindSpore saves only parameters in a checkpoint; a
+    buffer that torch does not save becomes a tensor. In a file that goes over parameters it is marked as a buffer."""
     owner, name, value = _named(call, context)
     absent = kinds_of(value) == [NONE] or ast.unparse(value) == "None"
     node = context.visit(value)
     if absent or not _saved(call, 2):
         return [_put(owner, name, node)]
     made = _untrained(node, context, ast.keyword("name", name))
-    if NONE in kinds_of(value):  # now and then
+    if NONE in kinds_of(value):  # at least sometimes
         made = ast.IfExp(ast.Compare(copy.deepcopy(node), [ast.Is()], [ast.Constant(None)]), ast.Constant(None), made)
     return [_put(owner, name, made)]
 
@@ -84,7 +84,7 @@ def register_parameter(call: ast.Call, context: Context) -> list[ast.stmt]:
 
 @handles("torch.nn.Embedding.__init__", stage=Stage.STATEMENT)
 def frozen_embedding(call: ast.Call, context: Context) -> list[ast.stmt] | None:
-    """`super().__init__(…, _freeze=True)`, whose table MindSpore's class does not train."""
+    """`super().__init__(…, _freeze=True)` of an embedding, as a table that does not train."""
     rest = [word for word in call.keywords if word.arg != "_freeze"]
     if len(rest) == len(call.keywords) or not is_super(call.func):
         return None
@@ -113,7 +113,7 @@ def freeze_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
 
 @handles("torch.Tensor.requires_grad_", stage=Stage.STATEMENT)
 def freeze_parameter(call: ast.Call, context: Context) -> list[ast.stmt] | None:
-    """`parameter.requires_grad = False`; of what is computed with, a comment."""
+    """`parameter.requires_grad = False`; a comment for a tensor that the model computes with."""
     if not isinstance(call.func, ast.Attribute):
         return None
     if _is_computed_with(call.func.value, context):
@@ -124,7 +124,7 @@ def freeze_parameter(call: ast.Call, context: Context) -> list[ast.stmt] | None:
 
 @handles("torch.Tensor.requires_grad_")
 def with_gradient(call: ast.Call, context: Context) -> ast.expr | None:
-    """The tensor itself, of one that is computed with: only who takes a gradient by it sees a difference."""
+    """The tensor itself, where the model computes with it: it only matters to code that takes its gradient."""
     if not isinstance(call.func, ast.Attribute) or not _is_computed_with(call.func.value, context):
         return None
     if literal(_flag(call, context)) != (True, True):
@@ -138,20 +138,20 @@ def with_gradient(call: ast.Call, context: Context) -> ast.expr | None:
 
 @handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)
 def set_gradient(node: ast.Assign, context: Context) -> list[ast.stmt] | None:
-    """A comment for `x.requires_grad = True` of what is computed with."""
+    """A comment for `x.requires_grad = True` of a tensor that the model computes with."""
     target = node.targets[0]
     if not isinstance(target, ast.Attribute) or target.attr != "requires_grad":
         return None
     if not _is_computed_with(target.value, context):
         return None
     if literal(node.value) != (True, True):
-        raise Unwritable(f"{ast.unparse(target)} of no parameter: MindSpore differentiates functions")
+        raise Unwritable(f"{ast.unparse(target)} is not of a parameter, and MindSpore differentiates functions")
     return [comment(DIFFERENTIATED)]
 
 
 def _is_computed_with(node: ast.expr, context: Context) -> bool:
-    """Whether an expression was a tensor that a model computes with: no parameter, and nothing that it is made with,
-    which somebody may train."""
+    """Whether an expression was a tensor that a model computes with: not a parameter, and not used in `__init__`, where
+    it may be trained."""
     inside = context.function is not None and context.function.name != "__init__"
     kinds = kinds_of(node)
     return inside and bool(kinds) and all(isinstance(kind, TensorKind) and not kind.parameter for kind in kinds)
@@ -161,12 +161,12 @@ def _named(call: ast.Call, context: Context) -> tuple[ast.expr, ast.expr, ast.ex
     """`self`, the name and the value, of `self.register_…("name", value)`."""
     name, value = _given(call, 0, "name"), _given(call, 1, "tensor", "param")
     assert isinstance(call.func, ast.Attribute) and name is not None
-    context.adds |= ast.unparse(call.func.value) != "self"  # a layer that may have its name already
+    context.adds |= ast.unparse(call.func.value) != "self"  # that layer may already have its name
     return context.visit(call.func.value), context.visit(name), value or ast.Constant(None)
 
 
 def _given(call: ast.Call, place: int, *names: str) -> ast.expr | None:
-    """An argument of a call, by its place or one of its names."""
+    """An argument of a call, by its position or one of its names."""
     words = {word.arg: word.value for word in call.keywords}
     return call.args[place] if len(call.args) > place else next((words[name] for name in names if name in words), None)
 
@@ -179,7 +179,7 @@ def _put(owner: ast.expr, name: ast.expr, value: ast.expr) -> ast.stmt:
 
 
 def _saved(call: ast.Call, place: int) -> bool:
-    """Whether a buffer is part of a state dict: `persistent`, which may stand in this place."""
+    """Whether a buffer is part of a state dict, by the argument `persistent`; place: its position."""
     persistent = _given(call, place, "persistent") or ast.Constant(True)
     return not isinstance(persistent, ast.Constant) or bool(persistent.value)
 
@@ -213,14 +213,15 @@ def _flag(call: ast.Call, context: Context) -> ast.expr:
 
 @handles(*LOADING, stage=Stage.STATEMENT)
 def loading_hook(call: ast.Call, context: Context) -> list[ast.stmt]:
-    """Nothing: what a hook does to a state dict is no part of what a model computes; it is listed."""
-    context.did_not_run(call, f"{ast.unparse(call.func)}: what a state dict is changed by as it is loaded or saved")
+    """Nothing: a hook on a state dict is no part of what a model computes; it is listed."""
+    context.did_not_run(call, f"{ast.unparse(call.func)}: a hook that changes a state dict when it is loaded or saved")
     return []
 
 
 @handles("torch.nn.*")
 def reset_parameters(call: ast.Call, context: Context) -> ast.expr | None:
-    """`layer.reset_parameters()` of one of torch's layers, and `super().reset_parameters()` of what comes from one."""
+    """`layer.reset_parameters()` of a torch layer, and `super().reset_parameters()` in a class that derives from
+    one."""
     resets = all(name.endswith(".reset_parameters") for name in callees_of(call))
     if not resets or not isinstance(call.func, ast.Attribute):
         return None
@@ -233,10 +234,10 @@ def reset_parameters(call: ast.Call, context: Context) -> ast.expr | None:
 
 @handles("torch.nn.*")
 def called_forward(call: ast.Call, context: Context) -> ast.expr | None:
-    """`layer.forward(x)` of one of torch's layers as `layer(x)`."""
+    """`layer.forward(x)` of a torch layer as `layer(x)`."""
     callees = callees_of(call)
     if not isinstance(call.func, ast.Attribute) or not always(kinds_of(call.func.value), ModuleKind):
-        return None  # `super().forward(x)` and `nn.Linear.forward(self, x)` are of a base
+        return None  # `super().forward(x)` and `nn.Linear.forward(self, x)` call a base class
     if not all(name.endswith(".forward") and not name.startswith("torch.nn.Module.") for name in callees):
         return None
     called = replacing(ast.Call(call.func.value, call.args, call.keywords), call)
@@ -247,7 +248,7 @@ def called_forward(call: ast.Call, context: Context) -> ast.expr | None:
 
 @handles(*BUFFERS)
 def buffer(call: ast.Call, context: Context) -> ast.expr:
-    """A parameter that does not train, for one that torch saves; else its value."""
+    """A parameter that does not train, for a buffer that torch saves; else its value."""
     value = context.visit(call.args[0] if call.args else call.keywords[0].value)
     return _untrained(value, context) if _saved(call, 1) else value
 
@@ -276,7 +277,7 @@ def parameter_list(call: ast.Call, context: Context) -> ast.expr | None:
 
 @handles(CHECKPOINT)
 def checkpointed(call: ast.Call, context: Context) -> ast.expr:
-    """The function itself, of one that torch computes anew to spare memory."""
+    """The call without checkpointing, by which torch computes twice to save memory."""
     words = [word for word in call.keywords if word.arg not in SPARING]
     function, *args = call.args
     return context.kept(replacing(ast.Call(function, args, words), call))
@@ -291,23 +292,23 @@ def computed_weight(call: ast.Call, context: Context) -> ast.expr:
     kinds = kinds_of(layer) if layer is not None else []
     known = {f"torch.nn.{one}" for one in NORMED} - {"torch.nn.ConvTranspose3d"}
     other = [str(kind) for kind in kinds if not isinstance(kind, ModuleKind) or kind.cls not in known]
-    said = constants_of(name) if not isinstance(name, ast.Constant) else [name.value]
-    if len(callees) != 1 or layer is None or None in words or other or said != ["weight"]:
+    names = constants_of(name) if not isinstance(name, ast.Constant) else [name.value]
+    if len(callees) != 1 or layer is None or None in words or other or names != ["weight"]:
         of = f"{ast.unparse(name)} of {' and '.join(other) or 'a layer'}"
-        raise Unwritable(f"{callees[0]} of {of}: known is the weight of {', '.join(NORMED[:-1])}")
+        raise Unwritable(f"{callees[0]} of {of}: only the weight of {', '.join(NORMED[:-1])} can be written")
     kept = context.kept(replacing(ast.Call(call.func, call.args, call.keywords), call))
     kept.func = context.name(NORMS[callees[0]])
     for word in kept.keywords:
         word.arg = "cell" if word.arg == "module" else word.arg
-    if callees[0].endswith("parametrizations.spectral_norm"):  # which takes its steps the other way round
+    if callees[0].endswith("parametrizations.spectral_norm"):  # its power iteration updates u first
         kept.keywords.append(ast.keyword("u_first", ast.Constant(True)))
     return kept
 
 
 @handles(*CONTAINERS, "torch.nn.Module")
 def container(call: ast.Call, context: Context) -> ast.expr | None:
-    """`nn.Sequential(…)` and the other containers, and `nn.Module()`, which only holds others; a generator as a list,
-    which is what MindSpore's take."""
+    """`nn.Sequential(…)` and the other containers, and `nn.Module()`, which only holds others; a generator becomes a
+    list, since MindSpore's containers take no generator."""
     callees = callees_of(call)
     if len(callees) != 1:
         return None
@@ -320,8 +321,8 @@ def container(call: ast.Call, context: Context) -> ast.expr | None:
 
 @handles(*(f"{prefix}*" for prefix in OWNERS))
 def module_method(call: ast.Call, context: Context) -> ast.expr | None:
-    """A method that Cells have too; what gives the children by name is a dictionary in MindSpore, and what gives the
-    parameters gives buffers as well there."""
+    """A method that Cells have too; a method that gives the children by name gives a dictionary in MindSpore, and one
+    that gives the parameters gives buffers as well."""
     last = {name.rpartition(".")[2] for name in callees_of(call)}
     if not last <= KEPT:
         return None
@@ -341,13 +342,13 @@ def module_method(call: ast.Call, context: Context) -> ast.expr | None:
 
 @handles(f"module {ATTENTION}")
 def attention(node: ast.Call, context: Context) -> ast.expr:
-    """A call of MultiheadAttention, which in MindSpore gives the output alone where no weights are wanted."""
+    """A call of MultiheadAttention, which in MindSpore returns only the output where no weights are requested."""
     wanted = _given(node, 4, "need_weights") or ast.Constant(True)
     if isinstance(wanted, ast.Constant) and not wanted.value:
         alone = ast.Subscript(context.kept(node), ast.Constant(0), ast.Load())  # MindSpore's is a tuple of one
         return ast.Tuple([alone, ast.Constant(None)], ast.Load())
     if not isinstance(wanted, ast.Constant) and constants_of(wanted) != [True]:
-        raise Unwritable(f"{ATTENTION} with weights now and then: {ast.unparse(wanted)}")
+        raise Unwritable(f"{ATTENTION} that returns weights only sometimes: {ast.unparse(wanted)}")
     return context.kept(node)
 
 
@@ -370,7 +371,7 @@ def plain_super(node: ast.Call, context: Context) -> ast.expr | None:
 
 @handles("torch.nn.Module.add_module", stage=Stage.STATEMENT)
 def add_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
-    """`add_module` as MindSpore does it: a SequentialCell keeps a list of its own, NamedCells is a dictionary."""
+    """`add_module` in MindSpore's way: a SequentialCell keeps a list of its own, NamedCells is a dictionary."""
     if not isinstance(call.func, ast.Attribute):
         return None
     owner = call.func.value
@@ -393,14 +394,14 @@ def add_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
 
 @handles(*DROPPED, f"{SIMPLIFIED}*", stage=Stage.STATEMENT)
 def dropped(call: ast.Call, context: Context) -> list[ast.stmt] | None:
-    """Nothing, for what is no part of a model: what torch counts, and what a simplified library does besides."""
+    """Nothing, for calls that are no part of a model: torch's usage counters, and a library's code that is left out."""
     translated = any(name in context.program.translated for name in callees_of(call) if name not in DROPPED)
     return None if translated else []
 
 
 @handles(syntax=[ast.Subscript])
 def parameter_by_name(node: ast.Subscript, context: Context) -> ast.expr | None:
-    """`layer._parameters["weight"]`, as a Cell keeps them; None for anything else."""
+    """`layer._parameters["weight"]` as a Cell's attribute; None for anything else."""
     match node.value:
         case ast.Attribute(owner, "_parameters") if always(kinds_of(owner), ModuleKind):
             names = {_name_in_mindspore(kind, str(one), context) for kind in kinds_of(owner) for one in _said(node)}
@@ -413,14 +414,15 @@ def parameter_by_name(node: ast.Subscript, context: Context) -> ast.expr | None:
 
 
 def _said(node: ast.Subscript) -> list[Any]:
-    """The names that a subscript had."""
+    """The names that a subscript was."""
     known, name = literal(node.slice)
     return [name] if known else constants_of(node.slice) or []
 
 
 @handles(syntax=[ast.Attribute])
 def attribute(node: ast.Attribute, context: Context) -> ast.expr | None:
-    """A tensor, or a number, that a module has under another name in MindSpore, or with a 1 in front."""
+    """A tensor, or a number, that a module has under another name in MindSpore, or with another leading 1 in its
+    shape."""
     kinds = kinds_of(node.value)
     names = {_name_in_mindspore(kind, node.attr, context) for kind in kinds}
     if len(names) == 1:
@@ -434,7 +436,7 @@ def attribute(node: ast.Attribute, context: Context) -> ast.expr | None:
     if kinds and one_row and node.attr in TABLES["one_row_attributes"]:
         return ast.Subscript(context.generic_visit(node), ast.Slice(ast.Constant(1)), ast.Load())
     if uncounted(node, context):
-        raise Unwritable(f"{ast.unparse(node)}, which no layer of MindSpore counts")
+        raise Unwritable(f"{ast.unparse(node)}, which no layer of MindSpore has")
     fixed = {_fixed(kind, node.attr, context) for kind in kinds}
     return ast.Constant(fixed.pop()) if len(fixed) == 1 and fixed != {None} and _read(node) else None
 
@@ -444,16 +446,16 @@ def _read(node: ast.expr) -> bool:
 
 
 def _fixed(kind: Kind, attribute: str, context: Context) -> Any:
-    """The one value with which a layer of torch's has a counterpart, of an argument that MindSpore's layer has not;
-    None for any other attribute."""
+    """The only value of a torch layer's argument with a counterpart, where MindSpore's layer has no such argument; None
+    for any other attribute."""
     row = context.program.torch_base(kind.cls) if isinstance(kind, ModuleKind) else None
     takes = row.arguments if row is not None else ()
     return next((a.only[0] for a in takes if a.torch == attribute and not a.to and len(a.only) == 1), None)
 
 
 def uncounted(node: ast.AST, context: Context) -> bool:
-    """Whether it is a tensor of torch's layer that MindSpore's has not, and that changes nothing there: the number of
-    batches that a norm was given."""
+    """Whether it is a tensor of torch's layer that MindSpore's does not have, and that changes nothing there: a norm's
+    count of batches."""
     if not isinstance(node, ast.Attribute):
         return False
     rows = [context.program.torch_base(kind.cls) for kind in kinds_of(node.value) if isinstance(kind, ModuleKind)]
@@ -463,7 +465,7 @@ def uncounted(node: ast.AST, context: Context) -> bool:
 
 @handles(syntax=[ast.Expr, ast.Assign, ast.AugAssign], stage=Stage.IN_PLACE)
 def count(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
-    """Nothing, for a statement that counts in such a tensor."""
+    """Nothing, for a statement that changes such a count."""
     into = list(getattr(node, "targets", [getattr(node, "target", None)]))
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         into = [node.value.func.value] if isinstance(node.value.func, ast.Attribute) else []
@@ -490,13 +492,13 @@ def attribute_by_name(node: ast.Call, context: Context) -> ast.expr | None:
         return None
     name = ast.Constant(names.pop()) if len(names) == 1 else _name_of_each(owner, names, attribute, context)
     if name is None:
-        raise Unwritable(f"{ast.unparse(node)}, which MindSpore's layers call otherwise, each in its own way")
+        raise Unwritable(f"{ast.unparse(node)}, which has different names in MindSpore's layers")
     node.args[0] = context.visit(owner)
     return ast.Call(node.func, [node.args[0], name, *map(context.visit, node.args[2:])], [])
 
 
 def _name_of_each(owner: ast.expr, names: set[str], attribute: str, context: Context) -> ast.expr | None:
-    """`first_name(m, "weight", "gamma")`, for a module that is now of this class, now of that."""
+    """`first_name(m, "weight", "gamma")`, for a module that may be of several classes."""
     if not isinstance(owner, (ast.Name, ast.Attribute)) or any("." in name for name in names):
         return None
     each = [ast.Constant(name) for name in (attribute, *sorted(names - {attribute}))]
@@ -517,7 +519,7 @@ def _name_in_mindspore(kind: Kind, attribute: str, context: Context) -> str:
 
 @handles(*PARAMETERS)
 def parameter(call: ast.Call, context: Context) -> ast.expr:
-    """`Parameter(value)`, of MindSpore's."""
+    """MindSpore's `Parameter(value)`."""
     value, trained = _given(call, 0, "data"), _given(call, 1, "requires_grad")
     assert value is not None
     plain = trained is None or (isinstance(trained, ast.Constant) and trained.value is True)

@@ -1,12 +1,12 @@
 """Classes that only hold values: records of tensors as tuples and dictionaries, configurations as plain dataclasses.
 
-Through an object of a class of one's own a compiled MindSpore function passes no gradient: with a named tuple or a
-dataclass between the net and the loss, `mindspore.jit` of `value_and_grad` gives zeros for every weight, and tells it
-in a warning of the compiler's alone (`python benchmarks/graph_outputs_mindspore.py`). Tuples and dictionaries pass it.
+A compiled MindSpore function passes no gradient through an object of a user's class: with a named tuple or a dataclass
+between the net and the loss, `mindspore.jit` of `value_and_grad` gives zeros for every weight, with nothing but a
+compiler warning (`python benchmarks/graph_outputs_mindspore.py`). Tuples and dictionaries pass it.
 
-A configuration is a dataclass of numbers that a library made with more than a decorator. A model of transformers takes
-everything that it is made of from one object, whose class knows how to be saved, merged and validated too. Written is a
-dataclass of what the model reads of it, with the library's defaults.
+A configuration is a dataclass of plain settings that a library makes with more than a decorator. A model of
+transformers takes all its settings from one object, whose class can also save, merge and validate them. The new file
+gets a dataclass of what the model reads of it, with the library's defaults.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from .context import Context, Program, Unwritable, handles, receivers
 from .library_lookups import class_by_name
 
 PLAIN_CALLS = {"abs", "bool", "dict", "float", "int", "isinstance", "len", "list", "max", "min", "range", "round"}
-PLAIN_CALLS |= {"sorted", "str", "sum", "tuple", "zip", "enumerate"}  # what may compute a field of others
+PLAIN_CALLS |= {"sorted", "str", "sum", "tuple", "zip", "enumerate"}  # functions that may compute a field from others
 LEFT_OUT = "left_out"
 Make = Callable[[Any], ast.expr]  # the expression for a value of the worker's report
 NAMED = {bool: "bool", int: "int", float: "float", str: "str", list: "list[Any]", tuple: "tuple[Any, ...]"}
 
 
 def record_of_call(records: Mapping[str, Record], names: Sequence[str]) -> Record | None:
-    """The record that a call makes, by the names of what was called; None for anything else, or several."""
+    """The record that a call makes, by the names of its callees; None for anything else, or for several."""
     found = [records.get(name) for name in names]
     return found[0] if found and found[0] is not None and all(one == found[0] for one in found) else None
 
 
 def record_of_value(records: Mapping[str, Record], kinds: Sequence[Kind]) -> Record | None:
-    """The record that an expression was, by its kinds: objects of a class, or named tuples by the name alone."""
+    """The record that an expression was, by its kinds; a named tuple only by its short name."""
     short = {name.rpartition(".")[2]: name for name in records}
     names = [
         kind.cls if isinstance(kind, ObjectKind) else short.get(kind.type, "") if isinstance(kind, SequenceKind) else ""
@@ -58,7 +58,7 @@ def record_of_value(records: Mapping[str, Record], kinds: Sequence[Kind]) -> Rec
 
 
 def as_plain_value(record: Record, call: ast.Call) -> ast.expr | None:
-    """The tuple or dictionary for a call of the class; None where it is not known which field is which."""
+    """The tuple or dictionary for a call of the class; None where it is not known which field each argument is."""
     fields = record.fields
     if any(isinstance(argument, ast.Starred) for argument in call.args) or len(call.args) > len(fields):
         return None
@@ -77,12 +77,12 @@ def as_plain_value(record: Record, call: ast.Call) -> ast.expr | None:
 
 
 def leave_out(call: ast.Call, field: str) -> None:
-    """Note that what a call makes has no such field."""
+    """Note that the result of a call has no such field."""
     vars(call)[LEFT_OUT] = (*vars(call).get(LEFT_OUT, ()), field)
 
 
 def present(record: Record) -> list[str]:
-    """The fields that are more than None now and then; a class that is a dictionary has no others."""
+    """The fields that are not always None; a class that is a dictionary has no others."""
     return [name for name in record.fields if record.present is None or name in record.present]
 
 
@@ -95,13 +95,13 @@ def record_call(node: ast.Call, context: Context) -> ast.expr | None:
         return None
     plain = as_plain_value(record, node)
     if plain is None:
-        raise Unwritable(f"which field of {callees[0]} is which cannot be told of {ast.unparse(node)}")
+        raise Unwritable(f"it is not known which field of {callees[0]} each argument is: {ast.unparse(node)}")
     return context.generic_visit(plain)
 
 
 @handles(syntax=[ast.Subscript])
 def record_item(node: ast.Subscript, context: Context) -> ast.expr | None:
-    """`output[0]` as `output["name"]`, of a class that is a dictionary and gives its values by number too."""
+    """`output[0]` as `output["name"]`, for a class that is a dictionary and can be indexed by number too."""
     record = record_of_value(context.program.facts.records, kinds_of(node.value))
     place = node.slice.value if isinstance(node.slice, ast.Constant) else None
     names = [] if record is None else present(record)
@@ -112,7 +112,7 @@ def record_item(node: ast.Subscript, context: Context) -> ast.expr | None:
 
 @handles(syntax=[ast.Attribute])
 def record_field(node: ast.Attribute, context: Context) -> ast.expr | None:
-    """`output.name` as `output["name"]` or `output[0]`; None for what is no field."""
+    """`output.name` as `output["name"]` or `output[0]`; None for anything that is not a field."""
     record = record_of_value(context.program.facts.records, kinds_of(node.value))
     if record is None or node.attr not in record.fields:
         return None
@@ -124,7 +124,7 @@ def record_field(node: ast.Attribute, context: Context) -> ast.expr | None:
 
 @handles(syntax=[ast.Attribute])
 def entry(node: ast.Attribute, context: Context) -> ast.expr | None:
-    """`config.depth` as `config["depth"]`, of a dictionary whose entries are attributes too: a plain one has none."""
+    """`config.depth` as `config["depth"]`, for a dictionary whose entries are also attributes, unlike a plain one's."""
     if not always(kinds_of(node.value), DictKind) or node.attr in dir(dict):
         return None
     return context.generic_visit(ast.Subscript(node.value, ast.Constant(node.attr), node.ctx))
@@ -132,10 +132,10 @@ def entry(node: ast.Attribute, context: Context) -> ast.expr | None:
 
 @handles("builtins.getattr", "builtins.hasattr")
 def entry_by_name(node: ast.Call, context: Context) -> ast.expr | None:
-    """`getattr(config, "depth", 2)` as `config.get("depth", 2)`, and `hasattr` as `in`, of such a dictionary; of
-    another configuration the call stays, and what it reads is noted; of torch's modules it is read by name."""
+    """`getattr(config, "depth", 2)` as `config.get("depth", 2)`, and `hasattr` as `in`, for such a dictionary; for
+    another configuration the call stays, and the attribute is noted as read; for torch's modules it is read by name."""
     if len(callees_of(node)) == 1 and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
-        itself = callees_of(node) == ["builtins.getattr"] and len(node.args) == 2  # and no answer, and no default
+        itself = callees_of(node) == ["builtins.getattr"] and len(node.args) == 2  # neither hasattr nor a default
         context.read(kinds_of(node.args[0]), str(node.args[1].value), constants_of(node) if itself else None)
     if len(node.args) < 2 or not always(kinds_of(node.args[0]), DictKind):
         return class_by_name(node, context)
@@ -151,13 +151,13 @@ def entry_by_name(node: ast.Call, context: Context) -> ast.expr | None:
 
 
 def is_configuration(name: str, node: ast.ClassDef, definitions: Program) -> bool:
-    """Whether a class is a configuration, and no dataclass by a decorator alone."""
+    """Whether a class is a configuration, and more than a dataclass by a decorator."""
     own = [ast.unparse(item.func if isinstance(item, ast.Call) else item) for item in node.decorator_list]
     return name in definitions.facts.configurations and not any(item.rpartition(".")[2] == "dataclass" for item in own)
 
 
 def fill_configurations(names: Sequence[str], definitions: Program, make: Make, more: Sequence[ast.AST]) -> None:
-    """Write the fields of configurations, once it is known what is read of them, and give none that is not."""
+    """Write the fields of configurations that the model reads, and remove all others from their calls."""
     trees = [*definitions.definitions.values(), *more]
     read = {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     read |= {str(n.value) for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Constant)}
@@ -186,10 +186,10 @@ def fill_configurations(names: Sequence[str], definitions: Program, make: Make, 
 
 
 class _OwnCode:
-    """What a configuration's class computes of its fields: `__post_init__`, and properties.
+    """What a configuration's class computes from its fields: `__post_init__`, and properties.
 
-    Where that is plain Python on numbers it is written; where it is not, and gave a field its value, another model is
-    refused.
+    Code that is plain Python on numbers is written; where other code gave a field its value, the new file refuses other
+    settings.
     """
 
     def __init__(self, name: str, definitions: Program) -> None:
@@ -209,7 +209,7 @@ class _OwnCode:
         self.lines += [found for key, found in methods.items() if key not in plain]
 
     def _is_plain(self, file: str, node: ast.AST) -> bool:
-        """Whether code computes with the object's fields, numbers, and what Python's library has for these."""
+        """Whether code computes only with the object's fields, numbers, and functions of Python's library."""
         bound = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         of_self = [n for n in ast.walk(node) if isinstance(n, ast.Attribute) and ast.unparse(n.value) == "self"]
         names = [n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id not in {*bound, "property"}]
@@ -229,7 +229,7 @@ class _OwnCode:
         )
 
     def _taken(self, file: str, node: Any) -> Any:
-        """A copy, with what it names of Python's library noted for the imports."""
+        """A copy; the names of Python's library in it are noted for the imports."""
         for inner in ast.walk(node):
             if isinstance(inner, ast.Name) and inner.id not in {*PLAIN_CALLS, "self", "property"}:
                 self.definitions.python(file, inner.id)
@@ -248,13 +248,14 @@ class _OwnCode:
         return found
 
     def statements(self, fields: set[str]) -> list[ast.stmt]:
-        """Those of `__post_init__` that can be written, and give a field its value."""
+        """The statements of `__post_init__` that assign a field and can be written."""
         lines = [(file, line) for file, line in self.lines if not isinstance(line, ast.FunctionDef)]
         plain = (pair for pair in lines if fields & _sets(pair[1]) and self._is_plain(*pair))
         return [self._taken(*pair) for pair in plain]
 
     def guards(self, computed: set[str], make: Make) -> Iterator[ast.stmt]:
-        """Errors where what such a field was computed from is something else, by code that cannot be written."""
+        """Statements that raise where a field is computed by code that cannot be written, from other values than the
+        run's."""
         defaults, absent = dict(self.known.defaults), object()
         for file, line in self.lines:
             sets = sorted(computed & self.values.keys() & _sets(line))
@@ -284,13 +285,13 @@ def _methods(name: str, definitions: Program) -> Iterator[tuple[str, ast.Functio
 
 
 def _of_self(node: ast.AST, context: type[ast.expr_context]) -> list[str]:
-    """The attributes of `self` that are read, or given a value, in code."""
+    """The attributes of `self` that are read, or assigned, in code."""
     found = (n for n in ast.walk(node) if isinstance(n, ast.Attribute) and ast.unparse(n.value) == "self")
     return list(dict.fromkeys(one.attr for one in found if isinstance(one.ctx, context)))
 
 
 def _sets(line: ast.stmt) -> set[str]:
-    """The attributes that a statement gives a value, or that a property is."""
+    """The attributes that a statement assigns, or the property's own name."""
     return {line.name} if isinstance(line, ast.FunctionDef) else {*_of_self(line, ast.Store)}
 
 
@@ -309,7 +310,7 @@ def _makes(node: ast.Call, name: str) -> bool:
 def _field(
     key: str, known: Configuration, values: list[Any] | None, given: bool, definitions: Program, make: Make
 ) -> Iterator[ast.stmt]:
-    """`hidden_size: int = 768`: the class's default, or what the model's was where nobody gave it."""
+    """`hidden_size: int = 768`: the class's default, or the model's value where no call gives the field."""
     if given and key in dict(known.defaults):
         value = dict(known.defaults)[key]
     elif key in dict(known.values):
@@ -317,7 +318,7 @@ def _field(
     elif values is not None and len(values) == 1:
         value = values[0]
     else:
-        return  # it was asked for, and not there
+        return  # the model asked for it, and it did not exist
     default = make(value)
     try:
         constant = ast.literal_eval(default)
@@ -343,6 +344,6 @@ def empty_dataclass(name: str, definitions: Program) -> ast.ClassDef:
     """The class, without its fields."""
     package = name.partition(".")[0]
     short = name.rpartition(".")[2]
-    says = f"What the model is made of: the part of {package}'s {short} that it reads."
+    says = f"The model's configuration: the part of {package}'s {short} that it reads."
     decorator = definitions.name("dataclasses.dataclass")
     return ast.ClassDef(definitions.called(name), [], [], [ast.Expr(ast.Constant(says))], [decorator])

@@ -1,9 +1,8 @@
-"""Methods that an object gives itself in the place of its class's: `self.forward = self.forward_split`.
+"""Methods that an object replaces on itself: `self.forward = self.forward_split`.
 
 A Cell looks up its construct as Python looks up every attribute, on itself first, in both modes and inside of other
-Cells; so what is put in `forward`'s place is put in construct's, under the conditions under which torch's was. Other
-methods need nothing: `self.act = self.fast_act` is the same in MindSpore. A module under the name of one of a Cell's
-own methods is refused.
+Cells; so an assignment to `forward` becomes one to construct, under the same conditions. Other methods need no change:
+`self.act = self.fast_act` is the same in MindSpore. A module under the name of one of a Cell's own methods is refused.
 """
 
 from __future__ import annotations
@@ -25,24 +24,24 @@ def construct(self, *args, **kwargs):
 
 @handles(syntax=[ast.Assign, ast.AnnAssign], stage=Stage.IN_PLACE)
 def in_place_of_forward(node: ast.Assign | ast.AnnAssign, context: Context) -> list[ast.stmt] | None:
-    """`self.construct = self.forward_split` for the same of `forward`; None for any other statement."""
+    """`self.construct = self.forward_split` for `self.forward = self.forward_split`; None for any other statement."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     owners = [n.value for one in targets for n in ast.walk(one) if isinstance(n, ast.Attribute) and _stored(n)]
     owner = next((one for one in owners if _may_be_module(one, context)), None)
     if owner is None or node.value is None:
         return None
     if len(owners) > 1 or not isinstance(targets[0], ast.Attribute):
-        raise Unwritable(f"{ast.unparse(node)}: give forward another method in a statement of its own")
+        raise Unwritable(f"{ast.unparse(node)}: assign to forward in a statement of its own")
     known = all(_is_method(one, owner, context) for one in alternatives(node.value))
     if not known and not _was_method(node.value, context):
-        raise Unwritable(f"{ast.unparse(node)}: what takes forward's place is no method of the model, write a forward")
+        raise Unwritable(f"{ast.unparse(node)}: forward's replacement is not a method of the model, write a forward")
     place = ast.Attribute(context.visit(owner), CONSTRUCT, ast.Store())
     return [ast.Assign([place], context.visit(node.value))]
 
 
 @handles(syntax=[ast.Assign, ast.AnnAssign], stage=Stage.IN_PLACE)
 def under_a_methods_name(node: ast.Assign | ast.AnnAssign, context: Context) -> None:
-    """`self.cells = nn.ModuleList(…)` is refused: a Cell's own method has the name, and takes no cell in its place."""
+    """Refuse `self.cells = nn.ModuleList(…)`: a Cell's own method has that name and cannot be replaced by a cell."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     for target in targets:
         taken = isinstance(target, ast.Attribute) and target.attr in OF_CELLS and bool(_classes(target.value, context))
@@ -52,7 +51,7 @@ def under_a_methods_name(node: ast.Assign | ast.AnnAssign, context: Context) -> 
 
 @handles("builtins.setattr")
 def by_name(call: ast.Call, context: Context) -> None:
-    """`setattr(self, "forward", …)` is refused where it is a module's."""
+    """Refuse `setattr(self, "forward", …)` of a module."""
     match call.args:
         case [owner, ast.Constant("forward"), _] if _may_be_module(owner, context):
             raise Unwritable(f"{ast.unparse(call)}: write {ast.unparse(owner)}.forward = …")
@@ -60,7 +59,7 @@ def by_name(call: ast.Call, context: Context) -> None:
 
 @handles(syntax=[ast.Attribute])
 def handed_on(node: ast.Attribute, context: Context) -> ast.expr | None:
-    """A module's `forward` that is handed on, and not called, as its construct."""
+    """A module's `forward` that is passed on, not called, as its construct."""
     if node.attr != FORWARD or not isinstance(node.ctx, ast.Load):
         return None
     methods = [kind.name for kind in kinds_of(node) if isinstance(kind, CallableKind)]
@@ -71,7 +70,7 @@ def handed_on(node: ast.Attribute, context: Context) -> ast.expr | None:
 
 
 def handed_methods(cls: ast.ClassDef) -> set[str]:
-    """The names of a class's methods that are given to an attribute: `fast` of `self.forward = self.fast`."""
+    """The names of a class's methods that are assigned to an attribute: `fast` in `self.forward = self.fast`."""
     methods = {node.name for node in cls.body if isinstance(node, ast.FunctionDef)}
     given = [node.value for node in ast.walk(cls) if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value]
     values = [one for value in given for one in alternatives(value)]
@@ -79,7 +78,7 @@ def handed_methods(cls: ast.ClassDef) -> set[str]:
 
 
 def lacks_forward(qualified: str, body: list[ast.stmt], program: Program) -> bool:
-    """Whether a class, of this body, puts a method in the place of a construct that neither it nor a base has."""
+    """Whether a class with this body assigns to a construct that neither it nor a base defines."""
     puts = any(
         isinstance(node, ast.Attribute) and node.attr == CONSTRUCT and isinstance(node.ctx, ast.Store)
         for statement in body
@@ -90,7 +89,7 @@ def lacks_forward(qualified: str, body: list[ast.stmt], program: Program) -> boo
 
 
 def without_forward() -> ast.stmt:
-    """The construct of such a class: a Cell is not run without one."""
+    """A construct for such a class, since a Cell is not run without one."""
     return ast.parse(CLASS_WITHOUT).body[0]
 
 
@@ -103,20 +102,20 @@ def _stored(node: ast.Attribute) -> bool:
 
 
 def _may_be_module(node: ast.expr, context: Context) -> bool:
-    """Whether an expression may be a module: it is none where it always was something else."""
+    """Whether an expression may be a module; false where it always was something else."""
     own = isinstance(node, ast.Name) and node.id == "self"
     return bool(_classes(node, context)) or not (own or (kinds_of(node) and UNSEEN not in kinds_of(node)))
 
 
 def _classes(node: ast.expr, context: Context) -> list[str]:
-    """The classes of modules that an expression was of; of `self` that of the function."""
+    """The classes of the modules that an expression was; for `self` the function's class."""
     if isinstance(node, ast.Name) and node.id == "self":
         return [context.owner] if any(context.owner in bases for bases in context.program.facts.orders) else []
     return [kind.cls for kind in kinds_of(node) if isinstance(kind, ModuleKind)]
 
 
 def _is_method(node: ast.expr, owner: ast.expr, context: Context) -> bool:
-    """Whether it is `owner.name`, of a method of the owner's class."""
+    """Whether it is `owner.name`, where `name` is a method of the owner's class."""
     if not isinstance(node, ast.Attribute) or ast.unparse(node.value) != ast.unparse(owner):
         return False
     bases = [context.program.facts.bases(cls) for cls in _classes(owner, context)]

@@ -35,7 +35,7 @@ from .signatures import SignatureRewriter, expand_kwargs
 from .tensors import StridedSlices, note_of_caller
 from .views import LOST, hand_back, write_through_views
 
-# the files whose handlers are registered as they are imported
+# the files whose import registers their handlers
 HANDLERS = (
     *(einops_patterns, library_lookups, records, modules, initializers, tensors, graph_mode, control_flow),
     *(complex_tensors, devices, replaced_methods),
@@ -43,7 +43,7 @@ HANDLERS = (
 
 
 def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.FunctionDef:
-    """The definition under another name, with what ran of its body."""
+    """The definition under another name, with the parts of its body that ran."""
     found = context.function = copy.deepcopy(node)
     why = write_collecting(found, context)
     context.local = context.own = set(local_names(found))
@@ -57,7 +57,7 @@ def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.
     else:
         statements = [new for old in body for new in context.statement(old)]
     found.name, found.body = name, statements or [ast.Pass()]
-    if lost := context.local - {*local_names(found)}:  # to which only what did not run, and raises, gave a value
+    if lost := context.local - {*local_names(found)}:  # names assigned only in code that did not run, and raises
         text = context.place(node, "this did not run")
 
         def change(inner: ast.AST) -> ast.AST | None:
@@ -74,7 +74,7 @@ def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.
 
 TOLD = """
 def add_flags_recursive(self, **flags):
-    \"\"\"MindSpore tells every cell so that training begins or ends: `train` of torch's class.\"\"\"
+    \"\"\"MindSpore calls this for every cell when training begins or ends: `train` of torch's class.\"\"\"
     if 'training' not in flags:
         return super().add_flags_recursive(**flags)
     mode = flags['training']
@@ -82,8 +82,8 @@ def add_flags_recursive(self, **flags):
 
 
 def as_told(train: ast.FunctionDef) -> ast.FunctionDef:
-    """A class's own `train` under the name by which MindSpore calls it: `set_train` tells the cells inside by
-    `add_flags_recursive`, and not by their own `set_train`."""
+    """A class's own `train` under the name that MindSpore calls: for the cells inside, `set_train` calls
+    `add_flags_recursive`, not their own `set_train`."""
     found = ast.parse(TOLD).body[0]
     assert isinstance(found, ast.FunctionDef)
     mode = next((argument.arg for argument in train.args.args[1:]), "mode")
@@ -100,19 +100,19 @@ def as_told(train: ast.FunctionDef) -> ast.FunctionDef:
 
 
 KEPT = ("staticmethod", "classmethod", "property")
-# what torch itself calls as it loads, saves, moves or shows a module, and no part of what it computes
+# methods that torch calls to load, save, move or print a module, which are no part of what it computes
 AROUND = re.compile(
     r"_?(load|save|register)\w*|state_dict|[sg]et_extra_state|_apply|_version|extra_repr|__(?!len__|contains__|iter__)\w+__"
 )
 SILENT = {*TABLES["decorators"]}
-CALLED = ("eval", "__call__")  # by who runs a model; MindSpore has another way
+CALLED = ("eval", "__call__")  # called to run a model in torch, but not in MindSpore
 
 
 def unseen_method(node: ast.FunctionDef, context: Context, *, wanted: bool) -> list[ast.FunctionDef]:
-    """A method that did not run, by what is known of it; one that raises, where that does not suffice. What is around
-    a module and not in what it computes is listed, and so is what did not run of an installed package.
+    """A method that did not run, by what can be inferred; one that raises, where that does not suffice. Methods that
+    are no part of what a module computes are left out and listed, and so are unused methods of installed packages.
 
-    wanted: whether an object may give itself the method in another's place, so that it is written in any case.
+    wanted: whether an object may use the method to replace another one, so that it is written in any case.
     """
     if node.name in CALLED:
         context.missing(node, f"{node.name} of {short(context.owner)}, which torch calls, and MindSpore does not")
@@ -131,7 +131,7 @@ def list_method(node: ast.FunctionDef, context: Context) -> None:
 
 
 def unseen_function(node: ast.FunctionDef, name: str, context: Context) -> ast.FunctionDef:
-    """A function that did not run under another name, by what is known of it; one that raises, where that does not
+    """A function that did not run, under another name, by what can be inferred; one that raises, where that does not
     suffice."""
     decorators = [ast.unparse(item) for item in node.decorator_list]
     silent = [ast.unparse(item) for item in node.decorator_list if _decorator(item, context) in SILENT]
@@ -159,12 +159,12 @@ def unseen_function(node: ast.FunctionDef, name: str, context: Context) -> ast.F
 
 
 def _decorator(node: ast.expr, context: Context) -> str:
-    """The full name of a decorator, of one with arguments too."""
+    """The full name of a decorator, also of one with arguments."""
     return context.program.names(context.file).name(node.func if isinstance(node, ast.Call) else node)
 
 
 def _normalise(function: ast.FunctionDef, context: Context) -> None:
-    """Spell out what Graph mode does not compile, and what MindSpore's CPU does not compute; in place."""
+    """Rewrite what Graph mode does not compile, and what MindSpore's CPU does not compute; in place."""
     if not context.in_python:
         expand_nested_comprehensions(function)
         pick_by_index(function)
@@ -192,7 +192,7 @@ def call(node: ast.Call, context: Context) -> ast.AST:
 
 @handles(syntax=[ast.Subscript])
 def item(node: ast.Subscript, context: Context) -> ast.AST:
-    """A subscript; of `(a, b)[0]`, which some calls became, `a`."""
+    """A subscript; `a` for `(a, b)[0]`, to which some calls are rewritten."""
     found: ast.AST = context.generic_visit(node)
     match found:
         case ast.Subscript(ast.Tuple([first, *_]), ast.Constant(0), ast.Load()):
@@ -204,7 +204,7 @@ def item(node: ast.Subscript, context: Context) -> ast.AST:
 
 @handles(syntax=[ast.Name])
 def name(node: ast.Name, context: Context) -> ast.AST:
-    """A name of Python's own, noted for the imports, or of a constant of the file."""
+    """A name of Python's library, noted for the imports, or of a constant of the file."""
     if isinstance(node.ctx, ast.Load) and node.id not in context.local:
         node.id = context.program.python(context.file, node.id)
     return node

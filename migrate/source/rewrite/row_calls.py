@@ -48,17 +48,17 @@ from .context import (
     write_template,
 )
 
-PLACES = ("device", "dtype", "memory_format", "layout")  # None where the constructor that takes one drops it
+PLACES = ("device", "dtype", "memory_format", "layout")  # for these, constructors drop a None
 SIDES = {"1d": 1, "2d": 2, "3d": 3}
 SCALED = ("torch.add", "torch.sub")
 STARTING = "msmigrate.nn.starting_at"
-ASKS_WHETHER = ("recompute",)  # verbs that ask of another argument only whether it is given
+ASKS_WHETHER = ("recompute",)  # verbs that only need to know whether another argument is given
 
 
 def bind_arguments(row: Row, positional: list[ObservedArgument], named: Mapping[str, ObservedArgument]) -> Given:
-    """The arguments under torch's names; raises CannotWrite for what the row does not know.
+    """The arguments under torch's names; raises Unwritable for arguments that the row does not have.
 
-    `inplace` may be given to a class that has none: one that a variable holds, and that torch did not make after all.
+    `inplace` may be passed to a class that does not have it: one in a variable, which torch did not make in the run.
     """
     given = Given({})
     if takes_anything(row):
@@ -73,28 +73,28 @@ def bind_arguments(row: Row, positional: list[ObservedArgument], named: Mapping[
         else:
             given[argument.torch] = waiting.pop(0)
     if waiting:
-        raise Unwritable(f"{row.torch} takes {len(row.arguments)} arguments, {len(positional)} are given")
+        raise Unwritable(f"{row.torch} takes {len(row.arguments)} arguments, and gets {len(positional)}")
     for name, item in ((row.own_name(name), item) for name, item in named.items()):
         if all(name != argument.torch for argument in row.arguments):
             if name == "inplace":
                 continue
             raise Unwritable(f"{row.torch} has no argument {name} in the mapping table")
         if name in given:
-            raise Unwritable(f"{row.torch} is given {name} twice")
+            raise Unwritable(f"{row.torch} gets {name} twice")
         given[name] = item
     return given
 
 
 def takes_anything(row: Row) -> bool:
-    """Whether a class looks at none of its arguments, in both frameworks, as Identity."""
+    """Whether a class ignores all its arguments in both frameworks, as Identity does."""
     return bool(row.arguments) and {argument.torch for argument in row.arguments} <= {"*args", "**kwargs"}
 
 
 def write_call(row: Row, given: Mapping[str, ObservedArgument], name: Namer, *, partial: bool = False) -> ast.Call:
-    """The MindSpore call: arguments that torch's call gives, and those whose MindSpore default is another.
+    """The MindSpore call: the arguments of torch's call, and those whose default differs in MindSpore.
 
     name: makes the expression for a qualified MindSpore name. partial: required arguments may come later. Raises
-    CannotWrite.
+    Unwritable.
     """
     row, given = _otherwise(row, given, name), _scaled(row, given)
     keywords = keywords_of(row, given, name)
@@ -112,7 +112,7 @@ def write_call(row: Row, given: Mapping[str, ObservedArgument], name: Namer, *, 
 
 
 def with_initial_values(row: Row, made: ast.expr, name: Namer) -> ast.expr:
-    """A new layer with the numbers that torch's holds from the start, where MindSpore's draws them."""
+    """A new layer with torch's constant initial values, where MindSpore draws them."""
     starts: dict[float, list[ast.expr]] = {}
     for state in row.state:
         if state.start is not None and state.mindspore is not None:
@@ -123,7 +123,7 @@ def with_initial_values(row: Row, made: ast.expr, name: Namer) -> ast.expr:
 
 
 def _otherwise(row: Row, given: Mapping[str, ObservedArgument], name: Namer) -> Row:
-    """The row, or that of its other class for a call that gives what MindSpore's own does not take."""
+    """The row, or that of its alternative class, for a call with arguments that MindSpore's own does not take."""
     if row.otherwise is None:
         return row
     for argument, other in zip(row.arguments, row.otherwise.arguments, strict=True):
@@ -136,7 +136,7 @@ def _otherwise(row: Row, given: Mapping[str, ObservedArgument], name: Namer) -> 
 
 
 def _scaled(row: Row, given: Mapping[str, ObservedArgument]) -> Mapping[str, ObservedArgument]:
-    """`add(x, y, alpha=2)` as `add(x, 2 * y)`, for MindSpore's does not scale."""
+    """`add(x, y, alpha=2)` as `add(x, 2 * y)`, since MindSpore's does not scale."""
     if row.torch not in SCALED or "alpha" not in given or "other" not in given:
         return given
     product = ast.BinOp(given["alpha"].node, ast.Mult(), given["other"].node)
@@ -148,9 +148,9 @@ def _scaled(row: Row, given: Mapping[str, ObservedArgument]) -> Mapping[str, Obs
 def keywords_of(
     row: Row, given: Mapping[str, ObservedArgument], name: Namer, *, every: bool = False
 ) -> dict[str, ast.expr]:
-    """The MindSpore arguments that the given ones become, and no others; raises CannotWrite.
+    """The MindSpore arguments for the given ones, and no others; raises Unwritable.
 
-    every: also those that are MindSpore's defaults anyway.
+    every: also those that equal MindSpore's defaults.
     """
     if row.mindspore is None:
         raise Unwritable(f"{row.torch} has no counterpart: {row.why}")
@@ -163,8 +163,8 @@ def keywords_of(
 
 
 def call_through_variable(row: Row, given: Mapping[str, ObservedArgument], name: Namer, function: ast.expr) -> ast.Call:
-    """A call of a class that a variable holds: all given arguments and no others, for it may bring other defaults;
-    and a pool's stride, which follows from its window."""
+    """A call of a class in a variable: all given arguments and no others, since the class may have other defaults; and
+    a pool's stride, which follows from its window."""
     keywords = keywords_of(row, given, name, every=True)
     for argument in row.arguments:
         if _as_window(argument) and argument.torch not in given:
@@ -173,7 +173,7 @@ def call_through_variable(row: Row, given: Mapping[str, ObservedArgument], name:
 
 
 def _placed(row: Row, given: Mapping[str, ObservedArgument], keywords: dict[str, ast.expr]) -> Any:
-    """The leading required arguments without their names, as people write them; the others with."""
+    """The leading required arguments by position, as is usual; the others by name."""
     first: list[ast.expr] = []
     for argument in row.arguments if row.in_order else ():
         plain = argument.required and argument.torch in given and len(argument.to) == 1 and argument.to[0] in keywords
@@ -192,9 +192,9 @@ def _crossed(
     item = given[argument.torch]
     known, value = literal(item.node)
     if UNSEEN in item.kinds and (argument.verb or argument.values or argument.only or argument.refuse):
-        raise Unwritable(f"{row.torch}: what {argument.torch} is was not seen")
+        raise Unwritable(f"{row.torch}: the value of {argument.torch} was not seen")
     if argument.torch == "inplace":
-        return {}  # the result is the same; what else reads the tensor that torch overwrites, parity shows
+        return {}  # the result is the same; other uses of the tensor that torch overwrites show in the parity check
     if known:
         try:
             return _constant(row, argument, value, given, name, every)
@@ -204,13 +204,13 @@ def _crossed(
             if nodes is None:
                 raise
             return dict(zip(argument.to, nodes, strict=True))
-    if item.kinds == [DtypeKind()] and argument.to:  # a name of MindSpore's by now, or what one of its tensors has
+    if item.kinds == [DtypeKind()] and argument.to:  # already a MindSpore name, or a tensor's attribute
         return dict.fromkeys(argument.to, item.node)
     if argument.only or argument.refuse or (argument.values and not argument.to):
         if item.constants is None and _never(item, argument):
             return dict.fromkeys(argument.to, item.node)
         if item.constants is None:
-            raise Unwritable(f"{row.torch}: {argument.torch} may be anything here: {argument.why}")
+            raise Unwritable(f"{row.torch}: {argument.torch} may have any value here: {argument.why}")
         for constant in item.constants:
             _value(row, argument, constant, given)  # raises where it does not cross
         by_value(given, argument.torch)
@@ -239,7 +239,7 @@ def _type_of(item: ObservedArgument) -> set[ValueType]:
 
 
 def _type(kind: Kind) -> ValueType:
-    """What a verb has to know of a kind."""
+    """The type of a kind, as far as verbs need it."""
     match kind:
         case PlainKind("int"):
             return ValueType.INT
@@ -273,7 +273,7 @@ def _none(item: ObservedArgument) -> bool:
 def _constant(
     row: Row, argument: Argument, value: Any, given: Mapping[str, ObservedArgument], name: Namer, every: bool = False
 ) -> dict[str, ast.expr]:
-    """Cross a value that is known; unless every one is wanted, what MindSpore's default is anyway is left out."""
+    """Cross a known value; unless `every`, an argument that equals MindSpore's default is left out."""
     found = _value(row, argument, value, given).items()
     return {key: expression(crossed, name) for key, crossed in found if every or not _is_default(row, key, crossed)}
 
@@ -291,10 +291,10 @@ def _value(row: Row, argument: Argument, value: Any, given: Mapping[str, Observe
         else:
             others.pop(key, None)
     computed = {*given} - {*others, argument.torch}
-    asked = Asked({**others, argument.torch: table.plain(value)}, computed)
+    values = Asked({**others, argument.torch: table.plain(value)}, computed)
     try:
-        found = table.cross(row, argument, asked)
-        for key in asked.names - {argument.torch}:
+        found = table.cross(row, argument, values)
+        for key in values.names - {argument.torch}:
             by_value(given, key)
         return found
     except Unsupported as error:
@@ -311,13 +311,13 @@ def _defaults(row: Row, argument: Argument, given: Mapping[str, ObservedArgument
         crossed = dict.fromkeys(argument.to, argument.default)
         return {key: expression(value, name) for key, value in crossed.items() if not _is_default(row, key, value)}
     if _as_window(argument):
-        # of a class that is handed on, the call that gives the window gives this too: see through_variable
+        # for a class that is passed on, the call with the window adds this too: see call_through_variable
         return dict.fromkeys(argument.to, given["kernel_size"].node) if "kernel_size" in given else {}
     return _constant(row, argument, argument.default, given, name)
 
 
 def _as_window(argument: Argument) -> bool:
-    """Whether it is a pool's stride, which is as wide as the window where nothing is said."""
+    """Whether it is a pool's stride, whose default is the window."""
     return argument.verb == "stride_or_kernel" and argument.default is None
 
 
@@ -325,16 +325,16 @@ def _is_default(row: Row, argument: str, value: Any) -> bool:
     """Whether MindSpore would do the same without this argument."""
     if argument not in row.defaults:
         return False
-    said = row.defaults[argument]
+    text = row.defaults[argument]
     try:
-        default = ast.literal_eval(said)
+        default = ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        return isinstance(value, Name) and str(value) == said
+        return isinstance(value, Name) and str(value) == text
     return type(default) is type(value) and bool(default == value)
 
 
 def arguments_of(row: Row, node: ast.Call, context: Context, *, method: bool = False) -> Given:
-    """What the call gives for each of the row's arguments."""
+    """The call's arguments, under the row's names."""
     positional: list[ObservedArgument] = []
     if method and isinstance(node.func, ast.Attribute):
         positional.append(argument_of(node.func.value, context))
@@ -352,7 +352,7 @@ def arguments_of(row: Row, node: ast.Call, context: Context, *, method: bool = F
 
 
 def _unpacked_list(row: Row, node: ast.Starred, context: Context) -> list[ObservedArgument]:
-    """What `*sizes` gives, item by item, for a variable that always has as many."""
+    """The items of `*sizes`, for a variable that always has the same length."""
     counts = {*(constants_of(node) or ())}
     kinds = kinds_of(node.value)
     lists = [kind for kind in kinds if isinstance(kind, SequenceKind) and kind.type in ("tuple", "list")]
@@ -367,7 +367,7 @@ def _unpacked_list(row: Row, node: ast.Starred, context: Context) -> list[Observ
 
 
 def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, ObservedArgument]:
-    """What `**options` gives, key by key, for keys that are always the same."""
+    """The entries of `**options`, for keys that are always the same."""
     if isinstance(node, ast.Dict):
         words = {k.value: v for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant)}
         if len(words) == len(node.keys):
@@ -384,9 +384,9 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
         there: ast.expr = ast.Subscript(context.visit(copy.deepcopy(node)), ast.Constant(key), ast.Load())
         if (
             not all(isinstance(kind, DictKind) and key in dict(kind.entries) for kind in whole) and key != "inplace"
-        ):  # now and then
+        ):  # only sometimes
             if not isinstance(defaults.get(key), (bool, int, float, str)):
-                raise Unwritable(f"{row.torch} with {key} now and then in **{ast.unparse(node)}")
+                raise Unwritable(f"{row.torch} with **{ast.unparse(node)} that has {key} only sometimes")
             get = ast.Attribute(context.visit(copy.deepcopy(node)), "get", ast.Load())
             there = ast.Call(get, [ast.Constant(key), ast.Constant(defaults[key])], [])
             kinds = list(dict.fromkeys([*kinds, of_constant(defaults[key])]))
@@ -395,12 +395,12 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
 
 
 def known_argument(node: ast.expr) -> ObservedArgument:
-    """An argument that stands outside of the functions that ran: constants are known."""
+    """An argument outside of the functions that ran, of which only constants are known."""
     known, constant = literal(node)
     return ObservedArgument(node, [of_constant(constant)] if known else [], [constant] if known else None)
 
 
-NUMPYS: dict[Kind, str] = {  # a float64 of NumPy's is a float of Python's, too
+NUMPYS: dict[Kind, str] = {  # without NumPy's float64, which is a Python float too
     PlainKind("float64"): "float",
     **{ObjectKind(f"numpy.{name}"): "float" for name in ("float64", "float32", "float16")},
     **{ObjectKind(f"numpy.{name}"): "int" for name in ("int64", "int32")},
@@ -408,7 +408,7 @@ NUMPYS: dict[Kind, str] = {  # a float64 of NumPy's is a float of Python's, too
 
 
 def pythons_number(node: ast.expr, kinds: list[Kind]) -> tuple[ast.expr, list[Kind]]:
-    """Python's number for one of NumPy's, as an array of sizes holds them: MindSpore's layers take no other."""
+    """A Python number for a NumPy one, such as an item of an array of sizes: MindSpore's layers take only these."""
     names = {NUMPYS.get(kind) or getattr(kind, "type", "") for kind in kinds}
     if names not in ({"int"}, {"float"}) or not any(isinstance(kind, ObjectKind) for kind in kinds):
         return node, kinds
@@ -422,10 +422,10 @@ def argument_of(node: ast.expr, context: Context) -> ObservedArgument:
     of_python = [TABLES["python_dtypes"].get(str(kind)) for kind in kinds]
     if any(of_python):  # dtype=bool
         if len(of_python) > 1 or not isinstance(node, ast.Name) or node.id in context.local:
-            raise Unwritable(f"{ast.unparse(node)} is one of Python's classes, as a dtype: write torch's")
+            raise Unwritable(f"{ast.unparse(node)} is a Python class used as a dtype: write torch's dtype")
         return ObservedArgument(context.name(f"mindspore.{of_python[0]}"), [DtypeKind()], None)
     found = context.visit(node)
-    if isinstance(node, ast.Attribute) and node.attr == "weight":  # which has a 1 in its sizes, of such a layer
+    if isinstance(node, ast.Attribute) and node.attr == "weight":  # in such a layer its shape has another 1
         owners = [kind.cls for kind in kinds_of(node.value) if isinstance(kind, ModuleKind)]
         if owners and all(name in TABLES["one_row"] for name in owners):
             found = ast.Call(context.name("mindspore.ops.squeeze"), [found, ast.Constant(2)], [])
@@ -433,7 +433,7 @@ def argument_of(node: ast.expr, context: Context) -> ObservedArgument:
 
 
 def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast.AST:
-    """A call of torch's as the call of its row."""
+    """A torch call as the call of its row."""
     if is_super(node.func):
         return context.kept(node) if getattr(node.func, "attr", "") == "forward" else base(node, context)
     callees = [name.removeprefix("partial ") for name in callees]
@@ -460,13 +460,13 @@ def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast
         return plain
     call = write_call(row, arguments, context.name)
     only_as_seen(arguments, node, context)
-    if callees[0] in context.program.translated:  # a class that is made as its base is
+    if callees[0] in context.program.translated:  # a class with the constructor of its torch base
         call.func = context.visit(node.func)
     return with_initial_values(row, call, context.name)
 
 
 def only_as_seen(given: Given, node: ast.Call, context: Context) -> None:
-    """Make the new file raise where an argument that crossed by its value has another one than it was seen to have."""
+    """Make the new file raise where an argument that crossed by its value has another value than in the run."""
     for name in sorted(given.by_value):
         constants = given[name].constants
         if constants is not None and not (name in PLACES and constants == [None]):
@@ -474,14 +474,14 @@ def only_as_seen(given: Given, node: ast.Call, context: Context) -> None:
 
 
 def common_call(node: ast.Call, rows: Mapping[str, Row | None], context: Context) -> ast.Call:
-    """A call of what a variable holds, now this and now that: written where it is one call for all of them."""
+    """A call of a variable that holds different classes or functions: written where the call is the same for all."""
     calls = []
     lenient = [name for name, row in rows.items() if row is not None and takes_anything(row)]
     for name, row in rows.items():
         if name in lenient and len(lenient) < len(rows):
-            continue  # it takes what the others are given
+            continue  # it takes any arguments
         copied = copy.deepcopy(node)
-        if len(rows) > 1:  # the result is the same, and not every class takes it
+        if len(rows) > 1:  # without `inplace` the result is the same, and not every class takes it
             copied.keywords = [word for word in copied.keywords if word.arg != "inplace"]
         function = context.visit(copied.func)
         if row is None:
@@ -491,12 +491,12 @@ def common_call(node: ast.Call, rows: Mapping[str, Row | None], context: Context
             calls.append(call_through_variable(row, arguments, context.name, function))
             only_as_seen(arguments, node, context)
     if len({ast.dump(call) for call in calls}) > 1:
-        raise Unwritable(f"{' and '.join(rows)} take these arguments each in its own way")
+        raise Unwritable(f"{' and '.join(rows)} take these arguments in different ways")
     return calls[0]
 
 
 def base(node: ast.Call, context: Context) -> ast.Call:
-    """`super().__init__(…)` of a class that comes from one of torch's."""
+    """`super().__init__(…)` of a class that derives from one of torch's."""
     row = context.program.torch_base(context.owner)
     if row is None:
         raise Unwritable(f"{ast.unparse(node.func)} of {context.owner}")
@@ -516,8 +516,8 @@ def base(node: ast.Call, context: Context) -> ast.Call:
 
 
 def _keep(row: Row, given: Mapping[str, ObservedArgument], context: Context) -> None:
-    """Keep after the statement what the class's own methods read of torch's layer, and MindSpore's has not so; nothing
-    where they call torch's own, for MindSpore's reads such attributes its way."""
+    """Assign after the statement those attributes of torch's layer that the class's own methods read and MindSpore's
+    layer lacks; nothing where they call the base's methods, since MindSpore's read such attributes in their own way."""
     own = (f for f in context.program.owners.get(context.owner, ()) if not f.name.endswith(".__init__"))
     inside = [inner for method in map(context.program.node, own) if method is not None for inner in ast.walk(method)]
     read = {n.attr for n in inside if isinstance(n, ast.Attribute) and ast.unparse(n.value) == "self"}
@@ -531,7 +531,7 @@ def _keep(row: Row, given: Mapping[str, ObservedArgument], context: Context) -> 
 
 
 def is_variable(function: ast.expr, context: Context) -> bool:
-    """Whether what is called is the value of a variable, and no name that a module defines or imports."""
+    """Whether the callee is the value of a variable, and not a name that a module defines or imports."""
     if isinstance(function, ast.Name):
         return not context.program.is_global(context.file, function.id)
     if isinstance(function, (ast.Subscript, ast.IfExp)):

@@ -1,7 +1,7 @@
-"""A function's head: type hints, defaults, `**kwargs` written out, decorators.
+"""A function's signature: type hints, defaults, `**kwargs` written out; and its decorators.
 
-A decorator cannot simply be kept: where it is made with functools.wraps, MindSpore's compiler reads the source of the
-function inside, and leaves out what is around it without a word (benchmarks/graph_decorators_mindspore.py).
+A decorator cannot simply be kept: where it uses functools.wraps, MindSpore's compiler reads the source of the function
+inside, and silently ignores the wrapper (benchmarks/graph_decorators_mindspore.py).
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ UNNAMED = ("torch.dtype", "torch.device")  # MindSpore has no public class for t
 
 
 class SignatureRewriter(ast.NodeTransformer):
-    """Rewrites what a file says outside the functions that ran."""
+    """Rewrites code outside the bodies of the functions that ran: hints, defaults and constants."""
 
     def __init__(self, program: Program, file: str) -> None:
         self.program, self.file, self.resolve = program, file, program.names(file).name
-        self.value = False  # inside a value, where a class brings torch's defaults along, and a string is no hint
+        self.value = False  # inside a value, where a class gets torch's defaults, and a string is no hint
 
     def hint(self, node: ast.expr) -> ast.expr:
         """A type hint with MindSpore's classes."""
@@ -63,17 +63,17 @@ class SignatureRewriter(ast.NodeTransformer):
         given.kw_defaults = [None if item is None else self._of_parameter(item) for item in given.kw_defaults]
 
     def _of_parameter(self, node: ast.expr) -> ast.expr:
-        """The default of a parameter, None for a class that nothing ever came to, and that the file does not have."""
+        """The default of a parameter; None for a class that was never used, and that the file does not have."""
         name = self.resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
         known = name in self.program.translated or name.startswith("torch.")
         return ast.Constant(None) if name and not known and self.program.unseen(name) else self.default(node)
 
     def default(self, node: ast.expr) -> ast.expr:
-        """A default: a class of torch's with torch's own defaults, also where `partial` gives some of them."""
+        """A default; a torch class gets torch's defaults, also inside of `partial`."""
         if isinstance(node, ast.Call) and self.resolve(node.func) == "functools.partial" and node.args:
             return self._partial(node)
         if isinstance(node, ast.Call) and self.resolve(node.func) == "torch.device" and node.args:
-            return node.args[0]  # as a text, for no device is asked for
+            return node.args[0]  # as a string, as devices are in the new file
         name = self.resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
         if name.startswith("torch.") and is_dtype(name.removeprefix("torch.")):
             return self.program.name(dtype_name(name.removeprefix("torch.")))
@@ -115,7 +115,7 @@ class SignatureRewriter(ast.NodeTransformer):
         return found
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        """A class of torch's as MindSpore's; one of the program's by the name that it has where it is defined."""
+        """MindSpore's class for one of torch; for a class of the program the name of its definition."""
         return self.default(node) if self.value else self._class(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
@@ -133,7 +133,7 @@ class SignatureRewriter(ast.NodeTransformer):
         return self.default(node) if partial else self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        """A hint in quotes, which it need not be."""
+        """A hint in quotes, without the quotes."""
         if self.value or not isinstance(node.value, str):
             return node
         try:
@@ -167,14 +167,14 @@ def annotated_assignment(node: ast.AnnAssign, context: Context) -> list[ast.stmt
 
 
 def names_in(node: ast.AST, resolve: Callable[[ast.expr], str]) -> list[str]:
-    """The full names of what an expression names."""
+    """The full names of all names in an expression."""
     return [resolve(inner) for inner in ast.walk(node) if isinstance(inner, (ast.Name, ast.Attribute))]
 
 
 def expand_kwargs(function: ast.FunctionDef, program: Program) -> None:
-    """Give a function named parameters in place of a `**kwargs` that only calls of torch's get.
+    """Give a function named parameters instead of a `**kwargs` that it only passes to torch calls.
 
-    The names are those that were given when it ran; one that was not always given has torch's default.
+    The names are those that were passed in the run; one that was not always passed has torch's default.
     """
     rest = function.args.kwarg
     if rest is None:
@@ -197,7 +197,7 @@ def expand_kwargs(function: ast.FunctionDef, program: Program) -> None:
         if name in defaults and not all(isinstance(kind, DictKind) and name in dict(kind.entries) for kind in given)
     ]
     kinds: dict[str, list[Kind]] = {}
-    for name in sorted(names, key=sometimes.__contains__):  # those that are always given first
+    for name in sorted(names, key=sometimes.__contains__):  # first those that are always passed
         default = [of_constant(defaults[name])] if name in sometimes else []
         kinds[name] = list(dict.fromkeys([*(kind for one in entries for kind in one.get(name, ())), *default]))
     for call, value in ran:
@@ -218,7 +218,7 @@ def _parameters(function: ast.FunctionDef) -> set[str]:
 
 
 def _declare(function: ast.FunctionDef, kinds: dict[str, list[Kind]], defaults: dict[str, object]) -> None:
-    """Add the parameters to the signature: behind the others, or by name alone where the order does not allow that."""
+    """Add the parameters to the signature: after the others, or as keyword-only ones where defaults do not allow it."""
     arguments = function.args
     arguments.kwarg = None
     named = bool(arguments.vararg or arguments.kwonlyargs or (arguments.defaults and kinds.keys() - defaults.keys()))
@@ -239,10 +239,10 @@ def _hint(kinds: list[Kind]) -> str:
 
 
 def consumed_kwargs(function: ast.FunctionDef) -> list[ast.stmt]:
-    """The statements `kwargs.pop("name", None)` of a function that only asks for single names of its `**kwargs`.
+    """The statements `kwargs.pop("name", None)` of a function that only looks up single names in its `**kwargs`.
 
-    Nobody sees what is left of those, so these statements do nothing, and every other `kwargs.pop("name", default)` is
-    made a `kwargs.get`, in place.
+    Nothing reads what is left of the dictionary, so these statements have no effect, and every other
+    `kwargs.pop("name", default)` is made a `kwargs.get`, in place.
     """
     if function.args.kwarg is None:
         return []
@@ -264,7 +264,7 @@ def consumed_kwargs(function: ast.FunctionDef) -> list[ast.stmt]:
 
 
 def _asks(call: ast.Call, rest: str) -> bool:
-    """Whether it is `rest.pop("name", constant)` or `rest.get(…)`, also with a default that is read off an object."""
+    """Whether it is `rest.pop("name", constant)` or `rest.get(…)`, also with an attribute as default."""
     function = call.func
     if not isinstance(function, ast.Attribute) or function.attr not in ("pop", "get") or len(call.args) != 2:
         return False
@@ -274,7 +274,7 @@ def _asks(call: ast.Call, rest: str) -> bool:
     return known and ast.unparse(function.value) == rest and not call.keywords
 
 
-# methods and functions that change what they are called on
+# methods and functions that change their object or first argument
 CHANGING = {
     *("add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault"),
     *("sort", "update", "setattr", "delattr", "__setattr__", "__delattr__", "__setitem__", "__delitem__"),
@@ -290,8 +290,8 @@ NUMBERS = [PlainKind(name) for name in ("bool", "float", "int", "str")]
 
 
 def of_python(node: ast.expr, sources: SourceFiles, file: str) -> bool:
-    """Whether a decorator is of Python's own library, such as `dataclass`; one that only enters a class or a function
-    into somebody's register has no use in the new file."""
+    """Whether a decorator is of Python's own library, such as `dataclass`; any other, such as one that only registers a
+    class or a function, is of no use in the new file."""
     name = sources.names(file).name(_itself(node))
     return name.partition(".")[0] in sys.stdlib_module_names
 
@@ -299,8 +299,8 @@ def of_python(node: ast.expr, sources: SourceFiles, file: str) -> bool:
 def decorator_notes(
     node: ast.FunctionDef, sources: SourceFiles, file: str, missing: Callable[[ast.expr, str], ast.expr]
 ) -> Iterator[ast.stmt]:
-    """Comments on the decorators that only called a function with the example inputs, and do more with others, such as
-    an argument by an old name; and errors for those around which more happened than its call.
+    """Comments on decorators that only called the function with the example inputs, but do more with others, such as
+    an argument by an old name; and errors for decorators that did more than the call.
 
     missing: makes the error.
     """
@@ -308,8 +308,8 @@ def decorator_notes(
     for decorator, wrappers in _decorators(node, sources, file):
         text = " ".join(ast.unparse(decorator).split())
         if not all(_only_forwards(wrapper, node, sources) for wrapper in wrappers):
-            said = f"the decorator {ast.unparse(decorator)} does more than call {node.name}"
-            errors.append(ast.Expr(missing(decorator, f"{said}: write that into {node.name}")))
+            reason = f"the decorator {ast.unparse(decorator)} does more than call {node.name}"
+            errors.append(ast.Expr(missing(decorator, f"{reason}: write that into {node.name}")))
         elif not all(_only_forwards(wrapper, node, sources, everything=True) for wrapper in wrappers):
             yield comment(f"never with the example inputs: what {text} does besides calling {node.name}")
     yield from reversed(errors)
@@ -325,7 +325,7 @@ def noted_arguments(node: ast.FunctionDef, sources: SourceFiles, file: str) -> l
 
 
 def _decorators(node: ast.FunctionDef, sources: SourceFiles, file: str) -> Iterator[tuple[ast.expr, list[Function]]]:
-    """The decorators of a function, and what each put around functions, as far as it ran."""
+    """The decorators of a function, and the wrappers of each that ran."""
     for decorator in node.decorator_list:
         name = sources.names(file).name(_itself(decorator))
         if name and name not in TABLES["noted_arguments"]:
@@ -339,9 +339,9 @@ def _itself(decorator: ast.expr) -> ast.expr:
 def _only_forwards(
     wrapper: Function, decorated: ast.FunctionDef, sources: SourceFiles, *, everything: bool = False
 ) -> bool:
-    """Whether a wrapper only returns what its function gives for the same arguments.
+    """Whether a wrapper only returns the result of its function for the same arguments.
 
-    everything: also by the statements that did not run.
+    everything: judge also the statements that did not run.
     """
     node = sources.node(wrapper)
     if node is None:
@@ -355,7 +355,7 @@ def _only_forwards(
 
 
 class _Body:
-    """What the statements of a function change, of what it was given and of what it got from others."""
+    """Checks whether a function's statements change its arguments, or objects that it got from elsewhere."""
 
     def __init__(
         self, node: ast.FunctionDef, file: str, sources: SourceFiles, everything: bool, seen: set[str]
@@ -370,21 +370,21 @@ class _Body:
         stored = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
         new = {name for name in stored if len(made.get(name, ())) == stored.count(name) and all(map(_new, made[name]))}
         self.names = self.given | {*stored}
-        self.others = self.names - new  # of what may be somebody else's too
+        self.others = self.names - new  # names of objects that may be shared with other code
         texts = [inner for inner in ast.walk(node) if isinstance(inner, ast.JoinedStr)]
-        self.in_texts = {inner for text in texts for inner in ast.walk(text)}  # of which nothing is reported
+        self.in_texts = {inner for text in texts for inner in ast.walk(text)}  # which are not observed
 
     def ran(self, statement: ast.stmt) -> bool:
         """Whether a statement is judged."""
         return self.everything or reached(statement)
 
     def only_looks(self) -> bool:
-        """Whether nothing in the function changes what it was given."""
+        """Whether no statement of the function changes its arguments."""
         statements = (n for n in ast.walk(self.node) if isinstance(n, ast.stmt) and n is not self.node and self.ran(n))
         return all(map(self.quiet, statements))
 
     def quiet(self, statement: ast.stmt) -> bool:
-        """Whether a statement, without those inside, changes nothing but variables."""
+        """Whether a statement, without those inside, changes only variables."""
         if isinstance(statement, ast.Delete):
             return False
         if isinstance(statement, ast.AugAssign):
@@ -406,7 +406,7 @@ class _Body:
         return True
 
     def _harmless(self, call: ast.Call) -> bool:
-        """Whether a call changes nothing that the function was given, or got from others."""
+        """Whether a call changes no argument of the function, and no object that it got from elsewhere."""
         names = callees_of(call)
         if not (names or kinds_of(call) or self.everything or call in self.in_texts):
             return True  # it did not run
@@ -428,11 +428,11 @@ class _Body:
         return True
 
     def _is_given(self, node: ast.AST) -> bool:
-        """Whether an expression names something of this function's, which a function then gets."""
+        """Whether an expression passes one of this function's variables."""
         return any(isinstance(inner, ast.Name) and inner.id in self.names for inner in ast.walk(node))
 
     def _looks(self, name: str) -> bool:
-        """Whether a function of the program changes nothing of what it gets; one that is not known counts as such."""
+        """Whether a function of the program changes none of its arguments; assumed of an unknown function."""
         name = f"{name.removeprefix('object ')}.__call__" if name.startswith("object ") else name
         function = self.sources.functions.get(name.removeprefix("partial "))
         if function is None or name in self.seen:
@@ -443,7 +443,7 @@ class _Body:
 
 
 class _Wrapper(_Body):
-    """What a decorator put around a function; functions: what its own name may be there."""
+    """The wrapper that a decorator puts around a function; functions: names that may stand for the function in it."""
 
     def __init__(
         self, node: ast.FunctionDef, file: str, functions: set[str], sources: SourceFiles, everything: bool
@@ -451,13 +451,13 @@ class _Wrapper(_Body):
         super().__init__(node, file, sources, everything, set())
         self.functions = functions
         outer = [n.names for n in ast.walk(node) if isinstance(n, (ast.Global, ast.Nonlocal))]
-        self.kept = functions.union(self.given, *outer)  # names that nothing else may stand for
+        self.kept = functions.union(self.given, *outer)  # names that may not be assigned
         self.results: set[str] = set()
         self.variables: set[str] = set()
         self.returns = False
 
     def hands_on(self) -> bool:
-        """Whether it only returns what the function gives for the same arguments."""
+        """Whether it only returns the result of the function for the same arguments."""
         return self._block(self.node.body) and self.returns and not self.results & self.variables
 
     def _block(self, body: list[ast.stmt]) -> bool:
@@ -488,24 +488,24 @@ class _Wrapper(_Body):
         return isinstance(statement, plain) and self.quiet(statement)
 
     def _calls_it(self, value: ast.expr | None) -> bool:
-        """Whether it is the function's call for the same arguments, which no other went before."""
+        """Whether it is the first call of the function, with the same arguments."""
         if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name) or self.results:
             return False
         return value.func.id in self.functions and _same_arguments(value, self.node.args)
 
     def _harmless(self, call: ast.Call) -> bool:
-        own = isinstance(call.func, ast.Name) and call.func.id in self.functions  # once more, or for something else
+        own = isinstance(call.func, ast.Name) and call.func.id in self.functions  # again, or with other arguments
         return not own and super()._harmless(call)
 
 
 def _new(value: ast.AST | None) -> bool:
-    """Whether a value is one that nothing else holds."""
+    """Whether an expression makes a new object, which nothing else refers to."""
     makes = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in MAKING
     return value is None or makes or isinstance(value, NEW)
 
 
 def _root(node: ast.expr) -> str:
-    """The variable that an expression is read from, `args` of `args[0].weight`; empty for what is made anew."""
+    """The variable that an expression is read from, `args` of `args[0].weight`; empty for a new object."""
     while not isinstance(node, ast.Name):
         if isinstance(node, (ast.Attribute, ast.Subscript)):
             node = node.value
@@ -519,7 +519,7 @@ def _root(node: ast.expr) -> str:
 
 
 def _same_defaults(wrapper: ast.arguments, decorated: ast.arguments) -> bool:
-    """Whether what a wrapper gives where it is given nothing is what its function would take."""
+    """Whether a wrapper's defaults are those of its function."""
     known = {name: ast.unparse(default) for name, default in defaults_of(decorated).items()}
     own, others = ([item.arg for item in (*given.posonlyargs, *given.args)] for given in (wrapper, decorated))
     by_place = dict(zip(own, others, strict=False))
@@ -528,7 +528,7 @@ def _same_defaults(wrapper: ast.arguments, decorated: ast.arguments) -> bool:
 
 
 def _same_arguments(call: ast.Call, given: ast.arguments) -> bool:
-    """Whether a call hands on what a function was given, all of it and in its order."""
+    """Whether a call passes on all arguments of a function, in their order."""
     takes = [item.arg for item in (*given.posonlyargs, *given.args)]
     hands = [item.id for item in call.args if isinstance(item, ast.Name)]
     stars = [item.value.id for item in call.args if isinstance(item, ast.Starred) and isinstance(item.value, ast.Name)]

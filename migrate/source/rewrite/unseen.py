@@ -1,8 +1,8 @@
-"""What did not run, read instead: what its expressions would be, as far as the names in them tell.
+"""Code that did not run: the kinds of its expressions, inferred from their names.
 
-A branch that configuration decided against is part of a class all the same. Its names are looked up where they were
-seen: what an attribute was in another method, a variable in another line, and what a file imports. An expression of
-which that tells nothing is an error here, and the branch raises in the new file.
+A branch that the configuration did not choose is still part of a class. Its names are looked up where they were
+observed: an attribute in another method, a variable in another line, and a file's imports. An expression whose kind
+cannot be inferred is an error here, and the branch raises in the new file.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from ..observe.observations import (
 from ..source_files import all_of, alternatives, asks_class, class_question, literal
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
 
-MOST = 99  # dimensions of a tensor of which nothing is known, so that no way of writing is chosen for few of them
+MOST = 99  # dimensions of an unknown tensor, so that no rewrite for few dimensions is chosen
 SOME_TENSOR = TensorKind("float32", MOST)
 SAFE = {*dir(builtins)} - {"eval", "exec", "super", "locals", "globals", "vars", "dir", "open", "input", "setattr"}
 OF_BUILTINS = {"int": "int", "len": "int", "round": "int", "float": "float", "bool": "bool", "isinstance": "bool"}
@@ -67,7 +67,7 @@ OF_TENSORS: dict[str, Kind] = {
 }
 QUESTIONS = {name for name in TABLES["framework_questions"] if name.startswith(("torch.jit.", "torch.compiler."))}
 MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")
-# modules that compute with what they are given, and do nothing else
+# modules whose functions only compute with their arguments
 OF_PYTHON = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", *OF_ARRAYS}
 HOW = re.compile(rf"torch\.(\w+\.)*({'|'.join(TABLES['contexts_of_running'])})$")
 OF_LISTS = ("append", "extend", "insert", "pop", "reverse")
@@ -103,7 +103,7 @@ def writable(node: ast.expr, context: Context) -> bool:
 
 
 def unseen_statements(body: Sequence[ast.stmt], reader: Reader, *, checks: bool) -> list[ast.stmt]:
-    """Statements that did not run, with what they would be noted; raises Unwritable where too little is known.
+    """Statements that did not run, with inferred kinds noted on them; raises Unwritable where too little is known.
 
     checks: whether all assertions stay; without, those are left out that cannot be written.
     """
@@ -127,14 +127,14 @@ def _readable(body: Sequence[ast.stmt], reader: Reader) -> list[ast.stmt]:
 
 
 def _tried(statement: ast.stmt) -> list[ast.stmt]:
-    """A statement; what it tries, where it gives one error for another."""
+    """The statement; for a `try` that only replaces one error by another, its body."""
     if isinstance(statement, ast.Try) and all(isinstance(one.body[-1], ast.Raise) for one in statement.handlers):
         return [*statement.body, *statement.orelse, *statement.finalbody]
     return [statement]
 
 
 class Reader:
-    """Notes with expressions that did not run what they would be, and what they would call."""
+    """Infers the kinds and callees of expressions that did not run, and notes them on these."""
 
     def __init__(self, context: Context) -> None:
         self.context, self.program = context, context.program
@@ -159,14 +159,14 @@ class Reader:
                 self.variables.setdefault(name, [SOME_TENSOR])
 
     def resolve(self, node: ast.expr) -> str:
-        """The full name of a name of the file's top, or of what a row has for it; empty for anything else."""
+        """The full name of a top-level name of the file, or the row's name for it; empty for anything else."""
         name = self.program.names(self.context.file).name(node)
         return ROWS_FIRST.get(name, name)
 
     @contextmanager
     def within(self, test: ast.expr) -> Iterator[None]:
-        """While a branch is read whose test ran: a module that the test names is of the classes that it had there,
-        which are fewer than the variable has in the whole function."""
+        """Within the block, a module that the test names has only the classes that it had in the test, which may be
+        fewer than in the whole function."""
         names = [node for node in ast.walk(test) if isinstance(node, ast.Name) and node.id != "self"]
         there = {node.id: kinds_of(node) for node in names if always(kinds_of(node), ModuleKind)}
         before = {name: self.variables.get(name, []) for name in there}
@@ -183,7 +183,7 @@ class Reader:
             self.variables[name] = list(dict.fromkeys([*before, *kinds]))
 
     def block(self, body: list[ast.stmt]) -> None:
-        """Read statements in their order; a branch for a class that this file has not is left out."""
+        """Infer statements in their order; a branch for a class that the new file does not have is left out."""
         body[:] = [kept for statement in body for kept in self._possible(statement)] or [ast.Pass()] * bool(body)
         for statement in body:
             if not isinstance(statement, STATEMENTS) and not self._says_how(statement):
@@ -193,7 +193,7 @@ class Reader:
             elif isinstance(statement, (ast.If, ast.Assert)):
                 self.expression(statement.test)
             elif isinstance(statement, ast.Raise):
-                continue  # its text is kept where it is Python's own
+                continue  # its text is kept where it calls only Python's own functions
             else:
                 value = getattr(statement, "value", None)
                 kinds = [] if value is None else self.expression(value)
@@ -208,7 +208,7 @@ class Reader:
             self.block(getattr(statement, "orelse", []))
 
     def _says_how(self, statement: ast.stmt) -> bool:
-        """Whether it is a context that says how torch runs, and neither what is computed nor what is differentiated."""
+        """Whether it is a context that only affects how torch runs, not what is computed or differentiated."""
         made = [one.context_expr for one in statement.items] if isinstance(statement, ast.With) else []
         calls = [call.func for call in made if isinstance(call, ast.Call)]
         for called in calls:
@@ -216,8 +216,8 @@ class Reader:
         return bool(calls) and len(calls) == len(made) and all(HOW.match(self.resolve(called)) for called in calls)
 
     def _possible(self, statement: ast.stmt) -> list[ast.stmt]:
-        """A statement that computes something; what else is done, where it asks for a class that this file has not:
-        nothing is of that."""
+        """The statement; none for a call that is dropped; the `else` branch where it checks for a class that the new
+        file does not have, since no object is of that."""
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             return [] if self.resolve(statement.value.func) in DROPPED else [statement]
         if not isinstance(statement, ast.If) or not any(map(self._impossible, all_of(statement.test))):
@@ -230,7 +230,7 @@ class Reader:
 
     @contextmanager
     def narrowed(self, test: ast.expr) -> Iterator[None]:
-        """Meanwhile a variable is a module of the class that a test says: `isinstance(m, C)`, `type(m) in (C, D)`."""
+        """Within the block, a variable is a module of the test's class: `isinstance(m, C)`, `type(m) in (C, D)`."""
         before = dict(self.variables)
         found: dict[str, list[Kind]] = {}
         for one in all_of(test):
@@ -257,7 +257,7 @@ class Reader:
         set_kinds(target, self.expression(there))
 
     def stored(self, target: ast.expr, kinds: list[Kind]) -> None:
-        """Note what a variable would be."""
+        """Note the inferred kinds of a variable."""
         if isinstance(target, ast.Name):
             self._know(target.id, kinds)
         elif isinstance(target, (ast.Tuple, ast.List)):
@@ -274,7 +274,7 @@ class Reader:
                 raise Unwritable(f"{ast.unparse(target)} is written to")
 
     def items(self, kinds: Sequence[Kind]) -> list[Kind]:
-        """What one gets of something by number, or in a loop."""
+        """The kinds of the items of an expression, by index or in a loop."""
         found: list[Kind] = []
         for kind in kinds:
             if isinstance(kind, TensorKind):
@@ -292,7 +292,7 @@ class Reader:
         return list(dict.fromkeys(found))
 
     def expression(self, node: ast.expr) -> list[Kind]:
-        """What an expression would be; notes it with all of its parts. Raises Unwritable."""
+        """The inferred kinds of an expression; notes them on all of its parts. Raises Unwritable."""
         if isinstance(node, EXPRESSIONS) and kinds_of(node):
             return kinds_of(node)
         found = self._read(node)
@@ -363,11 +363,11 @@ class Reader:
             return [CallableKind("function", f"builtins.{node.id}")]
         constant = self.program.origin(self.context.file, node.id)
         if constant is None or not literal(constant.node.value)[0]:
-            raise Unwritable(f"what {node.id} is was not seen")
+            raise Unwritable(f"the value of {node.id} was not seen")
         return [of_constant(constant.value)]
 
     def _of_file(self, name: str, node: ast.expr) -> list[Kind]:
-        """What a name of the file's top is, by its full name."""
+        """The kind of a top-level name, by its full name."""
         package = name.partition(".")[0]
         ran = name in self.program.functions or f"{name}.__init__" in self.program.functions
         if ran or f"{name}.forward" in self.program.functions:
@@ -400,7 +400,7 @@ class Reader:
         return any(self.program.names(file).name(base).startswith("enum.") for base in cls.bases)
 
     def _made(self, owner: str, attribute: str) -> list[Kind]:
-        """What an attribute would be, by the layers that its class makes for it anywhere."""
+        """The kinds of an attribute, by the layers that its class assigns to it anywhere."""
         found: list[Kind] = []
         for file, cls in filter(None, map(self.program.class_of, self.program.facts.bases(owner))):
             for node in ast.walk(cls):
@@ -444,7 +444,7 @@ class Reader:
             elif isinstance(kind, ObjectKind) and kind != UNSEEN:
                 found.append(UNSEEN)
             else:
-                raise Unwritable(f"what {ast.unparse(node)} is was not seen")
+                raise Unwritable(f"the value of {ast.unparse(node)} was not seen")
         return list(dict.fromkeys(found))
 
     def _call(self, node: ast.Call) -> list[Kind]:
@@ -452,7 +452,7 @@ class Reader:
         names = list(dict.fromkeys(found))
         if not names:
             raise Unwritable(f"what {ast.unparse(node.func)} calls is not known")
-        if all(map(QUESTIONS.__contains__, names)):  # of torch's compilers, which are not at work
+        if all(map(QUESTIONS.__contains__, names)):  # whether one of torch's compilers runs
             vars(node)["observed"] = Observed(kinds=[PlainKind("bool")], constants=[False])
             set_callee(node.func, *names)
             return gives
@@ -465,7 +465,7 @@ class Reader:
         return gives
 
     def _called(self, node: ast.Call) -> tuple[list[str], list[Kind]]:
-        """The names of what a call would call, and what it would give."""
+        """The names of a call's inferred callees, and the kinds of its result."""
         function = node.func
         own = not isinstance(function, ast.Name) or function.id in self.context.local or self.resolve(function)
         if isinstance(function, ast.Name) and not own and function.id in SAFE:
@@ -498,7 +498,7 @@ class Reader:
         return isinstance(root, ast.Name) and root.id not in self.context.local and bool(self.resolve(function))
 
     def _known(self, name: str) -> str:
-        """The name, of what has a row or is translated too; raises Unwritable."""
+        """The name, if it has a row or is translated too; else raises Unwritable."""
         if name in self.program.translated or name.startswith("builtins."):
             return name
         if self.program.row(name) is None and name not in COUNTERPARTS and not _handled(name):
@@ -506,7 +506,7 @@ class Reader:
         return name
 
     def _given(self, name: str) -> list[Kind]:
-        """What a class or a function gives."""
+        """The kinds of the result of a class or a function."""
         row = self.program.row(name)
         if name in COUNTERPARTS or (row is not None and row.kind == "layer"):
             return [ModuleKind(name)]
@@ -516,7 +516,7 @@ class Reader:
         return [SOME_TENSOR]
 
     def _method(self, function: ast.Attribute) -> tuple[list[str], list[Kind]]:
-        """A method, or a module that is called as an attribute."""
+        """The callees and results of a method, or of a module that is an attribute."""
         if isinstance(function.value, ast.Name) and function.value.id == "self":
             kinds = self.program.attributes(self.context.owner).get(function.attr, [])
             kinds = kinds or self._made(self.context.owner, function.attr)

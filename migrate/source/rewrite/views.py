@@ -1,7 +1,7 @@
-"""A tensor that is written to under one of its names: in torch the others see it, for they are views of one memory.
+"""A tensor that is written to under one of its names: in torch the other names change too, as views of one memory.
 
-After `part = x[0]`, `part += 1` changes x in torch; MindSpore's x[0] is a copy. A name that is read afterwards is given
-what was written: `x[0] = part`. So are the names that a loop over a tensor gives to its rows, and `y = x`.
+After `part = x[0]`, `part += 1` changes x in torch; MindSpore's x[0] is a copy. So a name that is read afterwards gets
+the new values: `x[0] = part`. The same is done for the rows in a loop over a tensor, and for `y = x`.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ BLOCKS = ("body", "orelse", "finalbody")
 
 @dataclass(frozen=True)
 class View:
-    """What a name is of the tensor under another name: what the index picks, or all of it."""
+    """A name for a part of the tensor `base`: what the index picks, or all of it."""
 
     base: str
     index: ast.expr | None = None
 
     def names(self) -> set[str]:
-        """The names on which it depends."""
+        """The names that it depends on."""
         inside = ast.walk(self.index) if self.index is not None else ()
         return {self.base, *(node.id for node in inside if isinstance(node, ast.Name))}
 
 
-LOST = "lost"  # on the node of a call: why what it writes into an argument cannot be written
+LOST = "lost"  # attribute of a call's node: why its writing into an argument cannot be converted
 
 
 def hand_back(function: ast.FunctionDef, files: SourceFiles) -> None:
-    """Let a function that gives nothing back return the tensors that it writes into, for its callers; in place."""
+    """Make a function without a result return the tensors that it writes into, for its callers; in place."""
     names = handed_back(function, files)
     if not names:
         return
@@ -65,18 +65,18 @@ def hand_back(function: ast.FunctionDef, files: SourceFiles) -> None:
 
 
 def handed_back(function: ast.FunctionDef, files: SourceFiles) -> list[str]:
-    """The arguments that a function of the model hands back: it gives nothing else back, and they still have their
-    names at its end. `__init__` and the like give nothing back to anybody."""
+    """The arguments that a function of the model can return after writing into them: it has no other result, and its
+    names still stand for them at its end. There are none for `__init__` and the like, which cannot return anything."""
     written = {} if gives_back(function) or function.name.startswith("__") else written_arguments(function, files)
     return [*written] if all(written.values()) else []
 
 
 def written_arguments(function: ast.FunctionDef, files: SourceFiles, around: Sequence[ast.AST] = ()) -> dict[str, bool]:
-    """The arguments of a function that are tensors and into which it writes, or a function that it calls; whether each
-    name still stands for that tensor at the end.
+    """The tensor arguments of a function that it, or a function that it calls, writes into -> whether the name still
+    stands for that tensor at the end.
 
-    Parameters are left out, which keep their place, and writing into a part, `x[0] = y`, which MindSpore does as torch.
-    around: the functions from which this one is called.
+    Without parameters, which stay the same object, and without writing into a part, `x[0] = y`, which MindSpore does as
+    torch. around: the functions from which this one is called.
     """
     known: dict[str, bool] | None = vars(function).get("written_arguments")
     if known is not None:
@@ -112,7 +112,7 @@ def _stored_itself(statement: ast.stmt) -> set[str]:
 
 
 def _written_whole(statement: ast.stmt) -> list[ast.Name]:
-    """The name of a tensor all of which a statement writes to."""
+    """The names of tensors that a statement writes to as a whole."""
     into: ast.expr | None = None
     if isinstance(statement, ast.AugAssign):
         into = statement.target
@@ -122,8 +122,8 @@ def _written_whole(statement: ast.stmt) -> list[ast.Name]:
 
 
 def _calls_of_model(statement: ast.stmt, files: SourceFiles) -> Iterator[tuple[ast.Call, list[ast.FunctionDef]]]:
-    """The calls in a statement, but for those in statements in it, and the functions of the model that they call: now
-    this one, now that one, where it is a method of several classes."""
+    """The calls in a statement, without those in statements inside, and the functions of the model that they call:
+    several, where it is a method of several classes."""
     waiting: list[ast.AST] = [n for n in ast.iter_child_nodes(statement) if not isinstance(n, ast.stmt)]
     while waiting:
         node = waiting.pop(0)
@@ -140,7 +140,7 @@ def _calls_of_model(statement: ast.stmt, files: SourceFiles) -> Iterator[tuple[a
 def _handed(
     called: ast.FunctionDef, call: ast.Call, files: SourceFiles, around: Sequence[ast.AST] = ()
 ) -> list[ast.expr | None]:
-    """What a call gives for each argument into which the function that it calls writes; None where nothing shows."""
+    """The call's expressions for the arguments that its function writes into; None where the call does not show it."""
     arguments = [each.arg for each in called.args.args]
     plain = any(isinstance(item, ast.Name) and item.id == "staticmethod" for item in called.decorator_list)
     if arguments[:1] in (["self"], ["cls"]) and not plain:
@@ -156,8 +156,8 @@ def _text(node: ast.expr | None) -> str:
 
 
 def write_through_views(function: ast.FunctionDef, files: SourceFiles) -> None:
-    """Give every name that is read later what was written under another one or by a function that it was given to, and
-    a parameter what is written to its data under a name; in place."""
+    """Give every name that is read later the values that were written under another name or by a function that it was
+    passed to, and a parameter the values that are written to its data under a name; in place."""
     writer = _Writer(function, files)
     writer.name_parameters(function)
     function.body = writer.block(function.body, {}, [])
@@ -177,7 +177,7 @@ class _Writer:
                     self.reads.setdefault(node.id, []).append(node)
 
     def name_parameters(self, function: ast.FunctionDef) -> None:
-        """`w = self.weight` for `w = self.weight.data`, where all that is done with w is to write to it."""
+        """`w = self.weight` for `w = self.weight.data`, where w is only written to."""
         nodes = [*ast.walk(function)]
         for node in nodes:
             if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Name):
@@ -194,7 +194,8 @@ class _Writer:
                 self.kinds[name] = dict.fromkeys(kinds_of(under))
 
     def block(self, body: list[ast.stmt], views: dict[str, View], loops: Sequence[Loop]) -> list[ast.stmt]:
-        """The statements, each with what is written back after it; `views` is what holds before them, then after."""
+        """The statements, each followed by those that write values back; views: the views before them, updated to those
+        after them."""
         found: list[ast.stmt] = []
         for statement in body:
             taken = self._taking(statement, loops)
@@ -223,9 +224,9 @@ class _Writer:
                 setattr(statement, part, self.block(getattr(statement, part), dict(inner), within))
 
     def _taking(self, statement: ast.stmt, loops: Sequence[Loop]) -> ast.stmt | None:
-        """The statement that takes what functions hand back that write into what they are given; None for any other.
+        """The statement for a call of functions that write into their arguments and return them; None for any other.
 
-        A call of one that hands it not back is noted, where what it writes into is read afterwards.
+        A call of a function that does not return them is noted, where such an argument is read afterwards.
         """
         if self.files is None:
             return None
@@ -242,8 +243,8 @@ class _Writer:
             for name in [one.id for some in each for one in some if isinstance(one, ast.Name) and one.id not in stored]:
                 if self._read_next(name, statement, loops):
                     vars(call)[LOST] = (
-                        f"{functions[0].name} writes into `{name}`, which is read afterwards, and does not hand it "
-                        "back: return the tensor, and use what comes back"
+                        f"{functions[0].name} writes into `{name}`, which is read afterwards, and does not return it: "
+                        "return the tensor, and use the result"
                     )
         return None
 
@@ -255,7 +256,7 @@ class _Writer:
         return target
 
     def _read_next(self, name: str, statement: ast.stmt, loops: Sequence[Loop]) -> bool:
-        """Whether a name is read once a statement has run, before it has another value."""
+        """Whether a name is read after a statement, before it is assigned again."""
         if not self._read_after(name, statement, loops):
             return False
         end = (statement.end_lineno or 0, statement.end_col_offset or 0)
@@ -268,7 +269,7 @@ class _Writer:
         return True
 
     def _rows(self, loop: ast.For, loops: Sequence[Loop]) -> dict[str, View]:
-        """The names that a loop gives to rows which are written to in it; then it counts them."""
+        """The names of a loop for rows that are written to in it, as views; the loop is changed to count them."""
         counted = isinstance(loop.iter, ast.Call) and callees_of(loop.iter) == ["builtins.enumerate"]
         counted = counted and isinstance(loop.target, ast.Tuple) and len(loop.target.elts) == 2
         target: ast.expr = loop.target.elts[1] if counted and isinstance(loop.target, ast.Tuple) else loop.target
@@ -288,7 +289,7 @@ class _Writer:
             return {}
         if counted and isinstance(loop.target, ast.Tuple) and isinstance(loop.target.elts[0], ast.Name):
             if isinstance(loop.iter, ast.Call) and len(loop.iter.args) + len(loop.iter.keywords) > 1:
-                return {}  # it begins to count elsewhere
+                return {}  # it does not count from 0
             number = loop.target.elts[0].id
         else:
             free = (f"index{number or ''}" for number in itertools.count())
@@ -324,7 +325,7 @@ class _Writer:
     def _others(
         self, name: str, statement: ast.stmt, views: Mapping[str, View], loops: Sequence[Loop]
     ) -> Iterator[ast.stmt]:
-        """What gives the other names of a tensor what was written under this one."""
+        """The statements that give the other names of a tensor the values that were written under this one."""
         waiting, done = [name], {name}
         while waiting:
             now = waiting.pop()
@@ -355,7 +356,7 @@ class _Writer:
         return set_kinds(node, self.kinds.get(name or getattr(node, "id", ""), ()))
 
     def _read_after(self, name: str, statement: ast.stmt, loops: Sequence[Loop]) -> bool:
-        """Whether a name is read once a statement has run, in the next round of a loop around it too."""
+        """Whether a name is read after a statement, also in the next iteration of a loop around it."""
         inside = {*ast.walk(statement)}
         reads = [node for node in self.reads.get(name, ()) if node not in inside]
         end = (statement.end_lineno or 0, statement.end_col_offset or 0)
@@ -364,7 +365,7 @@ class _Writer:
 
 
 def _views_of(statement: ast.stmt) -> Iterator[tuple[str, View]]:
-    """The names to which an assignment gives a part of a tensor, or all of it."""
+    """The names that an assignment makes a part of a tensor, or all of it."""
     if not isinstance(statement, ast.Assign):
         return
     first, *others = statement.targets
@@ -383,7 +384,7 @@ def _views_of(statement: ast.stmt) -> Iterator[tuple[str, View]]:
 
 
 def _is_basic(index: ast.expr) -> bool:
-    """Whether an index is of numbers and slices alone: by any other, torch gives a copy."""
+    """Whether an index has only numbers and slices: for any other, torch makes a copy."""
     items = index.elts if isinstance(index, ast.Tuple) else [index]
     return all(
         isinstance(item, ast.Slice)
@@ -400,13 +401,13 @@ def _root(node: ast.expr) -> ast.expr:
 
 
 def _stored(statement: ast.AST) -> set[str]:
-    """The names to which a statement gives values, and those inside of it."""
+    """The names that a statement, or one inside of it, assigns."""
     written = {id(node.target) for node in ast.walk(statement) if isinstance(node, ast.AugAssign)}
     names = (node for node in ast.walk(statement) if isinstance(node, ast.Name) and id(node) not in written)
     return {node.id for node in names if isinstance(node.ctx, (ast.Store, ast.Del))}
 
 
 def _forget(views: dict[str, View], names: set[str]) -> None:
-    """Leave out what depends on names that have other values now."""
+    """Remove the views that depend on names that have been assigned."""
     for name in [name for name, view in views.items() if names & {name, *view.names()}]:
         del views[name]

@@ -92,7 +92,7 @@ S.SequentialLR(opt, schedulers=[a, b], milestones=[w])
         ("torch.optim.SGD(p, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)", "torch.optim.SGD", "by hand", "by position"),
         ("torch.optim.SGD(p, differentiable=True)", "torch.optim.SGD", "missing", "differentiable=True has no"),
         ("torch.optim.SGD(p, differentiable=d)", "torch.optim.SGD", "composed", "only False has a counterpart"),
-        ("torch.nn.Conv2d(*sizes)", "torch.nn.Conv2d", "direct", "come out of *sizes: write them out"),
+        ("torch.nn.Conv2d(*sizes)", "torch.nn.Conv2d", "direct", "are unpacked from *sizes: write them out"),
         ("torch.nn.Conv2d(3, 8, 3, padding=p)", "torch.nn.Conv2d", "direct", "written here for a number other than 0"),
         (
             "import torchvision\ntorchvision.transforms.Normalize(0.5, 0.5)",
@@ -274,7 +274,7 @@ def test_a_list_of_sizes_is_not_put_into_another_tuple(write: Write) -> None:
     text = rewritten("import torch\ntorch.reshape(torch.ones(6), shape)", "torch.reshape", write).rewritten
     assert text is not None and text.endswith("shape=shape)")
     (note,) = rewritten("import torch\ntorch.zeros(size)", "torch.zeros", write).notes
-    assert note == "size=(size,): as of a number; where it is a list or a tuple, write it as it is"
+    assert note == "size=(size,): as for a number; where it is a list or a tuple, write it unchanged"
 
 
 def test_options_that_are_unpacked_are_not_guessed(write: Write) -> None:

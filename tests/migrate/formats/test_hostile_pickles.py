@@ -131,7 +131,7 @@ def test_long_names_do_not_add_up_without_end(tmp_path: Path, monkeypatch: pytes
 def test_a_module_inside_itself_is_refused(tmp_path: Path) -> None:
     state = [("_parameters", b"}"), ("_buffers", b"}"), ("_modules", b"}" + text("me") + again(0) + b"s")]
     body = remembered(named("foo", "Net") + b")\x81", 0) + mapping(state) + b"b"
-    with pytest.raises(BadCheckpoint, match="its module me stands inside itself"):
+    with pytest.raises(BadCheckpoint, match="its module me contains itself"):
         read(write(tmp_path / "x.pth", body, {}))
 
 

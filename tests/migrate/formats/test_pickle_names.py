@@ -73,7 +73,7 @@ def test_what_picklescan_calls_dangerous_is_refused(tmp_path: Path, use: str) ->
             with pytest.raises(BadCheckpoint) as error:
                 reading(path)
             assert "which no checkpoint needs and attacks use" in str(error.value), (module, name)
-            assert "--key model reads only what stands there" in str(error.value)
+            assert "--key model reads only what is under that key" in str(error.value)
 
 
 @pytest.mark.parametrize("legacy", [False, True])
@@ -127,7 +127,7 @@ def test_the_key_of_what_holds_it_does_not(tmp_path: Path, place: str) -> None:
     with pytest.raises(BadCheckpoint, match=r"names venv\.create, which no checkpoint needs"):
         convert.make_plan(path, key="model")
     assert len(convert.make_plan(path, key="ema").written) == 1
-    with pytest.raises(BadCheckpoint, match=r"names venv\.create, .* --key ema reads only what stands there"):
+    with pytest.raises(BadCheckpoint, match=r"names venv\.create, .* --key ema reads only what is under that key"):
         convert.make_plan(path)
 
 

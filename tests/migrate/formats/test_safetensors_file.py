@@ -262,7 +262,7 @@ def changed(name: str, **parts: Any) -> dict[str, Any]:
         (changed("a", data_offsets=[0, 8, 8]), "not two integers"),
         (changed("a", data_offsets=None), "not two integers"),
         (changed("a", data_offsets=[-8, 0]), "negative"),
-        (changed("a", data_offsets=[8, 0]), "turned round"),
+        (changed("a", data_offsets=[8, 0]), "reversed"),
         (changed("a", data_offsets=[0, 10**30]), "absurdly large"),
         (changed("a", dtype=4), "dtype is no string"),
         ({**SOUND, "c": 3}, "c: its description is no JSON object"),
@@ -272,8 +272,11 @@ def changed(name: str, **parts: Any) -> dict[str, Any]:
         ({**SOUND, "x" * 1001: described("U8", [0], 0, 0)}, "no name of a tensor"),
         ({**SOUND, "__metadata__": {"a": 1}}, "not a table of strings"),
         ({**SOUND, "__metadata__": []}, "not a table of strings"),
-        ({**SOUND, "__metadata__": {"msmigrate": "{"}}, "noted in it is damaged"),
-        ({**SOUND, "__metadata__": {"msmigrate": '{"format": 1}' + " " * (17 << 20)}}, "noted in it is damaged"),
+        ({**SOUND, "__metadata__": {"msmigrate": "{"}}, "note of an earlier conversion in it is damaged"),
+        (
+            {**SOUND, "__metadata__": {"msmigrate": '{"format": 1}' + " " * (17 << 20)}},
+            "note of an earlier conversion in it is damaged",
+        ),
         ({**SOUND, "__metadata__": {"tied\n": "a"}}, "no name of a tensor"),
         ({}, "describes 0 bytes of data and it holds 10"),
         (b'{"a": 1, "a": 2}', "its header is no valid JSON: the key 'a' twice"),
@@ -313,7 +316,7 @@ def test_a_sound_header_is_believed(tmp_path: Path) -> None:
         (b"", "is empty"),
         (struct.pack("<Q", 4) + b"{}  ", "holds no tensors"),
         (struct.pack("<Q", 100) + b"{}", "ends in its header, after 10 of at least 108 bytes; fetch it again"),
-        (struct.pack("<Q", 1 << 63) + b'{"a', "length that cannot be"),
+        (struct.pack("<Q", 1 << 63) + b'{"a', "impossible length"),
         (struct.pack("<Q", 1) + b"{}", "no valid JSON"),
         (struct.pack("<Q", 2) + b"[]", "no safetensors file"),
         (struct.pack("<Q", 3) + b" {}", "no safetensors file"),
@@ -358,8 +361,8 @@ def test_an_unknown_dtype_is_refused_and_the_others_are_read(tmp_path: Path) -> 
     found = read(raw(tmp_path / "x", header, bytes(17)))
     assert list(found.tensors) == ["a", "b"]
     assert found.refused == {
-        "c": "its dtype F4 is none that msmigrate reads",
-        "d": "its dtype F6_E2M3 is none that msmigrate reads",
+        "c": "msmigrate does not read its dtype F4",
+        "d": "msmigrate does not read its dtype F6_E2M3",
     }
     with pytest.raises(Unsupported, match="F4"):
         convert.convert(tmp_path / "x", tmp_path / "y.safetensors")

@@ -152,7 +152,7 @@ def test_index_and_files_that_disagree_are_refused(tmp_path: Path) -> None:
     two(tmp_path)
     for places, says in (
         ({"x": "b", "y": "b", "z": "a", "w": "a"}, "a lacks w, which the index says is in it; fetch it again"),
-        ({"x": "b", "z": "a"}, "b holds y, which the index does not say"),
+        ({"x": "b", "z": "a"}, "b holds y, which the index does not list"),
         ({"x": "b", "y": "a", "z": "a"}, "a lacks y"),
         ({"x": "b", "y": "b", "z": "c"}, "cannot read .*c: No such file"),
         ({"x": "b", "y": "b", "z": f"model.safetensors{INDEX}"}, "is JSON, not a checkpoint"),
@@ -165,7 +165,7 @@ def test_a_tensor_that_two_files_hold_is_refused(tmp_path: Path) -> None:
     """Even where the other file's is tied to one that belongs there: which of the two is meant?"""
     safetensors(tmp_path / "a", {"x": b"x"})
     save(tmp_path / "b", {"x": floats(1)._replace(storage="0"), "y": floats(1)._replace(storage="0")})
-    with pytest.raises(BadCheckpoint, match="b holds x, which the index does not say"):
+    with pytest.raises(BadCheckpoint, match="b holds x, which the index does not list"):
         read(index(tmp_path, {"x": "a", "y": "b"}))
 
 
@@ -175,7 +175,7 @@ def test_a_tensor_that_two_files_hold_is_refused(tmp_path: Path) -> None:
 def test_an_index_names_files_beside_it_only(tmp_path: Path, name: Any) -> None:
     (tmp_path / "folder").mkdir()
     two(tmp_path)
-    with pytest.raises(BadCheckpoint, match=r"z should be in .*, no name of a file beside it") as caught:
+    with pytest.raises(BadCheckpoint, match=r"z should be in .*, which is not the name of a file next to it") as caught:
         read(index(tmp_path / "folder", {"z": name}))
     assert "\n" not in str(caught.value)
 

@@ -134,9 +134,9 @@ def test_the_system_must_be_a_usual_one(tmp_path: Path) -> None:
 
 
 def test_what_only_begins_as_such_a_file(tmp_path: Path) -> None:
-    with pytest.raises(BadCheckpoint, match="goes on as none"):
+    with pytest.raises(BadCheckpoint, match="but is not one"):
         read(write_legacy(tmp_path / "x.pth", BODY, BLOCKS, version=integer(1002)))
-    with pytest.raises(BadCheckpoint, match="goes on as none"):
+    with pytest.raises(BadCheckpoint, match="but is not one"):
         read(write_legacy(tmp_path / "x.pth", BODY, BLOCKS, system=b"N"))
     with pytest.raises(BadCheckpoint, match="bare pickle"):
         read(write_legacy(tmp_path / "x.pth", BODY, BLOCKS, magic=integer(7)))

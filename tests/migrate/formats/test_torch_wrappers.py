@@ -185,7 +185,7 @@ def test_only_torch_makes_tensors(tmp_path: Path, maker: str) -> None:
     foreign = VECTOR.replace(b"ctorch._utils", b"c" + maker.encode())
     found = read(tmp_path, {"own.a": VECTOR, "own.b": foreign})
     assert list(found.tensors) == ["own.a"]
-    assert f"{maker}._rebuild_tensor_v2 builds it, which is not torch's own" in found.refused["own.b"]
+    assert f"it is built by {maker}._rebuild_tensor_v2, which is not part of torch" in found.refused["own.b"]
     with pytest.raises(BadCheckpoint, match="holds no tensors"):
         read(tmp_path, {"own.b": foreign})
 

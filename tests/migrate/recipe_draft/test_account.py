@@ -189,7 +189,7 @@ def test_a_weight_written_without_gradients_is_not(write: Write) -> None:
 )
 def test_an_optimizer_of_a_part(given: str, write: Write) -> None:
     found = left(write(PLAIN.replace("net.parameters()", given)))
-    assert found == [f"{given} is what torch.optim.SGD trains, not all of the model"]
+    assert found == [f"{given} is all that torch.optim.SGD trains, not the whole model"]
 
 
 def test_a_schedule_that_moves_only_for_a_while(write: Write) -> None:

@@ -790,7 +790,7 @@ def test_an_optimizer_and_a_loss_that_could_not_be_read_are_asked_for_at_their_l
     text = recipe_text(analyze_script(write(f"{HEAD}from elsewhere import Adan, Elsewhere, far\n{rest}")))
     assert "opt = Adan(net.parameters(), lr=0.2): what this makes was not read" in text
     assert "net = Elsewhere(7): what this makes was not read" in text
-    assert "loss = near + far(x, y): the backward pass starts from this, of which the loss was not read" in text
+    assert "loss = near + far(x, y): the backward pass starts from this, and its loss was not read" in text
 
 
 def test_what_stands_in_place_of_an_attribute_that_was_not_read_is_no_value(write: Write) -> None:
@@ -846,9 +846,9 @@ def chosen(parameters, rate):
         HEAD + own + rest.replace("torch.optim.SGD(net.parameters(), lr=0.2)", "chosen(net.parameters(), 0.2)")
     )
     assert drafted(script)["model"] == "???" and drafted(script)["optimizer"]["args"]["lr"] == 0.2
-    assert not any("not all of the model" in line for line in listed(script))
+    assert not any("not the whole model" in line for line in listed(script))
     part = script.read_text().replace("chosen(net.parameters(), 0.2)", "chosen(net.head.parameters(), 0.2)")
-    assert any("not all of the model" in line for line in listed(write(part)))
+    assert any("not the whole model" in line for line in listed(write(part)))
 
 
 def test_what_a_loop_names_has_no_one_value(write: Write) -> None:

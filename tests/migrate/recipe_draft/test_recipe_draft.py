@@ -91,7 +91,7 @@ def test_apex_accumulation_and_a_scaled_rate(scripts: dict[str, Path], tmp_path:
     assert found.schedule is not None and found.schedule.args["T_max"] == 100 and found.schedule.per == "epoch"
     assert found.seed == 17 and found.train.epochs == 100
     assert any("mixup() is written by hand" in line for line in sources(text))
-    assert any("its path could not be read: write folder:PATH here" in line for line in sources(text))
+    assert any("its path could not be read: write it here as folder:PATH" in line for line in sources(text))
 
 
 def test_a_script_for_digits(scripts: dict[str, Path], tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_a_script_for_digits(scripts: dict[str, Path], tmp_path: Path) -> None:
     assert found.loss.name == "CrossEntropyLoss"  # nll_loss on log_softmax
     assert (found.optimizer.name, found.optimizer.args) == ("Adadelta", {"lr": 1.0})
     assert (found.data.batch, found.data.eval_batch, found.seed, found.train.epochs) == (64, 1000, 1, 14)
-    assert any("a recipe reads no such data set" in line for line in sources(text))
+    assert any("a recipe cannot read such a data set" in line for line in sources(text))
     assert any(line.startswith("main.py line 94: Net()") for line in sources(text))
 
 

@@ -54,7 +54,7 @@ CASES = [
     ("opt.zero_grad() | loss.backward() | opt.step() | opt.step()", "", "", ["opt.step() [a second update"]),
     (f"opt.zero_grad() | loss.backward() | {CLIPPED} | opt.step()", "", "", []),
     (f"opt.zero_grad() | {CLIPPED} | loss.backward() | opt.step()", "", "", [f"{CLIPPED} [it clips before there are"]),
-    (f"opt.zero_grad() | loss.backward() | opt.step() | {CLIPPED}", "", "", [f"{CLIPPED} [it clips when the update"]),
+    (f"opt.zero_grad() | loss.backward() | opt.step() | {CLIPPED}", "", "", [f"{CLIPPED} [it clips after the update"]),
     ("opt.zero_grad() | loss.backward() | opt.step()", "", "sched.step()", []),
     ("opt.zero_grad() | loss.backward() | opt.step() | sched.step()", "", "", []),
     ("opt.zero_grad() | loss.backward() | opt.step()", "sched.step()", "", ["sched.step() [the rate moves before"]),
@@ -62,7 +62,7 @@ CASES = [
     ("opt.zero_grad() | loss.backward() | opt.step() | sched.step()", "", "sched.step()", ["sched.step() [the rate"]),
     ("opt.zero_grad() | loss.backward() | opt.step() | ema.update(net)", "", "", []),
     ("opt.zero_grad() | loss.backward() | ema.update(net) | opt.step()", "", "", ["ema.update(net) [it averages bef"]),
-    ("opt.zero_grad() | loss.backward() | opt.step()", "", "ema.update(net)", ["ema.update(net) [it averages not at"]),
+    ("opt.zero_grad() | loss.backward() | opt.step()", "", "ema.update(net)", ["ema.update(net) [it does not aver"]),
     ("net(x) | opt.zero_grad() | loss.backward() | opt.step()", "", "", ["net(x)"]),
     ("out = net(x) | opt.zero_grad() | loss.backward() | opt.step()", "", "", ["out = net(x) [the model runs again"]),
     ("opt.zero_grad() | scaler.scale(loss).backward() | scaler.step(opt) | scaler.update()", "", "", []),
@@ -71,7 +71,7 @@ CASES = [
         f"opt.zero_grad() | scaler.scale(loss).backward() | {CLIPPED} | scaler.step(opt) | scaler.update()",
         "",
         "",
-        [f"{CLIPPED} [it clips gradients that the loss scale still multiplies"],
+        [f"{CLIPPED} [it clips gradients that are still multiplied by the loss scale"],
     ),
     (
         f"opt.zero_grad() | scaler.scale(loss).backward() | scaler.unscale_(opt) | {CLIPPED} | scaler.step(opt) | "
@@ -271,7 +271,7 @@ def test_a_loss_scale_that_is_switched_off_multiplies_nothing(on: bool, write: W
     batch = f"opt.zero_grad() | scaler.scale(loss).backward() | {CLIPPED} | scaler.step(opt) | scaler.update()"
     text = SCRIPT.replace("GradScaler()", f"GradScaler(enabled={on})")
     found = listed(write(text + LOOP.format(begin="", batch=lines(batch, 8), end="")))
-    assert len(found) == on and all("the loss scale still multiplies" in line for line in found), found
+    assert len(found) == on and all("still multiplied by the loss scale" in line for line in found), found
 
 
 def test_what_only_gathers_is_listed_with_its_loop_and_its_ends(write: Write) -> None:

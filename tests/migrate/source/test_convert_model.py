@@ -35,5 +35,5 @@ def test_long_tuples_keep_theirs() -> None:
 
 
 def test_no_python_is_an_error_of_ours() -> None:
-    with pytest.raises(WorkerFailed, match="of a model is no Python"):
+    with pytest.raises(WorkerFailed, match="for a model is not valid Python"):
         formatted("return (", "a model")

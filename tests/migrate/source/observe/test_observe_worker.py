@@ -209,7 +209,10 @@ def trained():
 
 @pytest.mark.parametrize(
     ("name", "why"),
-    [("large", "given 4 x 1200 float32 numbers, of which a file gets 1024 at most, "), ("trained", "Tensor float32 2")],
+    [
+        ("large", "include 4 x 1200 float32 numbers, more than the 1024 that can be written into a file, "),
+        ("trained", "Tensor float32 2"),
+    ],
 )
 def test_large_arrays_and_weights_are_no_constants(tmp_path: Path, name: str, why: str) -> None:
     (tmp_path / "net.py").write_text(ON_MATRIX)

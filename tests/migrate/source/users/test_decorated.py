@@ -38,5 +38,5 @@ def test_dictionaries_are_written_as_import_left_them(users: Users) -> None:
     found.holds("'small': {'kind': Narrow", "ENDS = {'tanh': (as_tanh, 2)}", "SIZES = {'first': 1, 'last': 4}")
     found.lacks("Wide", "as_nothing")
     said = [one.text for one in found.source.not_run]
-    assert "FILLED has no entry of what did not run: wide" in said
-    assert "ENDS has no entry of what did not run: never" in said
+    assert "FILLED lacks entries that did not run: wide" in said
+    assert "ENDS lacks entries that did not run: never" in said

@@ -5,7 +5,7 @@ from __future__ import annotations
 from written import Written
 
 Users = dict[str, Written]
-NOTE = "# torch keeps a gradient here; mindspore.grad takes it, of a function of this tensor\n"
+NOTE = "# torch keeps a gradient here; in MindSpore mindspore.grad of a function of this tensor gives it\n"
 
 
 def test_what_is_to_have_a_gradient_is_what_it_was(users: Users) -> None:

@@ -19,13 +19,13 @@ def test_methods_in_the_place_of_forward_and_of_others(users: Users) -> None:
 def test_what_gives_a_module_another_forward_later_raises(users: Users) -> None:
     found = users["fused_later"]
     found.agrees()
-    found.holds("this did not run, and could not be read: what module.forward_fast is was not seen")
+    found.holds("this did not run, and could not be read: the value of module.forward_fast was not seen")
 
 
 def test_what_is_no_method_of_its_class_is_a_problem(users: Users) -> None:
     said = [problem.text for problem in users["borrowed"].source.problems]
     assert said == [
-        "self.forward = self.fc.forward: what takes forward's place is no method of the model, write a forward"
+        "self.forward = self.fc.forward: forward's replacement is not a method of the model, write a forward"
     ]
 
 

@@ -59,7 +59,7 @@ def test_questions_of_a_device_are_answered_as_on_the_cpu(users: Users) -> None:
 def test_a_question_of_a_device_that_cannot_be_written_raises(users: Users) -> None:
     """It was answered on the device "meta", and would have been taken as that."""
     found = users["places_and_kernels"]
-    assert "x.is_cpu and torch.backends.mkldnn.is_available() asks for a device" in (found.failed or "")
+    assert "x.is_cpu and torch.backends.mkldnn.is_available() depends on a device" in (found.failed or "")
 
 
 def test_contexts(users: Users) -> None:
@@ -99,8 +99,8 @@ def test_a_function_that_gives_something_else_back_than_it_writes_into_is_refuse
     assert [(problem.line, problem.text) for problem in problems] == [
         (
             next(i for i, line in enumerate(MODELS.read_text().splitlines(), 1) if "z = self.scaled(y, x)" in line),
-            "scaled writes into `y`, which is read afterwards, and does not hand it back: return the tensor, and use "
-            "what comes back",
+            "scaled writes into `y`, which is read afterwards, and does not return it: return the tensor, and use "
+            "the result",
         )
     ]
 

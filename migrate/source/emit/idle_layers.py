@@ -141,7 +141,10 @@ class _Class:
         }
         if any(self.stores.count(one) != 1 or one not in kept for one in read):
             return None
-        each = [*{ast.unparse(found): found for found in map(_none_of, uses)}.values()]
+        conditions = {ast.unparse(found): found for found in map(_none_of, uses)}
+        if any(ast.unparse(negation(one)) in conditions for one in conditions.values()):
+            return None  # one use or the other always runs
+        each = [*conditions.values()]
         return ast.unparse(ast.BoolOp(ast.And(), each) if len(each) > 1 else each[0]) if each else ""
 
 

@@ -49,6 +49,7 @@ from .context import (
 )
 
 PLACES = ("device", "dtype", "memory_format", "layout")  # for these, constructors drop a None
+SIDES_OF_CONVOLUTIONS = ("conv2d_padding", "conv3d_padding", "transposed2d_padding", "transposed3d_padding")
 SIDES = {"1d": 1, "2d": 2, "3d": 3}
 SCALED = ("torch.add", "torch.sub")
 STARTING = "msmigrate.nn.starting_at"
@@ -274,8 +275,14 @@ def _constant(
     row: Row, argument: Argument, value: Any, given: Mapping[str, ObservedArgument], name: Namer, every: bool = False
 ) -> dict[str, ast.expr]:
     """Cross a known value; unless `every`, an argument that equals MindSpore's default is left out."""
-    found = _value(row, argument, value, given).items()
-    return {key: expression(crossed, name) for key, crossed in found if every or not _is_default(row, key, crossed)}
+    found = {key: _plainly(row, argument, crossed) for key, crossed in _value(row, argument, value, given).items()}
+    return {key: expression(one, name) for key, one in found.items() if every or not _is_default(row, key, one)}
+
+
+def _plainly(row: Row, argument: Argument, value: Any) -> Any:
+    """One number where MindSpore's convolutions take it for equal numbers on every side."""
+    sides = argument.verb in SIDES_OF_CONVOLUTIONS and (row.mindspore or "").startswith("mindspore.nn.")
+    return value[0] if sides and isinstance(value, tuple) and len({*value}) == 1 else value
 
 
 def _value(row: Row, argument: Argument, value: Any, given: Mapping[str, ObservedArgument]) -> dict[str, Any]:

@@ -21,7 +21,9 @@ from ..library_names import (
     CONTAINERS,
     COUNTERPARTS,
     DROPPED,
+    MODULE_METHODS,
     OF_ARRAYS,
+    OF_PYTHON,
     ROWS_FIRST,
     TABLES,
     is_dtype,
@@ -68,7 +70,17 @@ OF_TENSORS: dict[str, Kind] = {
 QUESTIONS = {name for name in TABLES["framework_questions"] if name.startswith(("torch.jit.", "torch.compiler."))}
 MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")
 # modules whose functions only compute with their arguments
-OF_PYTHON = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", *OF_ARRAYS}
+PYTHON_MODULES = {
+    "math",
+    "functools",
+    "itertools",
+    "operator",
+    "random",
+    "collections",
+    "copy",
+    "statistics",
+    *OF_ARRAYS,
+}
 HOW = re.compile(rf"torch\.(\w+\.)*({'|'.join(TABLES['contexts_of_running'])})$")
 OF_LISTS = ("append", "extend", "insert", "pop", "reverse")
 PARAMETERS = {"weight", "bias", "running_mean", "running_var"}
@@ -483,7 +495,7 @@ class Reader:
             elif isinstance(kind, CallableKind) and kind.what != "partial":
                 names.append(self._known(kind.name))
                 gives += self._given(kind.name)
-            elif self.resolve(function).partition(".")[0] in OF_PYTHON:
+            elif self.resolve(function).partition(".")[0] in COMPUTING:
                 names.append(self.resolve(function))
                 gives.append(UNSEEN)
             else:
@@ -564,9 +576,18 @@ class Reader:
                 case DictKind():
                     names.append(f"builtins.dict.{function.attr}")
                     gives.append(UNSEEN)
+                case _ if kind == UNSEEN and (found := self._of_any_module(function.attr)):
+                    names += found
+                    gives.append(UNSEEN)
                 case _:
                     return [], []
         return names, list(dict.fromkeys(gives))
+
+    def _of_any_module(self, method: str) -> list[str]:
+        """The methods of this name that the model's modules have, where other objects have none of that name."""
+        others = method in OF_PYTHON or method in MODULE_METHODS or row_of(f"torch.Tensor.{method}") is not None
+        modules = {cls for order in self.program.facts.orders for cls in order} & {*self.program.owners}
+        return [] if others else [name for cls in modules if (name := f"{cls}.{method}") in self.program.functions]
 
 
 def _handled(name: str) -> bool:

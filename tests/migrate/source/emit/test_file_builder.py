@@ -81,7 +81,7 @@ def test_it_says_what_a_person_would(source: Emitted) -> None:
     for line in (
         "class Block(nn.Cell):",
         "def __init__(self, channels: int, norm=nn.BatchNorm2d, stride: int=1) -> None:",
-        "self.conv = nn.Conv2d(channels, channels, 3, stride=stride, pad_mode='pad', padding=(1, 1, 1, 1))",
+        "self.conv = nn.Conv2d(channels, channels, 3, stride=stride, pad_mode='pad', padding=1)",
         "self.norm = norm(channels)",
         "out = ops.relu(self.norm(self.conv(x)))",
         "norm = partial(nn.BatchNorm2d, eps=0.001, momentum=1 - momentum)",

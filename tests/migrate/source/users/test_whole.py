@@ -74,6 +74,15 @@ def test_keywords_that_are_passed_on_without_any(users: Users) -> None:
     found.holds("return self.part(x, **kwargs)", "self.part = ScaledPart(**options)")
 
 
+def test_a_method_of_whichever_module_it_is(users: Users) -> None:
+    found = users["noisy"]
+    found.agrees()
+    found.holds("if 'st' in name:\n                module.reset_noise()", "pad_mode='pad', padding=1, has_bias=True)")
+    found.lacks(
+        "requires_grad = False\n\n    def construct", "get_parameters()"
+    )  # one setting or the other runs `conv`
+
+
 def test_a_vision_transformer(users: Users) -> None:
     found = users["vit"]
     found.agrees()

@@ -548,3 +548,42 @@ class HandingNet(nn.Module):
 
 def handing():
     return HandingNet(), (torch.randn(4, 6),)
+
+
+class Noisy(nn.Module):
+    """A layer whose noise is drawn when somebody asks for it, and a part that one setting or its contrary runs."""
+
+    def __init__(self, width, residual=False):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.register_buffer("noise", torch.zeros(width))
+        self.conv = nn.Sequential(nn.Conv2d(1, 1, 3, 1, 1), nn.ReLU())
+        self.residual = residual
+
+    def reset_noise(self):
+        self.noise.copy_(torch.randn(self.noise.size()))
+
+    def forward(self, x):
+        x = x * (self.weight + self.noise)
+        if self.residual:
+            return x + self.conv(x)
+        else:
+            return self.conv(x)
+
+
+class NoisyNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = Noisy(6, True), Noisy(6)
+
+    def forward(self, x):
+        return self.last(self.first(x))
+
+    def reset_noise(self):
+        for name, module in self.named_children():
+            if "st" in name:
+                module.reset_noise()
+
+
+def noisy():
+    return NoisyNet(), (torch.randn(2, 1, 6, 6),)

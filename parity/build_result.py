@@ -1,12 +1,13 @@
 """From a folder of traces to a Report: findings, module verdicts, hints, notes.
 
-Such modules differ when each runs alone, and grossly. But a net in which some module computes something grossly else
-does not agree end to end, in every layer's output, every gradient and every update, to within rounding. So where
-nothing differs end to end, what differs grossly alone was not the same thing to begin with: it gets no verdict, and
-says why. The same holds of each container that ran alone on torch's inputs and gradients, for what is inside it. A
-small difference alone stays a failure, for that is what rounding hides end to end.
+Two nets may agree and still be divided into modules differently. Such modules differ grossly when each runs alone. But
+a net in which a module computes something grossly different does not agree end to end (every layer's output, every
+gradient, every update) to within rounding. So where nothing differs end to end, two modules that differ grossly alone
+were never the same thing: they get no verdict, and a reason. The same holds for what is inside a container that agrees
+when it runs alone on torch's inputs and gradients. A small difference alone stays a failure, because rounding may hide
+it end to end.
 
-The deepest failing modules are at fault: a container that fails while all that is in it pass, or that hands on the
+The deepest failing modules are at fault: a container that fails while every module in it passes, or that hands on the
 wrong tensor (its wiring), has a fault of its own.
 """
 
@@ -49,15 +50,15 @@ from .trace import ALONE, GIVEN_GRADIENTS, REDUCED_GRADIENTS, WIRING, Device, En
 from .verdict import Unjudged, Verdict
 
 GROSS = 1e-3  # share of a tensor's size; known faults that nothing shows end to end stay well below
-CLEAR = 10.0  # times what rounding explains, from which on a difference is none of luck's
+CLEAR = 10.0  # times what rounding explains; a larger difference is no accident
 NEEDED = {("forward", "eval"), ("forward", "train"), ("gradients", "parameters")}
 STEP = ("forward", "loss", "gradients", "update")
-WHY = "built otherwise, for nothing differs end to end: "
-INSIDE = "built otherwise, for all that {} computes around it is torch's: "
+WHY = "built otherwise, since nothing differs end to end: "
+INSIDE = "built otherwise, since {} around it computes what torch computes: "
 
 
 def built_otherwise(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings, in which gross differences of modules that ran alone have no verdict where the step has parity."""
+    """The findings; where the step has parity, gross differences of modules that ran alone have no verdict."""
     step = [f for f in findings if f.stage in STEP and not f.part.alone]
     seen = {(f.stage, f.part) for f in step}
     if not seen >= NEEDED or any(f.verdict is not Verdict.PASS for f in step if (f.stage, f.part) in NEEDED):
@@ -69,8 +70,8 @@ def built_otherwise(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def inside_what_agrees(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings, in which gross differences inside a module that agrees in all that it gives alone, every gradient
-    of every weight in it too, have no verdict."""
+    """The findings; gross differences inside a module that agrees when it runs alone, in every output and in the
+    gradient of every weight in it, have no verdict."""
     alone: dict[str, list[Finding]] = {}
     for finding in findings:
         if finding.part == ALONE:
@@ -79,7 +80,7 @@ def inside_what_agrees(findings: Sequence[Finding]) -> list[Finding]:
 
     def excused(finding: Finding, path: str) -> Finding:
         above = [path[:end] for end, letter in enumerate(path) if letter == "."]
-        # what a module hands on is inside it, and what reaches it is not
+        # what a module hands on belongs to its inside, what reaches it does not
         above += [path] if finding.part == WIRING and not comes_from_around(_tensor(finding)) else []
         around = next((each for each in above if each in limits), None)
         if finding.verdict is not Verdict.FAIL or around is None:
@@ -102,7 +103,7 @@ def _path(finding: Finding) -> str:
 
 
 def _agrees(alone: Sequence[Finding]) -> bool:
-    """Whether all that a module gave alone was judged and passed, its gradients too."""
+    """Whether every tensor of a module that ran alone, gradients included, was judged and passed."""
     judged = [f for f in alone if f.unjudged is not Unjudged.ZERO_GRADIENT]
     return {"forward", "gradients"} <= {f.stage for f in judged} and all(f.verdict is Verdict.PASS for f in judged)
 
@@ -126,7 +127,7 @@ def _judged(finding: Finding, gross: float, why: str) -> Finding:
 
 
 def image_notes(reference: Trace, mindspore: Trace) -> list[str]:
-    """How far such images are from torchvision's, for the report; nothing where there are none."""
+    """How far images that C++ resized are from torchvision's, for the report; empty where there are none."""
     found = [
         np.abs(mindspore.array(key).astype(np.float64) - reference.array(key)).ravel() / level
         for key, entry in mindspore.entries.items()
@@ -175,7 +176,7 @@ def _rows_in_charge(first: Finding, recipe: Recipe) -> list[str]:
 
 
 def _of_the_user(first: Finding | None, alignment: Alignment) -> bool:
-    """Whether the recipe does not describe what computes the first divergence: a step or an optimizer of one's own."""
+    """Whether the user's own step or optimizer, which the recipe does not describe, computes the first divergence."""
     if first is None or first.part.of_buffers:
         return False
     if alignment.scope.own_step:
@@ -205,8 +206,9 @@ def report(
 ) -> Report:
     """Compare the traces that lie in options.folder.
 
-    digests: of the recipe and its checkpoint, as noted; None: of the files. sides: what the reference and the other are
-    called; others than torch and MindSpore prove no port. stepped, replayed: what is known of the steps, and alone.
+    digests: of the recipe and its checkpoint, as recorded; None: computed from the files. sides: names of the reference
+    and of what is compared with it; any but torch and MindSpore prove no port. stepped, replayed: findings on the
+    steps, and on modules that ran alone, where they are known already.
     """
     traces = Traces.load(options.folder, sides)
     on = [Device.of(trace.about, trace.folder) for trace in (traces.alone[1], traces.mindspore)]
@@ -278,10 +280,10 @@ def _findings(
     stepped: Sequence[Finding] | None = None,
     replayed: Sequence[Finding] | None = None,
 ) -> tuple[list[Finding], list[str], Compared]:
-    """What is found of every tensor, notes on what is not judged, and what is known of draws."""
+    """The finding on every tensor, notes on what is not judged, and the compared draws."""
     narrowing = options.narrowing
     findings = compare(traces, narrowing, stepped, replayed)
-    if not alignment.identity:  # a recipe's own two nets are cut alike, and nothing excuses their modules
+    if not alignment.identity:  # a recipe's own two nets have the same modules: no difference in them is excused
         findings = unlike.explained(inside_what_agrees(built_otherwise(findings)), alignment)
     findings, unjudged = of_both_steps(findings, traces) if alignment.scope.own_step else (findings, [])
     if not alignment.identity and traces.alone[0].about.get(SCOPE, asdict(alignment.scope)) != asdict(alignment.scope):
@@ -297,8 +299,8 @@ NEED_NO_STEP = ("data", "init", "forward")
 
 
 def early_failure(options: ParityJob) -> Finding | None:
-    """The first failure among what no training step is taken for, as soon as both sides have recorded that: the data,
-    the weights, both forward passes, and the loss and the optimizer on given values.
+    """The first failure in what needs no training step, as soon as both sides have recorded it: the data, the weights,
+    both forward passes, and the loss and the optimizer on given values.
 
     None where nothing has failed clearly: what torch computes with MindSpore's choices at kinks is not known yet.
     """
@@ -311,14 +313,14 @@ def early_failure(options: ParityJob) -> Finding | None:
 
 
 EARLY = (
-    "torch was recorded before it was known which parts of its step MindSpore's side brings: what only torch recorded "
-    "for that is not judged, nor gradients that are clipped; record torch again with MindSpore's trace"
+    "torch was recorded before it was known which parts of the step MindSpore's side has: parts that only torch "
+    "recorded are not judged, nor are clipped gradients; record torch again with MindSpore's trace"
 )
 
 
 def known_to_both(findings: Sequence[Finding], traces: Traces, recipe: Recipe) -> list[Finding]:
-    """The findings without those of the step's parts that only torch recorded, and of gradients that were recorded
-    before the clipping on one side."""
+    """The findings without those on parts of the step that only torch recorded, and on gradients that one side recorded
+    before clipping them."""
     there = {(entry.stage, entry.part, entry.name) for entry in traces.mindspore.entries.values()}
     clipped = recipe.clip is not None
     return [
@@ -336,15 +338,14 @@ TWICE = (
     "run, which was compared; in PyNative mode running statistics move twice, so train it in graph mode"
 )
 BEHIND_REDUCER = (
-    "not judged: whether gradients are clipped before the reducer averages them over processes, or behind it: "
-    "MindSpore's step holds one, and what reaches the optimizer behind it was not seen on one process, nor with a "
-    "stand-in in its place. As in torch, the reducer comes first: `grads = self.grad_reducer(grads)`, and then the "
-    "clipping"
+    "not judged: whether gradients are clipped before or after the reducer averages them over processes: MindSpore's "
+    "step has a reducer, and what the optimizer gets after it was seen neither on one process nor with a stand-in in "
+    "its place. As in torch, the reducer comes first: `grads = self.grad_reducer(grads)`, and then the clipping"
 )
 SHOWN_BY_STEPS: dict[str, Callable[[Entry | Finding], bool]] = {  # what a user's step may show, or not
     "the gradients that the optimizer gets": lambda one: one.stage == "gradients" and one.part == "parameters",
     "the gradients of later updates": lambda one: one.stage == "gradients" and one.part.step is not None,
-    "what the optimizer gets behind a reducer": lambda one: one.part == REDUCED_GRADIENTS,
+    "what the optimizer gets after a reducer": lambda one: one.part == REDUCED_GRADIENTS,
     "the outputs of layers in the step": lambda one: one.stage == "forward" and one.part == "train",
     "the logits": lambda one: one.stage in ("loss", "update") and one.name == "logits",
     "the loss scale": lambda one: one.part == "loss scale" and one.name.endswith(" scale"),
@@ -355,14 +356,12 @@ SHOWN_BY_STEPS: dict[str, Callable[[Entry | Finding], bool]] = {  # what a user'
 
 
 def of_both_steps(findings: Sequence[Finding], traces: Traces) -> tuple[list[Finding], list[str]]:
-    """The findings without those of what one side's step does not show at all, and notes that say so."""
+    """The findings without those on what only one side's step shows, and notes on what is left out."""
     kept, notes = list(findings), []
     if cut := _cut_otherwise(traces):
         what = "the outputs of layers in the step"
         kept = [finding for finding in kept if not SHOWN_BY_STEPS[what](finding)]
-        notes.append(
-            f"not judged: {what}, which torch's computes of {cut[0]} images at once and MindSpore's of {cut[1]}"
-        )
+        notes.append(f"not judged: {what}: torch's step computes {cut[0]} images at once, MindSpore's {cut[1]}")
     for what, belongs in SHOWN_BY_STEPS.items():
         sides = {
             "torch's": any(belongs(entry) for trace in traces.torch for entry in trace.entries.values()),
@@ -373,14 +372,14 @@ def of_both_steps(findings: Sequence[Finding], traces: Traces) -> tuple[list[Fin
             kept = [finding for finding in kept if not belongs(finding)]
             notes.append(f"not judged: {what}, which only {shown[0]} step shows")
         elif not shown and what == next(iter(SHOWN_BY_STEPS)):
-            how = "a step that is compiled whole returns them as `grads`, and the run is unproven until it does"
+            how = "a step that is compiled as a whole has to return them as `grads`; until then the run is unproven"
             notes.append(f"not judged: {what}, which neither step shows: {how} (docs/your_own_pair.md)")
     return kept, notes
 
 
 def _cut_otherwise(traces: Traces) -> tuple[int, int] | None:
-    """How many images the first layer is given at once by torch's and by MindSpore's step, which cut the same images
-    into other micro-batches; None where they do not."""
+    """How many images the first layer gets at once in torch's and in MindSpore's step, where the two divide the same
+    images into micro-batches of different sizes; else None."""
     torch, mindspore = (
         [e for e in trace.select("forward", "train") if e.shape] for trace in (traces.alone[0], traces.mindspore)
     )
@@ -393,8 +392,8 @@ def _cut_otherwise(traces: Traces) -> tuple[int, int] | None:
 
 
 def coarser(traces: Traces) -> float | None:
-    """How many times as far from float64 as the float32 run on the CPU torch's run on another device is, in the middle
-    of all outputs of layers; None where both ran alike."""
+    """How many times farther from float64 torch's float32 run on a device is than the one on the CPU, as the median
+    over the outputs of all layers; None where both ran on the same device."""
     exact, run, other = traces.alone[:3]
     if run.about.get("device") == other.about.get("device"):
         return None
@@ -422,7 +421,7 @@ FINE_TUNED_NOTES = {
 
 
 def _fine_tuned(about: Mapping[str, object]) -> list[str]:
-    """What starts fresh and what is frozen, of a recipe that says so; the head of a trace may come from anyone."""
+    """What starts fresh and what is frozen, where the recipe says so; the head of a trace may come from anyone."""
     said = about.get(FINE_TUNED)
     found = []
     for key, text in FINE_TUNED_NOTES.items():
@@ -433,13 +432,13 @@ def _fine_tuned(about: Mapping[str, object]) -> list[str]:
 
 
 def _import(about: Mapping[str, object]) -> list[str]:
-    """What torch's side had to say of the import of the user's file, and of the model that it gave; the head of a trace
-    may come from anyone."""
+    """Torch's notes on the import of the user's file, and on the model from it; the head of a trace may come from
+    anyone."""
     said, left = about.get(IMPORT), about.get(UNDEFINED)
     notes = [shortened(str(note)) for note in said[:NOTED]] if isinstance(said, list) else []
     if isinstance(left, list) and left:
         names = few([str(name) for name in left])
-        notes.append(f"torch leaves as memory is, with torch.empty or its like, and begins here with zeros: {names}")
+        notes.append(f"torch leaves uninitialized, by torch.empty or the like, and begins here with zeros: {names}")
     return notes
 
 
@@ -512,7 +511,7 @@ def module_verdicts(folder: Path, findings: Iterable[Finding]) -> list[ModuleVer
     for called, tensor, finding in named:
         if finding.part == WIRING:
             at = _giver(recording, outcome, called) if comes_from_around(tensor) else parse_label(called)[0]
-            # what runs as it is in a container's wiring may be the one that gives or hands back another value
+            # a module that runs as it is in a container's wiring may itself give, or hand back, the differing value
             others = outcome.unwired if finding.stage == "gradients" else wrong
             as_it_is = any(relative(path, at) for path in others)
             (alone if as_it_is else wiring).setdefault(at, []).append(finding)
@@ -529,7 +528,7 @@ def module_verdicts(folder: Path, findings: Iterable[Finding]) -> list[ModuleVer
 
 
 def _giver(recording: Recording, outcome: Outcome, called: str) -> str:
-    """The path of the module that decides what reaches a call: the innermost around it that was wired."""
+    """The path of the module that decides what reaches a call: the innermost container around it whose wiring ran."""
     call = recording.calls.get(called)
     if call is None:  # MindSpore alone called it
         return parse_label(called)[0].rpartition(".")[0]
@@ -562,7 +561,7 @@ def _verdict(
     notes += [outcome.notes[path]] if path in outcome.notes else []
     own = _failed(wiring) or (_failed(alone) and not any(each in failing for each in inside))
     unknown = [name for name in outcome.left_out if parse_label(name)[0] in inside] if own else []
-    notes += [f"{unknown[0]} in it did not run alone, and may be the one"] if unknown and not _failed(wiring) else []
+    notes += [f"{unknown[0]} in it did not run alone, and may be at fault"] if unknown and not _failed(wiring) else []
     return ModuleVerdict(
         path,
         module.kind,

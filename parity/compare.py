@@ -3,8 +3,8 @@
 Nothing passes by absence: an entry that one side lacks is a finding, and so is one that is empty or not finite. The
 comparison never transposes, reshapes or casts to make two tensors agree.
 
-Such images are not torchvision's, by far more than rounding, so they are held to bounds in grey levels of 255 instead
-of to torch's noise; the step itself is compared on torchvision's images. What the bounds let through is told in a note.
+Images that C++ resized differ from torchvision's by far more than rounding, so they are judged by bounds in grey levels
+(of 255) instead of torch's noise; the step itself is compared on torchvision's images. A note states the difference.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .run_folder import KEY, MINDSPORE, MINDSPORE_REPLAY, UNDEFINED, matched, re
 from .trace import ALONE, DISTRIBUTION, SIDES_STAGE, Entry, Key, Part, Trace
 from .verdict import FLOOR_ULPS, Unjudged, Verdict, judge
 
-Sides = tuple[str, str]  # what the reference and what is judged against it are called
+Sides = tuple[str, str]  # the names of the reference and of what is judged against it
 SIDES: Sides = ("torch", "MindSpore")
 # MindSpore's counterpart of a dtype, where it is not the same one: class labels, and the optimizers' step counters
 COUNTERPARTS = {("int64", "int32"): "labels", ("float32", "int32"): "step"}
@@ -37,8 +37,8 @@ COUNTERPARTS = {("int64", "int32"): "labels", ("float32", "int32"): "step"}
 @dataclass(frozen=True)
 class Traces:
     """The traces of one run: torch float64 and the float32 runs that measure its noise, the same with MindSpore's
-    choices at kinks, and MindSpore's; where every module also ran alone, the same of that. sides: what the two are
-    called, where another recording stands in their place."""
+    choices at kinks, and MindSpore's; the same again for modules that ran alone, where they did. sides: names of the
+    two, where another recording stands in their place."""
 
     alone: Sequence[Trace]  # float64, float32, float32 in another layout, and once more on a device
     matched: Sequence[Trace]
@@ -60,7 +60,7 @@ class Traces:
         for trace in (*traces.torch, *traces.of_mindspore):
             if not isinstance(trace.about.get("recipe"), str) or not isinstance(trace.about.get("versions"), dict):
                 raise BadTrace(
-                    f"{trace.folder / 'trace.json'}: does not say of which recipe it is, or recorded by what"
+                    f"{trace.folder / 'trace.json'}: does not say which recipe it is of, or what recorded it"
                 )
         for trace in (*traces.torch, *traces.of_mindspore):
             found, own = trace.about["recipe"], traces.mindspore.about["recipe"]
@@ -108,21 +108,21 @@ def compare(
     stepped: Sequence[Finding] | None = None,
     replayed: Sequence[Finding] | None = None,
 ) -> list[Finding]:
-    """Judge every tensor that any side recorded, of those that are to be judged; the findings come by stage and in
-    execution order. stepped, replayed: what `compare_steps` and `compare_replayed` found, where that is known."""
+    """Judge every tensor in the narrowing that any side recorded; the findings come by stage and in execution order.
+    stepped, replayed: what `compare_steps` and `compare_replayed` returned, where that is known."""
     findings = compare_steps(traces, narrowing) if stepped is None else list(stepped)
     return _in_order([*findings, *(compare_replayed(traces, narrowing) if replayed is None else replayed)])
 
 
 @np.errstate(invalid="ignore", over="ignore")  # a damaged trace may hold any bits; what is not finite never passes
 def compare_steps(traces: Traces, narrowing: Narrowing = WHOLE) -> list[Finding]:
-    """Judge all but what modules gave alone."""
+    """Judge everything but the modules that ran alone."""
     return _compared(traces, traces.families[:2], narrowing)
 
 
 @np.errstate(invalid="ignore", over="ignore")
 def compare_replayed(traces: Traces, narrowing: Narrowing = WHOLE) -> list[Finding]:
-    """Judge what modules gave alone, and nothing else."""
+    """Judge the modules that ran alone, and nothing else."""
     return _compared(traces, traces.families[2:], narrowing)
 
 
@@ -158,8 +158,8 @@ def _judged(narrowing: Narrowing, entry: Entry) -> bool:
 def _expected(families: Sequence[_Family]) -> dict[Key, tuple[_Family, Entry]]:
     """Every entry that torch recorded, and the family of traces it is judged by.
 
-    Where two families have one, the later counts. The order of execution is float64's, the steps that were taken with
-    MindSpore's choices coming after what needed none.
+    Where two families have the entry, the later counts. The order of execution is float64's; the steps taken with
+    MindSpore's choices come after what needed none.
     """
     expected: dict[Key, tuple[_Family, Entry]] = {}
     for family in families:
@@ -171,8 +171,8 @@ def _expected(families: Sequence[_Family]) -> dict[Key, tuple[_Family, Entry]]:
 
 
 def _in_order(findings: list[Finding]) -> list[Finding]:
-    """By stage, then what given values say before what the step itself does (it is sharper), then as executed; what
-    modules did alone comes after the step, and what weights are drawn from after the weights."""
+    """Sorted by stage, then findings on given values (the sharper ones) before those on the step itself, then in order
+    of execution; modules that ran alone come after the step, and the distributions of weights after the weights."""
     ranked = sorted(
         findings,
         key=lambda f: (
@@ -203,7 +203,7 @@ def _finding(of: _Family, entry: Entry) -> Finding:
     for trace in family:
         if key in trace.entries and trace.entries[key].shape != ours.shape:
             return Finding.of(
-                entry, Verdict.FAIL, f"the runs of {reference} have several shapes of it; the trace is damaged"
+                entry, Verdict.FAIL, f"the runs of {reference} recorded different shapes; the trace is damaged"
             )
     trouble = _not_alike(ours, theirs)
     if trouble:
@@ -222,9 +222,7 @@ def _finding(of: _Family, entry: Entry) -> Finding:
     if entry.stage == "init" and entry.part == DISTRIBUTION:
         left = runs[0].about.get(UNDEFINED)
         if isinstance(left, list) and entry.name in left:
-            return Finding.of(
-                entry, Verdict.PASS, f"{reference} leaves it as memory is: whatever it begins with will do"
-            )
+            return Finding.of(entry, Verdict.PASS, f"{reference} leaves it uninitialized: any starting value will do")
         return _distribution(entry, plain, subject, len(list(mindspore.select("init", DISTRIBUTION))), of.sides)
     if ours.digest is not None or not _is_float(subject):
         return _exact(entry, ours, theirs, plain, subject)
@@ -266,7 +264,7 @@ def _not_alike(ours: Entry, theirs: Entry) -> str:
 
 def _finite_places(entries: Sequence[Entry], arrays: Sequence[np.ndarray]) -> np.ndarray | None:
     """Where the recorded elements are finite, flat bool; None unless that is everywhere, or all have the same
-    infinities at the same places, as a mask of attention has."""
+    infinities at the same places, as an attention mask has."""
     finite: np.ndarray = np.isfinite(arrays[0])
     counts = {entry.nonfinite for entry in entries}
     if counts == {0}:
@@ -277,8 +275,8 @@ def _finite_places(entries: Sequence[Entry], arrays: Sequence[np.ndarray]) -> np
 
 
 def _at_the_end(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """Where all have the largest or smallest number of their dtype, flat bool: it stands for an infinity, as in a mask
-    of attention, and is another number in float64."""
+    """Where all have the largest or smallest number of their dtype, flat bool: it stands for an infinity, as in an
+    attention mask, and is a different number in float64."""
     ends = [array / np.finfo(array.dtype).max for array in arrays]
     at_end: np.ndarray = np.abs(ends[0]) == 1.0
     for end in ends[1:]:
@@ -312,7 +310,7 @@ def _exact(entry: Entry, ours: Entry, theirs: Entry, plain: np.ndarray, subject:
     if equal:
         return Finding.of(entry, Verdict.PASS, error=0.0)
     if different.size == 0:
-        return Finding.of(entry, Verdict.FAIL, "differs outside the recorded sample (its digest is another)")
+        return Finding.of(entry, Verdict.FAIL, "differs outside the recorded sample (the digests differ)")
     at = int(different[0])
     exact = plain.astype(np.float64)
     size = float(np.linalg.norm(exact)) or 1.0
@@ -336,8 +334,8 @@ FLIPPED = 10.0
 
 
 def _flipped(one: Trace, other: Trace, entry: Entry) -> tuple[int, float]:
-    """At how many kinks of one layer two traces chose otherwise (0 of a max-pool, whose inputs differ), and the largest
-    share of its elements that this is of; 0 where they are the same, or cannot be held against each other."""
+    """At how many kinks of one layer two traces chose differently (0 for a max-pool, whose inputs differ), and the
+    square root of the share of its elements; zeros where the two are the same or cannot be compared."""
     there = other.entries.get(entry.key)
     if there is None or (entry.dtype, entry.shape) != (there.dtype, there.shape):
         return 0, 0.0
@@ -357,12 +355,12 @@ def _of_a_flip(finding: Finding, count: int) -> Finding:
 
 
 def label_of(finding: Finding) -> str:
-    """The label of the call that a finding on a module that ran alone speaks of."""
+    """The label of the call that a finding on a module that ran alone is about."""
     return finding.name.rpartition(" ")[0]
 
 
 def alone_without_flips(findings: Sequence[Finding], recording: Recording, one: Trace, other: Trace) -> list[Finding]:
-    """The same of modules that ran alone: a gradient in which some ReLU or max-pool chose otherwise."""
+    """The same for modules that ran alone: no verdict on gradients in which a ReLU or max-pool chose differently."""
     found: dict[str, tuple[int, float]] = {}
     for entry in one.select(SIDES_STAGE):
         count, share = _flipped(one, other, entry)
@@ -383,9 +381,9 @@ def alone_without_flips(findings: Sequence[Finding], recording: Recording, one: 
 
 
 def without_flips(findings: Sequence[Finding], one: Trace, other: Trace) -> list[Finding]:
-    """The findings on two traces that each chose for themselves at kinks; what fails behind a choice of rounding's has
-    no verdict: nothing in the forward pass fails, some ReLU fell to the other side or a max-pool was given other
-    numbers, whose choice is not recorded, and the difference is no larger than such choices explain."""
+    """The findings on two traces that each made their own choices at kinks; a failure that such choices explain has no
+    verdict: nothing in the forward pass fails, some ReLU fell to the other side or a max-pool (whose choice is not
+    recorded) got other numbers, and the difference is no larger than such choices explain."""
     if any(finding.stage == "forward" and finding.verdict is Verdict.FAIL for finding in findings):
         return list(findings)
     shares: dict[int, float] = {}
@@ -426,7 +424,7 @@ def declared(trace: Trace, entry: Entry) -> float | None:
 
 
 def image_verdict(reference: np.ndarray, subject: np.ndarray, level: float) -> tuple[Verdict, str, float]:
-    """The verdict on such images, why where it is a fail, and the error as a share of the images' L2 norm."""
+    """The verdict on images that C++ resized, why they fail if they do, and the error as a share of their L2 norm."""
     difference = (subject.astype(np.float64) - reference) / level
     error = float(np.linalg.norm(difference)) * level / (float(np.linalg.norm(reference)) or 1.0)
     largest, mean, bias = float(np.abs(difference).max()), float(np.abs(difference).mean()), abs(difference.mean())
@@ -438,14 +436,14 @@ def image_verdict(reference: np.ndarray, subject: np.ndarray, level: float) -> t
 
 @dataclass(frozen=True)
 class Failures:
-    """By label of a call, what torch (in any precision) and MindSpore raised."""
+    """What torch (in any precision) and MindSpore raised, by the label of the call."""
 
     torch: dict[str, str] = field(default_factory=dict)
     mindspore: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, torch: Sequence[Trace], mindspore: Trace) -> Failures:
-        """What the traces of a replay say; nothing of any other trace. Raises BadTrace for nonsense."""
+        """The failures that the traces of a replay record; none from other traces. Raises BadTrace for nonsense."""
         if mindspore.folder.name != MINDSPORE_REPLAY:
             return cls()
         raised = {label: why for trace in torch for label, why in failed(trace).items()}
@@ -471,7 +469,7 @@ NORM_ULPS = 1.0
 
 
 def floor_ulps(entry: Entry) -> float:
-    """The floor below a tensor's noise, in units of float32's epsilon: a norm that ran alone is held to one."""
+    """The floor below a tensor's noise, in units of float32's epsilon: one for a norm that ran alone."""
     alone = entry.part == ALONE and entry.module is not None and is_norm(entry.module)
     return NORM_ULPS if alone else FLOOR_ULPS
 
@@ -487,8 +485,8 @@ RELIABLE = 400  # drawn values from which their own fourth moment is trusted
 
 @dataclass(frozen=True)
 class DistributionCheck:
-    """Two samples held against each other; `agree` is the verdict at ALPHA over `tests` tensors, None where the
-    values are too few for one."""
+    """Two samples, compared; `agree` is the verdict at ALPHA over `tests` tensors, None where the values are too few
+    for one."""
 
     statistic: float  # Kolmogorov-Smirnov D
     critical: float
@@ -535,8 +533,8 @@ def _constant(values: np.ndarray) -> bool:
 
 
 def _snapped(values: np.ndarray, to: np.ndarray) -> np.ndarray:
-    """Sorted values, each as the nearest of `to`, sorted, where both are one number but for rounding: what is computed,
-    such as a table of logarithms, holds few numbers, and one that rounds otherwise is no other distribution."""
+    """Sorted values, each replaced by the nearest of `to` (sorted) where the two differ by rounding alone: a computed
+    tensor, such as a table of logarithms, holds few numbers, and rounding them differently changes no distribution."""
     above = np.clip(np.searchsorted(to, values), 1, len(to) - 1)
     low, high = to[above - 1], to[above]
     near = np.where(values - low < high - values, low, high)

@@ -1,4 +1,4 @@
-"""What each framework drew in the compared passes, and where the two drew otherwise or could not be fixed.
+"""What each framework drew in the compared passes, and where they drew differently or a draw could not be fixed.
 
 Equal draws are no finding: they make everything else comparable. Where one framework draws more numbers than the other,
 or of another kind, they are a finding at the module that draws, whatever came of them. Where a draw could not be fixed
@@ -22,19 +22,19 @@ from .trace import RATES, WIRING, Part
 from .verdict import Unjudged, Verdict
 
 KEY = "draws"  # in the head of a trace
-LABEL = " draws"  # what the names of findings about draws end with, behind the module's
+LABEL = " draws"  # the suffix, after the module's name, of the names of findings about draws
 FAULT = "draws-otherwise"
 NAMED = 4  # draws that a sentence spells out
 DEPENDENT = ("forward", "loss", "gradients", "update")  # the stages in which a pass's draws show
 TO_DO = (
-    "draw them before the model and give them to it (--batch-file), or make them of uniform or normal numbers, which "
-    "are fixed"
+    "draw them before the model and give them to it (--batch-file), or compute them from uniform or normal numbers, "
+    "which are fixed"
 )
 
 
 @dataclass(frozen=True)
 class _Pass:
-    """The draws of a pass as a trace's head says them."""
+    """The draws of a pass, as the head of a trace records them."""
 
     step: int
     taken: list[Draw]
@@ -54,8 +54,8 @@ def about(passes: Iterable[Draws]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Unfixed:
-    """A draw that could not be made the same in both frameworks: by which function, by whom, and in which steps (0: the
-    forward pass in evaluation mode)."""
+    """A draw that could not be made the same in both frameworks: by which function, in which module, and in which steps
+    (0: the forward pass in evaluation mode)."""
 
     function: str
     who: Place
@@ -73,7 +73,7 @@ class Unfixed:
 
     @property
     def why(self) -> str:
-        """What it is, and what to do."""
+        """What cannot be fixed, and what to do about it."""
         return f"{self.function} draws numbers {_at(self.who)} that are not the same in both frameworks: {TO_DO}"
 
     def reaches(self, finding: Finding) -> bool:
@@ -101,7 +101,7 @@ class Otherwise:
 
 @dataclass(frozen=True)
 class Compared:
-    """What both frameworks drew in the passes that both took. Raises BadTrace for a head that nobody here wrote."""
+    """What both frameworks drew in the passes that both took. Raises BadTrace for a head not written by msmigrate."""
 
     torch: Mapping[int, Draws]
     mindspore: Mapping[int, Draws]
@@ -199,7 +199,7 @@ def causes(findings: Iterable[Finding], cells: Mapping[str, str]) -> list[Cause]
 
 
 def _without_verdict(finding: Finding, unfixed: Sequence[Unfixed]) -> Finding:
-    """A failure that may come of draws that were not fixed is none, and neither is their noise torch's rounding."""
+    """The finding, without a verdict if draws that were not fixed may explain its failure, or its noise."""
     judged = finding.verdict is Verdict.PASS or finding.unjudged not in (None, Unjudged.NOISE)
     by = next((each for each in unfixed if not judged and each.reaches(finding)), None)
     if by is None:
@@ -240,17 +240,17 @@ def _where(findings: Sequence[Finding], one: Finding, name: str) -> int:
 
 
 def _unlike(ours: Draws, theirs: Draws, name: str) -> str:
-    """How a module's draws differ in two passes, or nothing; a mask may have axes of one more or less."""
+    """How a module's draws differ in two passes, or nothing; a mask may have more or fewer axes of length one."""
     both = [[draw for draw in side.taken if draw.name == name] for side in (ours, theirs)]
     kinds = [[[_size(draw) for draw in taken if draw.kind == kind] for kind in (UNIFORM, NORMAL)] for taken in both]
     if kinds[0] == kinds[1]:
         return ""
     alike = [(a.kind, _size(a)) == (b.kind, _size(b)) for a, b in zip(*both, strict=False)]
-    at = alike.index(False) if False in alike else len(alike)  # the first that is no draw of the other's
-    said = [", ".join(_said(taken)) or "nothing" for taken in both]
+    at = alike.index(False) if False in alike else len(alike)  # the first that the other does not draw
+    listed = [", ".join(_listed(taken)) or "nothing" for taken in both]
     lines = [f" ({taken[at].who.line})" if at < len(taken) and taken[at].who.line else "" for taken in both]
     place = "outside of the model" if name == OUTSIDE else f"in {name}"
-    return f"torch draws {said[0]} {place}{lines[0]}, MindSpore {said[1]}{lines[1]}"
+    return f"torch draws {listed[0]} {place}{lines[0]}, MindSpore {listed[1]}{lines[1]}"
 
 
 def _size(draw: Draw) -> int:
@@ -260,7 +260,7 @@ def _size(draw: Draw) -> int:
     return size
 
 
-def _said(draws: Sequence[Draw]) -> list[str]:
+def _listed(draws: Sequence[Draw]) -> list[str]:
     """`normal [4, 20]`, `3 times uniform [4]`, …"""
     runs = [(key, len(list(run))) for key, run in groupby(f"{draw.kind} {list(draw.shape)}" for draw in draws)]
     found = [f"{count} times {what}" if count > 1 else what for what, count in runs]

@@ -21,16 +21,16 @@ from .trace import REDUCED_GRADIENTS, Entry, Key, Part, Trace
 from .verdict import RATIO, Unjudged, Verdict
 
 GRAPH = "mindspore-graph"  # the trace's name
-MARK = "graph "  # what the parts of its findings begin with
+MARK = "graph "  # the prefix of its findings' parts
 FAILED, UNFIXED = "failed", "not fixed"  # in the trace's head: why there is no compiled step to judge
-AGAIN = "compiled again"  # there, too: of what was compiled more than once, what and why
-UNSEEN = "own step"  # there, too: whether one side's step is the user's own, so that what is inside of it does not show
+AGAIN = "compiled again"  # also there: what was compiled more than once, and why
+UNSEEN = "own step"  # also there: whether one side's step is the user's own, so that its inside does not show
 HALF = "in half precision the two modes round differently, and which side its ReLUs took cannot be seen"
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """What judging the compiled step gave: findings, whose parts begin with MARK, and notes on the two modes."""
+    """The result of judging the compiled step: findings, whose parts begin with MARK, and notes on the two modes."""
 
     findings: list[Finding]
     notes: list[str]
@@ -50,7 +50,8 @@ def judge_compiled(
     if graph.about.get("recipe") != traces.mindspore.about["recipe"]:
         said = shortened(str(graph.about.get("recipe")), 40)
         raise BadTrace(f"{graph.folder} is of recipe {said}: record both modes in one run")
-    stage: Stage = next((s for s in narrowing.stages if s not in ("data", "init")), "forward")  # where all of it counts
+    # the stage that a finding on the compiled step as a whole belongs to
+    stage: Stage = next((s for s in narrowing.stages if s not in ("data", "init")), "forward")
     place = (stage, Part(f"{MARK}step1"), MODEL, len(pynative))
     failed, unfixed = graph.about.get(FAILED), graph.about.get(UNFIXED)
     if isinstance(failed, str):
@@ -61,7 +62,8 @@ def judge_compiled(
         whole = Finding(*place, Verdict.NONE, why, unjudged=Unjudged.DRAWS)
         return Compiled([whole], [f"the compiled step was not judged; {why}"])
     every = (entry for trace in traces.matched for entry in trace.entries.values())
-    stepped = _by_place(entry for entry in every if entry.part != REDUCED_GRADIENTS)  # which is tried in PyNative mode
+    # reduced gradients are only tried in PyNative mode
+    stepped = _by_place(entry for entry in every if entry.part != REDUCED_GRADIENTS)
     compiled = _by_place(graph.entries.values())
     stepped |= compiled
     theirs = compare(replace(traces, mindspore=graph, replayed=(), mindspore_replayed=None), narrowing)
@@ -103,14 +105,14 @@ def _differences(graph: Trace, pynative: Trace, judged: Mapping[tuple[str, str, 
         if key not in pynative.entries:
             continue
         compared += 1
-        here, there = graph.array(key), pynative.array(key)
+        here, there = graph.array(key), pynative.array(key)  # compiled, PyNative
         if here.shape == there.shape and np.array_equal(here, there, equal_nan=True):
             equal += 1
             continue
         place = (entry.stage, entry.part, entry.label)
-        apart = _apart(here, there, judged.get(place))
-        worst = max(worst, (apart, f"{entry.stage} ({entry.part}) {entry.label}"))
-        if apart > RATIO:
+        distance = _distance(here, there, judged.get(place))
+        worst = max(worst, (distance, f"{entry.stage} ({entry.part}) {entry.label}"))
+        if distance > RATIO:
             beyond.append(f"{entry.stage} ({entry.part}) {entry.label}")
     if not compared:
         return ["the compiled and the PyNative step recorded nothing in common"]
@@ -122,10 +124,10 @@ def _differences(graph: Trace, pynative: Trace, judged: Mapping[tuple[str, str, 
     return [f"{text}; the others are at most {worst[0]:.2g} times the noise apart (most in {worst[1]})"]
 
 
-def _apart(here: np.ndarray, there: np.ndarray, judged: Finding | None) -> float:
-    """The distance of two recordings, in units of what the PyNative one was judged by; infinite where nothing says."""
-    if here.shape != there.shape or judged is None or not judged.allowed:
+def _distance(compiled: np.ndarray, pynative: np.ndarray, judged: Finding | None) -> float:
+    """The distance of two recordings, in units of what the PyNative one was judged by; infinite if it was not."""
+    if compiled.shape != pynative.shape or judged is None or not judged.allowed:
         return float("inf")
-    size = float(np.linalg.norm(there.astype(np.float64))) or 1.0
-    distance = float(np.linalg.norm(here.astype(np.float64) - there.astype(np.float64)))
+    size = float(np.linalg.norm(pynative.astype(np.float64))) or 1.0
+    distance = float(np.linalg.norm(compiled.astype(np.float64) - pynative.astype(np.float64)))
     return RATIO * distance / (judged.allowed * size) if np.isfinite(distance) else float("inf")

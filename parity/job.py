@@ -36,9 +36,9 @@ class Pair:
     map_file: regex pairs for names that alignment does not find by itself. checkpoint: torch weights to start from.
     batch: an .npz or .safetensors file with the steps' inputs. outputs: the loss is one of everything that the models
     return (output_loss of align/torch_user_model.py), and not the recipe's. of_recipe: it is the recipe's model, one of
-    torchvision's or timm's, so that what the recipe says about training it is meant of this pair. freezes: what torch's
-    model does not compute with is frozen in MindSpore's, as a user has to who trains on such inputs. Raises BadInput
-    for what names no model.
+    torchvision's or timm's, so that what the recipe says about training it applies to this pair. freezes: parameters
+    that torch's model does not compute with are frozen in MindSpore's, as a user who trains on such inputs has to do.
+    Raises BadInput for what names no model.
     """
 
     torch: str
@@ -55,7 +55,7 @@ class Pair:
         parse_spec(self.mindspore)
 
     def check(self, sides: Sequence[str] = SIDES) -> None:
-        """Make sure, by reading alone, that there is what these sides will use of it. Raises BadInput."""
+        """Make sure, by reading alone, that what these sides will use of the pair exists. Raises BadInput."""
         for side, spec in zip(SIDES, (self.torch, self.mindspore), strict=True):
             try:
                 if side in sides:
@@ -70,7 +70,7 @@ class Pair:
 
 
 def check_batch(path: Path) -> None:
-    """Make sure that the user's batches are there, in a file or as `folder:PATH`. Raises BadInput."""
+    """Make sure that the user's batches exist, in a file or as `folder:PATH`. Raises BadInput."""
     if str(path).startswith(FOLDER):
         check_place(str(path))
     else:
@@ -78,10 +78,10 @@ def check_batch(path: Path) -> None:
 
 
 def check_inputs(recipe: Recipe, pair: Pair | None, sides: Sequence[str] = SIDES, *, draws: bool = True) -> None:
-    """Make sure, by reading alone, that there is what these sides of a recording will use, so that no framework starts
-    in vain: a pair's models and files, or the recipe's.
+    """Make sure, by reading alone, that what these sides of a recording will use exists (a pair's models and files, or
+    the recipe's), so that no framework starts in vain.
 
-    draws: whether batches are made of the recipe's images. Raises BadInput.
+    draws: whether batches are made from the recipe's images. Raises BadInput.
     """
     if pair is not None:
         pair.check(sides)
@@ -137,7 +137,7 @@ class ParityJob(StepOptions):
     both sides are recorded at once, by processes whose parent judges what they record.
 
     Raises BadInput for a batch that the recipe's micro-batches do not divide, for a glob that matches no module of a
-    model whose modules are known here, for a pair that is to go on from a checkpoint, and what StepOptions does.
+    model whose modules are known here, for a pair that is to continue from a checkpoint, and what StepOptions does.
     """
 
     recipe: Recipe
@@ -160,8 +160,8 @@ class ParityJob(StepOptions):
             self.narrowing.check(names, self.recipe.model.name)
         if self.continue_from is not None and self.pair is not None:
             raise BadInput(
-                f"--continue-from goes on with the recipe's own models, not with {self.pair.torch}: prove its step "
-                "without it"
+                f"--continue-from continues with the recipe's own models, not with {self.pair.torch}: prove its step "
+                "without this option"
             )
 
     @property
@@ -187,11 +187,11 @@ class ParityJob(StepOptions):
 
     @property
     def fine_tunes(self) -> bool:
-        """Whether the recipe's model.freeze and its like are about the compared models."""
+        """Whether the recipe's model.freeze and the like apply to the compared models."""
         return self.pair is None or self.pair.of_recipe
 
     def drawn(self, names: Iterable[str]) -> list[str]:
-        """Those of a model's tensors that start as it draws them: all, or beside a checkpoint model.fresh's."""
+        """The model's tensors that start as the model draws them: all, or with a checkpoint those of model.fresh."""
         model = self.step_recipe.model
         start = self.checkpoint if self.continue_from is None else model.checkpoint
         return list(names) if start is None else matching(model.fresh, names)
@@ -214,8 +214,8 @@ class ParityJob(StepOptions):
 
     @property
     def step_recipe(self) -> Recipe:
-        """The recipe with the batch of a compared step, and the weights that it goes on from; its digest is another one
-        then."""
+        """The recipe with the batch of a compared step, and the weights that it continues from, which change its
+        digest."""
         data = self.recipe.data.model_copy(update={"batch": self.step_batch})
         model = self.recipe.model
         if self.continue_from is not None:

@@ -6,8 +6,8 @@ taken to be less than a share of what is usual in its part of the trace, a share
 
 A change (weights now, less the weights at the start) is rounded where the weight is stored, in the weight's units. On a
 running mean that hardly moves this is all the noise there is, and four elements may round alike in torch's runs.
-What is usual of a running statistic's change is therefore counted in sizes of the statistic, of which it is a small
-part: in sizes of the change itself, statistics that hardly move would make all the others' noise look large.
+The usual noise of a running statistic's change is therefore relative to the statistic, not to the change, which is only
+a small part of it: relative to the change, statistics that hardly move would make all the others' noise look large.
 
 Where MindSpore's CPU kernels round more than torch's, as measured, is in the rows of record/kernels.yaml.
 """
@@ -82,12 +82,12 @@ class UsualNoise:
         self._usual: dict[tuple[str, str], float] = {}
 
     def floor(self, entry: Entry) -> float:
-        """The share of its size that rounding must be expected to move this tensor, however exact torch was on it.
+        """The share of its size by which rounding must be expected to move this tensor, however exact torch was on it.
 
         For n elements, min(1, sqrt(FEW / n)) of the median relative noise of the entry's part: an estimate from n
-        elements is itself uncertain by about 1 / sqrt(n). A loss is a single number made of its logits, and is known no
-        better than these, nor, whichever loss it is, than LOG_SUM: a step's loss is made of others' tensors, and the
-        loss on given logits, which is no small number, is what judges the function.
+        elements is itself uncertain by about 1 / sqrt(n). A loss is a single number computed from its logits, and known
+        no better than these, nor better than LOG_SUM, whichever loss it is: a step's loss depends on other tensors, and
+        the function itself is judged by the loss on given logits, which is no small number.
         """
         elements = math.prod(entry.shape)
         share = min(1.0, math.sqrt(FEW / max(elements, 1)))
@@ -110,8 +110,8 @@ class UsualNoise:
         return STORED * EPS32 * start.norm
 
     def is_zero(self, entry: Entry) -> bool:
-        """Whether the gradient that an entry is, or is made of, is zero in exact arithmetic: that of a bias before a
-        norm, of a key's bias. In torch's float64 step it is nothing beside float32's rounding."""
+        """Whether an entry is, or is computed from, a gradient that is zero in exact arithmetic, such as that of a bias
+        before a norm, or of a key's bias. In torch's float64 step it is tiny compared with float32's rounding."""
         of_alone = entry.stage == "gradients" and entry.part.alone and entry.name.endswith(GRADIENT)
         if not (of_alone or is_of_a_step(entry)):
             return False
@@ -127,7 +127,7 @@ class UsualNoise:
         if any(run.shape != exact.shape for run in runs):
             return False
         noise = max(float(np.linalg.norm(run - exact)) for run in runs)
-        # without float64 it is zero that has no digit which rounding leaves alone (the informatical zero of CESTAC)
+        # without float64, zero is what rounding leaves no digit of (the informatical zero of CESTAC)
         most = 1.0 if self.steps[0].about.get(ROUNDED) is True else ZERO
         return float(np.linalg.norm(exact)) <= most * noise
 
@@ -144,7 +144,7 @@ class UsualNoise:
         return self._usual[stage, part]
 
     def _unit(self, key: Key, size: float) -> float:
-        """What a tensor's noise is counted in: its own size, or of a running statistic's change the statistic's."""
+        """The unit of a tensor's noise: its own size, or for the change of a running statistic the statistic's."""
         entry = self.family[0].entries[key]
         start = self._start_of(entry) if is_of_a_statistic(entry) else None
         return max(size, start.norm) if start is not None else size
@@ -169,9 +169,9 @@ class Kernel(NamedTuple):
     shares of the result's root mean square.
 
     torch: the operator's name below autograd. function: what both frameworks call it. way: forward or backward.
-    near_zero: what a result is off besides, however small it is. formula: what it computes in the function's place, by
-    a name that torch_precision knows. added: in which order it adds, where that is known and no distance is needed: by
-    row or by image.
+    near_zero: the further error of a result, however small the result is. formula: what it computes in the function's
+    place, by a name that torch_precision knows. added: the order in which it adds (by row or by image), where that is
+    known and no distance is needed.
     """
 
     torch: str

@@ -1,5 +1,5 @@
-"""The options of a comparison, each declared here for the command line, the API and the workers; what a run judges: the
-whole step, or where less is wanted some of its stages, or the tensors of some modules."""
+"""The options of a comparison, each declared here for the command line, the API and the workers; and what a run judges:
+the whole step, some of its stages, or the tensors of some modules."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAMPLE = 65_536
 
 Stage = Literal["data", "init", "forward", "loss", "gradients", "update"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
-OF_MODULES: tuple[Stage, ...] = ("init", "forward", "gradients", "update")  # whose tensors are some module's
+OF_MODULES: tuple[Stage, ...] = ("init", "forward", "gradients", "update")  # their tensors belong to modules
 BEHIND_UPDATES: tuple[Stage, ...] = ("init", "gradients")
 MODEL = "(model)"  # what the whole model, whose dotted name is empty, is called
 MOST = 6  # names that a message lists
@@ -41,7 +41,7 @@ class Narrowing:
     def to(cls, stages: Iterable[str] = (), modules: Iterable[str] = ()) -> Narrowing:
         """The narrowing to these stages and globs, either of which may be left out.
 
-        Raises BadInput for a stage that is none, and for one that has no tensors of modules together with globs.
+        Raises BadInput for an unknown stage, and for globs together with a stage that has no tensors of modules.
         """
         stages, modules = ((each,) if isinstance(each, str) else tuple(each) for each in (stages, modules))
         for stage in stages:
@@ -51,8 +51,8 @@ class Narrowing:
                 raise BadInput(f"there is no stage {stage!r}; {hint}")
             if modules and stage not in OF_MODULES:
                 raise BadInput(
-                    f"the stage {stage} has no tensors of modules, so that --modules {modules[0]} leaves nothing of "
-                    f"it to judge: leave one of the two out, or name stages among {', '.join(OF_MODULES)}"
+                    f"the stage {stage} has no tensors of modules, so --modules {modules[0]} leaves nothing of it to "
+                    f"judge: leave one of the two out, or name stages among {', '.join(OF_MODULES)}"
                 )
         known = OF_MODULES if modules else STAGES
         return cls(tuple(stage for stage in known if not stages or stage in stages), modules)
@@ -64,11 +64,11 @@ class Narrowing:
 
     @property
     def takes_steps(self) -> bool:
-        """Whether a stage is judged that whole steps are taken for in torch, which has the outputs without them."""
+        """Whether a judged stage needs whole steps in torch; the outputs alone do not."""
         return any(stage in self.stages for stage in ("loss", "gradients", "update"))
 
     def said(self) -> str:
-        """What is judged, in words: forward and gradients of layer1*; the whole step."""
+        """What is judged, in words: `forward and gradients of layer1*`, or `the whole step`."""
         of = f" of {joined(self.modules)}" if self.modules else ""
         return "the whole step" if self.whole else f"{joined(self.stages)}{of}"
 
@@ -91,9 +91,9 @@ class Narrowing:
         return stage in self.stages and self.module(owner)
 
     def records(self, stage: str) -> bool:
-        """Whether the tensors of a stage are recorded: those that are judged, what an update is measured from, and what
-        is no stage. They are recorded of all modules, for the noise of one tensor is known from all of its part, and
-        causes from all of the step."""
+        """Whether the tensors of a stage are recorded: where it is judged, where an update is measured from it, and
+        where it is no stage. All modules are recorded: the noise of one tensor is estimated from all of its part, and
+        causes from the whole step."""
         return stage in self.stages or stage not in STAGES or ("update" in self.stages and stage in BEHIND_UPDATES)
 
     def check(self, names: Iterable[str], model: str) -> None:
@@ -149,7 +149,7 @@ class StepOptions:
         ),
     ] = False
     timeout: Annotated[
-        float | None, Option("End a framework that says nothing for so long.", least=1, metavar="SECONDS")
+        float | None, Option("End a framework that reports nothing for this long.", least=1, metavar="SECONDS")
     ] = None
     no_diagnosis: Annotated[bool, Option("Do not look for the causes of what fails.")] = False
     device: Annotated[
@@ -167,14 +167,14 @@ class StepOptions:
     ] = None
     noise: Annotated[
         bool,
-        Option("MindSpore's half: take the step twice more, every number moved in its last places, to compare by."),
+        Option("MindSpore's half: measure its noise by two more steps, every number moved in its last places."),
     ] = False
     continue_from: Annotated[
         Path | None, Option("A torch training checkpoint to go on from.", metavar="CKPT", reads="checkpoint")
     ] = None
 
     def __post_init__(self) -> None:
-        _ = self.narrowing  # which knows names that are nearly a stage's
+        _ = self.narrowing  # its message suggests the stage that was meant
         check(self)
         if self.device is not None and re.fullmatch(DEVICE, self.device) is None:
             raise BadInput(f"--device {self.device}: expected cpu, cuda, cuda:1, npu or npu:1, as torch names devices")
@@ -203,12 +203,12 @@ class StepOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ParityOptions(StepOptions):
-    """What parity-step is asked for.
+    """The options of parity-step.
 
     torch, mindspore: a pair of the user's models by name. outputs: the loss is one of everything that they return, and
     not the recipe's.
 
-    Raises BadInput besides for half a pair, and for options that only a pair has.
+    Also raises BadInput for half a pair, and for options that only a pair has.
     """
 
     torch: Annotated[

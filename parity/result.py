@@ -33,7 +33,7 @@ class Finding:
     error, noise and allowed are L2 distances from torch float64 as shares of the tensor's own size (for the initial
     distributions: Kolmogorov-Smirnov distance, 0, and its critical value); ratio is error over noise or floor; `why`
     explains every verdict that is not a pass, and `unjudged` is its kind where there is no verdict; `unlike` is set
-    where it fails because one net has the tensor otherwise or not at all.
+    where it fails because one net has the tensor in another form, or not at all.
     """
 
     stage: Stage
@@ -58,7 +58,7 @@ class Finding:
     def of(
         cls, entry: Entry, verdict: Verdict, why: str = "", unjudged: Unjudged | None = None, **numbers: Any
     ) -> Finding:
-        """What is found of a recorded tensor; numbers: error, noise, allowed and ratio."""
+        """The finding on a recorded tensor; numbers: error, noise, allowed and ratio."""
         assert entry.stage != SIDES_STAGE
         place = (entry.stage, entry.part, entry.label, entry.order)
         return cls(*place, verdict, why, entry.module, entry.shape, **numbers, unjudged=unjudged)
@@ -75,7 +75,7 @@ class CellChange:
 
     cells: attribute paths of the Cells, "" for the net itself; target: dotted name of the class that they are of, empty
     where the class stays; arguments: argument -> its value as Python code; whole: whether these are all arguments, or
-    those at fault; now: the same arguments as what is computed shows them, where it does.
+    those at fault; now: the values of the same arguments that MindSpore's numbers show, where they do.
     """
 
     cells: tuple[str, ...]
@@ -109,8 +109,8 @@ class Cause:
     hypothesis: str = ""
 
     def same_mistake(self, other: Cause) -> bool:
-        """Whether both are one mistake in another place: the same was tried on modules of one class, and the same is
-        to be written."""
+        """Whether both are one mistake in two places: the same was tried on modules of one class, and the same is to be
+        written."""
         if not self.hypothesis:
             return self is other
         tried = (self.fault, self.stage, self.kind, self.hypothesis) == (
@@ -131,8 +131,8 @@ class ModuleVerdict:
     name: dotted torch name ("" is the whole model); kind: torch class; mindspore: the Cell's path and class; verdict:
     of its own tensors alone; own: whether the fault is in this module itself rather than in a module inside it; depth:
     0 for the whole model; order: of execution; ratio: the largest over its tensors; note: what was made deterministic,
-    or why it could not run alone; by_parts: whether it is a container that did not run alone, for all that it calls
-    did, and what it computes itself was compared.
+    or why it could not run alone; by_parts: whether it is a container that did not run alone, because everything that
+    it calls did, and what it computes itself was compared.
     """
 
     name: str
@@ -178,7 +178,7 @@ class MadeWith:
 
 @dataclass(frozen=True)
 class Report:
-    """The verdict of a run: what was compared, stage by stage, and where the two first part. narrowing: what was
+    """The verdict of a run: what was compared, stage by stage, and where the two first differ. narrowing: what was
     judged, where that is less than the whole step; the findings are of that alone. sides: the reference, and what is
     judged against it. devices: what each of the two was computed on; empty where that is not known."""
 
@@ -198,7 +198,7 @@ class Report:
 
     @property
     def computed_on(self) -> dict[str, str]:
-        """What each side was computed on, as a reader is told, where the traces were at hand."""
+        """What each side was computed on, in words, where the traces were at hand."""
         return {side: device.said() for side, device in zip(self.sides, self.devices, strict=False)}
 
     @property
@@ -272,8 +272,9 @@ class Report:
 
 
 def unproven(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings without a verdict that should have one: those whose kind is not in BY_NATURE, and all of a part of
-    which nothing passed, whatever their kind: it was not judged at all. (What is built otherwise is judged end to end.)
+    """The findings without a verdict that should have one: those whose kind is not in BY_NATURE, and, whatever their
+    kind, all of a part in which nothing passed: it was not judged at all. (What is built otherwise is judged end to
+    end.)
     """
     found = list(findings)
     passed = {(f.stage, f.part) for f in found if f.verdict is Verdict.PASS}
@@ -292,7 +293,7 @@ def summarise(stage: Stage, findings: Iterable[Finding]) -> StageSummary:
     else:
         verdict = Verdict.NONE if missing or not counts[Verdict.PASS] else Verdict.PASS
     ratios = [f.ratio for f in found if f.ratio is not None]
-    # of what is rounding alone, as the gradient of a bias before a norm, the share of its size says nothing
+    # where a tensor is rounding alone, as the gradient of a bias before a norm is, the share of its size says nothing
     sized = [
         f
         for f in found

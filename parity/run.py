@@ -77,7 +77,7 @@ def diagnose(
 
 @contextmanager
 def _written(job: ParityJob) -> Iterator[Path]:
-    """The job's file in its folder, while the processes that do it are there."""
+    """The job's file in its folder, while the processes that read it run."""
     file = job.folder / run_folder.JOB
     try:
         job.write(file)
@@ -88,7 +88,7 @@ def _written(job: ParityJob) -> Iterator[Path]:
 
 @dataclass(frozen=True)
 class Failed:
-    """What a search for causes starts from: the findings that are no pass, the modules' verdicts, and the two sides."""
+    """What a search for causes starts from: the findings that did not pass, the modules' verdicts, the two sides."""
 
     findings: list[Finding]
     modules: list[ModuleVerdict]
@@ -96,7 +96,7 @@ class Failed:
 
 
 def write_failed(folder: Path, report: Report) -> None:
-    """Leave the findings that are no pass, and the verdicts of the modules, for the worker."""
+    """Leave the findings that did not pass, and the verdicts of the modules, for the worker."""
     findings = [f for f in report.findings if f.verdict is not Verdict.PASS]
     (folder / FAILED).write_text(
         json.dumps(_finite(asdict(Failed(findings, report.modules, report.sides)))), encoding="utf-8"
@@ -179,8 +179,8 @@ def parity_step(
 
 @dataclass
 class Seen:
-    """What was known before the workers' end: whether a failure was reported, and what was found of the steps and of
-    all that ran alone."""
+    """What was known before the workers ended: whether a failure was reported, and the findings on the steps and on the
+    modules that ran alone."""
 
     reported: bool = False
     stepped: list[Finding] | None = None
@@ -188,8 +188,8 @@ class Seen:
 
 
 def run_workers(job: ParityJob, commands: Mapping[str, Sequence[str]], on_message: OnMessage = ignore) -> Seen:
-    """Run the workers (framework -> command) side by side until all have ended; whatever happens, none is left, nor a
-    trace that is not whole."""
+    """Run the workers (framework -> command) side by side until all have ended; whatever happens, no worker and no
+    incomplete trace is left."""
     try:
         with _written(job) as file, Workers(job.timeout) as workers:
             for name, command in commands.items():
@@ -206,7 +206,7 @@ def with_causes(job: ParityJob, found: Report, on_message: OnMessage) -> Report:
     on_message("torch", Progress("looking for causes"))
     notes = list(found.notes)
     if job.continue_from is not None and any(f.stage == "update" for f in found.findings if f.verdict is Verdict.FAIL):
-        notes.append("causes of updates are not looked for behind a checkpoint: they are without --continue-from")
+        notes.append("causes of updates are not looked for with --continue-from; without it they are")
     try:
         causes = diagnose(job, found, on_message)
         return replace(found, causes=[*found.causes, *causes], notes=notes)
@@ -215,8 +215,9 @@ def with_causes(job: ParityJob, found: Report, on_message: OnMessage) -> Report:
 
 
 def _attend(workers: Workers, job: ParityJob, on_message: OnMessage) -> Seen:
-    """Pass on what the workers say until all have ended; convert the starting weights, align the structures of a pair,
-    and judge what needs no training step, the steps, and which containers have to run alone, when they are there."""
+    """Pass on the workers' messages until all have ended. As soon as the files are there, convert the starting weights,
+    align the structures of a pair, judge what needs no training step, then the steps, and choose the containers that
+    have to run alone."""
     folder, recorded, seen = job.folder, set[str](), Seen()
     structures = [model_structure.file(folder, side) for side in model_structure.SIDES]
     for worker, message in workers.messages():
@@ -247,7 +248,7 @@ def _attend(workers: Workers, job: ParityJob, on_message: OnMessage) -> Seen:
                 seen.reported = True
                 on_message(worker.name, Event(DIVERGED, {"at": failed.place}))
         elif message.artifact == LAST_TRACE["torch"]:  # the steps are judged while modules run alone
-            if (folder / MINDSPORE / "trace.json").exists():  # as it does where any step is taken
+            if (folder / MINDSPORE / "trace.json").exists():  # always where any step is taken
                 seen.stepped = compare_steps(Traces.load(folder, steps_alone=True), job.narrowing)
         elif message.artifact in LAST_REPLAY.values():
             recorded.add(message.artifact)

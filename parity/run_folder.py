@@ -23,7 +23,7 @@ from .job import Pair, ParityJob
 from .options import Narrowing
 from .trace import sha256
 
-KEY = "grey_level"  # in the head of a trace whose images C++ resized: what one level comes to behind Normalize
+KEY = "grey_level"  # in the head of a trace whose images C++ resized: the size of one level after Normalize
 
 RUN, RECIPE, JOB = "run.json", "recipe.yaml", "job.json"
 INDEXES = ("trace.json", "replay.json")  # written last
@@ -31,11 +31,11 @@ FORMAT = 1
 
 
 RUNS_TWICE = "runs_twice"  # in the head of MindSpore's trace: whether a user's step ran the net twice on each batch
-REDUCER = "reducer"  # in the same, of a user's step that has one: whether what it does behind it was seen
+REDUCER = "reducer"  # in the same, for a user's step that has one: whether what the step does after it was seen
 SCOPE = "scope"  # in the head of torch's: what it was taken to have in common with MindSpore's side
-IMPORT = "import"  # in the same: what there is to say of the import of the user's file
-UNDEFINED = "undefined"  # in the same: tensors of the user's model that torch leaves as memory is, with zeros here
-FINE_TUNED = "fine_tuned"  # in the head of torch's traces: what of the model is, by the keys of a recipe's model
+IMPORT = "import"  # in the same: notes on the import of the user's file
+UNDEFINED = "undefined"  # in the same: tensors of the user's model that torch leaves uninitialized, zeros here
+FINE_TUNED = "fine_tuned"  # in the head of torch's traces: names of fresh or frozen tensors, by key of a recipe's model
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def read(folder: Path) -> RunFile:
     except (OSError, ValueError, TypeError, AttributeError, RecursionError, BadInput) as error:
         raise BadTrace(f"{folder / RUN}: cannot be read: {' '.join(str(error).split())[:300]}") from None
     if gone:
-        raise BadTrace(f"{folder}: {gone[0]} was recorded, and is not there any more")
+        raise BadTrace(f"{folder}: {gone[0]} was recorded, but is no longer there")
     return run
 
 
@@ -168,7 +168,7 @@ def check_narrowed_alike(one: Path, ours: Narrowing, other: Path, theirs: Narrow
 
 
 def refuse_existing(out: Path) -> None:
-    """Raise BadInput for a folder that holds something, BadDestination is left to who writes."""
+    """Raise BadInput for a folder that is not empty; BadDestination is left to the code that writes."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(f"{out} exists and is not empty: name another folder")
 

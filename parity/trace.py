@@ -50,7 +50,7 @@ class Part(str):
 
     @classmethod
     def of_step(cls, step: int, of: str = "") -> Part:
-        """What belongs to a training step, from 1; of: what of it, where that is not the stage's own."""
+        """The part for a training step, from 1; of: what of the step, where that is not the stage's own."""
         return cls(f"step{step} {of}".rstrip())
 
     @classmethod
@@ -86,7 +86,7 @@ class Part(str):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> Any:
-        return handler(str)  # what has a part makes it one
+        return handler(str)  # dataclasses with a part turn the text into a Part
 
 
 _STEP = re.compile(r"step(\d+)(?: |$)")
@@ -97,7 +97,7 @@ BUFFERS = "buffers"  # of what a step did
 RATES = Part("learning rate and weight decay")
 GIVEN_GRADIENTS, GIVEN_OVERFLOWS = Part("given gradients"), Part("given overflows")  # what these did to the weights
 GIVEN_WEIGHTS = Part("given weights ema")
-REDUCED_GRADIENTS = Part("behind a reducer")  # as the optimizer gets them where a reducer hands back more
+REDUCED_GRADIENTS = Part("behind a reducer")  # as the optimizer gets them after a reducer that returns larger ones
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class Kept:
 class TraceWriter:
     """Collect one framework's tensors and write them as a trace folder; `close` makes it readable.
 
-    narrowing: stages that are not judged are not recorded; who records asks `wants` before work that only these need.
+    narrowing: stages that are not judged are not recorded; callers ask `wants` before work that only these need.
     """
 
     def __init__(
@@ -290,8 +290,8 @@ class Trace:
         self._files: dict[tuple[str, str], Any] = {}
 
     def array(self, key: Key) -> np.ndarray:
-        """The recorded elements of one tensor, flat. Raises BadTrace when they are missing or damaged: a tensor file is
-        held against its digest when it is opened."""
+        """The recorded elements of one tensor, flat. Raises BadTrace when they are missing or damaged: the digest of a
+        tensor file is checked when it is opened."""
         entry = self.entries[key]
         at = entry.stage, entry.part
         try:
@@ -314,7 +314,7 @@ class Trace:
         if _digest(path) != self._digests.get(path.name):
             raise ValueError("the file is not the one that was recorded: its SHA-256 differs")
         with open_regular(path) as file:
-            read_header(file, path.name)  # whose checks safetensors does not make all
+            read_header(file, path.name)  # checks more than safetensors does
         return safe_open(path, framework="numpy")
 
     def select(self, stage: RecordedStage, part: str | None = None) -> Iterator[Entry]:
@@ -334,15 +334,15 @@ class Trace:
 
 @cache
 def _name_of(dtype: np.dtype[Any]) -> str:
-    return str(dtype)  # which NumPy makes anew each time, of many small ones
+    return str(dtype)  # cached: NumPy builds the name anew each time, and there are many small tensors
 
 
 def file_name(stage: str, part: str) -> str:
     """The safetensors file of a part, whatever characters the part's name has."""
     safe = "".join(c if c.isalnum() or c in "_-" else "_" for c in part)
     # modules' dotted names: layer1.0 and layer1_0 are not one file
-    told_apart = f"-{zlib.crc32(part.encode()):08x}" if safe != part.replace(" ", "_") else ""
-    return f"{stage}-{safe}{told_apart}.safetensors"
+    suffix = f"-{zlib.crc32(part.encode()):08x}" if safe != part.replace(" ", "_") else ""
+    return f"{stage}-{safe}{suffix}.safetensors"
 
 
 def sha256(path: Path) -> str:
@@ -355,9 +355,9 @@ def sha256(path: Path) -> str:
 
 
 def _digest(path: Path) -> str:
-    """As sha256, of a file that may be opened again and again: it is read anew where it has changed since."""
-    found = path.stat()
-    return _digest_of(path, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    """Like sha256, for a file that is opened again and again: it is only read anew where it has changed since."""
+    state = path.stat()
+    return _digest_of(path, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
 
 
 @lru_cache(maxsize=4096)
@@ -436,8 +436,8 @@ def device_notes(
 ) -> list[str]:
     """What a reader has to know of the devices that both sides of a step were computed on.
 
-    torch, reference: of its float32 and of its float64 run. precision: of the recording. coarser: how many times as far
-    from float64 as a float32 run on the CPU the one on the device is, in the middle of all outputs; None: not measured.
+    torch, reference: of its float32 and of its float64 run. precision: of the recording. coarser: how many times
+    farther from float64 the device's float32 run is than one on the CPU, median over all outputs; None: not measured.
     """
     found = []
     if not torch.is_cpu:

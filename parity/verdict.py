@@ -1,4 +1,4 @@
-"""The verdict on one tensor: MindSpore's distance from torch float64, held against torch float32's own distance.
+"""The verdict on one tensor: MindSpore's distance from torch float64, compared with torch float32's own distance.
 
 The noise is measured, not guessed (PyTorch judges its compiler the same way: torch._dynamo.utils.same with fp64_ref).
 What a tensor may be off is
@@ -25,22 +25,22 @@ RATIO = 4.0
 PEAK_RATIO = 12.0
 EPS32 = float(np.finfo(np.float32).eps)
 FLOOR_ULPS = 4.0  # rounding of float32, in units of EPS32, that no implementation need avoid
-# float64 rounds 2**-29 times as coarsely as float32. A reference this small beside float32's noise is float64's own
-# rounding: in exact arithmetic the tensor is zero (the gradient of a bias before a BatchNorm), which is what passes
+# float64 rounds 2**-29 times as coarsely as float32. A reference this small next to float32's noise is float64's own
+# rounding: in exact arithmetic the tensor is zero (the gradient of a bias before a BatchNorm), and such tensors pass
 ZERO = 2.0**-24
-# A tensor's noise is one draw, and its elements round together (a bias's gradient is a few sums): of few elements it
-# says less. The share by which it may be short, of the smallest tensors, and up to how many elements these have.
+# A tensor's noise is one draw, and its elements round together (a bias's gradient is a few sums): with few elements it
+# says less. The share by which the noise of the smallest tensors may be too small, and how many elements these have.
 SHORT, FEW = 0.5, 16
-# Of one element, as a PReLU's weight is, two draws are both a tenth of what they usually are once in a hundred times.
-# By so much more noise of one or two elements counts, and one right tensor in a thousand fails, if MindSpore rounds
-# half as much again as torch (`python benchmarks/few_elements.py`). From three elements on SHORT is enough for that.
+# With one element, as in a PReLU's weight, two draws are both a tenth of their usual size once in a hundred times. So
+# the noise of one or two elements is multiplied by this; then one correct tensor in a thousand fails, if MindSpore
+# rounds half as much again as torch (`python benchmarks/few_elements.py`). From three elements on SHORT suffices.
 BY_LUCK = {1: 6.2, 2: 1.6}
 # An optimizer that divides by the gradient's own size (Adam, RMSprop) turns rounding of the smallest gradients into
 # whole steps. These few elements make up nearly all the noise, and two runs cannot measure it: they are left out, in
 # torch's runs as in MindSpore's. (On given gradients every element counts.)
 LEFT_OUT = 0.02
-# Such a tensor is what is left of sums that cancel, in an order that every kernel chooses for itself: torch's runs say
-# less of MindSpore's rounding there. What is no zero in MindSpore is off by thousands.
+# A tensor that is zero in exact arithmetic is the rest of sums that cancel, in an order that every kernel chooses for
+# itself: torch's runs say less about MindSpore's rounding there. One that is not zero in MindSpore is off by thousands.
 CANCELLED = 4.0
 # Storing a weight in float32 moves it by at most half a unit in its last place: twice what it does on average.
 STORED_MOST = 2.0
@@ -67,7 +67,7 @@ class Unjudged(str, Enum):
     ZERO_GRADIENT = "zero gradient"  # in exact arithmetic the gradient is zero: the update is rounding alone
     FEW_VALUES = "few values"  # too few drawn values to tell one distribution from another
     NOT_ALONE = "not alone"  # torch itself cannot run the module by itself
-    BUILT_OTHERWISE = "built otherwise"  # modules that are cut otherwise, in a net that agrees end to end
+    BUILT_OTHERWISE = "built otherwise"  # modules that are divided differently, in a net that agrees end to end
 
 
 BY_NATURE = frozenset(
@@ -135,7 +135,7 @@ def judge(
         difference, *distances = (_without_farthest(d) for d in (difference, *distances))
     error, noise = float(np.linalg.norm(difference)), max(float(np.linalg.norm(d)) for d in distances)
     relative_floor = max(relative_floor, floor_ulps * EPS32)
-    # a weight that float64 leaves where it is, for its gradient is rounding alone, is stored all the same
+    # a weight that float64 does not move, since its gradient is rounding alone, is still rounded when stored
     floor = relative_floor * size if size else stored
     allowed = RATIO * uncertain(exact.size) * max(noise, floor)
     nothing = size <= ZERO * noise or (zero and not of_a_step and allowed > BLIND * size)
@@ -185,7 +185,7 @@ def judge(
 
 
 def distance(values: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """|values - exact|, float64: float32's are not widened to a copy of their own first."""
+    """|values - exact|, float64, without widening float32 values to a copy first."""
     found: np.ndarray = np.subtract(values, exact, dtype=np.float64)
     return np.abs(found, out=found)
 

@@ -1,1 +1,1 @@
-"""Run it: the recipe, data, models, the step and whole runs in folders of their own; evaluating and predicting here."""
+"""Run it: recipe, data, models, step and whole runs in folders of their own; evaluating and predicting here."""

@@ -1,12 +1,12 @@
-"""A run's checkpoints: written, verified, read, retained; their weights compared with what a net wants; what they say
-of where the run stands, and whether it may go on from one of them.
+"""A run's checkpoints: written, verified, read, retained; their weights compared with those that a net needs; the
+position of the run, and whether it may continue from one of them.
 
 A checkpoint is one MindSpore `.ckpt` (see migrate/checkpoint/formats/ckpt.py) that ends in MindSpore's own checksum,
 so that `mindspore.load_checkpoint(crc_check=True)` reads it too. It holds
 
     msmigrate.run               uint8: UTF-8 JSON that says where the run stands; first, so that no cut leaves it out
     conv1.weight, bn1.gamma, …  the net, under MindSpore's names
-    optimizer.…, msmigrate.…    what mindspore_step_state.state keeps beside the weights
+    optimizer.…, msmigrate.…    what mindspore_step_state.state keeps besides the weights
     ema.conv1.weight, …         the moving average, under torch's state_dict names
 """
 
@@ -33,13 +33,13 @@ from ..migrate.checkpoint.stored_source import DIGEST
 from ..printable import few, quoted
 from .recipe.schema import OUTSIDE_THE_STEP, Recipe
 
-HEAD = 512  # bytes that are looked at
+HEAD = 512  # bytes that are examined
 
 Shape = tuple[int, ...]
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether a file is to be converted first: a zip, a pickle or safetensors by its first bytes, or not called .ckpt.
+    """Whether a file has to be converted first: by its first bytes a zip, pickle or safetensors, or not named .ckpt.
 
     Raises BadCheckpoint for a file that cannot be read.
     """
@@ -57,11 +57,11 @@ def is_foreign(path: Path) -> bool:
 def fit(
     path: str, tensors: Mapping[str, np.ndarray], wanted: Mapping[str, tuple[Shape, str]], recipe: Recipe
 ) -> dict[str, np.ndarray]:
-    """The tensors that a net wants, under its own names, when they are exactly what the checkpoint holds of it.
+    """The tensors that a net needs, under its own names, if they are exactly those that the checkpoint has for it.
 
-    wanted: name in the file -> (shape, dtype); with names below 'ema.' those are taken and the weights left. recipe:
-    what the net was made from. Raises BadCheckpoint where a tensor is missing or left over, has
-    another shape or dtype, or holds a number that is not finite.
+    wanted: name in the file -> (shape, dtype); names below 'ema.' select the moving average in place of the weights.
+    recipe: what the net was made from. Raises BadCheckpoint where a tensor is missing or left over, has another shape
+    or dtype, or holds a number that is not finite.
     """
     model = recipe.model.name
     classes = recipe.model.num_classes
@@ -76,10 +76,10 @@ def fit(
     for name, (shape, dtype) in wanted.items():
         found = stored[name]
         if found.shape != shape:
-            last = name in list(wanted)[-2:]  # weight and bias of the classifier, which goes by the classes
+            last = name in list(wanted)[-2:]  # weight and bias of the classifier, whose size is the number of classes
             raise BadCheckpoint(_other_shape(path, name, found.shape, shape, classes if last else 0, model))
         if found.dtype != dtype:
-            raise BadCheckpoint(f"{path}: {name} is {found.dtype} and the recipe's {model} wants {dtype}")
+            raise BadCheckpoint(f"{path}: {name} is {found.dtype} and the recipe's {model} needs {dtype}")
         if not np.isfinite(found).all():
             raise BadCheckpoint(f"{path}: {name} holds numbers that are not finite; its training has diverged")
     return {name: stored[name] for name in wanted}
@@ -88,17 +88,17 @@ def fit(
 def _other_shape(path: str, name: str, found: Shape, wanted: Shape, classes: int, model: str) -> str:
     if len(found) == len(wanted) and wanted[:1] == (classes,) and found[1:] == wanted[1:]:
         return (
-            f"{path} tells {found[0]} classes apart ({name} is {_size(found)}) and the recipe's {model} {classes}: "
+            f"{path} has {found[0]} classes ({name} is {_size(found)}) and the recipe's {model} has {classes}: "
             f"set model.args.num_classes to {found[0]}"
         )
-    return f"{path}: {name} is {_size(found)} and the recipe's {model} wants {_size(wanted)}"
+    return f"{path}: {name} is {_size(found)} and the recipe's {model} needs {_size(wanted)}"
 
 
-NEW_HEAD = 8  # tensors that do not fit, up to which a new head may be meant
+NEW_HEAD = 8  # with up to this many tensors that do not fit, a new head may be meant
 
 
 def new_head(stored: Mapping[str, Shape], wanted: Mapping[str, Shape]) -> str:
-    """What to write where a checkpoint fits a net save for a head: the end of a message; empty where more is unlike.
+    """What to write where a checkpoint fits a net except for a head: the end of a message; empty where more differs.
 
     stored, wanted: the shapes of the file's and of the net's tensors, by torch's names.
     """
@@ -115,7 +115,7 @@ def _size(shape: Shape) -> str:
 
 
 def _named(missing: list[str], extra: Iterable[str]) -> str:
-    """The first missing names, the very first with the closest name that is there instead."""
+    """The first missing names; the very first one with the closest of the existing names."""
     near = difflib.get_close_matches(missing[0], list(extra), n=1, cutoff=0.5)
     first = f"{missing[0]} (it has {near[0]})" if near else missing[0]
     return few([first, *missing[1:]])
@@ -124,7 +124,7 @@ def _named(missing: list[str], extra: Iterable[str]) -> str:
 RUN = "msmigrate.run"
 FORMAT = 1
 EMA = "ema."
-BESIDE = ("msmigrate.", "optimizer.", EMA)  # the names of what is not the net's
+BESIDE = ("msmigrate.", "optimizer.", EMA)  # prefixes of tensors that do not belong to the net
 BEST = "best.ckpt"
 
 _STEP = re.compile(r"step-(\d{8,})\.ckpt")
@@ -133,7 +133,7 @@ _BLOCK = 8 << 20  # bytes that are summed at a time
 
 
 class Checkpoint(NamedTuple):
-    """The tensors of a file by name, without `msmigrate.run`, and what that says (None: the file has none)."""
+    """The tensors of a file by name, without `msmigrate.run`, and the content of that (None: the file has none)."""
 
     tensors: dict[str, np.ndarray]
     run: dict[str, Any] | None
@@ -150,15 +150,15 @@ class Checkpoint(NamedTuple):
 
 
 def path_of(folder: Path, step: int) -> Path:
-    """Where the checkpoint after `step` optimizer steps lies."""
+    """The file of the checkpoint after `step` optimizer steps."""
     return folder / f"step-{step:08d}.ckpt"
 
 
 def write(path: Path, tensors: Mapping[str, np.ndarray], run: Mapping[str, Any]) -> None:
-    """Write a checkpoint that appears whole or not at all; one that stood there before is replaced.
+    """Write a checkpoint that appears whole or not at all; an existing one is replaced.
 
-    tensors: name -> array, in the order in which they are written. run: goes in as JSON, with the format's number.
-    Raises BadDestination where the file cannot be written, the disk being full for one.
+    tensors: name -> array, in the order in which they are written. run: stored as JSON, with the format's number.
+    Raises BadDestination where the file cannot be written, for instance because the disk is full.
     """
     about = json.dumps({"format": FORMAT, **run}, allow_nan=False).encode()
     content = {RUN: np.frombuffer(about, dtype=np.uint8), **tensors}
@@ -172,10 +172,10 @@ def write(path: Path, tensors: Mapping[str, np.ndarray], run: Mapping[str, Any])
 
 
 def _parts(name: str, array: np.ndarray) -> list[Any]:
-    """The bytes of one tensor: a header and a piece, again and again."""
+    """The bytes of one tensor: pieces, each with a header before it."""
     ordered = np.asarray(array, order="C")
     if ordered.shape == (0,) or ordered.dtype.name not in TENSOR_TYPES:
-        raise ValueError(f"{name} of {ordered.dtype}, shape {ordered.shape}, has no place in a MindSpore checkpoint")
+        raise ValueError(f"{name} of {ordered.dtype}, shape {ordered.shape}, does not fit a MindSpore checkpoint")
     dims = ordered.shape or (0,)  # MindSpore's way to write a single number
     raw = ordered.astype(ordered.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8).data
     kind = TENSOR_TYPES[ordered.dtype.name]
@@ -214,7 +214,7 @@ def _read(fd: int, path: Path) -> Checkpoint:
 
 
 def _verify_checksum(fd: int, path: Path) -> bool:
-    """Whether the file ends in a checksum; raises BadCheckpoint where it is not that of the rest."""
+    """Whether the file ends in a checksum; raises BadCheckpoint where that does not fit the rest."""
     end = os.fstat(fd).st_size - _TAIL
     tail = os.pread(fd, _TAIL, end) if end >= 0 else b""
     if not tail.startswith(CRC_MARK):
@@ -267,7 +267,7 @@ def _run(stored: np.ndarray, path: Path) -> dict[str, Any]:
 
 
 def newest(folder: Path, warn: Callable[[str], None]) -> tuple[Path, Checkpoint] | None:
-    """The sound checkpoint of the most steps in a run's checkpoint folder; None when there is no checkpoint at all.
+    """The undamaged checkpoint of the most steps in a run's checkpoint folder; None when there is no checkpoint at all.
 
     `warn` is called for every damaged one that is passed over. best.ckpt is taken when no other is left. Raises
     BadCheckpoint when there are checkpoints and all of them are damaged.
@@ -283,15 +283,15 @@ def newest(folder: Path, warn: Callable[[str], None]) -> tuple[Path, Checkpoint]
                 raise BadCheckpoint(f"{path} does not say where its training run stands")
         except BadCheckpoint as error:
             why = why or str(error)
-            if path.exists():  # another process may have set it aside meanwhile
+            if path.exists():  # another process may have set it aside in the meantime
                 warn(f"{error}; taking the checkpoint before it")
             continue
         return path, found
     if candidates:
         which = "the only checkpoint is" if len(candidates) == 1 else f"all {len(candidates)} checkpoints are"
         raise BadCheckpoint(
-            f"{folder} has nothing to go on from, for {which} damaged ({why}): put a sound one there, or remove what "
-            "is there to begin the run anew"
+            f"{folder} has nothing to continue from, since {which} damaged ({why}): put an undamaged one there, or "
+            "remove what is there to begin the run anew"
         )
     return None
 
@@ -300,7 +300,7 @@ def set_aside(folder: Path, step: int) -> list[Path]:
     """Rename the checkpoints of more than `step` steps to *.damaged and return their new names.
 
     newest() has passed them over. Under their own names they would count as the newest ones when the run goes on, and
-    retain() would remove the sound ones first.
+    retain() would remove the undamaged ones first.
     """
     moved = []
     for number, path in _by_step(folder):
@@ -327,14 +327,14 @@ def _by_step(folder: Path) -> list[tuple[int, Path]]:
 
 # Where a run stands, and whether it may go on from a checkpoint
 
-# data options that leave a step as it is, and still decide which images it gets
+# data options that do not change a step, but decide which images it gets
 ORDER_OPTIONS = ("shuffle", "drop_last", "on_corrupt")
 OUTSIDE_DATA = {f"data.{key}" for key in OUTSIDE_THE_STEP["data"]}
 
 
 @dataclass
 class Progress:
-    """Where a run stands; a checkpoint holds all of it.
+    """The position of a run; a checkpoint holds all of it.
 
     step: optimizer steps done, skipped ones included. epoch, step_in_epoch: where the next batch is. best_top1,
     best_loss, best_step: of the best checkpoint, by validation or, without one, by an epoch's mean training loss.
@@ -354,13 +354,13 @@ class Progress:
     validated: int | None = None
 
     def next_epoch(self) -> None:
-        """The first batch of the next epoch comes next."""
+        """Go to the first batch of the next epoch."""
         self.epoch += 1
         self.step_in_epoch = self.loss_steps = 0
         self.loss_sum = 0.0
 
     def better(self, *, top1: float | None = None, loss: float | None = None) -> bool:
-        """Whether these numbers are the best so far; then they are kept with the step. Not a number is never best."""
+        """Whether these numbers are the best so far; if so, they are kept with the step. NaN is never the best."""
         if top1 is not None:
             best = top1 == top1 and (self.best_top1 is None or top1 > self.best_top1)
             self.best_top1 = top1 if best else self.best_top1
@@ -372,12 +372,12 @@ class Progress:
         return best
 
     def record(self) -> dict[str, Any]:
-        """For the checkpoint; floats come back to the bit from JSON."""
+        """The position as stored in a checkpoint; JSON gives floats back to the bit."""
         return asdict(self)
 
     @classmethod
     def of(cls, path: Path, run: Mapping[str, Any]) -> Progress:
-        """What record() gave; raises BadCheckpoint where something else stands there."""
+        """The position from record()'s values; raises BadCheckpoint where these are damaged."""
         found: dict[str, Any] = {field.name: run.get(field.name) for field in fields(cls)}
         wholes = ("step", "epoch", "step_in_epoch", "loss_steps", "skipped")
         for name, value in found.items():
@@ -389,7 +389,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Facts:
-    """What stays the same over a run, and which classes, in label order, its net tells apart."""
+    """What stays the same over a run, and the classes of its net, in label order."""
 
     recipe: Recipe
     seed: int
@@ -400,10 +400,10 @@ class Facts:
     mode: str
     target: str
     versions: Mapping[str, str]
-    source_digest: str | None = None  # of the file of source that the net was made from
+    source_digest: str | None = None  # of the source file that the net was made from
 
     def record(self) -> dict[str, Any]:
-        """For the checkpoint."""
+        """The facts as stored in a checkpoint."""
         return {
             "recipe": self.recipe.model_dump(mode="json"),
             "recipe_digest": self.recipe.digest,
@@ -420,14 +420,14 @@ class Facts:
 
 
 def check_resumable(path: Path, run: Mapping[str, Any], now: Facts) -> list[str]:
-    """Raise BadInput where a run cannot go on from this checkpoint to the bit; returns what may change its last bits.
+    """Raise BadInput where a run cannot continue exactly from this checkpoint; returns what may change its last bits.
 
     The recipe's `train` section may have changed, such as the number of epochs.
     """
     new = "or start a new run with another --out"
     if run.get("recipe_digest") != now.recipe.digest:
         changed = "; ".join(_changes(run.get("recipe"), now.recipe))
-        raise BadInput(f"{path} is of another recipe ({changed or 'another version of it'}): set it back, {new}")
+        raise BadInput(f"{path} is from another recipe ({changed or 'another version of it'}): set it back, {new}")
     data = run["recipe"]["data"] if _has_data(run.get("recipe")) else {}
     for name in ORDER_OPTIONS:
         if data.get(name) != getattr(now.recipe.data, name):
@@ -436,8 +436,8 @@ def check_resumable(path: Path, run: Mapping[str, Any], now: Facts) -> list[str]
     words = {
         "seed": "has the seed",
         "images": "was trained on this many images:",
-        "processes": "is of a run with this many processes:",
-        "steps_per_epoch": "is of a run with this many steps an epoch:",
+        "processes": "is from a run with this many processes:",
+        "steps_per_epoch": "is from a run with this many steps per epoch:",
     }
     for name, text in words.items():
         if run.get(name) != getattr(now, name):
@@ -457,7 +457,7 @@ def _has_data(recipe: Any) -> bool:
 
 
 def _changes(old: Any, new: Recipe) -> list[str]:
-    """The first three keys, dotted, in which the recipes differ as to the step."""
+    """The first three keys, dotted, by which the recipes' steps differ."""
     tree = new.model_dump(mode="json", exclude=OUTSIDE_THE_STEP)
     found = [
         f"{'.'.join(place)} was {quoted(was)} and is now {quoted(wanted)}"

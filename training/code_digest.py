@@ -1,4 +1,4 @@
-"""Which code, and which starting weights, a proof was made with: what a report says, and a training run compares."""
+"""Which code and which starting weights a proof was made with: a report states them, a training run compares them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOMS = (
     "optim",
     "migrate",
     "training",
-)  # what decides a step: its translation, its weights, and the step itself
+)  # the sources that decide a step: its translation, its weights, and the step itself
 SOURCES = (".py", ".yaml")
 CHUNK = 1 << 20
 
@@ -25,7 +25,7 @@ CHUNK = 1 << 20
 def code_digest(package: Path = PACKAGE) -> str:
     """Sixteen hex digits over the installed sources that decide a step; the same wherever they are installed.
 
-    The user's own mapping rows in force count too, by what is in their files, and not by name or order, and the
+    The user's own mapping rows in force count too, by the content of their files, not by name or order, and so do the
     versions of the distributions whose verbs they use. Line ends do not count: a checkout may have changed them.
     Raises BadInput for a file of rows that cannot be read.
     """

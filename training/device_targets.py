@@ -21,7 +21,7 @@ FILES = ("max", "current", "stat")
 
 
 def free_memory() -> int | None:
-    """Bytes that this machine, or the container around this process, can still give; None where it does not say."""
+    """Bytes still free on this machine, or in the container around this process; None where that is not known."""
     found = []
     try:
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
@@ -39,7 +39,7 @@ def free_memory() -> int | None:
 
 
 def cpu_model() -> str:
-    """What the CPU calls itself."""
+    """The CPU's name for itself."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -48,14 +48,14 @@ def cpu_model() -> str:
     return names[0] if names else platform.machine()
 
 
-CANN_HOME = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")  # what CANN's set_env.sh sets
+CANN_HOME = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")  # variables that CANN's set_env.sh sets
 ASCEND = Path("/usr/local/Ascend")
 
 
 def ascend_versions(environment: Mapping[str, str], root: Path = ASCEND) -> tuple[str | None, str | None]:
     """The versions of CANN and of the driver, from files that they leave; None where there is no such file.
 
-    root: where they are installed unless the environment says otherwise. Untried, for no machine with them was at hand.
+    root: where they are installed unless the environment says otherwise. Untested: no machine with them was available.
     """
     homes = [Path(environment[name]) for name in CANN_HOME if environment.get(name)]
     homes += [root / "ascend-toolkit" / "latest", root / "cann"]
@@ -85,8 +85,8 @@ OF_TARGET = {"Ascend": ("ge_runner", "ascend", "hccl"), "GPU": ("cu", "gpu", "nc
 
 @dataclass(frozen=True)
 class Targets:
-    """What MindSpore answered: its version, devices it can use of each target, why not of the others, and its facts
-    about a recipe's net and its graphs, where they were asked for."""
+    """MindSpore's answer: its version, how many devices of each target it can use, why it cannot use the others, and
+    facts about a recipe's net and its graphs, where they were requested."""
 
     version: str
     devices: dict[str, int]
@@ -100,7 +100,7 @@ class Targets:
 
     @property
     def default(self) -> str:
-        """Ascend if it is there, else a GPU, else the CPU."""
+        """Ascend if it can be used, else a GPU, else the CPU."""
         return next((target for target in TARGETS if self.usable(target)), "CPU")
 
     def problem(self, target: str, device_id: int = 0, processes: int = 1) -> str | None:
@@ -115,24 +115,24 @@ class Targets:
         if target != "CPU" and device_id + processes > count:
             return (
                 f"this machine has {count} {target} device{'s' * (count != 1)}, numbered from 0, and {processes} from "
-                f"{device_id} on were asked for: lower --nproc or --device-id"
+                f"{device_id} on were requested: lower --nproc or --device-id"
             )
         return None
 
     def check(self, target: str, device_id: int = 0, processes: int = 1) -> None:
-        """Raise Unsupported where problem() has something to say."""
+        """Raise Unsupported where problem() returns a text."""
         problem = self.problem(target, device_id, processes)
         if problem:
             raise Unsupported(problem)
 
 
 def ask(arguments: Sequence[str] = (), probe: Sequence[str] = PROBE, seconds: float | None = None) -> Targets:
-    """Run the probe, for so many seconds at most; `arguments` are those of mindspore_probe_worker.
+    """Run the probe, for at most `seconds`; `arguments` are those of mindspore_probe_worker.
 
-    Takes as long as importing MindSpore. Raises WorkerFailed with MindSpore's last words when it does not come up, and
+    Takes as long as importing MindSpore. Raises WorkerFailed with MindSpore's last words when it does not start, and
     the probe's own error otherwise.
     """
-    # a file without a name: doctor asks in a thread, which a signal does not end, and a named one would stay
+    # a file without a name: doctor runs this in a thread, which a signal does not end, and a named file would stay
     with tempfile.TemporaryFile("r", encoding="utf-8", errors="replace") as file:
         log = Path(f"/proc/self/fd/{file.fileno()}")
         try:
@@ -159,19 +159,19 @@ def _missing(target: str, words: str, printed: str) -> str:
 
 
 def _belongs(library: str, target: str) -> bool:
-    """MindSpore tells of every target's libraries when it tells of one."""
+    """Whether a library is the target's: MindSpore lists every target's libraries when one is missing."""
     return not library.startswith("libmindspore") and any(part in library for part in OF_TARGET.get(target, ()))
 
 
 def msrun() -> list[str]:
-    """MindSpore's launcher, of the MindSpore that this interpreter imports; raises WorkerFailed where there is none."""
+    """The launcher of the MindSpore that this interpreter imports; raises WorkerFailed where there is none."""
     script = Path(sys.executable).parent / "msrun"
     if script.exists():
         return [str(script)]
     found = shutil.which("msrun")
     if found:
-        return [sys.executable, found]  # whatever interpreter its first line names
+        return [sys.executable, found]  # whichever interpreter its first line names
     raise WorkerFailed(
-        f"MindSpore's launcher msrun is neither beside {sys.executable} nor in PATH: install MindSpore in this "
+        f"MindSpore's launcher msrun is neither next to {sys.executable} nor in PATH: install MindSpore in this "
         "environment again, or train with --nproc 1"
     )

@@ -1,7 +1,7 @@
-"""Evaluate or predict: the job, its images and weights settled, and carried out in a worker.
+"""Evaluate or predict: settle the job, its images and its weights, and have a worker carry it out.
 
-What the user names (`--model`, `--recipe`) is built as it stands. What only the checkpoint names is data: see
-training/recipe/stored.py.
+What the user names (`--model`, `--recipe`) is built as given. What only the checkpoint names is data, which is not
+trusted: see training/recipe/stored.py.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class ImageFiles:
 
 
 class Prepared:
-    """A labelled source as a net wants it: its classes numbered as the net numbers them, in the net's own mode.
+    """A labelled source as a net needs it: its classes numbered as the net numbers them, in the net's own mode.
 
-    classes: of class i of the source the net's number (None: the same); mode: of the images (None: their own).
+    classes: the net's number for class i of the source (None: the same); mode: of the images (None: their own).
     """
 
     def __init__(self, source: Source, classes: Sequence[int] | None, mode: Mode | None) -> None:
@@ -78,14 +78,14 @@ class Prepared:
         return len(self._source)
 
     def __getitem__(self, index: int) -> Sample:
-        """As the source's own, relabelled."""
+        """The source's sample, relabelled."""
         sample = self._source[index]
         label = int(self._number[sample.label])
         return dataclasses.replace(sample, label=label, mode=self.mode)
 
 
 def images_of(request: Request) -> Source:
-    """The images that a request names, read one by one when they are asked for."""
+    """The images that a request names, each read when it is needed."""
     if request.images is not None:
         return ImageFiles(request.images, request.mode or "RGB")
     assert request.source is not None
@@ -120,7 +120,7 @@ OUTPUTS = "outputs.npz"
 def infer(request: Request, folder: Path, on_message: OnMessage = ignore, worker: Sequence[str] = WORKER) -> Results:
     """Have the request carried out; `folder` is the worker's own.
 
-    worker: the command that carries requests out. Raises before any work Unsupported for a target that this machine's
+    worker: the command that carries out requests. Raises, before any work, Unsupported for a target that this machine's
     MindSpore cannot use, then what the worker raised, or WorkerFailed with its last words when it gave no reason.
     """
     if request.target not in (None, "CPU"):
@@ -137,13 +137,12 @@ Target = Literal["Ascend", "GPU", "CPU"]
 class Request(Strict):
     """The worker's job.
 
-    weights: the MindSpore checkpoint that is read; shown: what the user calls it. net: `FILE.py:FUNCTION` that makes
-    the Cell, where that is not the recipe's model. ema: take its moving average. source: labelled images, of which
-    class i is the net's class classes[i] (None: the same numbers); or images: files without labels. mode: what they
-    are decoded to (None: what the source says). outputs: of arrays, what the net gives is kept, and labels need not be
-    there. batch: images at a time. target: None takes what is there. top: how
-    many classes are kept of each image. on_corrupt: an image that cannot be read or decoded ends the work, or is passed
-    over and named.
+    weights: the MindSpore checkpoint that is read; shown: the user's name for it. net: `FILE.py:FUNCTION` that makes
+    the Cell, where that is not the recipe's model. ema: take its moving average. source: labelled images, whose class i
+    is the net's class classes[i] (None: the same numbers); or images: files without labels. mode: what they are decoded
+    to (None: what the source says). outputs: for arrays, the net's outputs are kept, and labels may be missing. batch:
+    images at a time. target: None takes the best available. top: how many classes are kept for each image. on_corrupt:
+    an image that cannot be read or decoded ends the work, or is passed over and named.
     """
 
     recipe: Recipe
@@ -169,16 +168,16 @@ def preparation(recipe: Recipe) -> list[Part]:
     drawing = [part.name for part in transforms if is_random(part)]
     if drawing:
         section = "data.transforms" if own is None else "data.eval_transforms"
-        remedy = "add data.eval_transforms" if own is None else "take it out there"
+        remedy = "add data.eval_transforms" if own is None else "remove it there"
         raise BadRecipe(f"the recipe's {section} prepare images at random ({drawing[0]}): {remedy}")
     return transforms
 
 
 def source_named(data: str | None, recipe: Recipe, *, stored: bool = False) -> str:
-    """The source that DATA means: one that a recipe may name, or the path of a tree of class folders.
+    """The source that DATA names: one that a recipe may name, or the path of a tree of class folders.
 
     Without DATA, the recipe's data.validation; stored: the recipe is the checkpoint's own. Raises BadInput where there
-    is neither, or no such folder; NotTrusted for a place that only a checkpoint names.
+    is neither, or no such folder; NotTrusted for a path that only a checkpoint names.
     """
     if data is not None:
         return source_at(data)
@@ -188,15 +187,15 @@ def source_named(data: str | None, recipe: Recipe, *, stored: bool = False) -> s
     if stored and named.startswith(PLACES):
         what = "data are" if named.startswith(ARRAYS) else "images are"
         raise NotTrusted(
-            f"the checkpoint's validation {what} in {named}, and no place is read at a checkpoint's word; if "
-            "you mean these",
+            f"the checkpoint's validation {what} in {named}, and no path is read only because a checkpoint names it; "
+            "if you mean these",
             (named,),
         )
     return named
 
 
 def source_at(data: str) -> str:
-    """The source that DATA names, or is the path of. Raises BadInput where there is no such source, folder or file."""
+    """The source that DATA names, or whose path it is. Raises BadInput for an unknown source, folder or file."""
     place = recipes.expanded(Path(data))
     if data not in check.SOURCES and place.is_dir():
         return f"{FOLDER}{place.absolute()}"
@@ -214,12 +213,12 @@ def source_at(data: str) -> str:
 
 
 def own_mode(recipe: Recipe) -> Mode:
-    """The mode in which the net saw the images it was trained on: digits are grey, all else is in colour."""
+    """The mode of the images that the net was trained on: digits are grey, all others are in colour."""
     return "L" if recipe.data.source.partition(":")[0] == "digits" else "RGB"
 
 
 def mode_of(source: str, recipe: Recipe) -> Mode | None:
-    """The mode for a source's images: files are decoded as the net's own were, other sources know theirs (None)."""
+    """The mode for a source's images: files are decoded as the net's own were; other sources decide it (None)."""
     return own_mode(recipe) if source.startswith(FOLDER) else None
 
 
@@ -228,21 +227,21 @@ def batch_of(recipe: Recipe) -> int:
     return recipe.data.eval_batch or recipe.data.batch
 
 
-SIDE, LARGER = 224, 256 / 224  # the image that a net takes, and how much larger the one is from which it is cut
+SIDE, LARGER = 224, 256 / 224  # the side of a net's input image, and how much larger the image is before the crop
 LONGEST_CLASS = 500  # letters of a class's name; ImageNet's longest has 130
-GREY = ("lenet5", "resnet_tiny")  # models whose images nobody knows without a recipe
+GREY = ("lenet5", "resnet_tiny")  # models whose images are unknown without a recipe
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]  # of ImageNet, as torchvision's models take it
 
 
 class Subject(NamedTuple):
     """What is evaluated: the checkpoint as the user names it, the MindSpore file with its weights, the recipe that
-    says how to use it, the names of its classes in label order (None: it does not say), and where it stands in its
-    training run (None: it is of none).
+    says how to use it, the names of its classes in label order (None: it does not say), and its position in its
+    training run (None: it comes from no run).
 
     torch: whether it was converted. ema: whether its moving average is taken. averaged: whether it holds one. net:
     `FILE.py:FUNCTION` that makes the Cell, where the user names one in place of the recipe's model. stored: whether the
-    recipe is the checkpoint's own. assumed: whether nothing said how images are prepared. foreign: an argument of its
-    torch model, with which that is built only where the user says so.
+    recipe is the checkpoint's own. assumed: whether nothing says how images are prepared. foreign: an argument of its
+    torch model that is only used if the user gives it.
     """
 
     checkpoint: Path
@@ -260,17 +259,17 @@ class Subject(NamedTuple):
 
     @property
     def num_classes(self) -> int:
-        """How many classes the model tells apart."""
+        """How many classes the model has."""
         return self.recipe.model.num_classes
 
     @property
     def counted(self) -> bool:
-        """Whether the number of classes is known before the net runs, and not of a Cell of the user's."""
+        """Whether the number of classes is known before the net runs: it is not for a Cell of the user's."""
         return self.net is None or "num_classes" in self.recipe.model.args
 
     @property
     def digest(self) -> str:
-        """The recipe's digest: that which the run noted, where the recipe is the checkpoint's."""
+        """The recipe's digest: the one that the run recorded, where the recipe is the checkpoint's."""
         noted = (self.run or {}).get("recipe_digest") if self.stored else None
         if isinstance(noted, str) and noted.isalnum() and len(noted) == 16:
             return noted
@@ -278,7 +277,7 @@ class Subject(NamedTuple):
         return "unknown" if self.stored and model_names.is_file(self.recipe.model.name) else self.recipe.digest
 
     def request(self, **images: Any) -> Request:
-        """The worker's job for this net, with what is said there of the images."""
+        """The worker's job for this net; images: the fields of the job about images."""
         return Request(
             recipe=self.recipe,
             weights=self.weights,
@@ -289,7 +288,7 @@ class Subject(NamedTuple):
         )
 
     def names(self, known: Sequence[str] | None = None) -> list[str]:
-        """A name for every class of the model; those that `known` (or the checkpoint) does not name get a number."""
+        """A name for every class of the model; classes that `known` (or the checkpoint) does not name get a number."""
         names = list(known if known is not None else self.classes or ())[: self.num_classes]
         return names + [f"class {index}" for index in range(len(names), self.num_classes)]
 
@@ -304,8 +303,8 @@ def subject(
 ) -> Subject:
     """Settle what a checkpoint is and how it is used; a torch checkpoint is converted into `folder`.
 
-    torch_model: of a Cell. side: of the images, where nothing says how they are prepared; None: a model of which nobody
-    knows it has to be said otherwise, for which hint has the words.
+    torch_model: the torch model of a Cell. side: of the images, where nothing says how they are prepared; None: then
+    this is an error, whose remedy is hint.
 
     Raises BadCheckpoint, Ambiguous or Unsupported for a file that cannot be used, BadRecipe for a recipe that cannot,
     BadInput where nothing says which model this is, and NotTrusted where the checkpoint alone does and what it names
@@ -346,9 +345,9 @@ def subject(
     assumed = recipe is None
     if recipe is None:
         if options.model is None:
-            raise BadInput(f"{checkpoint} does not say which model it is of: add --model NAME or --recipe FILE")
+            raise BadInput(f"{checkpoint} does not say which model it belongs to: add --model NAME or --recipe FILE")
         recipe = _assumed(named or Model(name=options.model), side, hint)
-    preparation(recipe)  # or refuse it now
+    preparation(recipe)  # refuses a random preparation now
     own = given is None and run is not None
     found = Subject(
         checkpoint, weights, recipe, classes, run, torch, options.ema, bool(stored.ema), net, own, assumed, foreign
@@ -356,19 +355,19 @@ def subject(
     if classes is not None and len(classes) > found.num_classes:
         raise BadInput(
             f"{checkpoint} was trained on {len(classes)} classes and the recipe's {recipe.model.name} has "
-            f"{found.num_classes}: the recipe is of another model"
+            f"{found.num_classes}: the recipe is for another model"
         )
     return found
 
 
 def _is_recipes(name: str) -> bool:
-    """Whether a recipe could name this model: one of msmigrate's own, torchvision's or timm's, perhaps called."""
+    """Whether a recipe could name this model: one of msmigrate's own, torchvision's or timm's, with or without (…)."""
     plain = name.partition("(")[0]
     return ":" not in plain or plain.partition(":")[0] in model_names.ZOOS
 
 
 def _named(text: str) -> Model:
-    """The recipe's model that `--model NAME(…)` is. Raises BadInput and BadRecipe for what names none."""
+    """The model, as in a recipe, that `--model NAME(…)` names. Raises BadInput and BadRecipe where it names none."""
     spec = model_spec.parse(text if ":" in text.partition("(")[0] else f"msmigrate:{text}")
     if spec.args or spec.words:
         raise BadInput(f"--model {text}: write its arguments with their names, as in resnet18(num_classes=10)")
@@ -381,7 +380,7 @@ def _named(text: str) -> Model:
 
 
 def _convert(checkpoint: Path, weights: Path, model: Model | None) -> None:
-    """Convert a torch checkpoint; a model of torchvision or timm tells its classes."""
+    """Convert a torch checkpoint; the classes come from a torchvision or timm model."""
     spec = torch_spec(model.name, model.args) if model is not None and not model_names.is_ours(model.name) else None
     try:
         try:
@@ -398,8 +397,8 @@ def _convert(checkpoint: Path, weights: Path, model: Model | None) -> None:
 def _stored(
     run: dict[str, Any], named: Model | None, net: str | None, options: NetOptions, folder: Path
 ) -> tuple[Recipe, str | None, str | None]:
-    """The recipe that a checkpoint of ours carries, the Cell that stands for its model, and an argument of its torch
-    model that only the user may say, where there is one.
+    """The recipe in a checkpoint of msmigrate's, the Cell that takes the place of its model, and an argument of its
+    torch model that only the user may give, where there is one.
 
     Raises NotTrusted for a source that only the checkpoint names, and for such an argument where it would be needed.
     """
@@ -407,7 +406,7 @@ def _stored(
     if net is not None or named is not None:
         if options.trust_source is not None:
             raise BadInput(f"--model names the source of the net, and so does {OPTION}: leave one out")
-        # a Cell of the user's stands for itself: the name is only what it is called
+        # for a Cell of the user's, the recipe's model is only a name
         recipe = stored_recipe.read(checkpoint, tree, named or Model(name=model_names.NAMES[0]))
         return (recipe if net is None else _called(recipe, net, tree, run)), net, None
     recipe = stored_recipe.read(checkpoint, tree, None)
@@ -440,14 +439,14 @@ def _stored(
 
 
 def _called(recipe: Recipe, name: str, tree: Any, run: dict[str, Any]) -> Recipe:
-    """The recipe with a model that is built otherwise, under a name, with as many classes as the checkpoint says."""
+    """The recipe with a model of this name that is built otherwise, with as many classes as the checkpoint says."""
     model = Model(name=name, args=stored_recipe.classes_of(tree, run.get("classes")))
     return recipe.model_copy(update={"model": model})
 
 
 def _wants(checkpoint: Path, source: StoredSource) -> str:
     path = shlex.quote(source.path)
-    return f"{checkpoint} names {path}, {source.words}, as its net's source, and nothing that a checkpoint names is run"
+    return f"{checkpoint} names {path}, {source.words}, as its net's source, and no file that a checkpoint names is run"
 
 
 def _classes(checkpoint: Path, stored: Checkpoint) -> tuple[str, ...] | None:
@@ -466,8 +465,8 @@ def _classes(checkpoint: Path, stored: Checkpoint) -> tuple[str, ...] | None:
 
 
 def _assumed(model: Model, side: int | None, hint: str) -> Recipe:
-    """A recipe for a model of which nothing says how its images are prepared: as for torchvision's classifiers,
-    resized, cropped to `side`, and normalized as ImageNet's are."""
+    """A recipe for a model where nothing says how its images are prepared: as for torchvision's classifiers, resized,
+    cropped to `side`, and normalized as ImageNet's are."""
     if model.name in GREY:
         if side is None:
             raise BadInput(f"--model {model.name} does not say which images it takes: {hint}")
@@ -483,16 +482,16 @@ def _assumed(model: Model, side: int | None, hint: str) -> Recipe:
 
 
 def labelled(subject: Subject, named: str) -> tuple[tuple[str, ...], list[int] | None]:
-    """The classes of a source, and of each its number in the net, by name (None: the checkpoint names no classes).
+    """The classes of a source, and the net's number for each, by name (None: the checkpoint names no classes).
 
-    Raises BadInput that lists the classes which the checkpoint does not know, and what open_source raises.
+    Raises BadInput with the classes that the checkpoint does not know, and what open_source raises.
     """
     if named.startswith(ARRAYS) is not subject.recipe.data.of_arrays:
         what = "arrays of a file" if subject.recipe.data.of_arrays else "images"
         raise BadInput(f"{named}: the net of {subject.checkpoint} was trained on {what}, and takes no other data")
     if named.startswith(ARRAYS):
         return open_arrays(named, subject.recipe.model).classes, None
-    if subject.classes is not None and named.startswith(FOLDER):  # an unknown class is the better news than too many
+    if subject.classes is not None and named.startswith(FOLDER):  # unknown classes are more helpful than a count
         _refuse_unknown(class_names(recipes.expanded(Path(named.removeprefix(FOLDER)))), subject, named)
     classes = open_source(named, subject.num_classes, training=False).classes
     if subject.classes is None:

@@ -1,4 +1,4 @@
-"""Loss, top-1, top-5: tallied over batches, kept by image, and summed up by class."""
+"""Loss, top-1, top-5: tallied over batches, kept per image, and summarized per class."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAIRS = 10  # confused pairs and mistakes that are listed
 
 
 class ClassReport(NamedTuple):
-    """scikit-learn's figures of one class (or of an average over classes); support: how many images are of it."""
+    """scikit-learn's figures for one class (or for an average over classes); support: how many images are of it."""
 
     name: str
     precision: float
@@ -26,7 +26,7 @@ class ClassReport(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """How many images of one class were taken for another, and which share of the class that is."""
+    """How many images of one class were predicted as another, and which share of the class that is."""
 
     label: str
     predicted: str
@@ -35,7 +35,7 @@ class Pair(NamedTuple):
 
 
 class Mistake(NamedTuple):
-    """An image that was taken for something else, and how sure the net was."""
+    """An image whose prediction is wrong, and how sure the net was."""
 
     name: str
     label: str
@@ -47,10 +47,10 @@ class Mistake(NamedTuple):
 class Evaluation:
     """The figures of one evaluation.
 
-    top1, top5: shares of the images, top5 with fewer classes if the net has no five. loss: mean cross entropy. Of a net
-    that tells no classes apart only the loss is there, the recipe's own, and the rest is None or empty. classes: those
-    that an image is of or was taken for; averages: scikit-learn's macro and weighted ones over them. matrix: int64 (C,
-    C) over the same classes, a row for each true one.
+    top1, top5: shares of the images, top5 over all classes if the net has fewer than five. loss: mean cross entropy.
+    For a net without classes there is only the recipe's own loss, and the rest is None or empty. classes: those that
+    occur as labels or predictions; averages: scikit-learn's macro and weighted ones over them. matrix: int64 (C, C)
+    over the same classes, a row for each true one.
     """
 
     images: int
@@ -79,21 +79,21 @@ class Evaluation:
 
 
 def evaluate(results: Results, names: Sequence[str]) -> Evaluation:
-    """The figures of these results; names: of all the net's classes.
+    """The figures for these results; names: of all the net's classes.
 
-    A class that was never predicted has precision 0, and one without images recall 0, as scikit-learn's
-    zero_division=0 has it.
+    A class that was never predicted has precision 0, and one without images recall 0, as with scikit-learn's
+    zero_division=0.
     """
     if not results.classes.shape[1]:
         nothing = np.zeros((0, 0), np.int64)
         return Evaluation(len(results.losses), None, None, float(results.losses.mean()), [], [], nothing, [], [])
-    from sklearn.metrics import classification_report, confusion_matrix  # not above: predict needs no report
+    from sklearn.metrics import classification_report, confusion_matrix  # not at the top: predict needs no report
 
     labels, predicted = results.labels, results.classes[:, 0]
     hits = results.classes[:, :5] == labels[:, None]
     present = np.union1d(labels, predicted)
     matrix = confusion_matrix(labels, predicted, labels=present)
-    # numbers stand for the names: two classes may share one, and one may be called 'accuracy'
+    # numbers instead of names: two classes may share a name, and one may be called 'accuracy'
     numbers = [str(number) for number in present]
     figures = classification_report(
         labels, predicted, labels=present, target_names=numbers, output_dict=True, zero_division=0
@@ -113,7 +113,7 @@ def evaluate(results: Results, names: Sequence[str]) -> Evaluation:
 
 
 def predictions(results: Results, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Image by image: its name, its class, what it was taken for, and the likeliest classes with probabilities."""
+    """For each image: its name, its class, the predicted one, and the likeliest classes with probabilities."""
     return [
         {
             "name": image,
@@ -148,7 +148,7 @@ def _row(name: str, figures: dict[str, float]) -> ClassReport:
 
 
 def _confused(matrix: np.ndarray, names: Sequence[str]) -> list[Pair]:
-    """The pairs of classes with the most images of one taken for the other, most first."""
+    """The pairs of classes with the most images of one predicted as the other, most first."""
     wrong = matrix.copy()
     np.fill_diagonal(wrong, 0)
     order = np.argsort(-wrong, axis=None, kind="stable")[:PAIRS]
@@ -184,10 +184,10 @@ class Results:
     """The results of M images, in the order of their source.
 
     names: of the images. labels: int32 (M,), the net's numbers. losses: float64 (M,), cross entropy of each. classes:
-    int32 (M, top), the likeliest first; probabilities: float64 (M, top). Of examples that are of no classes top is 0,
-    and the losses are the recipe's own, the mean of a batch for each in it. skipped: index and reason of the images
-    that could not be decoded. seconds: from the first image to the last. target, versions: of what computed this.
-    outputs: of arrays, the shapes of what the net gave, which is in a file of its own.
+    int32 (M, top), the likeliest first; probabilities: float64 (M, top). For examples without classes top is 0, and the
+    losses are the recipe's own, each the mean of its batch. skipped: index and reason of the images that could not be
+    decoded. seconds: from the first image to the last. target, versions: of what computed this. outputs: for arrays,
+    the shapes of the net's outputs, which are in a file of their own.
     """
 
     names: list[str]
@@ -234,12 +234,10 @@ class Scores:
         beyond = np.flatnonzero(labels >= logits.shape[1])
         if len(beyond):
             image, label = names[beyond[0]], labels[beyond[0]]
-            raise BadInput(
-                f"{image} is of class {label}, and the net tells the classes 0 to {logits.shape[1] - 1} apart"
-            )
+            raise BadInput(f"{image} is of class {label}, and the net has the classes 0 to {logits.shape[1] - 1}")
         wrong = np.flatnonzero(~np.isfinite(logits).all(axis=1))
         if len(wrong):
-            raise BadInput(f"the net's output for {names[wrong[0]]} is not finite: its weights are of no use")
+            raise BadInput(f"the net's output for {names[wrong[0]]} is not finite: its weights are unusable")
         logs = log_softmax(logits)
         classes = np.argsort(-logits, axis=1, kind="stable")[:, : self.top].astype(np.int32)
         probabilities = np.exp(np.take_along_axis(logs, classes, axis=1))
@@ -248,17 +246,17 @@ class Scores:
         self._parts.append((labels.astype(np.int32), losses, classes, probabilities))
 
     def add_loss(self, names: list[str], loss: float) -> None:
-        """Take in the mean loss of a batch of examples that are of no classes. Raises BadInput if it is not finite."""
+        """Take in the mean loss of a batch of examples without classes. Raises BadInput if it is not finite."""
         if not np.isfinite(loss):
             raise BadInput(
-                f"the loss of {names[0]} and the {len(names) - 1} after it is {loss}: the weights are of no use"
+                f"the loss of {names[0]} and the {len(names) - 1} after it is {loss}: the weights are unusable"
             )
         none, count = np.empty((len(names), 0)), len(names)
         self.names += names
         self._parts.append((np.zeros(count, np.int32), np.full(count, loss), none.astype(np.int32), none))
 
     def results(self, skipped: list[tuple[int, str]], seconds: float, target: str, versions: dict[str, str]) -> Results:
-        """All that was added; raises BadInput where that is nothing."""
+        """Everything that was added; raises BadInput where nothing was."""
         if not self._parts:
             first = f"; {skipped[0][1]}" if skipped else ""
             raise BadInput(f"not one of the images could be used{first}")
@@ -277,8 +275,8 @@ TOP = 5
 
 
 class Metrics(NamedTuple):
-    """loss: mean cross entropy of the plain labels. top1, top5: shares, 0 to 1, top5 of all classes if fewer; None of a
-    net that tells no classes apart, whose loss is the recipe's own."""
+    """loss: mean cross entropy of the plain labels. top1, top5: shares, 0 to 1, top5 of all classes if fewer; None for
+    a net without classes, whose loss is the recipe's own."""
 
     loss: float
     top1: float | None
@@ -286,7 +284,7 @@ class Metrics(NamedTuple):
 
 
 class Tally:
-    """Adds up batches. The loss is the plain cross entropy whatever was trained on, as `msmigrate eval` reports it."""
+    """Adds up batches. The loss is the plain cross entropy, whatever the training loss, as in `msmigrate eval`."""
 
     def __init__(self) -> None:
         self.sums = np.zeros(4)  # loss, hits among one, hits among five, images
@@ -307,12 +305,12 @@ class Tally:
         self.sums += [losses.sum(), (rank < 1).sum(), (rank < top).sum(), len(labels)]
 
     def add_loss(self, loss: float, count: int) -> None:
-        """Take in the mean loss of so many examples that tell no classes apart."""
+        """Take in the mean loss of `count` examples without classes."""
         self._by_class = False
         self.sums += [loss * count, 0.0, 0.0, count]
 
     def metrics(self) -> Metrics:
-        """Over all that was added, of which there must be at least one image."""
+        """The metrics over everything that was added, which must be at least one image."""
         loss, top1, top5, count = self.sums
         if not self._by_class:
             return Metrics(float(loss / count), None, None)

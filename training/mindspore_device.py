@@ -1,6 +1,6 @@
 """The device that MindSpore computes on in this process: chosen, and described for a trace.
 
-What is said of Ascend follows MindSpore's documentation, and is untried.
+The code for Ascend follows MindSpore's documentation, and is untested.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def use(target: str, device_id: int, mode: int) -> None:
 
 
 def described(device_id: int) -> dict[str, Any]:
-    """What a trace says of the device in use: device, device_model, driver and runtime, and switches by name."""
+    """A trace's description of the device in use: device, device_model, driver and runtime, and switches by name."""
     target = str(mindspore.get_context("device_target"))
     if target == "CPU":
         return {"device": "cpu", "device_model": cpu_model()}

@@ -49,8 +49,8 @@ NO_KEY = np.zeros(3, dtype=np.int64)  # nothing is drawn
 class Batch(NamedTuple):
     """Up to a batch of images, in the order of their source.
 
-    names, labels int32 (N,), images float32 (N, C, H, W). skipped: index and reason of those that were passed over on
-    the way; done: how far into the source this batch reaches.
+    names, labels int32 (N,), images float32 (N, C, H, W). skipped: index and reason of the images that were passed over
+    before it; done: the position in the source after this batch.
     """
 
     names: list[str]
@@ -68,11 +68,11 @@ class _Image(NamedTuple):
 
 
 def batches(source: Source, prepare: Prepare, *, size: int, workers: int, skip: bool) -> Iterator[Batch]:
-    """The source in batches of `size`, the last one of what is left (it may hold nothing but skipped images).
+    """The source in batches of `size`, the last one with the rest (which may be nothing but skipped images).
 
-    workers: threads that read, decode and transform. skip: pass over images that cannot be read or decoded, and tell
-    of them; otherwise the first such one is raised as BadInput. Raises BadRecipe where the transforms fail, or leave
-    images of several sizes.
+    workers: threads that read, decode and transform. skip: pass over images that cannot be read or decoded, and list
+    them; otherwise the first one is raised as BadInput. Raises BadRecipe where the transforms fail, or leave images of
+    several sizes.
     """
     images: list[_Image] = []
     skipped: list[tuple[int, str]] = []
@@ -128,9 +128,9 @@ def _batch(images: list[_Image], skipped: list[tuple[int, str]], done: int) -> B
 
 
 def carry_out(request: Request, folder: Path) -> Results:
-    """Load the weights, run the net over all images, and keep what was asked for of its outputs.
+    """Load the weights, run the net over all images, and keep the requested part of its outputs.
 
-    folder: takes the outputs, where these are asked for.
+    folder: for the outputs, where these are requested.
 
     Raises what reading weights and images raises, and Unsupported for a target that MindSpore cannot use.
     """
@@ -161,9 +161,9 @@ def carry_out(request: Request, folder: Path) -> Results:
 
 
 def of_arrays(request: Request, folder: Path) -> Results:
-    """As carry_out, of the rows of a file that are taken as they are.
+    """Like carry_out, for the rows of a file of arrays, which are used as they are.
 
-    Of labels that are no classes the recipe's own loss is taken, the mean of a batch for each of its rows.
+    With labels that are no classes, the losses are the recipe's own, each the mean of its batch.
     """
     progress("opening the arrays")
     assert request.source is not None
@@ -192,8 +192,8 @@ def of_arrays(request: Request, folder: Path) -> Results:
 
 
 def _outputs(request: Request, inputs: tuple[np.ndarray, ...], folder: Path) -> Results:
-    """Leave what the net gives for every row in the folder, as output, output.1 and so on; of an output that is one
-    number or has no rows in its first axis, what each batch gave, the last one filled up with its last row."""
+    """Leave the net's outputs for all rows in the folder, as output, output.1 and so on; for an output that is one
+    number or has no rows in its first axis, that of each batch, the last one filled up with its last row."""
     progress("building the net")
     chosen = use(request.target, request.recipe.train.device_id)
     net, total = loaded(request), len(inputs[0])
@@ -234,7 +234,7 @@ def _loss(net: nn.Cell, inputs: Sequence[np.ndarray], labels: np.ndarray, loss: 
 
 
 def use(target: str | None, device_id: int) -> str:
-    """Compile for this target, or for the best that is there, and return it.
+    """Compile for this target, or for the best available one, and return it.
 
     Raises Unsupported in one line where MindSpore cannot.
     """
@@ -256,7 +256,7 @@ def made(request: Request) -> nn.Cell:
     """The request's net, without the weights of its checkpoint. Raises BadInput and WorkerFailed."""
     if request.net is None:
         model = request.recipe.model
-        # shapes are compared before anything is allocated: a checkpoint may say any width
+        # shapes are compared before anything is allocated: a checkpoint may claim any width
         with no_init_parameters() if is_ours(model.name) else nullcontext():
             return mindspore_models.of_recipe(model)
     spec = parse(request.net)
@@ -280,7 +280,7 @@ def fill(net: nn.Cell, request: Request) -> nn.Cell:
 
 
 def logits(net: nn.Cell, inputs: Sequence[np.ndarray], size: int) -> np.ndarray:
-    """The logits (N, K) of N examples; a smaller batch is filled up to `size`, or MindSpore would compile again."""
+    """The logits (N, K) of N examples; a smaller batch is filled up to `size`, else MindSpore would compile again."""
     count = len(inputs[0])
     if count < size:
         inputs = [np.concatenate([each, np.repeat(each[-1:], size - count, axis=0)]) for each in inputs]
@@ -290,13 +290,13 @@ def logits(net: nn.Cell, inputs: Sequence[np.ndarray], size: int) -> np.ndarray:
         raise _misfit(error, inputs, size) from error
     if outputs.ndim != 2:
         raise BadRecipe(
-            f"the net gives {list(outputs.shape)} for {count} examples, and of classes it is to give {count} × classes"
+            f"the net returns {list(outputs.shape)} for {count} examples, where logits of {count} × classes are needed"
         )
     return outputs
 
 
 def _misfit(error: Exception, inputs: Sequence[np.ndarray], size: int) -> MsmigrateError:
-    """What a net that fails on a batch of `size` says, in one line."""
+    """The error of a net that fails on a batch of `size`, in one line."""
     first = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
     images = len(inputs) == 1 and inputs[0].ndim == 4
     if "emory" in str(error):

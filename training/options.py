@@ -18,7 +18,7 @@ SEVERAL_MACHINES_PORT = 8118  # msrun's own default; all machines have to name t
 
 @dataclass(frozen=True)
 class Spread:
-    """Over how many processes and machines a job goes; `port` is None for a free one."""
+    """How many processes and machines a job uses; `port` is None for a free one."""
 
     nproc: Annotated[int, Option("Processes on this machine.", least=1)] = 1
     nnodes: Annotated[int, Option("Machines.", least=1)] = 1
@@ -29,10 +29,10 @@ class Spread:
     ] = None
 
     def check(self) -> None:
-        """Raise BadInput for a spread that nobody can start."""
+        """Raise BadInput for a spread that cannot be started."""
         if min(self.nproc, self.nnodes) < 1:
             raise BadInput(
-                f"--nproc {self.nproc} --nnodes {self.nnodes}: at least one process on one machine is wanted"
+                f"--nproc {self.nproc} --nnodes {self.nnodes}: at least one process on one machine is needed"
             )
         if not 0 <= self.node_rank < self.nnodes:
             raise BadInput(
@@ -47,12 +47,12 @@ class Spread:
 
     @property
     def processes(self) -> int:
-        """Of all machines together."""
+        """The number of processes on all machines together."""
         return self.nproc * self.nnodes
 
     @property
     def ranks(self) -> range:
-        """The ranks of this machine."""
+        """The ranks of the processes on this machine."""
         return range(self.node_rank * self.nproc, (self.node_rank + 1) * self.nproc)
 
     @property
@@ -72,7 +72,7 @@ ALONE = Spread()
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(Spread):
-    """What train is asked for. Raises BadInput for a value out of range, and for two that do not go together."""
+    """The options of train. Raises BadInput for a value out of range, and for two options that exclude each other."""
 
     recipe: Path | None = None
     out: Annotated[Path | None, Option("Where the run's files go.  [default: runs/RECIPE]", metavar="DIR")] = None
@@ -94,9 +94,13 @@ class TrainOptions(Spread):
     amp: Annotated[str | None, Option("Mixed precision instead of the recipe's.", choices=("O0", "O1", "O2", "O3"))] = (
         None
     )
-    amp_dtype: Annotated[str | None, Option("Of --amp.  [default: float16]", choices=("float16", "bfloat16"))] = None
-    max_steps: Annotated[int | None, Option("End after so many optimizer steps.", least=1)] = None
-    resume: Annotated[bool, Option("Go on from the newest sound checkpoint in --out; without one begin anew.")] = False
+    amp_dtype: Annotated[
+        str | None, Option("The dtype of --amp.  [default: float16]", choices=("float16", "bfloat16"))
+    ] = None
+    max_steps: Annotated[int | None, Option("Stop after this many optimizer steps.", least=1)] = None
+    resume: Annotated[
+        bool, Option("Continue from the newest undamaged checkpoint in --out; without one start anew.")
+    ] = False
     continue_from: Annotated[
         Path | None, Option("A torch training checkpoint to begin a run with.", metavar="CKPT", reads="checkpoint")
     ] = None
@@ -110,7 +114,7 @@ class TrainOptions(Spread):
 
     def __post_init__(self) -> None:
         if self.parity_report is not None and self.skip_parity:
-            raise BadInput("--parity-report brings a proof and --skip-parity goes without one: leave one out")
+            raise BadInput("--parity-report gives a proof and --skip-parity does without one: leave one out")
         if self.continue_from is not None and (why := unreadable(self.continue_from)) is not None:
             raise BadInput(f"--continue-from: {why}")
         if self.amp_dtype is not None and self.amp is None:
@@ -120,7 +124,7 @@ class TrainOptions(Spread):
 
     @property
     def spread(self) -> Spread:
-        """Over how many processes and machines the run goes."""
+        """How many processes and machines the run uses."""
         return Spread(self.nproc, self.nnodes, self.node_rank, self.master_addr, self.master_port)
 
 
@@ -135,7 +139,7 @@ class NetOptions:
     checkpoint: Path
     model: Annotated[
         str | None,
-        Option("Which net CKPT is of, see below.  [default: what CKPT says]", metavar="MODEL", reads="exported model"),
+        Option("The net of CKPT, see below.  [default: what CKPT says]", metavar="MODEL", reads="exported model"),
     ] = None
     recipe: Annotated[
         Path | None, Option("Model and transforms, instead of --model.", metavar="RECIPE", reads="recipe")
@@ -183,5 +187,5 @@ class PredictOptions(InferenceOptions):
         Option("Class names: one a line, or a tree of class folders.", metavar="FILE|DIR", reads="file or folder"),
     ] = None
     top: Annotated[int, Option("How many classes to list.", least=1)] = 5
-    out: Annotated[Path | None, Option("Of arrays: where the outputs go, as .npz.", metavar="FILE")] = None
+    out: Annotated[Path | None, Option("For arrays: where the outputs go, as .npz.", metavar="FILE")] = None
     json_file: Annotated[Path | None, Option("The predictions", flag="json", stdout=True)] = None

@@ -1,6 +1,6 @@
-"""What a worker tells the process that started it: one JSON object a line, of one of five kinds.
+"""Messages from a worker to the process that started it: one JSON object per line, of one of five kinds.
 
-A worker that has much to return leaves files; what crosses here is small.
+A worker with large results leaves files; messages are small.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..errors import MsmigrateError
 
 
 class State(str, Enum):
-    """What a worker is at: waiting is for the other worker, which has to act first."""
+    """What a worker is doing; waiting: for the other worker, which has to act first."""
 
     WORKING = "working"
     WAITING = "waiting"
@@ -25,7 +25,7 @@ class State(str, Enum):
 
 @dataclass(frozen=True)
 class Progress:
-    """What begins now, in words; done, total: how far it is, where that can be counted."""
+    """The work that begins now, in words; done, total: the progress, where that can be counted."""
 
     what: str
     state: State = State.WORKING
@@ -35,14 +35,14 @@ class Progress:
 
 @dataclass(frozen=True)
 class Ready:
-    """A file that the parent waits for is in place; artifact: its name in the folder of the job."""
+    """A file that the parent waits for is ready; artifact: its name in the folder of the job."""
 
     artifact: str
 
 
 @dataclass(frozen=True)
 class Result:
-    """The answer: any value that JSON has."""
+    """The worker's result: any JSON value."""
 
     value: Any
 
@@ -64,17 +64,17 @@ class Failure:
 
 @dataclass(frozen=True)
 class Event:
-    """Anything else that happened, such as that a server listens; facts: what is known of it."""
+    """Any other event, such as a server that now listens; facts: details of it."""
 
     name: str
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-# events: a process is started; facts["tensors"] of weights are compared; a failure is known, facts["at"]; one of a
-# host's jobs is done
+# events: a process is started; facts["tensors"] weight tensors are compared; a failure at facts["at"] is known; one of
+# a host's jobs is done
 BEGUN, COUNTED, DIVERGED, DONE = "begun", "counted", "diverged", "done"
 Message = Progress | Ready | Result | Failure | Event
-OnMessage = Callable[[str, Message], None]  # called with (the worker's name, what it says)
+OnMessage = Callable[[str, Message], None]  # called with (the worker's name, its message)
 
 
 def ignore(worker: str, message: Message) -> None:
@@ -84,16 +84,16 @@ def ignore(worker: str, message: Message) -> None:
 _KINDS: dict[str, type[Message]] = {kind.__name__.lower(): kind for kind in (Progress, Ready, Result, Failure, Event)}
 
 
-START = '{"kind": '  # of every line that is a message
+START = '{"kind": '  # the beginning of every line that is a message
 
 
 def encode(message: Message) -> str:
-    """The line, with its end, that decode() reads back."""
+    """The message as a line, with its newline, that decode() reads back."""
     return json.dumps({"kind": type(message).__name__.lower(), **asdict(message)}) + "\n"
 
 
 def decode(line: str) -> Message | None:
-    """The message that a line is; None for any other output, such as what a framework prints."""
+    """The message in a line; None for any other output, such as what a framework prints."""
     try:
         found = json.loads(line)
         message: Message | None = _KINDS[found.pop("kind")](**found)

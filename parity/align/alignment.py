@@ -2,7 +2,7 @@
 
 In this order, each step only for what the ones before left open: the user's map; equal names whose classes and shapes
 agree; the order of execution, with classes and shapes; the only candidate of its class and shape. Containers go by the
-layers they span. What these cannot decide is asked, not guessed.
+layers they span. What these cannot decide the user is asked about; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Cut:
-    """A tensor that one net has whole and the other in parts, one behind the other along an axis: the projection of
-    query, key and value. It is compared as torch has it.
+    """A tensor that one net has whole and the other in consecutive parts along an axis, such as the projection of
+    query, key and value. It is compared in torch's form.
 
-    torch, mindspore: the names of either side, of which one is the whole. owner: the torch class of the layer, or the
-    first of the layers, that torch has it in. shape: of the whole, with torch's axes; axis: which of these is cut;
-    sizes: of the parts, along it.
+    torch, mindspore: the names on each side; one side has a single name, the whole. owner: the torch class of the
+    layer, or of the first layer, that torch has it in. shape: of the whole, with torch's axes; axis: which of these is
+    cut; sizes: of the parts, along it.
     """
 
     torch: tuple[str, ...]
@@ -89,7 +89,7 @@ class Cut:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What MindSpore's parameters are called among those that go by torch's names."""
+        """The names of MindSpore's parameters where all others have torch's names."""
         if len(self.torch) > 1:
             return (TOGETHER.join(self.torch),)
         return tuple(f"{self.torch[0]} (part {i} of {len(self.sizes)})" for i in range(1, len(self.sizes) + 1))
@@ -105,17 +105,17 @@ class Cut:
         return self.part_shapes if len(self.torch) == 1 else (self.shape,)
 
     def as_torch(self, arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-        """What belongs to MindSpore's parameters, by torch's names."""
+        """The arrays of MindSpore's parameters in torch's form, by torch's names."""
         return self._between(self.torch, arrays)
 
     def as_mindspore(self, arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-        """What belongs to torch's, by the names that MindSpore's parameters have."""
+        """The arrays of torch's tensors in MindSpore's form, by `names`."""
         return self._between(self.names, arrays)
 
     def _between(self, names: tuple[str, ...], arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
         if len(names) > 1:
             (whole,) = arrays
-            if whole.shape != self.shape:  # one number for all of it, as a count of steps
+            if whole.shape != self.shape:  # one number for the whole tensor, such as a count of steps
                 return dict.fromkeys(names, whole)
             return dict(zip(names, np.split(whole, np.cumsum(self.sizes)[:-1], self.axis), strict=True))
         if tuple(array.shape for array in arrays) == self.part_shapes:
@@ -133,13 +133,13 @@ class Left:
 
 
 class Lack(str, Enum):
-    """In what a tensor is not the same in both nets."""
+    """How a tensor differs between the two nets."""
 
     MISSING = "missing"  # torch alone has it
-    CONSTANT = "constant"  # MindSpore has it as a plain Tensor, which is no Parameter
-    SHARED = "shared"  # MindSpore has one with another of its parameters, torch one for each
+    CONSTANT = "constant"  # MindSpore has it as a plain Tensor, not as a Parameter
+    SHARED = "shared"  # MindSpore shares it with another parameter, torch does not
     EXTRA = "extra"  # MindSpore alone has it
-    UNSHARED = "unshared"  # torch has one with another of its parameters, MindSpore one for each
+    UNSHARED = "unshared"  # torch shares it with another parameter, MindSpore does not
     FROZEN = "frozen"  # it trains in torch alone
     TRAINS = "trains"  # it trains in MindSpore alone
     SHAPE = "shape"  # it has another shape
@@ -151,7 +151,7 @@ IN_MINDSPORE_ALONE = (Lack.EXTRA, Lack.UNSHARED)
 
 @dataclass(frozen=True)
 class Unlike:
-    """A tensor that the two nets do not both have alike: a mismatch that is known before anything runs.
+    """A tensor that differs between the two nets: a mismatch that is known before anything runs.
 
     name: what it is recorded as, torch's where torch has it; mindspore: its path in MindSpore's net, of a plain Tensor
     too, empty where it has none; owner: the torch class of its layer, or MindSpore's where torch has none; module: the
@@ -172,8 +172,8 @@ class Unlike:
 
 @dataclass(frozen=True)
 class Question:
-    """What only a map can settle: why, in words that end before the likely pairs; the names on either side that could
-    be each other's; and the pairs in the order in which these run or are defined."""
+    """What only a map can settle: the reason, a text that the likely pairs are appended to; the names on either side
+    that could be counterparts; and the pairs in the order in which these run or are defined."""
 
     text: str
     torch: tuple[str, ...]
@@ -190,8 +190,8 @@ class Question:
 class Scope:
     """What both sides can record, given what the user's functions brought.
 
-    own_step: whether a side has a step of its own, so that gradients are recorded as the optimizer gets them, and of
-    the recipe neither accumulation nor clipping, loss scale and moving average are compared on given values.
+    own_step: whether a side has a step of its own: then gradients are recorded as the optimizer gets them, and the
+    recipe's accumulation, clipping, loss scale and moving average are not compared on given values.
     """
 
     image_gradient: bool = True
@@ -206,19 +206,19 @@ ALL = Scope()
 
 @dataclass(frozen=True)
 class Alignment:
-    """The whole of it.
+    """What corresponds in the two models.
 
     calls: (torch path, call, MindSpore path, call) of the layers that run; parameters: torch state name -> Tensor,
     in the torch model's order; classes: how many the torch model tells apart; logits: the shape of its output; ask:
-    what has to be settled by a map first; unlike: the tensors that the two nets do not both have alike; left_alone: the
-    parameters that torch's model does not compute with, and MindSpore's net freezes; freezes: for the step; counts:
-    framework -> path -> how often a layer runs in one pass, where that is not once; chains: torch path -> the Cells
-    that compute one after the other what it does, none where no Cells do; shapes: torch path -> its output's shape
-    without the first axis, where MindSpore's has them grouped otherwise, or the channels elsewhere; for_all: torch
-    paths of what MindSpore's net computes once for all examples of a batch, and torch for each; aliases: further
-    names of tensors that several of torch's modules have -> the first; cuts: the tensors that one side has in
-    parts, which do not stand in `parameters`; order: torch's names as its model has them, where there are such;
-    identity: a recipe's own models, whose names are equal.
+    what has to be settled by a map first; unlike: the tensors that differ between the two nets; left_alone: the
+    parameters that torch's model does not compute with, and MindSpore's net freezes; freezes: whether it does so for
+    this step alone; counts: framework -> path -> how often a layer runs in one pass, where that is not once; chains:
+    torch path -> the Cells that compute one after the other what it does, none where no Cells do; shapes: torch path ->
+    its output's shape without the first axis, where MindSpore's has the axes grouped otherwise, or the channels
+    elsewhere; for_all: torch paths of what MindSpore's net computes once for all examples of a batch, and torch for
+    each; aliases: further names of tensors that several of torch's modules have -> the first; cuts: the tensors that
+    one side has in parts, which are not in `parameters`; order: torch's names in its model's order, where there are
+    cuts; identity: a recipe's own models, whose names are equal.
     """
 
     modules: tuple[Match, ...] = ()
@@ -242,20 +242,20 @@ class Alignment:
     identity: bool = False
 
     def mindspore_path(self, torch_path: str) -> str | None:
-        """The Cell that is this torch module, None where there is none."""
+        """The Cell that is the counterpart of this torch module, None where there is none."""
         if self.identity:
             return torch_path
         return next((m.mindspore for m in self.modules if m.torch == torch_path), None)
 
     def torch_path(self, mindspore_path: str) -> str | None:
-        """The torch module that is this Cell, None where there is none."""
+        """The torch module whose counterpart is this Cell, None where there is none."""
         if self.identity:
             return mindspore_path
         return next((m.torch for m in self.modules if m.mindspore == mindspore_path), None)
 
     @cached_property
     def mindspore_layers(self) -> set[str]:
-        """The Cells of a pair that count as layers and have a counterpart; what they are made of is their own."""
+        """The Cells of a pair that count as layers and have a counterpart; Cells inside them are not compared."""
         return {path for _, _, path, _ in self.calls}
 
     @cached_property
@@ -286,7 +286,7 @@ class Alignment:
 
     @cached_property
     def lacks(self) -> dict[str, Unlike]:
-        """Name -> what is not alike about that tensor."""
+        """Name -> how that tensor differs."""
         return {each.name: each for each in self.unlike}
 
     @cached_property
@@ -296,21 +296,21 @@ class Alignment:
         return frozenset([*self.parameters, *alone, *(name for cut in self.cuts for name in cut.torch)])
 
     def alike(self, name: str) -> bool:
-        """Whether both nets train this parameter, in one shape: what is given to both is given to such ones alone."""
+        """Whether both nets train this parameter, in one shape; only such parameters get given values."""
         return name not in self.lacks
 
     def other_shape(self, name: str) -> bool:
-        """Whether a tensor's counterpart has another shape, which holds none of its values."""
+        """Whether a tensor's counterpart has another shape, and so cannot hold its values."""
         return name in self.lacks and self.lacks[name].lack is Lack.SHAPE
 
     def as_torch(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """What belongs to MindSpore's parameters, with parts joined and wholes cut as torch has them; a tensor of which
-        a part is not there is left out."""
+        """The arrays of MindSpore's parameters, joined or cut as torch has them; a tensor of which a part is missing is
+        left out."""
         found = _regrouped(arrays, [(cut.names, cut.as_torch) for cut in self.cuts])
         return {name: found[name] for name in (*(name for name in self.order if name in found), *found)}
 
     def as_mindspore(self, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """What belongs to torch's tensors, as MindSpore's net has these."""
+        """The arrays of torch's tensors, joined or cut as MindSpore's net has them."""
         return _regrouped(arrays, [(cut.torch, cut.as_mindspore) for cut in self.cuts])
 
     def _count(self, framework: str, path: str) -> int:
@@ -321,7 +321,8 @@ def _regrouped(
     arrays: Mapping[str, np.ndarray],
     groups: Sequence[tuple[tuple[str, ...], Callable[[Sequence[np.ndarray]], Mapping[str, np.ndarray]]]],
 ) -> dict[str, np.ndarray]:
-    """The arrays, in their order, with each group of names replaced, where its first stands, by what is made of it."""
+    """The arrays, in order; at the place of its first name, each group of names is replaced by its joined or cut
+    arrays."""
     begins = {names[0]: (names, make) for names, make in groups}
     grouped = {name for names, _ in groups for name in names}
     found: dict[str, np.ndarray] = {}
@@ -337,7 +338,7 @@ def _regrouped(
 IDENTITY = Alignment(identity=True)
 
 ALIGNMENT = "alignment.json"
-OPEN = f"{ALIGNMENT}.partial"  # what was found where something is left to be settled
+OPEN = f"{ALIGNMENT}.partial"  # the alignment so far, where something is left to settle
 FORMAT = 3
 MOST = 3  # of what is not alike, in one message
 MOST_NAMES = 5  # in one note
@@ -368,7 +369,7 @@ def read_alignment(options: ParityJob) -> Alignment:
     """
     if options.pair is None:
         return IDENTITY
-    if options.alone:  # of a net that is elsewhere nothing is known: everything may have a counterpart
+    if options.alone:  # nothing is known of a net on another machine: everything may have a counterpart
         torch = read(file(options.folder, "torch"))
         return replace(everything(torch), logits=_logits(torch), scope=scope(torch, torch))
     return _read(wait_for(options.folder / ALIGNMENT))
@@ -385,14 +386,14 @@ def _read(path: Path) -> Alignment:
 
 
 def _pairs_of(cut: Cut) -> list[tuple[str, str]]:
-    """(torch name, what a map has for it) of what is cut otherwise."""
+    """(torch name, its entry in a map) for a tensor that is cut."""
     numbers = range(1, len(cut.sizes) + 1)
     parts = [f"{cut.mindspore[0]} [{number} of {len(cut.sizes)}]" for number in numbers]
     return [*zip(cut.torch, parts if len(cut.torch) > 1 else [TOGETHER.join(cut.mindspore)], strict=True)]
 
 
 def map_lines(cut: Cut) -> list[str]:
-    """The lines of a map that say so."""
+    """The lines of a map for a tensor that is cut."""
     return [line(*pair) for pair in _pairs_of(cut)]
 
 
@@ -422,7 +423,7 @@ def write_map(folder: Path, path: Path) -> None:
 
 
 def _open(found: Alignment) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]:
-    """What a map has to settle, or could: why, and each pair that it might be."""
+    """What a map has to settle, or could: the reason, and each candidate pair."""
     for question in found.ask:
         every = [(torch, mindspore) for torch in question.torch for mindspore in question.mindspore]
         yield question.text, dict.fromkeys([*question.likely, *every])
@@ -494,16 +495,16 @@ def check(found: Alignment) -> None:
 
 
 def check_recipe(recipe: Recipe, found: Alignment) -> None:
-    """Raise BadRecipe where training would take what the recipe says of its model otherwise than the proof does."""
+    """Raise BadRecipe where training would understand what the recipe says of its model differently than the proof."""
     model = recipe.model
     if model.classes is not None and found.classes and model.classes != found.classes:
-        raise BadRecipe(f"model.classes is {model.classes}, and {model.name} gives {found.classes} numbers an image")
+        raise BadRecipe(f"model.classes is {model.classes}, and {model.name} gives {found.classes} numbers per image")
     other = next((match for match in found.modules if match.torch != match.mindspore), None)
     named = [f"model.{key}" for key in (*FINE_TUNING, "checkpoint") if getattr(model, key)]
     named += ["optimizer.groups"] if recipe.optimizer.groups else []
     if other is not None and named and is_file(model.name):
         raise BadRecipe(
-            f"{named[0]} goes by torch's names, and training finds MindSpore's: {other.torch} is {other.mindspore} in "
+            f"{named[0]} uses torch's names, and training MindSpore's: {other.torch} is {other.mindspore} in "
             f"{model.source}; name its attributes as {model.name} does, as convert-model writes them"
         )
 
@@ -515,8 +516,8 @@ def doubts(torch: Layers, mindspore: Layers, pairs: Pairs, calls: Calls) -> list
     """One question for each group of layers that could change places, with the lines of a map that would settle it.
 
     Branches that start from one tensor and look alike run in an order that means nothing. Where the order of definition
-    agrees with it on both sides they are paired in it; where it does not, the user has to say. So are layers whose
-    inputs come from layers that are not each other's counterparts.
+    agrees with it on both sides they are paired in it; where it does not, the user has to say. The user is also asked
+    about layers whose inputs come from layers that are not each other's counterparts.
     """
     by_order = [call for call in calls if pairs.get(call[0], ("", "", ""))[1] in (ORDER, ONLY)]
     by_order = [call for call in by_order if torch.by_path[call[0]].tensors]

@@ -1,8 +1,9 @@
 """A model's layers in the order they run, which classes are the same layer, and which layers stand together for one.
 
-What one net computes in one module and the other in several is told by what flows: two layers of different classes are
-the same place only where both get what a module gave and hand on what a module takes. Around one that does not lies
-what computes as the other does: a hand-written gate around its ReLU6, or a BatchNorm with the ReLU behind it.
+What one net computes in one module and the other in several is found by following the tensors: two layers of different
+classes stand in the same place only where both take one module's output and give another's input. Where one of them
+does not, the code around it is part of what the other computes: a hand-written gate around its ReLU6, or a BatchNorm
+with the ReLU after it.
 """
 
 from __future__ import annotations
@@ -57,20 +58,20 @@ SORTS = (
 
 @cache
 def _rows() -> dict[str, Row]:
-    return {row.short: row for row in reversed(table.rows("layer"))}  # the built-in one, where a user's is called alike
+    return {row.short: row for row in reversed(table.rows("layer"))}  # a built-in row wins over a user's of its name
 
 
 @cache
-def _theirs() -> dict[str, str]:
+def _torch_classes() -> dict[str, str]:
     names = {row.mindspore.rsplit(".", 1)[-1]: row.short for row in table.rows("layer") if row.mindspore}
     return {**ELSEWHERE, **names}
 
 
 def torch_class(kind: str) -> str:
-    """The torch class that a MindSpore (or torch) class of this name is; a class nobody knows is itself."""
+    """The torch class that a MindSpore (or torch) class of this name corresponds to; an unknown name stays."""
     if kind in ELSEWHERE:
         return ELSEWHERE[kind]
-    return kind if kind in _rows() else _theirs().get(kind, kind)
+    return kind if kind in _rows() else _torch_classes().get(kind, kind)
 
 
 def known(kind: str) -> bool:
@@ -116,7 +117,7 @@ def one_sort(torch_kind: str, mindspore_kind: str) -> bool:
 
 
 FEW = 2  # weights: a layer that has more does what several may do
-DEEP = 6  # layers that a branch is followed to tell it from another
+DEEP = 6  # layers over which a branch is followed to tell it from another
 # torch's names, and what MindSpore's layers call the same: layers of one's own follow the one or the other
 USUAL = {
     "weight": "gamma",
@@ -133,8 +134,8 @@ class Layer:
     path: str
     kind: str
     tensors: Mapping[str, Held] = field(default_factory=dict)
-    shape: Shape | None = None  # of what its first call gave
-    passes: bool = False  # whether that was what it got, as an Identity's or a Flatten's is
+    shape: Shape | None = None  # of its first call's output
+    passes: bool = False  # whether that output was its input, as an Identity's or a Flatten's is
 
     @cached_property
     def held(self) -> tuple[tuple[str, Shape, bool], ...]:
@@ -143,7 +144,7 @@ class Layer:
 
     @property
     def sort(self) -> str:
-        """Its torch class; a convolution of one point is a Linear, and recurrent layers of a number are of a sort."""
+        """Its torch class; a 1x1 convolution is a Linear, and a recurrent class includes its number of layers."""
         kind, weights = torch_class(self.kind), [held.shape for held in self.tensors.values() if len(held.shape) > 2]
         point = kind.startswith("Conv") and len(weights) == 1 and set(weights[0][2:]) == {1}
         return "Linear" if point else f"{kind} of {self.steps}" if kind in RECURRENT else kind
@@ -232,8 +233,8 @@ class Layers:
         return {path: count for path, count in counts.items() if count > 1}
 
     def composites(self) -> set[str]:
-        """The layers that have tensors of their own and call modules that have none; not recurrent ones, of which
-        MindSpore's call Cells of their own that stand for nothing of torch's."""
+        """The layers that have tensors of their own and call modules that have none; not recurrent ones, since
+        MindSpore's call Cells that torch's have no counterpart for."""
         called, found = {call.path for call in self.structure.calls}, set()
         for path in self.by_path:
             if torch_class(self.by_path[path].kind) in RECURRENT:
@@ -244,11 +245,11 @@ class Layers:
         return found
 
     def no_lists(self, paths: Iterable[str]) -> list[str]:
-        """Those of these modules that are no plain lists."""
+        """Those of these modules that are not plain lists."""
         return [path for path in paths if torch_class(self.structure.by_path[path].kind) not in CONTAINERS]
 
     def plain(self, path: str) -> bool:
-        """Whether a container gives what the last layer in it gave, of those that change what they get."""
+        """Whether a container's output is that of the last layer in it that changes its input."""
         call = next(call for call in self.containers if call.path == path)
         inside = self._changing(self.inside(call))
         return bool(inside) and inside[-1].output == call.output
@@ -268,11 +269,11 @@ class Layers:
         return {(call.path, call.call): call for call in self.calls}
 
     def made(self, number: int) -> bool:
-        """Whether a tensor is what some module gave, and not a function."""
+        """Whether a tensor is the output of a module, not of a function."""
         return number in self._outputs
 
     def used(self, number: int | None) -> bool:
-        """Whether a tensor goes into some module as it is."""
+        """Whether some module takes this tensor as it is."""
         return number in self._inputs
 
     @cached_property
@@ -288,8 +289,8 @@ class Layers:
         return self.by_path[self.calls[index].path]
 
     def branch(self, call: Call) -> tuple[tuple[object, ...], ...]:
-        """The signatures of the layers that one after the other work on what this call gave, itself the first, what it
-        calls inside next; without those that only pass on what they get."""
+        """The signatures of the chain of layers from this call on: its own first, next what it calls inside, then the
+        layers that take its output; without layers that only pass on their input."""
         if call.entered not in self._branches:
             chain: list[tuple[object, ...]] = []
             following = [call]
@@ -304,8 +305,8 @@ class Layers:
         return [call for call in calls if not self.by_path[call.path].passes]
 
     def following(self, call: Call) -> list[Call]:
-        """The layer calls that work on what this call gave, or on what a container around it gave that ended with it:
-        that may be behind a function."""
+        """The layer calls that take this call's output, or the output of a container around it that ended with it, to
+        which a function may have been applied."""
         given = {call.output, *self._ends.get(call.entered, ())}
         found = {c.entered: c for number in given if number is not None for c in self._users.get(number, ())}
         return [found[entered] for entered in sorted(found) if entered > call.entered]
@@ -331,7 +332,7 @@ class Layers:
         return ends
 
     def nearest(self, path: str, some: Container[str]) -> Iterator[str]:
-        """The nearest of some layers with tensors that run before a layer and behind it."""
+        """Of some layers with tensors, the nearest that runs before a layer and the nearest that runs after it."""
         order = [*dict.fromkeys(call.path for call in self.calls)]
         at = order.index(path)
         for side in (order[at - 1 :: -1] if at else [], order[at + 1 :]):
@@ -354,9 +355,9 @@ def closed(torch: Layers, mindspore: Layers) -> tuple[set[str], set[str]]:
     """The modules of either side that count as one layer.
 
     Those of one name, with parts and tensors of the same shapes, that call their parts on one side only: on the other
-    they hand the parts' weights to functions, as torchvision's Swin does, and nothing inside compares. And those whose
-    parts hold just the tensors that the other side has in one layer, as attention does of a MultiheadAttention, with a
-    packed projection or three.
+    they hand the parts' weights to functions, as torchvision's Swin does, and nothing inside can be compared. And those
+    whose parts hold just the tensors that the other side has in one layer, as a hand-written attention and a
+    MultiheadAttention, with a packed projection or three.
     """
     found: set[str] = set()
     sides: tuple[set[str], set[str]] = (found, set())
@@ -380,8 +381,8 @@ def closed(torch: Layers, mindspore: Layers) -> tuple[set[str], set[str]]:
 
 
 def opened(torch: Layers, mindspore: Layers) -> set[str]:
-    """The layers that have tensors and call layers without any, as timm's BatchNormAct2d its ReLU, where the other side
-    has no such layer of that class."""
+    """The layers that have tensors and call layers without any, as timm's BatchNormAct2d calls its ReLU, where the
+    other side has no such layer of that class."""
     mine, its = torch.composites(), mindspore.composites()
     return {path for path in mine if not any(alike(torch.by_path[path].kind, mindspore.by_path[p].kind) for p in its)}
 
@@ -389,8 +390,8 @@ def opened(torch: Layers, mindspore: Layers) -> set[str]:
 def crossing(torch: Mapping[str, Held], mindspore: Mapping[str, Held], kind: str, its_kind: str) -> dict[str, str]:
     """Own torch name -> own MindSpore name of the tensors of one layer (or container) that cross.
 
-    By the mapping row where the two are the same layer, then by equal names, by those that MindSpore's layers have for
-    torch's, then the only tensor of its shape. A tensor crosses only into one whose shape holds the same elements in
+    By the mapping row where the two are the same layer, then by equal names, by the usual MindSpore names for torch's,
+    then as the only tensor of its shape. A tensor crosses only into one whose shape holds the same elements in
     the same order; whether it trains on one side alone does not matter.
     """
     row = row_of(kind) if alike(kind, its_kind) else None
@@ -423,7 +424,7 @@ def crossing(torch: Mapping[str, Held], mindspore: Mapping[str, Held], kind: str
 
 
 def _of_one_step(name: str) -> str:
-    """What a recurrent cell calls the weight that a recurrent layer has for its first layer."""
+    """A recurrent cell's name for a weight of a recurrent layer's first layer."""
     return name.rpartition(".")[2].removesuffix("_l0")
 
 
@@ -450,11 +451,11 @@ def base_score(torch: Layer, mindspore: Layer) -> float:
             return 2.0 + 2.0 * same_output
     if mine or its:
         crossed = crossing(torch.tensors, mindspore.tensors, torch.kind, mindspore.kind)
-        # what trains on one side alone is that tensor still, and the difference will be told
+        # a tensor that trains on one side alone is still that tensor, and the difference will be reported
         crossed = {name: target for name, target in crossed.items() if name in mine or target in its}
         if not crossed and not (mine and its):  # a norm with and one without a scale and a shift
             return 2.0 + 2.0 * same_output if both else 0.0
-        # a layer without its shift is still that layer, and what is missing will be told
+        # a layer without its shift is still that layer, and the missing tensor will be reported
         if "weight" in mine and "weight" not in crossed:
             return 0.0
         if len(crossed) < min(len(mine), len(its)) or not crossed:
@@ -472,9 +473,9 @@ def base_score(torch: Layer, mindspore: Layer) -> float:
 
 
 def across_blocks(layers: Layers, partner: Mapping[str, str], path: str, other: str) -> bool:
-    """Whether all else in the block around a layer has its partners in one block of the other net's, and `other` stands
-    outside: it may be called as the layer, as a norm behind one block as that in front of the next, but is the other
-    block's. The block is the innermost with two partners."""
+    """Whether everything else in the block around a layer has its partners in one block of the other net, and `other`
+    stands outside that block: it may have the layer's name, as a norm after one block and a norm before the next may,
+    but belongs to another block. The block is the innermost with two partners."""
     rest: list[list[str]] = []
     block = parent(path)
     while block and len(rest) < 2:
@@ -490,7 +491,7 @@ def across_blocks(layers: Layers, partner: Mapping[str, str], path: str, other: 
 
 
 def in_other_blocks(torch: Layers, mindspore: Layers, partner: Mapping[str, str], path: str, its: str) -> bool:
-    """Whether two layers stand in blocks that are not each other's, and run next to none of the other's block."""
+    """Whether two layers stand in blocks that are not counterparts, and neither runs next to the other's block."""
     back = {its: path for path, its in partner.items()}
     return any(
         all(across_blocks(side, known, one, each) for each in (two, *other.nearest(two, paired)))
@@ -514,7 +515,7 @@ Layered = tuple[str, int]  # a path, and which of its calls
 @dataclass
 class Regions:
     """paired: (torch path, MindSpore path) of a layer and its partner -> those of the modules that stand together in
-    their place, None where nothing does; calls: what becomes of the calls of layers; chains: torch path -> the Cells
+    their place, None where nothing does; calls: the calls of layers that remain; chains: torch path -> the Cells
     that compute what it does one after the other, none where part of it is a function."""
 
     paired: dict[tuple[str, str], tuple[str, str] | None] = field(default_factory=dict)
@@ -523,7 +524,7 @@ class Regions:
 
 
 def regions(torch: Layers, mindspore: Layers, calls: Calls) -> Regions:
-    """What stands for what, given the calls of layers that order has paired."""
+    """Which modules stand for which, given the calls of layers that order has paired."""
     found = Regions()
     partners = {(path, k): (its, its_k) for path, k, its, its_k in calls}
     back = {there: here for here, there in partners.items()}
@@ -547,7 +548,7 @@ def regions(torch: Layers, mindspore: Layers, calls: Calls) -> Regions:
             found.chains[path] = ()
             continue
         if (one.output is None) != (other.output is None):
-            continue  # of several tensors nothing is recorded in the net's own pass; alone they are compared
+            continue  # an output of several tensors is not recorded in the net's own pass; alone it is compared
         if layer.tensors or its_layer.tensors or alike(layer.kind, its_layer.kind):
             found.calls.append((path, k, its, its_k))
             continue
@@ -563,7 +564,7 @@ def regions(torch: Layers, mindspore: Layers, calls: Calls) -> Regions:
 
 @dataclass(frozen=True)
 class _Behind:
-    """What a layer calls inside that changes what it gets: the partners of these, and whether any has none."""
+    """The layers that a layer calls inside and that change their input: their partners, and whether any has none."""
 
     paired: tuple[Layered, ...]
     lacks: bool
@@ -578,17 +579,17 @@ def _behind(layers: Layers, call: Call, partners: dict[Layered, Layered]) -> _Be
 
 
 def _a_function(behind: _Behind, others: Layers, other: Call) -> bool:
-    """Whether the other net may compute as a function what this layer calls inside: no module takes what it gave."""
+    """Whether the other net may do by a function what this layer calls inside: no module takes the other's output."""
     return behind.lacks and not others.used(other.output)
 
 
 def fed(layers: Layers, call: Call) -> bool:
-    """Whether a call gets what another module gave, and no function's result."""
+    """Whether a call gets another module's output, not a function's."""
     return bool(call.inputs) and layers.made(call.inputs[0])
 
 
 def _around(layers: Layers, call: Call) -> Call:
-    """The outermost call around a layer's that calls no other layer and has no tensors; the layer's own for none."""
+    """The outermost call around a layer's that calls no other layer and has no tensors; else the layer's own."""
     found = call
     for each in reversed([c for c in layers.containers if c.entered < call.entered < c.left]):
         kind, held = layers.structure.by_path[each.path].kind, layers.structure.by_path[each.path].tensors

@@ -60,8 +60,8 @@ BETWEEN, BEFORE, BEHIND = slice(0, 2), slice(1, 2), slice(0, 1)  # what is known
 
 
 def align(torch: Structure, mindspore: Structure, rules: list[Rule], freezes: bool = False) -> Alignment:
-    """Align two structures. Raises BadInput for a map that does not fit; what cannot be settled stands in `ask`, what
-    one side has otherwise or not at all in `unlike`. freezes: of the pair."""
+    """Align two structures; `ask` holds what cannot be settled, `unlike` the tensors that differ. freezes: the pair's.
+    Raises BadInput for a map that does not fit."""
     return _Aligner(torch, mindspore, rules).align(freezes)
 
 
@@ -133,7 +133,7 @@ class _Aligner:
                 self._pair(*group, ORDER, LIKELY)
 
     def _shapes(self, calls: Calls, differ: Callable[[Shape, Shape], bool]) -> dict[str, Shape]:
-        """Torch path -> what one example of its output is like, where MindSpore's differs so from it."""
+        """Torch path -> the shape of one example of its output, where `differ` holds for it and MindSpore's."""
         mine = {(call.path, call.call): call.shape for call in self.torch.calls}
         its = {(call.path, call.call): call.shape for call in self.mindspore.calls}
         found = {}
@@ -153,7 +153,7 @@ class _Aligner:
         """Paths that both sides have, with classes and tensors that agree.
 
         A number counts as a name only where everything in its list agrees: in a Sequential that lacks a layer on one
-        side, what follows has another's number.
+        side, every later layer has the number of another.
         """
         fit = {path for path in self.torch.by_path if path in self.mindspore.by_path and self._agree(path)}
         tensors = [
@@ -163,11 +163,11 @@ class _Aligner:
         shifted = set()
         for path in wrong:
             while path:
-                # behind the end of the other side's list nothing has another's number
+                # a number past the end of the other side's list is no other layer's
                 if path.rpartition(".")[2].isdigit() and self._both_have(path):
                     shifted.add(parent(path))
                 path = parent(path)
-        # free layers do not say where they belong: a list whose layers differ in class is shifted too
+        # a list whose layers differ in class is shifted too: layers without tensors do not show where they belong
         for path in (p for p in self.torch.by_path if p in self.mindspore.by_path and p not in fit):
             if path.rpartition(".")[2].isdigit() and not any(c.path == path for c in self.torch_layers.containers):
                 shifted.add(parent(path))
@@ -280,8 +280,8 @@ class _Aligner:
     def _moved(
         self, partner: Mapping[str, str], layers: Layers, others: Layers, paired: Container[str]
     ) -> dict[str, str]:
-        """Path of a layer -> its twin in the block that the rest of its partner's block is paired with; one that runs
-        as often as its partner, for of a shared ReLU each call may have a partner of its own."""
+        """Path of a layer -> its twin in the block that the rest of its partner's block is paired with; only where it
+        runs as often as its partner, since each call of a shared ReLU may have a partner of its own."""
         by_order = {
             path: its
             for path, its in partner.items()
@@ -306,8 +306,8 @@ class _Aligner:
         return self.pairs.get(path, self.pairs.get(its, ("", "", "")))[1]
 
     def _leftovers(self, calls: Calls) -> None:
-        """Layers with tensors that order left over: the only ones of their class and shapes belong together, unless
-        they stand in blocks that do not, where each net has one more."""
+        """Layers with tensors that order left over: the only ones of their class and shapes belong together, unless the
+        blocks around them do not, because each net has a block more."""
         torch = [*self._left(self.torch_layers, self.pairs).values()]
         mindspore = [*self._left(self.mindspore_layers, self.taken).values()]
         for layer in torch:
@@ -321,8 +321,8 @@ class _Aligner:
                 self._pair_calls(layer.path, fit[0].path, ONLY, calls)
 
     def _another_stands_there(self, path: str, its: str, partner: Mapping[str, str], free: Sequence[Layer]) -> bool:
-        """Whether two layers get what layers gave that are not each other's, and others in the net get what the first
-        should: several may stand for it."""
+        """Whether the inputs of two layers come from layers that are not counterparts, and other layers of the net get
+        the input that the first should have: several may stand for it."""
         given = self.torch_layers.by_call[path, 0].inputs[:1]
         fed_by = {partner[each] for number in given for each in self.torch_layers.producers(number) if each in partner}
 
@@ -335,8 +335,8 @@ class _Aligner:
         return bool(fed_by) and not fed(its) and any(fed(other.path) for other in free if other.path != its)
 
     def _same_place(self, calls: Calls) -> None:
-        """Layers with tensors of other shapes than their counterparts: they have one name, or stand between the same
-        layers, where all that are left are of one class each after the other, or they alone are of theirs."""
+        """Layers with tensors of other shapes than their counterparts: they have the same name, or stand between the
+        same layers, where the left-over layers have the same classes in order, or they are the only ones of theirs."""
         for path, layer in self._left(self.torch_layers, self.pairs).items():
             its = self.mindspore_layers.by_path.get(path)
             if its is not None and path not in self.taken and alike(layer.kind, its.kind):
@@ -358,8 +358,8 @@ class _Aligner:
                         self._pair_calls(path, other[mindspore_kinds.index(kind)], ORDER, calls)
 
     def _in_another_order(self, calls: Calls) -> None:
-        """Layers without tensors in branches that the nets run in another order: of one class and shape, behind a
-        layer's counterpart or before one, where each is the only such one of the other."""
+        """Layers without tensors in branches that the nets run in another order: of one class and shape, after or
+        before a layer's counterpart, where each is the other's only candidate."""
         partner = {call[0]: call[2] for call in calls}
         free = [
             [
@@ -394,7 +394,7 @@ class _Aligner:
     def _gaps(
         self, layers: Layers, partner: Mapping[str, str], paired: Container[str], ends: slice
     ) -> dict[object, list[str]]:
-        """The paired layers before and behind, under torch's names -> the layers with tensors that are left there."""
+        """The paired layers before and after, under torch's names -> the layers with tensors left over between them."""
         known = [partner.get(call.path, "") for call in layers.calls]
         before, behind = ["", *itertools.accumulate(known, _latest)], ["", *itertools.accumulate(known[::-1], _latest)]
         first = {call.path: i for i, call in reversed([*enumerate(layers.calls)])}
@@ -432,7 +432,7 @@ def confirmed(torch: Layers, mindspore: Layers, pairs: Pairs, calls: Calls) -> s
 
 
 def _split(path: str, depth: int) -> tuple[str, str]:
-    """A path without its last `depth` parts after the first one, and these."""
+    """A path without its last `depth` parts after the first one, and those parts."""
     parts = path.split(".")
     return ".".join(parts[:-depth]), ".".join(parts[-depth:])
 
@@ -464,7 +464,7 @@ def match_containers(
     """(torch path, MindSpore path) of containers whose paired layer calls are the same; the models always are.
 
     Of containers around one set of calls, one inside the other, the outer goes with the outer; where one side has more
-    of them, plain lists are left out first, then what has no namesake.
+    of them, plain lists are left out first, then those without a namesake.
     """
     yield "", ""
     # an Identity may be any other one, so it says nothing of where it is
@@ -477,7 +477,7 @@ def match_containers(
         other = [path for path in its.get(span, []) if path and path not in pairs.values()]
         if not span:
             continue
-        # what adds a residual goes with what adds one, and not with the list inside that does not
+        # a container that adds a residual goes with one that does, not with the list inside, which does not
         found = [
             pair
             for plain in (True, False)
@@ -493,8 +493,8 @@ def match_containers(
 
 
 def _of_another_shape(torch: Layers, mindspore: Layers, path: str, its: str) -> bool:
-    """Whether one is a list, which computes nothing itself, and the other gives what has other elements, or several
-    tensors for one: it is around such a list, as a stage that makes an image of its tokens again."""
+    """Whether one is a list, which computes nothing itself, and the other's output has other elements, or is several
+    tensors instead of one: then it is around such a list, as a stage that turns its tokens back into an image."""
     if bool(torch.no_lists([path])) == bool(mindspore.no_lists([its])):
         return False
     mine, other = (
@@ -538,8 +538,8 @@ LARGEST = 30_000_000  # cells of the table
 def align_sequence(n: int, m: int, score: Callable[[int, int], float]) -> list[tuple[int, int]]:
     """Pairs (i, j), i < n and j < m, both ascending, of the highest total score; a pair needs a score above 0.
 
-    Equal ends are taken off first: score(i, j) must be what it is whatever else is paired. Of pairings that are
-    equally good, the one that pairs earlier calls first. Raises ValueError for sequences too long for the table.
+    Equal ends are taken off first, so score(i, j) must not depend on other pairs. Among equally good pairings, the one
+    that pairs earlier calls wins. Raises ValueError for sequences too long for the table.
     """
     best = [[score(i, j) for j in range(m)] for i in range(n)] if n * m <= LARGEST else None
     if best is None:
@@ -580,7 +580,7 @@ def settle(options: ParityJob) -> None:
     found = replace(found, classes=classes, logits=_logits(torch), scope=scope(torch, mindspore))
     partial = folder / OPEN
     partial.write_text(json.dumps({"format": FORMAT, **asdict(found)}, indent=1), encoding="utf-8")
-    check(found)  # behind it: a map can be written of what is refused
+    check(found)  # after writing it, so that a map can be made from a refused alignment
     if options.pair.of_recipe:
         check_recipe(options.recipe, found)
     partial.replace(folder / ALIGNMENT)

@@ -100,9 +100,9 @@ def _build(options: ParityJob) -> Given:
 
 
 def _copies(net: nn.Cell, step: Any) -> tuple[tuple[Parameter, Parameter], ...]:
-    """What a step that is an object holds, itself or in its Cells, of parameters that are copies of the net's, each
-    with the net's: those called PREFIX.NAME, with one prefix, where all are equal and not all are zero, as what gathers
-    gradients is."""
+    """The copies of the net's parameters that a step object holds, itself or in its Cells, each with the net's: those
+    called PREFIX.NAME with one prefix, where all are equal to the net's. Where all are zero they accumulate gradients,
+    and are no copies."""
     nets = {parameter.name: parameter for _, parameter in net.parameters_and_names()}
     by_prefix: dict[str, list[tuple[Parameter, Parameter]]] = {}
     held = {id(parameter) for parameter in nets.values()}
@@ -158,7 +158,7 @@ def describe(taken: Given, images: Images, batch: int) -> Structure:
 def _run(net: nn.Cell, inputs: tuple[Tensor, ...]) -> list[Tensor]:
     outputs = flat(net(*inputs), Tensor)
     for output in outputs:
-        output.asnumpy()  # errors arrive when a value is asked for
+        output.asnumpy()  # errors are only raised when a value is read
     return outputs
 
 
@@ -261,7 +261,7 @@ def begin(options: ParityJob) -> Given:
 
 
 def classes_of(options: ParityJob) -> int:
-    """How many classes the torch model of a pair tells apart; 0 without one, for a recipe's model says itself."""
+    """How many classes the torch model of a pair tells apart; 0 without a pair: a recipe's model says it itself."""
     if options.pair is None:
         return 0
     output = read(wait_for(file(options.folder, "torch"))).outputs
@@ -319,21 +319,21 @@ class PairStep(TrainStep):
     ) -> None:
         self.taken = taken
         self.found: StepOutput | None = None
-        self.watches = True  # whether hooks may be on the net, which a step that compiles it does not bear
+        self.watches = True  # whether the net may have hooks; a step that compiles the net fails with them
         self.again = self.runs_twice = False  # whether the net runs again on the same images; whether it ever has
         self._in_graph_mode = options.get("mode") == "graph"
         self._torch_alone = {each.name: each.owner for each in alignment.unlike if each.lack in TORCH_TRAINS}
         self._torch_alone |= {name: alignment.parameters[name].owner for name in alignment.left_alone}
         self._torch_alone |= {name: cut.owner for cut in alignment.cuts for name in cut.torch[1:]}
         self._paths = paths_and_parameters(net)
-        # as net.trainable_params() has them, which is what people give an optimizer, and their own step counts on
+        # in the order of net.trainable_params(), which people give an optimizer and their own step relies on
         place = {id(parameter): i for i, (_, parameter) in reversed([*enumerate(self._paths)])}
         held = sorted(held, key=lambda each: place[id(each.parameter)])
         self._all_names = {path: each.name for path, p in self._paths for each in held if each.parameter is p}
         super().__init__(without_optimizer(recipe) if taken.optimizer else recipe, net, held=held, **options)
         self._own_loss = self._own_loss or taken.loss is not None
         if taken.loss is not None:
-            # a graph is made of the function itself, and its errors have places of their own
+            # a graph is compiled from the function itself, and its errors name their place already
             self.loss_function = taken.loss if self._in_graph_mode else self._own_loss_function
 
     def _own_loss_function(self, *given: Any) -> Tensor:
@@ -429,7 +429,7 @@ class PairStep(TrainStep):
                 handle.remove()
 
     def own_average(self) -> dict[str, Tensor]:
-        """Torch's name -> the moving average of that weight or buffer, which the user's step returned or, of a Cell,
+        """Torch's name -> the moving average of that weight or buffer, which the user's step returned or, as a Cell,
         holds; empty without any."""
         if self.found is not None and self.found.ema is not None:
             return self._named(self.found.ema, "ema", self._all_names)
@@ -442,7 +442,7 @@ class PairStep(TrainStep):
         unknown = next((str(name) for name in values if name not in names), None)
         if unknown is not None:
             raise BadInput(
-                f"the MindSpore step returns {key!r} with {unknown!r}, which no compared parameter is called: return "
+                f"the MindSpore step returns {key!r} with {unknown!r}, the name of no compared parameter: return "
                 "{parameter path: value}, with the paths of net.parameters_and_names()"
             )
         return {names[path]: value for path, value in values.items()}

@@ -1,4 +1,4 @@
-"""A model as its modules, tensors and calls, as each framework tells it; values followed by content.
+"""A model's modules, tensors and calls, as each framework reports them; values are followed by their content.
 
 Each worker runs its model once in evaluation mode and leaves structure-FRAMEWORK.json: every module with its class,
 parameters and buffers in definition order, and every call of a module with the shape of what came out. Tensors that
@@ -72,7 +72,7 @@ class Watch:
 
 def few(inputs: tuple[np.ndarray, ...], batch: int) -> tuple[np.ndarray, ...]:
     """Two examples of a batch: enough to see a structure; all of it where the inputs do not share their first axis, or
-    where one is as wide as that is long, as a graph's matrix, whose rows are nodes and no examples."""
+    where one is as wide as the batch is long: a graph's matrix, whose rows are nodes and not examples."""
     square = len(inputs) > 1 and any(array.shape[1:2] == (batch,) for array in inputs)
     if not square and all(array.ndim and len(array) == batch for array in inputs):
         return tuple(array[:2] for array in inputs)
@@ -94,8 +94,8 @@ def regrouped(one: Shape, other: Shape) -> bool:
 
 
 def channels_moved(one: Shape, other: Shape) -> tuple[int, int] | None:
-    """From which axis to which the channels go that a tensor of one shape has first and one of the other last, or the
-    reverse: (N, C, H, W) and (N, H, W, C); None where the shapes are equal or differ otherwise."""
+    """The axis of the channels in one shape and in the other, where one has them first and the other last: (N, C, H, W)
+    and (N, H, W, C); None where the shapes are equal or differ otherwise."""
     if len(one) != len(other) or len(one) < 3 or one == other:
         return None
     moves = {(one[0], *one[2:], one[1]): (1, -1), (one[0], one[-1], *one[1:-1]): (-1, 1)}
@@ -109,8 +109,8 @@ def file(folder: Path, framework: str) -> Path:
 
 @dataclass(frozen=True)
 class Held:
-    """One parameter or buffer of a module: its shape, whether it trains, where in the user's file it is made, and
-    whether, of torch's, an output of the model was computed with it."""
+    """One parameter or buffer of a module: its shape, whether it trains, where in the user's file it is made, and, in
+    torch, whether an output of the model was computed with it."""
 
     shape: Shape
     trains: bool
@@ -123,7 +123,7 @@ class Held:
 class Module:
     """One module: dotted path ("" is the model), class name, and its own tensors by own name, in definition order;
     where in the user's file it is made; the tensors that it holds as plain attributes, which nobody trains or loads;
-    whether it is a norm that goes by the batch's statistics in evaluation too; the parameters that it shares, by own
+    whether it is a norm that uses the batch's statistics in evaluation too; the parameters that it shares, by own
     name, with the dotted name under which they stand."""
 
     path: str
@@ -152,9 +152,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Structure:
-    """A model as one framework tells it. outputs: shapes of the tensors the model returns; own: the parts of the step
-    that the user's function brought; tokens: whether the first input has no gradient; aliases: of torch's model further
-    names of tensors that several modules have -> the first."""
+    """A model as one framework reports it. outputs: shapes of the tensors the model returns; own: the parts of the step
+    that the user's function brought; tokens: whether the first input has no gradient; aliases: in torch's model,
+    further names of tensors that several modules have -> the first."""
 
     framework: str
     modules: tuple[Module, ...]
@@ -246,7 +246,8 @@ def statement(modules: Mapping[str, Any], path: str) -> str:
 def runs_at(kind: type) -> str:
     """`net.py, line 20` where a class of the user's computes; empty where that is no file of the user's."""
     code = getattr(getattr(kind, "construct", None), "__code__", None)
-    return f"{Path(code.co_filename).name}, line {code.co_firstlineno}" if code and _theirs(code.co_filename) else ""
+    users = code is not None and _is_users(code.co_filename)
+    return f"{Path(code.co_filename).name}, line {code.co_firstlineno}" if code and users else ""
 
 
 @lru_cache(4096)
@@ -266,7 +267,7 @@ def _constructors(kind: type) -> Iterator[tuple[ast.FunctionDef, str]]:
     """The __init__ of a class and of those it is derived from, as far as they stand in files of the user's."""
     for each in inspect.getmro(kind):
         code = getattr(inspect.unwrap(vars(each).get("__init__", object)), "__code__", None)
-        if code is None or not _theirs(code.co_filename):
+        if code is None or not _is_users(code.co_filename):
             continue
         for node in ast.walk(_tree(code.co_filename)):
             if isinstance(node, ast.FunctionDef) and _begins(node) == code.co_firstlineno:
@@ -277,7 +278,7 @@ def _begins(node: ast.FunctionDef) -> int:
     return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
-def _theirs(file: str) -> bool:
+def _is_users(file: str) -> bool:
     return not file.startswith(("<", *NOT_THEIRS)) and "site-packages" not in Path(file).parts
 
 
@@ -318,12 +319,12 @@ def same_elements(torch: Shape, mindspore: Shape) -> bool:
 
 
 def for_all(torch: Shape, mindspore: Shape) -> bool:
-    """Whether torch has for each example what MindSpore's net has once for all of them, as positions are."""
+    """Whether torch has for each example what MindSpore's net has once for all of them, such as positions."""
     return len(torch) > 1 and torch[0] > 1 and mindspore == (1, *torch[1:])
 
 
 MOST_PARTS = 16
-ORDER = ("q wq query queries", "k wk key keys", "v wv value values")  # in a whole, by what people call them
+ORDER = ("q wq query queries", "k wk key keys", "v wv value values")  # of the parts in a whole, by their usual names
 PARTS = {word: rank for rank, words in enumerate(ORDER) for word in words.split()}
 Named = list[tuple[str, Shape]]
 Filled = tuple[Shape, int, tuple[int, ...]]
@@ -332,9 +333,9 @@ Filled = tuple[Shape, int, tuple[int, ...]]
 def cut_otherwise(
     torch_left: Named, mindspore_left: Named
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...], Filled]]:
-    """(torch names, MindSpore names, shape of the whole with torch's axes, axis and sizes of the parts) of tensors of
-    which one side has a whole, and the other parts that stand one after the other; of equal shapes only what is left
-    over once those of both sides have gone together."""
+    """(torch names, MindSpore names, shape of the whole with torch's axes, axis and sizes of the parts) of tensors that
+    one side has whole and the other in consecutive parts; tensors of equal shapes are paired first, and only what is
+    left over counts."""
     torch_left, mindspore_left = [*torch_left], [*mindspore_left]
     counts = [Counter(squeezed(shape) for _, shape in names) for names in (torch_left, mindspore_left)]
     alone = counts[0] - counts[1], counts[1] - counts[0]
@@ -367,8 +368,8 @@ def same_but_cut(one: Sequence[Shape], other: Sequence[Shape]) -> bool:
 
 
 def _runs(parts: Named, several: Counter[Shape]) -> Iterator[Named]:
-    """The tensors that could be one's parts, those first that are called query, key and value, which wholes have in
-    this order; several: how many of each shape there are to be parts."""
+    """The tensors that could be the parts of one, first those called query, key and value, the order that wholes have;
+    several: how many tensors of each shape could be parts."""
     found: list[tuple[bool, Named]] = []
     for begin, length in itertools.product(range(len(parts)), range(2, MOST_PARTS + 1)):
         run = parts[begin : begin + length]

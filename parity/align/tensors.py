@@ -34,9 +34,9 @@ STATISTICS = ("running_mean", "running_var", USUAL["running_mean"], USUAL["runni
 class Crossed:
     """The tensors that cross, and those that do not.
 
-    pairs: torch path -> MindSpore path, how and how sure, for the modules; mapped: what the user's map says of names.
-    parameters: torch name -> its counterpart; unfit: those whose counterpart has another shape; cuts: what one side has
-    in parts.
+    pairs: torch path -> MindSpore path, how and how sure, for the modules; mapped: the names in the user's map.
+    parameters: torch name -> its counterpart; unfit: those whose counterpart has another shape; cuts: the tensors that
+    one side has in parts.
     """
 
     def __init__(
@@ -111,8 +111,8 @@ class Crossed:
         return {name: found[name] for name in torch if name in found}
 
     def _in_steps(self) -> Iterator[tuple[str, str]]:
-        """Pairs of tensors of recurrent layers and of what the other net has for them, cells that do their steps or
-        layers of fewer: a step for each layer and direction, which run and are defined in that order."""
+        """Pairs of tensors of recurrent layers and of what the other net has for them: cells that do their steps, or
+        layers of fewer steps. A step is one layer in one direction; steps run and are defined in that order."""
         taken = self.pairs.keys() | self.mapped.keys(), self.taken | {*self.mapped.values()}
         both = (
             (self.torch_layers, self.mindspore_layers, taken),
@@ -131,8 +131,8 @@ class Crossed:
                 yield from pairs if layers is self.torch_layers else (pair[::-1] for pair in pairs)
 
     def _in_one_module(self, found: Container[str], used: Container[str]) -> Iterable[tuple[str, str]]:
-        """Pairs of tensors that train, of which either is the only one of its shape in the innermost module that both
-        sides have around it, or the only one of such a name."""
+        """Pairs of tensors that train, each the only one of its shape, or the only one of a similar name, in the
+        innermost module around it that both sides have."""
         within = {its: path for path, (its, _, _) in self.pairs.items()}
         rest = [
             (n, self._owner(n, self.pairs)) for n, held in self.torch_tensors.items() if held.trains and n not in found
@@ -162,7 +162,7 @@ class Crossed:
         return path
 
     def _mapped_cuts(self) -> Iterator[Cut]:
-        """What the user's map says is in parts. Raises BadInput for parts that do not fill the whole."""
+        """The tensors that the user's map has in parts. Raises BadInput for parts that do not fill the whole."""
         groups: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
         parts: dict[str, dict[tuple[int, int], str]] = {}
         for name, target in self.mapped.items():
@@ -173,7 +173,7 @@ class Crossed:
         for whole, own in parts.items():
             if sorted(own) != [(i, len(own)) for i in range(1, len(own) + 1)]:
                 known = ", ".join(f"{i} of {count}" for i, count in sorted(own))
-                raise BadInput(f"of {whole} the map has {known} alone: expected each part, from 1 on")
+                raise BadInput(f"of {whole} the map has only {known}: expected every part, from 1 on")
             groups.append((tuple(own[number] for number in sorted(own)), (whole,)))
         for torch, mindspore in groups:
             torch_shapes = [self.torch_tensors[name].shape for name in torch if name in self.torch_tensors]
@@ -185,8 +185,8 @@ class Crossed:
             if filled is None:
                 said = f"{_listed(torch, self.torch_tensors)} and {_listed(mindspore, self.mindspore_tensors)}"
                 raise BadInput(
-                    f"the map's {said} do not fill each other: the parts have to be all of the whole, with its shape "
-                    "but for one axis"
+                    f"the map's {said} do not fill each other: the parts together have to be the whole, and each has "
+                    "its shape but for one axis"
                 )
             yield self._as_cut(torch, mindspore, filled)
 
@@ -194,8 +194,8 @@ class Crossed:
         return Cut(torch, mindspore, torch_class(self.torch.by_path[parent(torch[0])].kind), *filled)
 
     def _cuts(self, found: Container[str], used: Container[str]) -> Iterator[Cut]:
-        """What is left over of a module that both sides have, whole on one side and in parts on the other; biases as
-        their weights are."""
+        """Left-over tensors of a module that both sides have, whole on one side and in parts on the other; biases are
+        cut as their weights are."""
         within = {its: path for path, (its, _, _) in self.pairs.items()}
         rest = {n: self._owner(n, self.pairs) for n in _projections(self.torch) if n not in found}
         free = {n: within.get(self._owner(n, within)) for n in _projections(self.mindspore) if n not in used}
@@ -228,8 +228,8 @@ class Crossed:
         return any(fits(torch, mindspore, verb) for verb in (None, *verbs))
 
     def _of_other_shapes(self, path: str, its: str, found: Container[str], used: Container[str]) -> dict[str, str]:
-        """Own torch name -> own MindSpore name of what is the same in a pair of modules but for its shape: by its name,
-        or the only one that is left over."""
+        """Own torch name -> own MindSpore name of the tensors in a pair of modules that are the same but for their
+        shape: by name, or as the only one left over."""
         mine, other, kind, mindspore_kind = self._both(path, its)
         mine = {own: held for own, held in mine.items() if join(path, own) not in found}
         other = {own: held for own, held in other.items() if join(its, own) not in used}
@@ -247,7 +247,7 @@ class Crossed:
         return pairs
 
     def _paired(self, name: str, target: str) -> bool:
-        """Whether the owners of two tensors are known to be other modules' counterparts, or layers of other blocks."""
+        """Whether the owners of two tensors are known to be other modules' counterparts, or are in other blocks."""
         torch, mindspore = parent(name), parent(target)
         if torch in self.pairs or mindspore in self.taken:
             return torch not in self.pairs or self.pairs[torch][0] != mindspore
@@ -283,13 +283,13 @@ class Crossed:
         return found
 
     def missing(self) -> list[str]:
-        """The tensors of torch's that need a counterpart and have none: what trains, and running statistics."""
+        """Torch's tensors that need a counterpart and have none: those that train, and running statistics."""
         known = {*self.parameters, *(name for cut in self.cuts for name in cut.torch)}
         return [n for n, h in self.torch_tensors.items() if n not in known and (h.trains or self.state(n))]
 
     def extra(self) -> list[str]:
-        """The tensors of MindSpore's that are nobody's counterpart and should not be there: what trains, and running
-        statistics by which a norm goes whose counterpart has none."""
+        """MindSpore's tensors that have no counterpart and should not be there: those that train, and running
+        statistics that a norm uses though its counterpart has none."""
         used = {tensor.mindspore for tensor in self.parameters.values()}
         used |= {name for cut in self.cuts for name in cut.mindspore}
         norms = {its for path, (its, _, _) in self.pairs.items() if self._by_batch_alone(path, its)}
@@ -300,14 +300,14 @@ class Crossed:
         ]
 
     def _by_batch_alone(self, path: str, its: str) -> bool:
-        """Whether torch's norm keeps no statistics, and goes by the batch's in evaluation too, and MindSpore's not."""
+        """Whether torch's norm keeps no statistics and uses the batch's in evaluation too, and MindSpore's does not."""
         row = row_of(self.torch.by_path[path].kind)
         kept = [state.torch for state in (row.state if row else ()) if state.torch and statistic(state.mindspore or "")]
         there = any(name in self.torch.by_path[path].tensors for name in kept)
         return bool(kept) and not there and not self.mindspore.by_path[its].by_batch
 
     def state(self, name: str) -> bool:
-        """Whether a tensor that does not train is one that its layer's row lets cross, as running statistics are."""
+        """Whether a tensor that does not train crosses by its layer's row, as running statistics do."""
         row = row_of(self.torch.by_path[parent(name)].kind)
         own = name.rpartition(".")[2]
         return not self.torch_tensors[name].trains and any(
@@ -348,8 +348,8 @@ def _of(layers: Layers, kinds: Container[str], known: Container[str]) -> list[La
 
 
 def _one_step(layer: Layer) -> dict[str, dict[str, str]]:
-    """Of a recurrent layer, for each layer in it and direction: what the cell that does its steps calls each tensor ->
-    its own name. In torch's order: the first layer forwards, then backwards."""
+    """For each layer and direction of a recurrent layer: a tensor's name in the cell that does these steps -> its name
+    here. In torch's order: the first layer forwards, then backwards."""
     found: dict[tuple[int, str], dict[str, str]] = {}
     for name in layer.tensors:
         own = name.rpartition(".")[2]
@@ -363,18 +363,18 @@ def _shapes(layer: Layer, names: Mapping[str, str]) -> dict[str, Shape]:
     return {own: layer.tensors[name].shape for own, name in names.items()}
 
 
-UNCUT = RECURRENT | {"Embedding", "EmbeddingBag"}  # what is cut of such is another net's: gates, tables
+UNCUT = RECURRENT | {"Embedding", "EmbeddingBag"}  # if their gates or tables are cut, the nets differ
 
 
 def _leaf(name: str, old: str, new: str) -> str:
-    """What stands next to a tensor: the weight of a bias, `in_proj_bias` of `in_proj_weight`; empty for another."""
+    """The tensor next to another: a bias's weight, `in_proj_bias` for `in_proj_weight`; empty where there is none."""
     around, dot, own = name.rpartition(".")
     return f"{around}{dot}{own.replace(old, new)}" if old in own else ""
 
 
 def _projections(structure: Structure) -> list[str]:
-    """What trains of projections and convolutions, and of the user's own modules, in the order in which these first
-    run; behind them what runs under no name."""
+    """The tensors that train in projections, convolutions and the user's own modules, in the order in which these first
+    run; last, those of modules that are never called."""
     begins = {call.path: call.entered for call in reversed(structure.calls)}
     kinds = {path: torch_class(module.kind) for path, module in structure.by_path.items()}
     fit = {path for path, kind in kinds.items() if not is_norm(kind) and kind not in UNCUT}
@@ -383,7 +383,7 @@ def _projections(structure: Structure) -> list[str]:
 
 
 def statistic(name: str) -> bool:
-    """Whether a tensor is called as running statistics are, in either framework: it is nobody's weight."""
+    """Whether a tensor has a name of running statistics in either framework, and so is no weight."""
     return name.rpartition(".")[2] in STATISTICS
 
 

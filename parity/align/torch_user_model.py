@@ -1,7 +1,8 @@
 """The user's torch model: built, described, stepped.
 
-The mean over all floating tensors of half the mean square of their distance from fixed numbers between 0 and 1, so that
-no gradient is zero and none is another's. mindspore_user_model.py is the same in MindSpore.
+The loss of all outputs is the mean over all floating tensors of half the mean square of their distance from fixed
+numbers between 0 and 1, so that no gradient is zero and none equals another. mindspore_user_model.py is the same in
+MindSpore.
 """
 
 from __future__ import annotations
@@ -57,9 +58,9 @@ from .user_model import (
     without_optimizer,
 )
 
-# a model may hold a module of Python's, such as a file of settings, and be copied all the same
+# lets a model be copied that holds a Python module, such as a file of settings
 copyreg.pickle(types.ModuleType, lambda module: (importlib.import_module, (module.__name__,)))
-PERIOD = 101  # elements after which the numbers come again
+PERIOD = 101  # elements after which the numbers repeat
 
 
 def output_loss(outputs: Any, labels: torch.Tensor) -> torch.Tensor:
@@ -76,7 +77,7 @@ def _distance(x: torch.Tensor) -> torch.Tensor:
 
 
 ZOOS = ("torchvision", "timm")
-ANY = 100_000  # classes of the first batch, whose images alone are used
+ANY = 100_000  # the number of classes for the first batch, of which only the images are used
 
 
 def build(options: ParityJob, *, tuned: bool = True) -> Given:
@@ -98,7 +99,7 @@ def _build(options: ParityJob) -> Given:
     notes: list[str] = []
 
     def made() -> Given:
-        return given(run_users(where, lambda: _of_theirs(spec, notes)), nn.Module, where, (torch.optim.Optimizer,))
+        return given(run_users(where, lambda: _from_spec(spec, notes)), nn.Module, where, (torch.optim.Optimizer,))
 
     with marked_memory():
         taken = made()
@@ -109,7 +110,7 @@ def _build(options: ParityJob) -> Given:
 
 @contextmanager
 def marked_memory() -> Iterator[None]:
-    """Within this block torch fills new memory with NaN (of whole numbers the largest), as its deterministic mode does.
+    """Within this block torch fills new memory with NaN (integers: the largest), as its deterministic mode does.
 
     https://docs.pytorch.org/docs/stable/deterministic.html
     """
@@ -125,9 +126,9 @@ def marked_memory() -> Iterator[None]:
 
 
 def clear_memory(model: nn.Module, again: Callable[[], nn.Module]) -> tuple[str, ...]:
-    """Put zeros where a model that was made in such a block was left as memory is; gives the names of these tensors.
+    """Put zeros where a model made within marked_memory() was left uninitialized; returns the names of these tensors.
 
-    again: makes the model outside of it: what is NaN there too was meant to be.
+    again: makes the model once more, outside of that block: what is NaN there too was meant to be.
     """
     found = {name: places for name, tensor in _all_tensors(model) if (places := _marked(tensor)).any()}
     if not found:
@@ -152,8 +153,8 @@ def _marked(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _copies(model: nn.Module, step: Any) -> tuple[Any, ...]:
-    """What a step holds, itself or in what it holds, that are copies of the model's weights: a dict by the model's
-    names, a list in its order, or another model of the same state, as timm's and torch's averages hold one."""
+    """The copies of the model's weights that a step holds, itself or in its attributes: a dict by the model's names, a
+    list in its order, or another model of the same state, as timm's and torch's averages hold one."""
     state = model.state_dict()
     held = held_by(step)
     modules = list({id(m): m for one in held if isinstance(one, nn.Module) for m in one.modules()}.values())
@@ -173,13 +174,13 @@ def _copies(model: nn.Module, step: Any) -> tuple[Any, ...]:
 
 
 def _named(model: nn.Module, values: list[Any]) -> dict[str, Any]:
-    """The elements of a list that goes along with the model's parameters, or with all of its state, by their names."""
+    """The elements of a list in the order of the model's parameters, or of all its state, by the names of these."""
     several = [[n for n, p in model.named_parameters() if p.requires_grad], [n for n, _ in model.named_parameters()]]
     names = next((names for names in (*several, list(model.state_dict())) if len(names) == len(values)), [])
     return dict(zip(names, values, strict=True)) if names else {}
 
 
-def _of_theirs(spec: Spec, notes: list[str]) -> Any:
+def _from_spec(spec: Spec, notes: list[str]) -> Any:
     if spec.place not in ZOOS:
         return torch_zoo.build(spec, notes)
     with warnings.catch_warnings():  # GoogLeNet and Inception announce a new default
@@ -197,7 +198,7 @@ def tensors(images: Images, dtype: torch.dtype = torch.float32) -> tuple[torch.T
 def describe(taken: Given, images: Images, batch: int) -> Structure:
     """Run a copy once in training mode on two examples, and say what the model consists of and how it runs.
 
-    In training mode, for then a model may have more outputs, and layers that lead to them.
+    In training mode, because a model may have more outputs then, and layers that lead to them.
     """
     arrays = images if isinstance(images, tuple) else (images,)
     tokens = len(arrays) > 1 or arrays[0].dtype.kind != "f"
@@ -281,14 +282,14 @@ def _leaving(watch: Watch, path: str) -> Any:
     return hook
 
 
-OF_SHAPES = (RuntimeError, ValueError, IndexError, AssertionError)  # what a net raises that takes other images
+OF_SHAPES = (RuntimeError, ValueError, IndexError, AssertionError)  # what a net raises for images of a wrong shape
 
 
 def begin(options: ParityJob, draw: Callable[[Recipe], StepInputs]) -> tuple[Given, StepInputs]:
     """Make the model and the batches, and leave the model's structure and the inputs in the folder.
 
-    draw: the recipe's batches, for a recipe that knows how many classes there are; until the model has run once,
-    nobody does.
+    draw: the recipe's batches, for a recipe that knows how many classes there are, which is unknown until the model has
+    run once.
     """
     recipe = options.step_recipe
     torch.manual_seed(recipe.seed)
@@ -319,7 +320,7 @@ def begin(options: ParityJob, draw: Callable[[Recipe], StepInputs]) -> tuple[Giv
 
 
 def _fits_the_loss(taken: Given, recipe: Recipe, structure: Structure, labels: np.ndarray) -> None:
-    """Raises BadInput where the recipe's loss takes nothing of the shape that the model gives, as a block's images."""
+    """Raises BadInput where the recipe's loss does not take the shape of the model's output, such as feature maps."""
     if (
         taken.loss is not None
         or taken.step is not None
@@ -335,7 +336,7 @@ def _fits_the_loss(taken: Given, recipe: Recipe, structure: Structure, labels: n
         shapes = ["x".join(map(str, tuple(each.shape))) for each in (logits, target)]
         raise BadInput(
             f"the recipe's {recipe.loss.name} does not take what the torch model gives, {shapes[0]}, with labels of "
-            f"{shapes[1]} ({' '.join(str(error).split())[:200]}): return a 'loss' beside the model on both sides, such "
+            f"{shapes[1]} ({' '.join(str(error).split())[:200]}): return a 'loss' with the model on both sides, such "
             'as {"model": net, "loss": lambda outputs, labels: (outputs ** 2).mean()}, or name a loss in the recipe'
         ) from error
 
@@ -452,7 +453,7 @@ class PairStep(TrainStep):
         unknown = next((name for name in grads if name not in self.parameters), None)
         if unknown is not None:
             raise BadInput(
-                f"the torch step returns a gradient of {unknown!r}, which no parameter that trains is called: return "
+                f"the torch step returns a gradient of {unknown!r}, the name of no parameter that trains: return "
                 "'grads' by the model's parameter names"
             )
         finite = None if self.found.finite is None else bool(one_number(self.found.finite, "torch", "finite"))
@@ -495,7 +496,7 @@ class PairStep(TrainStep):
 def replay_loss(recipe: Recipe, taken: Given | None) -> Callable[[Any, torch.Tensor], torch.Tensor]:
     """The loss whose gradients flow back into the modules that then run alone: the user's, else the recipe's.
 
-    Of a step that the user wrote nobody knows the loss; any does, for both sides are given the same gradients.
+    The loss of a step that the user wrote is unknown; any will do, because both sides are given the same gradients.
     """
     if taken is not None and taken.loss is not None:
         return taken.loss

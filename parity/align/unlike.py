@@ -1,4 +1,4 @@
-"""What the two nets do not both have alike, in words: a mismatch that needs no step to be seen.
+"""The tensors that differ between the two nets, in words: a mismatch that needs no step to be seen.
 
 A tensor that one side lacks, freezes, or holds in another shape is recorded by the side that has it, and so it is a
 finding wherever it should have been compared. Here it gets its reason, its place in the user's file, and what to write;
@@ -22,7 +22,7 @@ from .layers import row_of, torch_class
 from .model_structure import Structure, join, parent, squeezed
 from .tensors import Crossed, statistic
 
-OPTIONS = ("bias", "affine", "elementwise_affine")  # torch's, by which layers have their tensors
+OPTIONS = ("bias", "affine", "elementwise_affine")  # torch's arguments that decide which tensors a layer has
 SHOWN = 4  # names, in one sentence
 STAGES = {Lack.FROZEN: "gradients", Lack.TRAINS: "gradients"}
 FAULTS = {
@@ -38,7 +38,7 @@ FAULTS = {
 
 
 def unlike(crossed: Crossed, freezes: bool = False) -> Iterator[Unlike]:
-    """Every tensor that the two nets do not both have alike, torch's first, each in its model's order."""
+    """Every tensor that differs between the two nets, torch's first, each in its model's order."""
     writer = _Writer(crossed)
     missing, idle = set(crossed.missing()), left_alone(crossed, freezes)
     for name, held in crossed.torch_tensors.items():
@@ -90,7 +90,7 @@ class _Writer:
         if module:
             what = self.torch.by_path[module].kind
             text = f"MindSpore's net has no counterpart of torch's {module} ({what})"
-            fix = f"{place(its)}: add what torch's {module} ({what}) is"
+            fix = f"{place(its)}: add a counterpart of torch's {module} ({what})"
             return Unlike(Lack.MISSING, name, "", kind, module, owner, self._at(text, its), fix)
         plain = self._attribute(own, its, shape)
         if plain:
@@ -133,7 +133,7 @@ class _Writer:
             has = f"torch's{_other(owner, its)} has none"
             text = f"MindSpore's {its or 'net'} has a {own} of shape {shape}; {has}"
             if statistic(path):
-                text = f"MindSpore's {its} goes by its {own} in evaluation; {has}, and goes by the batch's statistics"
+                text = f"MindSpore's {its} uses its {own} in evaluation; {has}, and uses the batch's statistics"
             fix = _written(its, kind, own, False) or f"leave out {place(path)}, or give torch's model one"
         while name in self.names:
             name += " (MindSpore's)"
@@ -225,7 +225,7 @@ class _Writer:
 
 
 def explained(findings: Iterable[Finding], alignment: Alignment) -> list[Finding]:
-    """The findings, in which what fails because a tensor is not alike says so, and what to write."""
+    """The findings; those that fail because a tensor differs between the nets say so, and what to write."""
     found = []
     for finding in findings:
         name = state_name(finding.name).removesuffix(".grad") if finding.part == ALONE else finding.name
@@ -284,17 +284,18 @@ def causes(alignment: Alignment) -> list[Cause]:
 def without_consequences(
     causes: Iterable[Cause], modules: Iterable[ModuleVerdict], left: Sequence[Unlike]
 ) -> list[Cause]:
-    """The causes without those that nothing explains where the nets are not alike: they follow from it, unless a module
-    that has no part in it failed alone.
+    """The causes; where the nets differ, unexplained ones are left out as consequences of that, unless a module that
+    has no part in the difference failed alone.
 
-    left: what torch's model could not be given of MindSpore's net; it explains why the modules around it fail.
+    left: the differences that torch's model could not take over from MindSpore's net; they explain why the modules
+    around them fail.
     """
     alone = {module.name for module in modules if module.own and not explains(left, module.name)}
     return [cause for cause in causes if cause.fault or cause.ratio is not None or cause.place in alone]
 
 
 def explains(unlike: Iterable[Unlike], path: str) -> bool:
-    """Whether something inside the module of this torch path is not alike."""
+    """Whether a tensor inside the module of this torch path differs."""
     return any(not path or each.within == path or each.within.startswith(f"{path}.") for each in unlike)
 
 
@@ -305,7 +306,7 @@ def _cause(alike: Sequence[Sequence[Unlike]]) -> Cause:
     if first.module:
         text += f", with {_few([each.name for each in tensors])}"
     elif len(tensors) > 1:
-        text += f"; so it is with {_few([each.name for each in tensors[1:]])}"
+        text += f"; the same holds for {_few([each.name for each in tensors[1:]])}"
     if len(where) > 1:
         place += f" and {len(where) - 1} more"
         text += f"; and in {_few(where[1:])}"

@@ -14,10 +14,10 @@ step        (model, optimizer, images, labels) -> the loss, or a dict with StepO
             as nn.TrainOneStepCell.
 
 Only `model` has to be there; inputs that come along are for `analyze` and `convert-model`. What one side does not bring
-is the recipe's. With a `step` on either side, gradients are those that the optimizer is given; what of the recipe such
-a step does itself (accumulate, clip, the loss scale, the moving average) is not compared besides, and what only one
-side hands out is named as not judged. The gradient of the images is not compared then, and with an `optimizer` neither
-its state nor its rates are: what it does to the weights is.
+is the recipe's. With a `step` on either side, gradients are those that the optimizer is given; the parts of the recipe
+that such a step does itself (accumulate, clip, the loss scale, the moving average) are not compared separately, and
+what only one side returns is reported as not judged. The gradient of the images is not compared then. With an
+`optimizer`, what it does to the weights is compared, but neither its state nor its rates.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Given:
     """A model and the parts of its step that came along, None for those that the recipe describes; plain: whether the
     model returns one tensor, as far as it is known. copies: what the step holds of the model's weights as they were
     when it was made, a moving average's start, which have to follow when both sides get the same starting weights.
-    notes: what there is to say of the import of its file. undefined: tensors that torch leaves as memory is."""
+    notes: on the import of its file. undefined: tensors that torch leaves uninitialized."""
 
     model: Any
     loss: Callable[..., Any] | None = None
@@ -233,7 +233,7 @@ KEYS = tuple(field.name for field in fields(StepOutput))
 
 
 def checked(found: Any, kind: type, side: str) -> StepOutput:
-    """What the user's step returned; kind: the class of tensors. Raises BadInput for anything that it may not be."""
+    """What the user's step returned; kind: the class of tensors. Raises BadInput for anything else."""
     if isinstance(found, kind):
         found = {"loss": found}
     if not isinstance(found, dict):

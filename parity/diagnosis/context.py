@@ -1,4 +1,4 @@
-"""What every explainer is given: the run's findings, traces, inputs and model; and places, in words and in code."""
+"""The input of every explainer: the run's findings, traces, inputs and model; and places, in words and in code."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Context:
 
     findings: those that are not PASS, in the report's order; modules: the verdict of every module that ran alone;
     model: the torch model, float32, at the starting weights, never to be changed: an explainer tries its hypotheses on
-    a copy. paired: of the user's own models, what they brought besides the model, and the alignment.
+    a copy. paired: for the user's own models, the parts they brought besides the model, and the alignment.
     """
 
     options: ParityJob
@@ -58,7 +58,7 @@ class Context:
 
     @property
     def recipe(self) -> Recipe:
-        """The recipe of the compared step; of a pair, with its number of classes."""
+        """The recipe of the compared step; for a pair, with its number of classes."""
         if self.paired is None:
             return self.options.step_recipe
         return recipe_of(self.options, self.paired.alignment.classes)
@@ -70,7 +70,7 @@ class Context:
 
     @cached_property
     def inputs(self) -> Inputs:
-        """The batches that every side was fed; of a pair, with the shape of what the model gives."""
+        """The batches that every side was fed; for a pair, with the shape of the model's output."""
         found = read_inputs(self.folder, self.recipe)
         return found if self.paired is None else replace(found, logits=self.paired.alignment.logits)
 
@@ -114,7 +114,7 @@ class Context:
         return STORED * EPS32 * start.norm if start is not None and start.norm > 0.0 else 0.0
 
     def kinds(self, names: Collection[str]) -> dict[str, str]:
-        """Parameter name -> the torch class of the module that owns it, as far as torch's outputs tell ("")."""
+        """Parameter name -> the torch class of the module that owns it, "" where torch's outputs do not show it."""
         entries = self.traces.alone[1].entries.values()
         kinds = {e.name: e.module for e in entries if e.stage == "forward" and e.module}
         return {name: kinds.get(name.rpartition(".")[0], "") or "" for name in names}
@@ -141,8 +141,8 @@ def recorded(array: np.ndarray, count: int) -> np.ndarray:
 def place(names: Collection[str], everything: Collection[str], kinds: Mapping[str, str]) -> str:
     """A phrase for `names` among `everything`; kinds: parameter name -> class of its module.
 
-    One name stands for itself, all of one module for the module. Of several the first is named, how many more there
-    are, and what they have in common: "bn1.weight and 33 more: every norm's weight and bias".
+    One name stands for itself, all names of one module for the module. For several, the phrase has the first, the
+    number of others, and what they have in common: "bn1.weight and 33 more: every norm's weight and bias".
     """
     chosen = set(names)
     ordered = list(dict.fromkeys([*(name for name in everything if name in chosen), *names]))
@@ -188,7 +188,7 @@ def _stem(names: Collection[str]) -> str:
 
 
 def counterpart(cell: str, kind: str, arguments: Mapping[str, Any], changed: Collection[str]) -> CellChange | None:
-    """The MindSpore code that is right: the Cell's class with the arguments that matter (all, where all are at fault).
+    """The correct MindSpore code: the Cell's class with the arguments that matter (all, where all are at fault).
 
     cell: attribute path, empty for the net itself; arguments: the torch module's own; changed: those at fault. None
     where the table has no row of that class, or no counterpart of these arguments.
@@ -199,7 +199,7 @@ def counterpart(cell: str, kind: str, arguments: Mapping[str, Any], changed: Col
     except (UnknownRow, BadInput, Unsupported):
         return None
     wanted = [name for argument in row.arguments if argument.torch in changed for name in argument.to]
-    # an argument of the same name that is written for another reason, as output_padding=0
+    # an argument of the same name that is written for another reason, such as output_padding=0
     wanted += [one.mindspore for one in row.written if one.mindspore in changed and one.mindspore not in wanted]
     written = {name: repr(call.kwargs[name]) for name in wanted if name in call.kwargs}
     whole = set(changed) == set(arguments)
@@ -207,7 +207,7 @@ def counterpart(cell: str, kind: str, arguments: Mapping[str, Any], changed: Col
 
 
 def written(change: CellChange) -> str:
-    """What one Cell's change reads like: net.bn1: nn.BatchNorm2d(…, momentum=0.9)  # now momentum=0.1."""
+    """One Cell's change as text: net.bn1: nn.BatchNorm2d(…, momentum=0.9)  # now momentum=0.1."""
     arguments, now = (
         ", ".join(f"{name}={value}" for name, value in given.items()) for given in (change.arguments, change.now)
     )
@@ -219,8 +219,8 @@ def written(change: CellChange) -> str:
 
 
 def own_line(made: Made, change: CellChange) -> str:
-    """The line of the user's file that makes the Cell, as it is to be, with its place; what makes it where that line
-    calls something else, as a helper; empty where no line is known."""
+    """The line of the user's file that makes the Cell, corrected, with its place; the unchanged line where that calls
+    something else, such as a helper; empty where no line is known."""
     if not made.line:
         return ""
     try:
@@ -233,7 +233,7 @@ def own_line(made: Made, change: CellChange) -> str:
         else:
             new = _with(call, made.positional, change.arguments)
         mended = ast.unparse(_Exchange(call, new).visit(statement))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # cut off, several, a helper, or made up by anyone
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # cut off, several lines, a helper, or forged
         return f"{made.place} makes it: {made.line}"
     return f"{made.place}: {mended}"
 
@@ -245,7 +245,7 @@ def _called(call: ast.Call) -> str:
 def _with(call: ast.Call, positional: Sequence[str], arguments: Mapping[str, str]) -> ast.expr:
     """The call with these arguments. Raises ValueError where it takes a mapping that may hold them."""
     if any(keyword.arg is None for keyword in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args):
-        raise ValueError("what it is given is not written here")
+        raise ValueError("its arguments are not written here")
     given, named = list(call.args), {keyword.arg or "": keyword.value for keyword in call.keywords}
     for name, value in arguments.items():
         new = ast.parse(value, mode="eval").body

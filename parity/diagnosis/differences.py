@@ -11,16 +11,16 @@ import numpy as np
 
 CLOSE = 1e-3  # a pattern (one ratio, one offset) holds where it leaves no more than this share of the difference
 EXPLAINED = 1e-3  # a pattern holds where it leaves at most this share of the difference
-SMALL = 1e-5  # elements that differ by less than this share of the tensor's largest are taken to agree
+SMALL = 1e-5  # elements that differ by less than this share of the tensor's largest element count as equal
 FEW = 0.02  # a share of the elements that counts as few
 LISTED = 8
 SHIFTS = (-2, -1, 0, 1, 2)
-SAME = 1e-4  # share of the images' spread up to which two are the same
+SAME = 1e-4  # images that differ by less than this share of their spread are the same
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """How two tensors differ in numbers: the best factor and what it leaves of the difference, and the cosine."""
+    """How two tensors differ in numbers: the best factor, the share of the difference that it leaves, the cosine."""
 
     factor: float
     left: float
@@ -135,7 +135,7 @@ def _moved(x: np.ndarray, y: np.ndarray, total: float) -> Iterator[str]:
 
 
 def _somewhere(wrong: np.ndarray, at: tuple[np.ndarray, ...], shape: tuple[int, ...]) -> Iterator[str]:
-    """Where the elements that differ lie, if not everywhere."""
+    """Where the differing elements are, if not everywhere."""
     if not wrong.any():
         yield "every element by less than a hundred-thousandth of the largest one"
     names = {0: "sample", 1: "channel"} if len(shape) > 1 else {0: "channel"}
@@ -182,7 +182,7 @@ def _by_channel(
 
 @dataclass(frozen=True)
 class ImageDifference:
-    """What the numbers say: the fault's id, and what it is in words."""
+    """The fault that the numbers show: its id, and its description."""
 
     fault: str
     text: str
@@ -226,7 +226,7 @@ def order(of_torch: np.ndarray, of_mindspore: OtherBatch) -> list[int] | None:
 def shifted(of_torch: np.ndarray, of_mindspore: OtherBatch) -> tuple[int, int] | None:
     """By how many rows and columns (down, right) MindSpore's crop of the same picture is off; None for no shift.
 
-    The rows and columns that only one of them has are left out.
+    Rows and columns that only one of the two crops has are left out.
     """
     height, width = of_torch.shape[-2:]
     if min(height, width) <= 8:
@@ -244,7 +244,7 @@ def shifted(of_torch: np.ndarray, of_mindspore: OtherBatch) -> tuple[int, int] |
 
 @dataclass(frozen=True)
 class ChannelMap:
-    """Channel c of MindSpore's is scale[c] times channel source[c] of torch's, plus offset[c]."""
+    """MindSpore's channel c is scale[c] times torch's channel source[c], plus offset[c]."""
 
     source: tuple[int, ...]
     scale: np.ndarray
@@ -252,7 +252,7 @@ class ChannelMap:
 
 
 def affine(of_torch: np.ndarray, of_mindspore: OtherBatch) -> ChannelMap | None:
-    """The map of channels, scale and offset that makes torch's (N, C, H, W) MindSpore's; None where none does."""
+    """The map of channels, scale and offset from torch's images (N, C, H, W) to MindSpore's; None if there is none."""
     channels = of_torch.shape[1]
     n, c, row, column = of_mindspore.at
     orders = sorted(permutations(range(channels))) if channels <= 4 else [tuple(range(channels))]

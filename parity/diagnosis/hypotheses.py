@@ -1,7 +1,7 @@
-"""Hypotheses: what they are worth, the ones that the mapping tables have, and the search for the one that explains.
+"""Hypotheses: how well one explains a failure, those of the mapping tables, and the search for the one that does.
 
-A hypothesis of the tables is one verb and its values. The search takes the first that holds, chains of up to three, or
-fits a number.
+A hypothesis of the tables is one verb and its values. The search takes the first one that holds, tries chains of up to
+three, or fits a number.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ FLOOR = 2 * FLOOR_ULPS * EPS32
 
 @dataclass(frozen=True)
 class Hypothesis(Generic[C]):
-    """One thing that MindSpore's side may do otherwise.
+    """One thing that MindSpore's side may do differently.
 
-    fault: the id of the known fault, None for a mistake that is only plausible. text: what it is, in words. change:
-    what torch does under it: a mutation of a module, another loss, pipeline or update rule. fix: what to do, where the
-    fault's row does not say it. place: where, in that part of the step.
+    fault: the id of the known fault, None for a mistake that is only plausible. text: the mistake in words. change:
+    what torch does under the hypothesis: a mutation of a module, another loss, pipeline or update rule. fix: what to
+    do, where the fault's row does not say it. place: where, in that part of the step.
     """
 
     fault: str | None
@@ -57,7 +57,7 @@ class Prediction:
 
     @classmethod
     def rounded(cls, exact: np.ndarray) -> Prediction:
-        """Of what is only rounded to float32 at its end."""
+        """A prediction that is only rounded to float32 at the end."""
         flat = exact.reshape(-1)
         return cls(flat, flat.astype(np.float32))
 
@@ -88,7 +88,7 @@ class Outcome:
 
     @property
     def middle(self) -> float:
-        """Mean decimal logarithm of the ratios, each at least RATIO: how far off the subject is altogether."""
+        """Mean decimal logarithm of the ratios, each at least RATIO: how far off the subject is overall."""
         logs = [math.log10(min(max(ratio, RATIO), LARGEST)) for ratio in self.ratios.values()]
         return sum(logs) / len(logs) if logs else 0.0
 
@@ -105,7 +105,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Trial(Generic[C]):
-    """Hypotheses one upon another (none: torch as it is), and what was found under them.
+    """A chain of hypotheses, applied in turn (empty: torch as it is), and its outcome.
 
     before: the outcome of torch as it is; ties: single hypotheses that do as well as a chain of one.
     """
@@ -128,8 +128,8 @@ class Trial(Generic[C]):
 def judge_prediction(
     subject: np.ndarray, prediction: Prediction, relative_floor: float = FLOOR, absolute_floor: float = 0.0
 ) -> Measure:
-    """Judge MindSpore's elements against a hypothesis; the noise is the hypothesis's own float32 run and the floors.
-    What a hypothesis makes infinite or NaN, and MindSpore did not, it does not explain."""
+    """Judge MindSpore's elements against a hypothesis; the noise is the hypothesis's own float32 run and the floors. A
+    hypothesis does not explain a tensor that is infinite or NaN under it and not in MindSpore."""
     kept = finite_alike(prediction.exact, subject)
     if kept is None:
         return Measure(Verdict.FAIL, math.inf, 0.0, absolute_floor, 0.0, 0.0, "not finite as MindSpore's is")
@@ -137,7 +137,7 @@ def judge_prediction(
         prediction, subject = Prediction(prediction.exact[kept], prediction.single[kept]), subject[kept]
     size = float(np.linalg.norm(prediction.exact.astype(np.float64)))
     floor = max(relative_floor, absolute_floor / size if size else 0.0)
-    if not size and absolute_floor:  # a tensor that does not move: the rounding of what it is stored in is left
+    if not size and absolute_floor:  # for a tensor that does not move, only the rounding of storage remains
         off = float(np.linalg.norm(subject.astype(np.float64)))
         verdict = Verdict.PASS if off <= RATIO * absolute_floor else Verdict.FAIL
         return Measure(verdict, off, 0.0, absolute_floor, RATIO * absolute_floor, size, "")
@@ -147,7 +147,7 @@ def judge_prediction(
 def finite_alike(exact: np.ndarray, subject: np.ndarray) -> np.ndarray | None:
     """Where both are finite, flat bool; None unless the two have the same infinities elsewhere (a NaN equals nothing).
 
-    judge has no verdict on what is not finite, and no verdict is no agreement.
+    judge() gives no verdict on values that are not finite, and no verdict does not mean agreement.
     """
     finite = np.isfinite(exact)
     alike = bool(np.isfinite(subject[finite]).all()) and np.array_equal(exact[~finite], subject[~finite])
@@ -171,14 +171,14 @@ def cause(
 
 
 def caused(stage: str, place: str, found: Trial[Any], evidence: str) -> Cause:
-    """The cause that a single hypothesis is."""
+    """The cause for a chain of a single hypothesis."""
     (one,), after, before = found.chain, found.outcome.worst, found.before.worst
     return cause(stage, place, one.fault, one.text, evidence, after, before, one.fix)
 
 
 def ranked(causes: Sequence[Cause], findings: Iterable[Finding]) -> list[Cause]:
-    """What reaches the net first; of what is wrong in the net what was tested first, and in one stage the mistake that
-    explains most failing tensors of modules alone, all its places together."""
+    """The causes in order: first those before the net; then, among those in the net, the tested ones, and within a
+    stage first the mistake that explains most failing tensors of modules alone, in all its places together."""
     failing = Counter(parse_label(f.name.rpartition(" ")[0])[0] for f in findings if f.part in (ALONE, WIRING))
 
     def weight(cause: Cause) -> int:
@@ -192,12 +192,12 @@ def ranked(causes: Sequence[Cause], findings: Iterable[Finding]) -> list[Cause]:
 
 
 def tested(cause: Cause) -> bool:
-    """Whether a cause is a hypothesis that was tried out, and not the place alone."""
+    """Whether a cause is a hypothesis that was tried out, not only a place."""
     return cause.ratio is not None or cause.fault is not None
 
 
 def or_none(make: Callable[[], T]) -> T | None:
-    """What `make()` gives, or None where this recipe cannot be run so: not every hypothesis fits every recipe."""
+    """The result of `make()`, or None where it cannot run with this recipe: not every hypothesis fits every recipe."""
     try:
         return make()
     except (MsmigrateError, ArithmeticError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
@@ -206,9 +206,9 @@ def or_none(make: Callable[[], T]) -> T | None:
 
 @dataclass(frozen=True)
 class HypothesisRow:
-    """What a table says of one way in which a module may be computed otherwise.
+    """A table's entry for one way in which a module may be computed otherwise.
 
-    verb: a name among the mutations of mutations/; of: the torch classes it is tried on; values: what the verb takes;
+    verb: a name among the mutations of mutations/; of: the torch classes it is tried on; values: the verb's arguments;
     fault: the id of the known fault, None for a mistake that is only plausible.
     """
 
@@ -245,17 +245,17 @@ def _read(entry: Any, fault: str | None, classes: tuple[str, ...]) -> Hypothesis
 
 LONGEST = 120.0  # seconds for one subject
 DEEPEST = 3  # faults at once that are looked for
-CHECKED = 6  # of those that look near at a quick look, so many are looked at wholly
+CHECKED = 6  # how many of those that a quick look finds near are computed in full
 SCREENED = 10.0  # a quick look lets ratios up to this many times RATIO through
 CLEARLY = 1.0  # decimal orders of magnitude that make a subject clearly nearer
-ALIKE = 1.5  # a ratio up to so many times the best one is no worse: rounding decides between them
+ALIKE = 1.5  # a ratio up to this many times the best one is no worse: rounding decides between them
 GRID = 25  # values tried first, over the whole range
 REFINEMENTS = 45  # of the interval around the best of them, each to 0.618 of its length
 G = TypeVar("G", contravariant=True)
 
 
 class Subject(Protocol[G]):
-    """What hypotheses are tried on: changes made one upon another, none for torch as it is."""
+    """What hypotheses are tried on, by changes applied in turn; no change is torch as it is."""
 
     def quick(self, changes: Sequence[G]) -> Outcome | None:
         """A cheap look; None where torch cannot run it."""
@@ -286,8 +286,9 @@ def search(
 ) -> Trial[C]:
     """The shortest chain that reproduces MindSpore's tensors, or the one that comes nearest.
 
-    steps: the chains with one hypothesis more that are worth following; beam: so many of them are; before: the outcome
-    of torch as it is; otherwise: what else may explain all, of the chains that were followed and the next ones.
+    steps: returns a chain's extensions by one hypothesis that are worth following; beam: how many of them are followed;
+    before: the outcome of torch as it is; otherwise: another attempt to explain everything, from the chains that were
+    followed and the next ones.
     """
     followed = [Trial[C]((), before, before)]
     best = followed[0]
@@ -304,7 +305,7 @@ def search(
 
 
 def best_of(good: Sequence[Trial[C]]) -> Trial[C] | None:
-    """Of the chains that reproduce everything, the first in the tables among those that rounding cannot tell apart."""
+    """The best chain that reproduces everything; among those that rounding cannot tell apart, the tables' first."""
     best = min((step.outcome.worst for step in good), default=0.0)
     alike = [step for step in good if step.outcome.worst <= ALIKE * max(best, 1.0)]
     known = [step for step in alike if all(each.fault for each in step.chain)] or alike
@@ -318,8 +319,8 @@ def best_of(good: Sequence[Trial[C]]) -> Trial[C] | None:
 def clearly_nearer(
     subject: Subject[C], trial: Trial[C], hypotheses: Iterable[Hypothesis[C]], until: float
 ) -> list[Trial[C]]:
-    """The chains with one hypothesis more that are clearly nearer: they explain a tensor and spoil none, or all come
-    nearer. until: when to stop, by time.monotonic()."""
+    """The chain's extensions by one hypothesis that are clearly nearer: they explain a tensor and spoil none, or all
+    tensors come nearer. until: when to stop, by time.monotonic()."""
     changes = [each.change for each in trial.chain]
     near: list[tuple[Hypothesis[C], Outcome]] = []
     for each in hypotheses:
@@ -328,7 +329,7 @@ def clearly_nearer(
         quick = subject.quick([*changes, each.change])
         if quick is not None and _nearer(quick, trial.outcome, SCREENED):
             near.append((each, quick))
-    # stable: of equals, what comes first in the tables
+    # a stable sort: equal ones stay in the tables' order
     near.sort(key=lambda pair: (sum(r > SCREENED * RATIO for r in pair[1].ratios.values()), round(pair[1].middle, 1)))
     found = []
     for each, _ in near[:CHECKED]:
@@ -346,16 +347,15 @@ def _nearer(outcome: Outcome, before: Outcome, slack: float) -> bool:
 def slightly_nearer(
     subject: Subject[C], hypotheses: Iterable[Hypothesis[C]], nearer: Callable[[Outcome], bool]
 ) -> list[Hypothesis[C]]:
-    """Of a difference at the edge of noise, the known faults under which a quick look finds torch nearer, nearest
-    first."""
+    """For a difference at the edge of noise, the known faults that a quick look finds nearer, nearest first."""
     found = [(each, subject.quick([each.change])) for each in hypotheses if each.fault]
     near = [(quick.distance, each) for each, quick in found if quick is not None and nearer(quick)]
     return [each for _, each in sorted(near, key=lambda pair: pair[0])]
 
 
 def fit(distance: Callable[[float], float], low: float, high: float, logarithmic: bool) -> tuple[float, float] | None:
-    """The value between `low` and `high` at which `distance` (infinite where it is unknown) is least, and by how
-    much a grid over the whole range showed it to be less than elsewhere; None where it is known nowhere.
+    """The value between `low` and `high` at which `distance` (infinite where unknown) is least, and by how much it is
+    less there than elsewhere on a grid over the whole range; None where it is unknown everywhere.
 
     A first scan finds the valley, for the distance is flat far from it; golden section then goes down it.
     """
@@ -373,7 +373,7 @@ def fit(distance: Callable[[float], float], low: float, high: float, logarithmic
 
 
 def golden_section(distance: Callable[[float], float], low: float, high: float) -> float:
-    """Where `distance` is least between two numbers, of which it falls to one side and rises to the other.
+    """Where `distance` is least between two numbers; it has to fall up to that place and rise after it.
 
     Each step leaves 0.618 of the interval. (Kiefer, Sequential minimax search for a maximum, 1953.)
     """

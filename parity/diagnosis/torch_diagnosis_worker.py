@@ -44,17 +44,17 @@ EXPLAINERS: dict[str, tuple[Explainer, ...]] = {
 
 
 def main(options: ParityJob) -> None:
-    """Ask every explainer, and write what they say."""
+    """Run every explainer, and write the causes that they return."""
     progress("looking for causes")
     failed = read_failed(options.folder)
     findings, modules = failed.findings, failed.modules
     model, paired = load_model(options)
     left: list[Unlike] = []
-    if paired is not None and paired.alignment.unlike:  # which the report has explained
+    if paired is not None and paired.alignment.unlike:  # the report has explained these differences
         findings = [finding for finding in findings if finding.unlike is None]
         left = adapt(model, paired.alignment, Trace(options.folder / MINDSPORE))
     context = Context(options, findings, modules, model, paired)
-    if failed.sides != SIDES:  # neither is a port of the other: what computes otherwise is named, and no more
+    if failed.sides != SIDES:  # neither is a port of the other: only the places that differ are named
         write_causes(options.folder / CAUSES, torch_modules.of_another(context, failed.sides[1]))
         return
     causes = compared_draws.causes(findings, {module.name: in_code(cell_of(module)) for module in modules})
@@ -67,7 +67,7 @@ def main(options: ParityJob) -> None:
 
 
 def explain(explainer: Explainer, context: Context) -> list[Cause]:
-    """What one explainer says. One that fails must not silence the others: it is written to the log and passed over."""
+    """The causes from one explainer. One that fails must not silence the others: it is logged and passed over."""
     try:
         return explainer(context)
     except Exception:
@@ -76,8 +76,8 @@ def explain(explainer: Explainer, context: Context) -> list[Cause]:
 
 
 def without_victims(causes: Sequence[Cause], modules: Iterable[ModuleVerdict]) -> list[Cause]:
-    """The causes without those that nothing explains, where a tested one has put the whole net wrong: they follow from
-    it, unless the module failed alone."""
+    """The causes; where a tested one affects the whole net, unexplained ones are left out as consequences of it, unless
+    the module failed alone."""
     if not any(cause.place == WHOLE and cause.fault for cause in causes):
         return list(causes)
     alone = {module.name for module in modules if module.own}
@@ -85,9 +85,9 @@ def without_victims(causes: Sequence[Cause], modules: Iterable[ModuleVerdict]) -
 
 
 def distinct(causes: Iterable[Cause]) -> list[Cause]:
-    """Each cause once; of one place in one stage those that were tested, and where none was, the first."""
+    """Each cause once; for one place in one stage those that were tested or, if none was, the first."""
     found = list(dict.fromkeys(causes))
-    # another rate of a Dropout says why it draws otherwise
+    # a Dropout with another rate draws other numbers, so the rate explains them
     explained = {cause.place for cause in found if cause.ratio is not None and cause.stage == "forward"}
     found = [cause for cause in found if cause.fault != compared_draws.FAULT or cause.place not in explained]
     known = {(cause.stage, cause.place) for cause in found if tested(cause)}
@@ -101,13 +101,13 @@ def distinct(causes: Iterable[Cause]) -> list[Cause]:
 
 
 def load_model(options: ParityJob) -> tuple[nn.Module, Paired | None]:
-    """The torch model at the run's starting weights, float32; of a pair, with what the user brought besides.
+    """The torch model at the run's starting weights, float32; for a pair, with the other parts that the user brought.
 
     Raises BadTrace where the run left no starting weights.
     """
     given = torch_user_model.build(options)
     model: nn.Module = given.model
-    if options.pair is not None or (options.folder / START).exists():  # of another recording of a zoo's model
+    if options.pair is not None or (options.folder / START).exists():  # START: another recording of a zoo's model
         torch_user_model.load_start(model, options.folder)
         return model, None if options.pair is None else Paired(given, read_alignment(options))
     try:
@@ -120,8 +120,8 @@ def load_model(options: ParityJob) -> tuple[nn.Module, Paired | None]:
 
 
 def adapt(model: nn.Module, alignment: Alignment, mindspore: Trace) -> list[Unlike]:
-    """Give the model, in place, what MindSpore's net has: no shift where that has none, nothing that trains where that
-    is frozen, and a parameter of its own with its values. What cannot be given is returned."""
+    """Make the model, in place, like MindSpore's net: without a shift where the net has none, frozen where the net is,
+    and with the net's own parameters and their values. Returns the differences that remain."""
     return [each for each in alignment.unlike if not _adapted(model, each, mindspore)]
 
 
@@ -166,7 +166,7 @@ def _with_its_own(module: nn.Module, own: str, name: str, mindspore: Trace) -> b
         setattr(module, own, values)
         module.track_running_stats = True
         return True
-    # what it gets of a gradient nobody recorded, for torch's module has none to compare it with
+    # its gradient was not recorded, because torch's module has no such parameter
     module.register_parameter(own, nn.Parameter(values, requires_grad=False))
     return True
 

@@ -1,9 +1,9 @@
 """A failing module under test: alone, as a container, or inside the net.
 
-Alone, it runs on what torch's module was given (ModuleSubject). Of a container, only its own forward runs, with torch's
-outputs from every module in it (ContainerSubject): a hypothesis on it costs next to nothing, and whatever is wrong
-inside does not show. Inside the net (NetPass) the pass goes along MindSpore's outputs, so that every layer is judged on
-the input that it has there, and one fault does not hide the next.
+Alone, it runs on the recorded inputs of torch's module (ModuleSubject). For a container, only its own forward runs,
+with torch's outputs from every module in it (ContainerSubject): a hypothesis on it costs next to nothing, and faults
+inside those modules do not show. Inside the net (NetPass) every layer gets MindSpore's outputs as its input, so that it
+is judged on the input that it has there, and one fault does not hide the next.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .mutations.torch_layers import Mutation
 
 Tensors = dict[str, np.ndarray]  # "output", "input.grad", "weight.grad", "running_mean", …
 Around = Callable[[nn.Module], AbstractContextManager[object]]
-# what a computation that does not fit raises in torch
+# what torch raises for a computation whose shapes or values do not fit
 FAILURES = (RuntimeError, ValueError, TypeError, IndexError, AttributeError, KeyError, AssertionError)
 MODES = ("eval", "train")
 
@@ -81,8 +81,8 @@ class ModuleSubject:
 
     module: torch's, float32, never changed. given: the recorded call; None where the subject has its inputs elsewhere.
     expected: MindSpore's tensors by name. around: the context that a run needs: shared random draws, sides of kinks.
-    unlike: the tensors that MindSpore has otherwise or not at all, as is known: they fail nothing by their absence.
-    made: how MindSpore's Cell was made, where that is known. cuts: what MindSpore has in parts of what is in it.
+    unlike: the tensors that are known to differ or to be missing in MindSpore; their absence is no failure. made: how
+    MindSpore's Cell was made, where that is known. cuts: the tensors of the module that MindSpore has in parts.
     """
 
     path: str
@@ -96,12 +96,12 @@ class ModuleSubject:
     how = "alone, on the same input and upstream gradients"
 
     def computed(self, mutations: Sequence[Mutation], dtype: torch.dtype, gradients: bool = True) -> Tensors:
-        """What the module computes with these mutations one upon another. Raises CannotRun."""
+        """What the module computes with these mutations, applied in turn. Raises CannotRun."""
         assert self.given is not None
         return alone(mutated(copied(self.module, dtype), mutations), self.given, dtype, gradients, self.around)
 
     def quick(self, changes: Sequence[Mutation], gradients: bool = True) -> Outcome | None:
-        """The outcome by a float64 run alone, against torch's recorded noise; None where the module does not run so."""
+        """The outcome of a float64 run only, against torch's recorded noise; None where the module does not run."""
         try:
             return self._outcome(self.computed(changes, torch.float64, gradients), None, gradients)
         except CannotRun:
@@ -121,10 +121,10 @@ class ModuleSubject:
             for name, expected in self.expected.items()
             if gradients or expected.stage != "gradients"
         }
-        if gradients:  # MindSpore has no such tensors
-            more = set(exact) - set(self.expected) - self.unlike
+        if gradients:
+            more = set(exact) - set(self.expected) - self.unlike  # tensors that MindSpore lacks
             if not any(expected.stage == "gradients" for expected in self.expected.values()):
-                more = {name for name in more if not name.endswith(".grad")}  # none fitted its outputs' shapes
+                more = {name for name in more if not name.endswith(".grad")}  # no gradient fitted its outputs' shapes
             compared |= {name: (inf, True) for name in more if np.any(exact[name])}
         failing = frozenset(name for name, (_, fails) in compared.items() if fails)
         return Outcome({name: ratio for name, (ratio, _) in compared.items()}, failing)
@@ -140,12 +140,12 @@ def noise_of(exact: np.ndarray, runs: Sequence[np.ndarray], floor: float = 0.0) 
 
 
 class CannotRun(MsmigrateError):
-    """A hypothesis under which the module does not run at all."""
+    """Under this hypothesis the module does not run at all."""
 
 
 @contextmanager
 def running() -> Iterator[None]:
-    """Raises CannotRun for what a computation that does not fit raises in torch."""
+    """Within this block the errors in FAILURES become CannotRun."""
     try:
         yield
     except FAILURES as error:
@@ -174,7 +174,7 @@ def alone(
     gradients: bool = True,
     around: Around = lambda module: nullcontext(),
 ) -> Tensors:
-    """Run a module, which is changed by it (its buffers move), in the mode it is in, on a recorded call.
+    """Run a module on a recorded call, in the mode it is in; this changes the module (its buffers move).
 
     Returns outputs, input gradients, parameter gradients (zeros where none arrives) and the changes of float buffers
     (float64). around: a context for the run. Raises CannotRun.
@@ -232,14 +232,14 @@ def copied(module: nn.Module, dtype: torch.dtype = torch.float64) -> nn.Module:
 
 
 def mutated(module: nn.Module, mutations: Sequence[Mutation]) -> nn.Module:
-    """The module, changed in place by mutations one upon another."""
+    """The module, changed in place by these mutations in turn."""
     for mutation in mutations:
         mutation.apply(module)
     return module
 
 
 def _named(what: str, values: Any) -> Tensors:
-    """Copies of the float tensors in a nest, by `what` and which of them it is."""
+    """Copies of the float tensors in a nest, named `what` and their number."""
     found = enumerate(tensors(values))
     return {tensor_name(what, i): _array(tensor).copy() for i, tensor in found if tensor.is_floating_point()}
 
@@ -254,7 +254,7 @@ class LayerInNet(ModuleSubject):
     """A layer on the input that it has inside the net, in the net's mode; its only subject is its output.
 
     then: the layer that takes its output, whose own output is the subject where MindSpore's net computes this one as a
-    function, which nobody sees. before: that layer, as such a subject, where this one takes its output.
+    function, whose result is not recorded. before: such a layer, as a subject, where this one takes its output.
     """
 
     how = "on the input that it has inside the net"
@@ -263,7 +263,7 @@ class LayerInNet(ModuleSubject):
     before: LayerInNet | None = None
 
     def computed(self, mutations: Sequence[Mutation], dtype: torch.dtype, gradients: bool = True) -> Tensors:
-        """Its output with these mutations one upon another. Raises CannotRun."""
+        """Its output with these mutations, applied in turn. Raises CannotRun."""
         module = mutated(copied(self.module, dtype), mutations)
         with running(), torch.no_grad(), self.around(module):
             output = module(*(_as(x, dtype) for x in self.inputs))
@@ -273,7 +273,7 @@ class LayerInNet(ModuleSubject):
 
 def shapes_with(context: Context, path: str, mutations: Sequence[Mutation]) -> dict[tuple[str, int], tuple[int, ...]]:
     """Name and call of each module -> the shape of its output in evaluation mode, with one module mutated, as far as
-    torch's own net runs so."""
+    torch's own net still runs."""
     side = TorchSide(context.recipe, context.model, torch.float64, 0, context.paired)
     modules = dict(side.model.named_modules())
     mutated(modules[path], mutations)
@@ -298,16 +298,16 @@ def shapes_with(context: Context, path: str, mutations: Sequence[Mutation]) -> d
 
 
 class NetPass:
-    """One forward pass of the net, in evaluation or training mode, along MindSpore's outputs."""
+    """One forward pass of the net, in evaluation or training mode, with MindSpore's outputs in place of torch's."""
 
     def __init__(self, context: Context, mode: str, known: Mapping[str, Sequence[Mutation]]) -> None:
         self.context = context
         self.mode = mode
         self.found: list[LayerInNet] = []
         self._calls: dict[str, int] = {}
-        self._lost = False  # an output of which a sample is all there is cannot be put in place of torch's
+        self._lost = False  # an output that was only sampled cannot be put in place of torch's
         self._usual = UsualNoise(context.traces.alone, context.traces.alone[1])
-        self._last: tuple[str, tuple[Any, ...], Any] = ("", (), None)  # of the uncompared: name, inputs, output
+        self._last: tuple[str, tuple[Any, ...], Any] = ("", (), None)  # the last uncompared one: name, inputs, output
         side = TorchSide(context.recipe, context.model, torch.float64, 0, context.paired)
         self._shared = side.shared
         modules = dict(side.model.named_modules())
@@ -324,7 +324,7 @@ class NetPass:
             else:
                 side.forward(images, labels, lambda leaf: None)
         except (*FAILURES, WorkerFailed):
-            self._lost = True  # with the stride of MindSpore's layer, say, sizes do not fit: the track ends there
+            self._lost = True  # sizes do not fit, as with the stride of MindSpore's layer: the pass ends there
         finally:
             for handle in handles:
                 handle.remove()
@@ -375,7 +375,7 @@ class NetPass:
 
     def _in_net(self, name: str, inputs: tuple[Any, ...], expected: RecordedTensor) -> LayerInNet:
         training = self.mode == "train"
-        net = self.context.model.train(training)  # the net says which of its layers train
+        net = self.context.model.train(training)  # the net decides which of its layers train
         module = copied(dict(net.named_modules())[name], torch.float32)
 
         def around(copy: nn.Module) -> AbstractContextManager[object]:
@@ -385,7 +385,7 @@ class NetPass:
 
 
 def uncompared(context: Context) -> set[str]:
-    """The torch modules that MindSpore's net computes as functions, or with one behind a Cell."""
+    """The torch modules that MindSpore's net computes as functions, or as a function after a Cell."""
     if context.paired is None:
         return set()
     alignment = context.paired.alignment
@@ -409,12 +409,12 @@ class ReplayTraces:
         outcome = module_calls.Outcome.of(self.mindspore)
         self.shared, self.made, self.unwired = outcome.cells, outcome.made, outcome.unwired
         self.torch = [Trace(context.folder / name) for name in torch_runs(context.folder, replayed)]
-        self.modules = dict(context.model.train().named_modules())  # by the net itself: it may keep layers frozen
+        self.modules = dict(context.model.train().named_modules())  # the net's own train(): it may keep layers frozen
         self.usual = UsualNoise(self.torch, context.traces.alone[1])
 
     @cached_property
     def entries(self) -> Mapping[tuple[str, str], Mapping[str, Key]]:
-        """(part, label of a call) -> tensor -> key, for everything that any side recorded."""
+        """(part, label of a call) -> tensor name -> key, for everything that any side recorded."""
         found: dict[tuple[str, str], dict[str, Key]] = {}
         for trace in (self.mindspore, *self.torch):
             for key, entry in trace.entries.items():
@@ -423,14 +423,14 @@ class ReplayTraces:
         return found
 
     def alone(self, path: str) -> ModuleSubject | None:
-        """The first call of a module that MindSpore ran alone; of those that failed, if any did."""
+        """The first failed call of a module that MindSpore ran alone, or the first call if none failed."""
         failed, calls = self._failed(ALONE), [call for call in self.recording.calls.values() if call.path == path]
         calls.sort(key=lambda call: call.label not in failed)
         found = (self.subject(call) for call in calls if (ALONE, call.label) in self.entries)
         return next((subject for subject in found if subject.expected), None)
 
     def container(self, path: str) -> ContainerSubject | None:
-        """The first call of a container whose wiring both frameworks recorded; of those that failed, if any did."""
+        """The first failed call of a container whose wiring both frameworks recorded, or the first if none failed."""
         failed, every = self._failed(WIRING), list(self.recording.calls.values())
         calls = [(call, forced_calls(every, call, self.unwired)) for call in every if call.path == path]
         calls.sort(key=lambda pair: not failed & {call.label for call in (pair[0], *pair[1])})
@@ -503,15 +503,15 @@ class NamedCopy(nn.Module):
 class ContainerSubject(ModuleSubject):
     """A container's own forward under test.
 
-    Its tensors are named `PATH input` for what reaches a module, with the module's dotted name inside the container
-    (and #N for a further call), and `output`. inner: the calls of modules that hand on torch's recorded outputs.
+    Its tensors are named `PATH input` for a module's input, with the module's dotted name inside the container (and #N
+    for a further call), and `output`. inner: the calls of modules that hand on torch's recorded outputs.
     """
 
     how = "with torch's own outputs from every module in it"
-    inner: Sequence[Call] | None = None  # None: all that it makes itself
+    inner: Sequence[Call] | None = None  # None: all calls that it makes itself
 
     def computed(self, mutations: Any, dtype: torch.dtype, gradients: bool = True) -> Tensors:
-        """What reaches the modules inside and leaves the container with these mutations one upon another. Raises
+        """The inputs of the modules inside, and the container's output, with these mutations applied in turn. Raises
         CannotRun."""
         given = self.given
         assert given is not None
@@ -531,7 +531,7 @@ class ContainerSubject(ModuleSubject):
                 number, numbers[path] = numbers[path], numbers[path] + 1
                 recorded = given.recording.calls.get(label(path, number))
                 if recorded is None:
-                    raise CannotRun(f"{path} is called once too often")
+                    raise CannotRun(f"{path} is called more often than torch calls it")
                 who = within(path, call.path, number)
                 found.update({f"{who} {name}": array for name, array in _named("input", (args, kwargs)).items()})
                 return rebuilt(recorded.output, fresh, packed)
@@ -547,8 +547,8 @@ class ContainerSubject(ModuleSubject):
 
     @property
     def unforced(self) -> list[str]:
-        """The modules inside that compute for themselves, by name relative to the container: MindSpore's net has no
-        Cells for them."""
+        """The modules inside that run as they are, since MindSpore's net has no Cells for them; names relative to the
+        container."""
         assert self.given is not None
         recording, own = self.given.recording, self.given.call
         calls = inner_calls(recording.calls.values(), own) if self.inner is None else self.inner
@@ -568,8 +568,8 @@ def inner_calls(calls: Any, outer: Call) -> list[Call]:
 
 
 def forced_calls(calls: Sequence[Call], outer: Call, unwired: Container[str]) -> list[Call]:
-    """The calls inside an outer one whose outputs were torch's in MindSpore's net too: of a module that has no Cell of
-    its own, which computes for itself there, those inside it."""
+    """The calls inside an outer one whose outputs were torch's in MindSpore's net too; in place of a module without a
+    Cell of its own, which ran as it is there, the calls inside it."""
     return [
         found
         for call in inner_calls(calls, outer)

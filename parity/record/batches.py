@@ -4,7 +4,7 @@ all.
 start.pth            the starting weights; the parent turns them into start.ckpt with convert-ckpt itself
 start.safetensors    the same for a pair of the user's own, under torch's names: they go in through the alignment
 inputs.safetensors   images{i} float32 (N, C, H, W), labels{i} int64 (N,) or float32 (N, K), for each step; mixed, where
-                     the recipe mixes batches. Of a model of tokens or several inputs images{i}.{k} are what it takes
+                     the recipe mixes batches. For a model of tokens or several inputs images{i}.{k} are its inputs
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def step_samples(recipe: Recipe, steps: int) -> list[list[Sample]]:
 
 
 def step_keys(recipe: Recipe, step: int) -> list[Key]:
-    """What the random transforms of step `step`, counted from 0, draw from: the position among all steps' images."""
+    """The keys that seed the random transforms of step `step`, counted from 0: positions among all steps' images."""
     first = step * recipe.data.batch
     return [(recipe.seed, 0, first + i) for i in range(recipe.data.batch)]
 
@@ -104,8 +104,8 @@ def targets(recipe: Recipe, labels: np.ndarray) -> np.ndarray:
 
 
 def given_batches(job: ParityJob) -> tuple[list[Images], list[np.ndarray]] | None:
-    """The inputs and labels of each step that are taken as they are: the user's file has them, or they are rows of the
-    recipe's arrays, drawn from its seed; None where batches are made of images. Raises BadInput for what is no such
+    """The inputs and labels of each step where these are ready-made: the user's file has them, or they are rows of the
+    recipe's arrays, drawn from its seed; None where batches are made from images. Raises BadInput for any other
     file."""
     if not as_arrays(job):
         return None

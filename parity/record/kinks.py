@@ -1,8 +1,9 @@
 """Where layers have kinks, and which side of them a recorded run took.
 
 At a kink a gradient jumps: a ReLU's at zero, a Hardswish's at -3 and at 3, a max-pool's where another element becomes
-the largest. What is kept of the side that a run took puts the torch reference there where rounding decides. Where both
-are exactly at the kink nothing was rounded: then a gradient that differs is the framework's or the code's, and stays.
+the largest. The side that a run took is recorded, and the torch reference takes the same one where rounding decides.
+Where both are exactly at the kink nothing was rounded: then a gradient that differs is due to the framework or the
+code, and stays.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ KINKS: dict[str, tuple[float, ...]] = {
 }
 KINKED = tuple(KINKS)
 POOLED = ("MaxPool2d",)
-BY_INPUT = (*(kind for kind in KINKED if kind != "ReLU"), *POOLED)  # whose choice the output does not tell
-EVENLY = "_evenly"  # ends the kind of a function whose gradient equal elements share: of a maximum over several axes
+BY_INPUT = (*(kind for kind in KINKED if kind != "ReLU"), *POOLED)  # the output does not show their choice
+EVENLY = "_evenly"  # suffix of a kind whose gradient equal elements share: a maximum over several axes
 
 
 def choice(kind: str | None, output: np.ndarray, source: np.ndarray | None) -> np.ndarray | None:
-    """What is kept of the choice that a layer of torch class `kind` made: of its kinks what `packed` gives, of a
-    max-pool its input, from which the choice follows; None for other layers.
+    """The record of the choice that a layer of torch class `kind` made: for kinks what `packed` returns, for a max-pool
+    its input, from which the choice follows; None for other layers.
 
     source: the input, which the classes in BY_INPUT need.
     """
@@ -48,17 +49,17 @@ def choice(kind: str | None, output: np.ndarray, source: np.ndarray | None) -> n
 
 
 def of_input(x: np.ndarray, kinks: Sequence[float]) -> np.ndarray:
-    """What is kept of an input at kinks; one that is exactly at a kink counts as below it."""
+    """The record of an input's sides at kinks; an element exactly at a kink counts as below it."""
     return packed([x > kink for kink in kinks], [x == kink for kink in kinks])
 
 
 def of_output(output: np.ndarray) -> np.ndarray:
-    """What is kept of a ReLU, whose gradient is zero at zero in both frameworks: from its output, without ties."""
+    """The record of a ReLU's sides, from its output; without ties, since both frameworks' gradient at zero is zero."""
     return packed([output > 0], [np.zeros_like(output, bool)])
 
 
 def packed(above: Sequence[np.ndarray], at: Sequence[np.ndarray]) -> np.ndarray:
-    """For each kink in turn which elements were above it, then for each which were exactly at it, as packed bits."""
+    """As packed bits: for each kink in turn which elements were above it, then for each which were exactly at it."""
     return np.packbits(np.stack([*above, *at]))
 
 
@@ -71,13 +72,13 @@ class Choice:
     kept: np.ndarray
 
     def kinks(self, count: int) -> int:
-        """Of how many kinks it says the sides of so many elements; 0 where it had not so many, and where what was kept
-        is the input of what takes the largest: its numbers may be as many as the sides have bytes."""
+        """For how many kinks this holds the sides of `count` elements; 0 where it was recorded for another count, or is
+        the input of a maximum (as that may have as many numbers as the sides have bytes)."""
         there = [kinks for kinks in (1, 2) if self.kept.size == (2 * kinks * count + 7) // 8]
         return there[0] if there and self.kept.dtype == np.uint8 else 0
 
     def sides(self, count: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Of each kink which of so many elements were above it, and which exactly at it; flat."""
+        """For each kink, which of `count` elements were above it, and which exactly at it; flat."""
         kinks = self.kinks(count)
         bits = np.unpackbits(self.kept, count=2 * kinks * count) if kinks else np.empty(0, np.uint8)
         yield from zip(*bits.view(bool).reshape(2, kinks, count), strict=True)
@@ -98,14 +99,14 @@ class Choice:
         return found
 
     def was_at(self, number: int, count: int, positions: np.ndarray) -> np.ndarray:
-        """Which of so many elements, by their positions, were exactly at a kink."""
+        """Which of `count` elements, by their positions, were exactly at a kink."""
         bits = (self.kinks(count) + number) * count + positions
         found: np.ndarray = (self.kept[bits // 8] >> (7 - bits % 8) & 1).astype(bool)
         return found
 
 
 def function_name(path: str, kind: str) -> str:
-    """What the calls of a function are recorded under that a module makes itself: `layer1.0.relu()`."""
+    """The name under which a module's own calls of a function are recorded: `layer1.0.relu()`."""
     return f"{path}.{kind.lower()}()" if path else f"{kind.lower()}()"
 
 

@@ -1,4 +1,4 @@
-"""What a compiled net draws, in parameters: arrays of one shape that it takes one after the other."""
+"""The numbers that a compiled net draws, held in parameters: arrays of one shape, taken one after the other."""
 # ruff: noqa: F821 (names of MindSpore's modules, see below)
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .randomness import NORMAL, Draw, Kind, kept, numbers
 
 PLAIN = -1.0  # in the place of a rate, where no mask is drawn
 BANK = "_msmigrate_draws"  # the name under which MindSpore's functions find the Bank while they are replaced
-NEAR = 1e-7  # rates that differ by no more are one: 0.1 as float32 is not 0.1
+NEAR = 1e-7  # rates that differ by no more count as equal: 0.1 as float32 is not 0.1
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Stack(nn.Cell):
 class Bank(nn.Cell):
     """What a micro-batch draws: a Stack for each kind, shape and drop rate, for a function does not know who calls it.
 
-    Where nothing was drawn of what is asked for, the Stacks' counts tell. Its methods are compiled: they keep to what
+    A draw that the PyNative run did not make shows in the Stacks' counts. The methods are compiled: they keep to what
     the compiler understands.
     """
 
@@ -171,9 +171,9 @@ class Bank(nn.Cell):
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Within this block MindSpore's functions that draw ask here, however a module has got hold of them.
+        """Within this block MindSpore's functions that draw take their numbers here, however a module imported them.
 
-        Their code is exchanged, and not their names: the compiler reads a function's source where its code says.
+        Their code is replaced, not their names: the compiler reads a function's source where its code says.
         """
         put: list[tuple[Any, Any]] = []
         try:
@@ -190,21 +190,21 @@ class Bank(nn.Cell):
 
 
 class Mask(nn.Cell):
-    """In the place of a Cell's primitive of dropout: what it gives, the output and what was kept."""
+    """Stands in for a Cell's dropout primitive, and returns what that does: the output and the mask."""
 
     def __init__(self, bank: Bank, primitive: Any, channels: bool) -> None:
         super().__init__(auto_prefix=False)
         self.bank, self.by_channel, self.rate = bank, channels, round(1.0 - float(primitive.keep_prob), 12)
 
     def construct(self, x: Any) -> Any:
-        """The output, and what was kept."""
+        """The output and the mask."""
         ones = ops.ones_like(x)
         mask = self.bank.channels(ones, self.rate) if self.by_channel else self.bank.dropped(ones, x.shape, self.rate)
         return x * mask, ops.cast(mask, mstype.bool_)
 
 
 class Numbers(nn.Cell):
-    """In the place of a Cell's primitive that draws numbers of a shape."""
+    """Stands in for a Cell's primitive that draws numbers of a shape."""
 
     def __init__(self, bank: Bank, normals: bool) -> None:
         super().__init__(auto_prefix=False)

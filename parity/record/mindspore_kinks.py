@@ -1,5 +1,4 @@
-"""What MindSpore chooses at the kinks of functions that are called: ops, mint, methods of tensors, and what layers are
-made of."""
+"""MindSpore's choices at the kinks of functions: ops, mint, methods of tensors, and the functions inside layers."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from mindspore.ops.operations import nn_ops
 
 from .kinks import EVENLY, KINKED, KINKS, POOLED, function_name, of_input, of_output, packed
 
-Made = Callable[..., "np.ndarray | None"]  # what is kept of a call, from its output and arguments; None: nothing
+Made = Callable[..., "np.ndarray | None"]  # the choice of a call, from its output and arguments; None: no choice
 
 
 def _array(x: Any) -> Any:
@@ -32,7 +31,7 @@ def _positive(output: Any, *_: Any) -> np.ndarray:
 
 
 def _first_above(_: Any, one: Any, other: Any) -> np.ndarray | None:
-    """Which elements of the first are above the second's; of numbers and of indices there is no gradient."""
+    """Which elements of the first are above the second's; None for numbers and indices, which have no gradient."""
     above, same = np.greater(_array(one), _array(other)), np.equal(_array(one), _array(other))
     return packed([above], [same]) if above.ndim and _has_gradient(one, other) else None
 
@@ -49,7 +48,7 @@ def _clamped(_: Any, x: Any, min: Any = None, max: Any = None) -> np.ndarray | N
 
 
 def _source(_: Any, x: Any, *__: Any, **___: Any) -> np.ndarray | None:
-    """Of what takes the largest, the input: the choice follows from it."""
+    """The input of a maximum: the choice follows from it."""
     return x.asnumpy() if _has_gradient(x) else None
 
 
@@ -62,7 +61,7 @@ def _class(name: str, *rooms: Any) -> type | None:
     return next((found for room in rooms if isinstance(found := getattr(room, name, None), type)), None)
 
 
-# what is called in the end, by whatever name -> what its calls are recorded as, and what is kept of one
+# the primitive that is called in the end -> the kind that its calls are recorded as, and the function for their choice
 PRIMITIVES: dict[type | None, tuple[str, Made]] = {
     ops.ReLU: ("ReLU", _positive),
     ops.ReLU6: ("ReLU6", _sides(*KINKS["ReLU6"])),
@@ -93,7 +92,8 @@ PRIMITIVES: dict[type | None, tuple[str, Made]] = {
 
 
 def _largest(kind: str, other: str) -> Callable[..., tuple[str, np.ndarray | None]]:
-    """`x.max(…)` and `mint.max(x, …)`: of two tensors, along an axis with indices, or of all, equal ones sharing it."""
+    """`x.max(…)` and `mint.max(x, …)`: of two tensors, along an axis with indices, or of all elements, where equal ones
+    share the gradient."""
 
     def made(output: Any, x: Any, *args: Any, **named: Any) -> tuple[str, np.ndarray | None]:
         second = args[0] if args else named.get("other")
@@ -122,12 +122,12 @@ Keep = Callable[[str, int, str, np.ndarray], None]
 
 @contextmanager
 def function_choices(cells: Mapping[str, tuple[nn.Cell, str | None]], keep: Keep) -> Iterator[None]:
-    """Within this block, tell `keep` of every such call: name (`layer1.relu()`), number, kind and choice.
+    """Within this block, pass every such call to `keep`: name (`layer1.relu()`), number, kind and choice.
 
-    cells: the Cells that torch has too, by torch's path, with their torch class; what a layer with kinks calls inside
-    is its own affair. PyNative only.
+    cells: the Cells that torch has too, by torch's path, with their torch class; calls inside a layer with kinks are
+    left out, since the layer's own choice is recorded. PyNative only.
     """
-    inside: list[str | None] = [""]  # the innermost module that torch has too; None: a layer that is kept by its name
+    inside: list[str | None] = [""]  # the innermost module that torch has too; None: a layer recorded by its own name
     calls: dict[str, int] = {}
 
     def entering(path: str, kind: str | None) -> object:
@@ -158,7 +158,7 @@ def function_choices(cells: Mapping[str, tuple[nn.Cell, str | None]], keep: Keep
 
     def overloaded(made: Callable[..., Any], call: Callable[..., Any], bound: int) -> Callable[..., Any]:
         def wrapper(*given: Any, **named: Any) -> Any:
-            inside.append(None)  # what it calls in turn is itself
+            inside.append(None)  # the calls that it makes itself are not recorded
             try:
                 output = call(*given, **named)
             finally:
@@ -180,6 +180,6 @@ def function_choices(cells: Mapping[str, tuple[nn.Cell, str | None]], keep: Keep
         for name, how in OVERLOADED.items():
             undo.enter_context(patch.object(Tensor, name, overloaded(how, getattr(Tensor, name), 0)))
             mint = getattr(functional_overload, f"_{name}_instance", None)
-            if mint is not None:  # the class, for code that is compiled has to find the object as it is
+            if mint is not None:  # patch the class: compiled code has to find the object as it is
                 undo.enter_context(patch.object(type(mint), "__call__", overloaded(how, type(mint).__call__, 1)))
         yield

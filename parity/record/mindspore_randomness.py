@@ -1,12 +1,11 @@
 """MindSpore's draws replaced by given ones, in PyNative and in compiled code.
 
-Compiled code calls no primitive from Python, so there is nothing to answer in its place (mindspore_randomness does that
-in PyNative mode). Shapes, and what is drawn when, come from a PyNative run of the same steps.
+In PyNative mode the primitives are replaced, not the Cells and functions that call them: so nn.Dropout, ops.dropout
+inside an attention, ops.gumbel_softmax, nn.probability and a model zoo's DropPath all keep their own code, rate and
+scaling. Those of `mindspore.mint` are replaced too, which otherwise have no kernel on a CPU.
 
-Caught are the primitives, not the Cells and functions that call them: so nn.Dropout, ops.dropout inside an attention,
-ops.gumbel_softmax, nn.probability and a model zoo's DropPath all keep their own code, rate and scaling. Those of
-`mindspore.mint` are answered too, which otherwise have no kernel on a CPU. Compiled code calls no primitive from
-Python; see mindspore_graph_randomness for it.
+Compiled code calls no primitive from Python, so that none can be replaced there: mindspore_graph_draws holds its
+numbers. Their shapes and order come from a PyNative run of the same steps.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from mindspore.ops.operations import inner_ops, math_ops, nn_ops, other_ops, ran
 from .mindspore_graph_draws import Bank, Mask, Numbers, numbered
 from .randomness import ROOT, Draw, Draws, Place, place
 
-# what a Cell may hold and call, and what is put in its place
+# the primitive that a Cell may hold and call, and its replacement
 PRIMITIVES: dict[type, Callable[[Bank, Any], nn.Cell]] = {
     ops.Dropout: lambda bank, primitive: Mask(bank, primitive, channels=False),
     nn_ops.Dropout2D: lambda bank, primitive: Mask(bank, primitive, channels=True),
@@ -36,7 +35,7 @@ PRIMITIVES: dict[type, Callable[[Bank, Any], nn.Cell]] = {
 
 
 class NotFixed(Exception):
-    """A compiled step drew otherwise than the same step in PyNative mode."""
+    """A compiled step drew other numbers than the same step in PyNative mode."""
 
 
 class CompiledDraws:
@@ -55,7 +54,7 @@ class CompiledDraws:
         first = pieces[0] if pieces else []
         uneven = {draw.name for piece in pieces if piece != first for draw in (*piece, *first)}
         self.outside = sorted(outside) + sorted(f"{name}, which draws otherwise in every pass" for name in uneven)
-        self.missed: dict[str, None] = {}  # who draws what a pass did not take
+        self.missed: dict[str, None] = {}  # draws, with their module, that a pass did not take
         self.bank = Bank(numbered([] if self.outside else first))
         self.masks: list[tuple[nn.Cell, str, nn.Cell]] = []
         for _, cell in net.cells_and_names() if len(self.bank.stacks) else ():
@@ -81,14 +80,14 @@ class CompiledDraws:
     def taking(self, train_step: Any) -> Iterator[None]:
         """Within this block `train_step` takes its next step, each micro-batch with draws of its own.
 
-        Raises NotFixed where a pass took others than were there for it.
+        Raises NotFixed where a pass took other draws than those prepared for it.
         """
         step = train_step.steps + 1
         if self.parts == 1:
             self._fill(step, 0)
             yield
-            self._look()
-            self._tell()
+            self._note_missed()
+            self._raise_if_missed()
             return
         real: Callable[..., Any] = train_step._accumulate
         part = iter(range(self.parts))
@@ -96,13 +95,13 @@ class CompiledDraws:
         def accumulate(*given: Any) -> Any:
             self._fill(step, next(part))
             found = real(*given)
-            self._look()
+            self._note_missed()
             return found
 
         train_step._accumulate = accumulate
         try:
             yield
-            self._tell()
+            self._raise_if_missed()
         finally:
             train_step._accumulate = real
 
@@ -110,12 +109,12 @@ class CompiledDraws:
         for stack in self.bank.stacks:
             stack.fill(step, part)
 
-    def _look(self) -> None:
+    def _note_missed(self) -> None:
         missing = [stack for stack in self.bank.stacks if stack.missed()]
         draws = dict.fromkeys(one.draw for stack in missing for one in stack.drawn)
         self.missed |= dict.fromkeys(f"{draw.kind} {list(draw.shape)} in {draw.name}" for draw in draws)
 
-    def _tell(self) -> None:
+    def _raise_if_missed(self) -> None:
         if self.missed:
             raise NotFixed(
                 f"{', '.join(list(self.missed)[:5])}: compiled, other draws are taken than in PyNative mode; draw by "
@@ -129,9 +128,9 @@ def _pieces(taken: list[Draw], parts: int) -> list[list[Draw]]:
     return [taken[i * each : (i + 1) * each] for i in range(parts)] if not rest else [taken, []]
 
 
-# Cells of model zoos that draw through a Dropout of their own, which torch's counterpart has not
+# Cells of model zoos that draw through a Dropout inside them, which torch's counterpart lacks
 BRANCHES = ("DropPath", "StochasticDepth", "DropConnect")
-# primitives that draw, and whose numbers are not made of uniform or normal ones in a way that torch's are
+# primitives that draw, but do not compute their numbers from uniform or normal ones as torch does
 OTHERS = (
     auto_generate.DropoutExt,
     auto_generate.DropoutGenMaskExt,
@@ -152,10 +151,10 @@ OTHERS = (
 
 @contextmanager
 def fixed(net: nn.Cell, draws: Draws, names: Mapping[str, str] | None = None) -> Iterator[Draws]:
-    """Within this block what `net` draws takes `draws`; what could not be fixed shows in `draws.outside`.
+    """Within this block `net` draws its numbers from `draws`; `draws.outside` names what could not be fixed.
 
-    names: MindSpore path -> torch path of the Cells that torch has, too, where it has not all under the same name: what
-    another Cell draws is the innermost such one's around it.
+    names: MindSpore path -> torch path of the Cells that torch has, too, where not all have the same name: the draws of
+    any other Cell count as those of the innermost such Cell around it.
     """
     cells = _Cells(net, draws, names or {})
     with ExitStack() as stack:
@@ -170,7 +169,7 @@ def fixed(net: nn.Cell, draws: Draws, names: Mapping[str, str] | None = None) ->
 
 
 class _Cells:
-    """Who is drawing, by the Python stack; and the numbers for it."""
+    """Finds the Cell that is drawing, by the Python stack, and the numbers for it."""
 
     def __init__(self, net: nn.Cell, draws: Draws, names: Mapping[str, str]) -> None:
         self.draws = draws
@@ -204,7 +203,7 @@ class _Cells:
         return Tensor(self.draws.choices(self.place(), weights, count, replacement), dtype)
 
     def dropped(self, x: Any, shape: tuple[int, ...], rate: float) -> tuple[Any, Any]:
-        """x with what is not kept set to zero and the rest divided by 1 - rate; and what was kept, bool."""
+        """x with the dropped elements set to zero and the rest divided by 1 - rate; and the mask of kept ones, bool."""
         kept = self.draws.keep(self.place(), shape, rate)
         scale = 1.0 / (1.0 - rate) if rate < 1.0 else 0.0
         return x * ops.cast(Tensor((kept * scale).astype(np.float32)), x.dtype), Tensor(kept)
@@ -213,8 +212,8 @@ class _Cells:
 def canonical_paths(net: nn.Cell, names: Mapping[str, str]) -> Iterator[tuple[nn.Cell, str]]:
     """Every Cell of `net` with the name under which it draws.
 
-    With names (MindSpore path -> torch path) it is torch's of the innermost Cell around it that has one; without any,
-    its own path, but that a branch's own Dropout draws as the branch.
+    With names (MindSpore path -> torch path) it is torch's name of the innermost Cell around it that has one; without
+    any, its own path, except that a branch's own Dropout draws as the branch.
     """
     classes = {path: type(cell).__name__ for path, cell in net.cells_and_names()}
     for path, cell in net.cells_and_names():

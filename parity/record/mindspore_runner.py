@@ -49,18 +49,18 @@ from .resume import position
 
 
 def go_on(step: TrainStep, given: Mapping[str, np.ndarray]) -> list[str]:
-    """Give the step the state of the converted file; what is worth knowing of it. Raises BadCheckpoint."""
+    """Give the step the state of the converted file; returns notes on it. Raises BadCheckpoint."""
     whole, notes = completed(step, given, position(given, step.recipe).steps_per_epoch)
     load_state(step, whole)
     return notes
 
 
-FLAG, REDUCER = "reducer_flag", "grad_reducer"  # what MindSpore's own training cells call them
+FLAG, REDUCER = "reducer_flag", "grad_reducer"  # as MindSpore's own training cells name them
 BARE = frozenset(vars(nn.Cell()))
 
 
 def _plain_names(one: Any) -> list[str]:
-    """The attributes of an object that hold plain values, but for what every Cell has."""
+    """The attributes of an object that hold plain values, without those that every Cell has."""
     return [name for name, value in vars(one).items() if name not in BARE and _is_plain(value)]
 
 
@@ -83,10 +83,9 @@ def _copied(value: Any) -> Any:
 class MindSporeSide(Side):
     """A MindSpore net at the starting weights, with the step that the recipe describes and training runs.
 
-    paired: of a pair of the user's own, what they brought besides the net, and what corresponds; every name is torch's
-    then too.
-    continued: the tensors of the converted training checkpoint that the step goes on from; notes: what is worth knowing
-    of it.
+    paired: for a pair of the user's own, the parts they brought besides the net, and the alignment; all names are
+    torch's then too.
+    continued: the tensors of the converted training checkpoint that the step goes on from; notes: on that checkpoint.
     """
 
     def __init__(
@@ -118,15 +117,15 @@ class MindSporeSide(Side):
         self.restart()
 
     def _plain_values(self) -> list[tuple[Any, dict[str, Any]]]:
-        """The plain values among the attributes of the user's own step, and of each object in it: counters, for one,
-        and sums in tensors and lists."""
+        """The plain values among the attributes of the user's own step, and of each object in it, such as counters, and
+        sums in tensors and lists."""
         holders = [one for one in held_by(own_step(self.paired)) if hasattr(one, "__dict__")]
         holders = [one for one in holders if one is own_step(self.paired) or is_users(one)]
         return [(one, {name: _copied(vars(one)[name]) for name in _plain_names(one)}) for one in holders]
 
     @staticmethod
     def _put_back(values: Sequence[tuple[Any, Mapping[str, Any]]]) -> None:
-        """Let the user's own step have these again, where it has changed them."""
+        """Restore these values in the user's own step where it has changed them."""
         for one, held in values:
             for name in [name for name in _plain_names(one) if name not in held]:
                 delattr(one, name)
@@ -146,9 +145,9 @@ class MindSporeSide(Side):
         return [parameter for key, parameter in found.items() if key not in nets]
 
     def reducers(self) -> list[tuple[Any, str]]:
-        """The attributes of the user's own step, and of objects in it, that average gradients over processes: what is
-        called so, as in MindSpore's own cells, or is asked for by a flag that one process does not set. Not of
-        MindSpore's cells themselves, which do nothing to what a reducer hands back."""
+        """The attributes of the user's own step, and of objects in it, that average gradients over processes: those
+        whose name ends in `reducer`, or which a flag asks for that is not set on one process. Not those of MindSpore's
+        own cells, which leave what a reducer returns as it is."""
         found = []
         for one in held_by(own_step(self.paired)):
             held = {**getattr(one, "__dict__", {}), **getattr(one, "__dict__", {}).get("_cells", {})}
@@ -158,7 +157,7 @@ class MindSporeSide(Side):
 
     @contextmanager
     def reducing(self) -> Iterator[list[bool]]:
-        """Within this block each of them hands back larger gradients, and what flags ask for is done."""
+        """Within this block each reducer returns larger gradients, and the flags that ask for one are set."""
         reduced: list[bool] = []
 
         def larger(reducer: Any) -> Callable[..., Any]:
@@ -180,7 +179,7 @@ class MindSporeSide(Side):
         for held in self.held:
             held.parameter.copy_(
                 Tensor(self._start[held.name])
-            )  # what is compiled never sees what set_data puts in place
+            )  # compiled code never sees a value that set_data puts in place
         for parameter, array in self._own_start:
             parameter.copy_(Tensor(array))
         for own, of in () if self.paired is None else self.paired.given.copies:
@@ -200,7 +199,7 @@ class MindSporeSide(Side):
             step.watches = False
         with Graphs().watching(only=not own):
             step(inputs if len(inputs) > 1 else inputs[0], target(labels))
-        mindspore.ms_memory_recycle()  # or a graph would be taken again in which the draws are not fixed
+        mindspore.ms_memory_recycle()  # else a graph would be reused in which the draws are not fixed
         self.restart()
 
     def _step(self, mode: str) -> TrainStep:
@@ -221,8 +220,8 @@ class MindSporeSide(Side):
 
     @contextmanager
     def moving(self, run: int) -> Iterator[None]:
-        """Within this block the step is one of Monte Carlo arithmetic (Parker 1997): it begins with weights, and every
-        Cell hands on numbers, that are moved in their last places; another run moves them otherwise."""
+        """Within this block the step is one of Monte Carlo arithmetic (Parker 1997): the weights that it begins with,
+        and all that a Cell hands on, are moved in their last places, differently in each run."""
         start, drawn = self._start, len(self.draws)
         self._start = {name: moved(array, run) for name, array in start.items()}
         self.restart()
@@ -232,16 +231,16 @@ class MindSporeSide(Side):
         finally:
             for hook in hooks:
                 hook.remove()
-            del self.draws[drawn:]  # the numbers of the step as it is are said, and these are the same
+            del self.draws[drawn:]  # the same as those of the unmoved step, which are recorded
             self._start = start
             self.restart()
 
     def begin(self, start: StepStart | None) -> None:
-        """Hold the weights and buffers of `start`: as what is compiled, with an optimizer state of its own."""
+        """Hold the weights and buffers of `start`; a compiled step has its own optimizer state."""
         self._hold({} if start is None else start.values)
 
     def _hold(self, values: Arrays) -> None:
-        """Let weights and buffers have these values, by torch's names."""
+        """Set weights and buffers to these values, by torch's names."""
         values = self.alignment.as_mindspore(values)
         for held in self.held:
             if held.name in values:
@@ -252,7 +251,7 @@ class MindSporeSide(Side):
         return self._as_torch({c.name: c.parameter for c in self.held if c.parameter.requires_grad})
 
     def buffers(self) -> Arrays:
-        """What torch holds as buffers and MindSpore as parameters without gradient."""
+        """What torch holds as buffers, and MindSpore as parameters without gradient."""
         return self._as_torch({c.name: c.parameter for c in self.held if not c.parameter.requires_grad})
 
     def evaluate(self, images: Images, seen: Seen) -> None:
@@ -269,7 +268,7 @@ class MindSporeSide(Side):
         inputs, y = tensors(images), target(labels)
         x = inputs if len(inputs) > 1 else inputs[0]
         draws = self.next_draws()
-        hides = self.compiled is not None and own_step(self.paired) is not None  # a step whose inside no hook shows
+        hides = self.compiled is not None and own_step(self.paired) is not None  # no hook shows the inside of the step
         number = self.train_step.steps
         before = {name: array.copy() for name, array in self.parameters().items()} if hides else {}
         watches = self._watches and not hides
@@ -283,7 +282,7 @@ class MindSporeSide(Side):
             self._updated[number] = updated
         given = taken or result.grads if updated else {}
         if self.alignment.scope.own_step and not taken and own_step(self.paired) is None:
-            given = {}  # compiled: what reaches the optimizer behind the clipping cannot be seen
+            given = {}  # compiled: what reaches the optimizer after the clipping cannot be seen
         order = [held.name for held in self.held if held.parameter.requires_grad and held.name in given]
         grads = self._as_torch({name: given[name] for name in order})
         finite = None if result.finite is None else bool(result.finite)
@@ -292,10 +291,10 @@ class MindSporeSide(Side):
         return StepArrays(result.loss.asnumpy(), logits, grads, image_grad, finite, updated)
 
     def _watched(self, x: Any, y: Tensor, seen: Seen | None, draws: Draws) -> tuple[StepResult, dict[str, Tensor]]:
-        """The step, with what its layers gave told to `seen`, and the gradients that its optimizer was given.
+        """The step, with its layers' outputs passed to `seen`, and the gradients that its optimizer was given.
 
         A step of the user's that compiles the net, with mindspore.jit, compiles the hooks on its Cells, too, and so
-        fails (MindSpore 2.10); it then runs again from where it began, unwatched, and from now on.
+        fails (MindSpore 2.10); it then runs again from where it began, without hooks, as do all later steps.
         """
         state = [(p, p.value().copy()) for p in self._state()] if own_step(self.paired) is not None else []
         values = self._plain_values()
@@ -355,7 +354,7 @@ class MindSporeSide(Side):
         return self._as_torch(step.own_average() if isinstance(step, PairStep) and own else step.ema())
 
     def _once(self, seen: Seen) -> Seen:
-        """`seen`, but for what a step runs again on the same images, which compiled code does once."""
+        """`seen`, without the outputs that a step computes again on the same images; compiled code does so once."""
         step = self.train_step
         if not isinstance(step, PairStep) or step.taken.step is None:
             return seen
@@ -393,7 +392,7 @@ class MindSporeSide(Side):
         return {key: self._as_torch(held) for key, held in state.items()}
 
     def updates_alone(self) -> bool:
-        """Not where the user's own optimizer has a list of rates that ends before that, nor where it is not known."""
+        """False where the user's own optimizer has a list of rates that ends before that, or where it is unknown."""
         if hides_its_optimizer(self.paired):
             return False
         found = getattr(self.train_step.optimizer, "learning_rate", None)
@@ -410,7 +409,7 @@ class MindSporeSide(Side):
         self.train_step.end_epoch()
 
     def clipped(self, grads: Arrays) -> Arrays:
-        """What the optimizer would be given of these unscaled gradients; empty where the step is skipped."""
+        """The gradients that the optimizer would be given for these unscaled ones; empty where the step is skipped."""
         found = self._as_torch(given_to_optimizer(self.train_step, self._given(grads)))
         return {name: grad for name, grad in found.items() if name in grads}
 
@@ -435,7 +434,7 @@ class MindSporeSide(Side):
         return [x.asnumpy() for x in tensors(images)], target(labels).asnumpy()
 
     def _functions(self, seen: Seen) -> AbstractContextManager[None]:
-        """Tell `seen` of the sides that ReLUs take which are function calls, or parts of what counts as one layer."""
+        """Pass to `seen` the sides of ReLUs that are function calls, or parts of what counts as one layer."""
         classes, of = table.layer_classes(), self.alignment
         cells = {
             torch: (cell, classes.get(type(cell).__name__) if of.identity or path in of.mindspore_layers else None)
@@ -449,8 +448,9 @@ class MindSporeSide(Side):
         return function_choices(cells, keep)
 
     def _given(self, grads: Arrays) -> dict[str, Tensor]:
-        """These gradients for every weight of the step; zeros for those of which none is given."""
-        grads = self.alignment.as_mindspore(grads) if self.alignment.cuts else grads  # which made up one at a time
+        """These gradients for every weight of the step; zeros for weights without one."""
+        # without cuts the gradients stay a mapping that makes up one at a time
+        grads = self.alignment.as_mindspore(grads) if self.alignment.cuts else grads
         weights = zip(self.train_step.names, self.train_step.weights, strict=True)
         return {
             name: Tensor(grads[name].reshape(weight.shape)) if name in grads else ops.zeros_like(weight)
@@ -458,7 +458,7 @@ class MindSporeSide(Side):
         }
 
     def _as_torch(self, tensors: Mapping[str, Tensor]) -> Arrays:
-        """The values by torch's names and in its shapes, which alignment says where the net's are others."""
+        """The values by torch's names and in torch's shapes, by the alignment where the net's differ."""
         arrays = {name: tensor.asnumpy() for name, tensor in tensors.items()}
         shapes = {name: self._shapes.get(name, array.shape) for name, array in arrays.items()}
         arrays = {n: a.reshape(shapes[n]) if a.size == math.prod(shapes[n]) else a for n, a in arrays.items()}
@@ -466,7 +466,7 @@ class MindSporeSide(Side):
 
 
 def _moving_output(run: int) -> Callable[..., Any]:
-    """A hook that moves what a Cell gives, and so the gradient that comes back to it."""
+    """A hook that moves a Cell's output, and so the gradient that comes back to it."""
 
     def each(value: Any) -> Any:
         if isinstance(value, (list, tuple)):
@@ -480,7 +480,7 @@ def _moving_output(run: int) -> Callable[..., Any]:
 
 @contextmanager
 def leaf_outputs(net: nn.Cell, seen: Seen, alignment: Alignment = IDENTITY) -> Iterator[None]:
-    """Tell `seen` of every childless Cell's output (of a pair: of every layer that has a counterpart), under torch's
+    """Pass to `seen` every childless Cell's output (in a pair: that of every layer with a counterpart), under torch's
     names and class names. PyNative only: in Graph mode hooks on Cells silently never fire."""
     classes = table.layer_classes()
     calls: dict[str, int] = {}
@@ -534,7 +534,7 @@ def leaf_outputs(net: nn.Cell, seen: Seen, alignment: Alignment = IDENTITY) -> I
 
 @contextmanager
 def _replaced(step: TrainStep, **values: Any) -> Iterator[None]:
-    """Within this block the step has other attributes; only in PyNative mode does it look."""
+    """Within this block the step has other attributes; compiled code would not see them."""
     kept = {name: getattr(step, name) for name in values}
     for name, value in values.items():
         setattr(step, name, value)
@@ -547,7 +547,7 @@ def _replaced(step: TrainStep, **values: Any) -> Iterator[None]:
 
 @contextmanager
 def given_to(step: TrainStep) -> Iterator[dict[str, Tensor]]:
-    """Within this block, the gradients that the step's optimizer is given, by torch's names; the last time that it is.
+    """Within this block, the gradients that the step's optimizer was last given, by torch's names.
 
     PyNative only, and for optimizers that are Cells, as MindSpore's are."""
     found: dict[str, Tensor] = {}
@@ -555,7 +555,7 @@ def given_to(step: TrainStep) -> Iterator[dict[str, Tensor]]:
     def look(_: nn.Cell, inputs: tuple[Any, ...]) -> None:
         found.clear()
         grads = inputs[0] if isinstance(inputs[0], (tuple, list)) else inputs
-        # copies: a step that adds up in parameters clears them next; behind the net's own stand those it leaves alone
+        # copies: a step that adds up in parameters clears them next; weights that it leaves alone come after the others
         found.update(zip(step.names, [grad.copy() for grad in grads], strict=False))
 
     handle = step.optimizer.register_forward_pre_hook(look) if isinstance(step.optimizer, nn.Cell) else None
@@ -567,15 +567,15 @@ def given_to(step: TrainStep) -> Iterator[dict[str, Tensor]]:
 
 
 def given_to_optimizer(step: TrainStep, grads: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """What the optimizer is called with when the step applies these unscaled gradients; empty where it is not."""
+    """The gradients that the optimizer is called with when the step applies these unscaled ones; empty if it is not."""
     calls: list[Any] = []
     with _replaced(step, optimizer=calls.append):
         step.apply(dict(grads))
-    return dict(zip(step.names, calls[0], strict=False)) if calls else {}  # behind its own stand those it leaves alone
+    return dict(zip(step.names, calls[0], strict=False)) if calls else {}  # weights that it leaves alone come last
 
 
 def accumulated(step: TrainStep, parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Tensor]:
-    """The unscaled gradients of a step whose micro-batches have these, (name -> gradient) each.
+    """The unscaled gradients of a step whose micro-batches have these gradients, each name -> gradient.
 
     The loss of a micro-batch is the sum over all weights of weight times given gradient, which the step divides,
     scales and differentiates as it does any other.

@@ -1,4 +1,4 @@
-"""The worker: MindSpore's trace of a run, compiled too where asked.
+"""The worker: records MindSpore's trace of a run, and of the compiled step where that is wanted.
 
     python -m msmigrate.parity.record.mindspore_worker JOB.json
 
@@ -69,11 +69,11 @@ from .recorder import (  # noqa: E402
 
 
 def record_compiled(side: MindSporeSide, inputs: Inputs, options: ParityJob) -> None:
-    """Take the same steps as `side` did in PyNative mode, compiled, into mindspore-graph in the job's folder, each with
-    the weights that it began with then.
+    """Record the steps that `side` took in PyNative mode once more, compiled, into mindspore-graph in the job's folder;
+    each begins with the same weights as it did then.
 
-    What does not compile, or draws random numbers that cannot be fixed, and what is compiled again and why, is said in
-    the head of the trace.
+    The head of the trace says what does not compile, or draws random numbers that cannot be fixed, and what is compiled
+    again and why.
     """
     folder = options.folder.resolve()
     writer = TraceWriter(folder / GRAPH, {**about(options), "mode": "graph"}, options.sample, options.narrowing)
@@ -92,7 +92,7 @@ def record_compiled(side: MindSporeSide, inputs: Inputs, options: ParityJob) -> 
             writer.about[AGAIN] = graphs.again
         except NotFixed as error:
             writer.about[UNFIXED] = [str(error)]
-        except Exception as error:  # whatever a compiler says of a user's net, whose PyNative step has run
+        except Exception as error:  # any complaint of the compiler about a user's net whose PyNative step has run
             traceback.print_exc()
             writer.about[FAILED] = said(error)
         finally:
@@ -102,8 +102,8 @@ def record_compiled(side: MindSporeSide, inputs: Inputs, options: ParityJob) -> 
 
 
 def record_moved(side: MindSporeSide, inputs: Inputs, options: ParityJob) -> None:
-    """Record the passes and steps once more for each of MOVED, with every number moved in its last places: how far that
-    takes a tensor is MindSpore's own noise."""
+    """Record the passes and steps once more for each of MOVED, with every number moved in its last places: how much
+    that changes a tensor is MindSpore's own noise."""
     for seed, name in enumerate(MOVED, 1):
         which = f"MindSpore's noise, run {seed} of {len(MOVED)}"
         given = replace(inputs, images=[_moved(images, seed) for images in inputs.images])
@@ -123,7 +123,7 @@ def _moved(images: Images, seed: int) -> Images:
 
 
 def said(error: Exception) -> str:
-    """What an error says before it lists places in MindSpore's C++; its class and these where it says nothing else."""
+    """An error's text before the places in MindSpore's C++; its class and these places where there is no such text."""
     text = str(error)
     places = " ".join(line for line in text.splitlines() if not line.startswith("-"))
     return " ".join(text.split("\n-----")[0].split())[:300] or f"{type(error).__name__} {places.strip()[:300]}".strip()
@@ -145,7 +145,7 @@ def main(options: ParityJob) -> None:
     folder = options.folder
     mindspore_device.use(options.mindspore_target, options.mindspore_device_id, mindspore.PYNATIVE_MODE)
     if options.mindspore_target != "CPU":
-        mindspore.set_deterministic(True)  # one run is recorded, and it has to be the one that comes again
+        mindspore.set_deterministic(True)  # one run is recorded, and every other one has to equal it
     if options.replays:
         remember_arguments()
     given = begin(options) if options.pair is not None else None
@@ -199,15 +199,15 @@ def main(options: ParityJob) -> None:
     if options.noise:
         record_moved(side, inputs, options)
     if options.replays:
-        progress("MindSpore: waiting for what torch's modules were given", State.WAITING)
+        progress("MindSpore: waiting for the inputs of torch's modules", State.WAITING)
         wait_for(folder / REPLAY / RECORDING)
         side.restart()
-        # alone, a layer whose weight is another one's has it under its own name
+        # alone, a layer that shares another's weight has it under its own name
         held = side.held if paired is not None else canonical_parameters(net, every_name=True)
 
         def needed() -> list[str]:
             ready(folder / MINDSPORE_REPLAY)
-            progress("MindSpore: waiting for what torch's modules gave", State.WAITING)
+            progress("MindSpore: waiting for the outputs of torch's modules", State.WAITING)
             return containers.chosen(wait_for(folder / containers.FILE))
 
         replay(

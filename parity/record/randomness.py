@@ -1,12 +1,12 @@
 """The same random numbers in both frameworks, so that a step that draws can be compared at all, and made-up inputs.
 
 The two frameworks' generators can be seeded but not made to agree, and MindSpore's dropout does not even repeat itself
-within a process. So under parity whatever draws takes its numbers from here: uniform or normal ones, by the canonical
-name of the module that draws, how often it has drawn such numbers in the step, and the step. What it makes of them,
-with its own rate, its own scaling and its own code, remains the framework's. Two modules are equal then if and only if
-they compute the same.
+within a process. So under parity every draw takes its numbers from here: uniform or normal ones, that depend on the
+canonical name of the module that draws, on how often it has drawn such numbers in the step, and on the step. What the
+module computes from them, with its own rate, scaling and code, remains the framework's. Two modules are equal then if
+and only if they compute the same.
 
-Every other distribution is made of these two, in one way in both frameworks: a Bernoulli trial succeeds where the
+Every other distribution is computed from these two, alike in both frameworks: a Bernoulli trial succeeds where the
 uniform number is below its probability, whole numbers are `floor(u · n)`, a permutation is the order of uniform
 numbers. So `rand(n) < p` in one framework is `bernoulli(p)` in the other.
 """
@@ -30,17 +30,17 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 ROOT = "(model)"  # the name of the model itself, where it draws outside any submodule
-OUTSIDE = "(step)"  # the name of the loss and of all else that is no part of the model
+OUTSIDE = "(step)"  # the name of the loss and of everything else outside the model
 Kind = Literal["uniform", "normal"]
 UNIFORM: Kind = "uniform"
 NORMAL: Kind = "normal"
-# Beyond so many numbers two of them may be equal; below, none are: two that tie are sorted as each framework likes
+# Up to this many numbers no two are equal; beyond, two may be, and each framework sorts equal ones in its own way
 DISTINCT = 1 << 15
-FEW = 500.0  # the rate up to which a Poisson distribution is counted out
-# Monte Carlo arithmetic moves a number by up to so many epsilons of it; one is one or two units in its last place
+FEW = 500.0  # the rate up to which a Poisson distribution is computed exactly
+# Monte Carlo arithmetic moves a number by up to this many epsilons of it; one is one or two units in its last place
 MOVED = 1.0
 LEVELS = 1 << 23  # uniform numbers lie between these, so that none is 0, whose logarithm is infinite
-# Classes and functions that keep `x` where `floor(keep + rand)` is 1, or where `rand > rate`, as many a repository does
+# Classes and functions that keep `x` where `floor(keep + rand)` is 1, or where `rand > rate`, as in many repositories
 DROPS = re.compile(r"_*(drop_?path|stochastic_?depth|drop_?connect|drop_?out)_*", re.IGNORECASE)
 # Files whose lines are not the user's
 HERE = Path(__file__).parent.parent
@@ -49,8 +49,8 @@ LIBRARIES = "site-packages"
 
 
 class Place(NamedTuple):
-    """Who draws: the canonical name of the innermost module at work; whether what it keeps is where plain uniform
-    numbers are large, which turns them round, for a trial succeeds where they are small; the user's file and line."""
+    """Who draws: the canonical name of the innermost module at work; whether it keeps elements where its uniform
+    numbers are large, so that these are inverted (a trial succeeds where they are small); the user's file and line."""
 
     name: str
     turned: bool = False
@@ -75,8 +75,8 @@ class Draw(NamedTuple):
 class Draws:
     """The numbers of one pass.
 
-    taken: what was drawn, in order. outside: by which functions what could not be fixed was drawn, by which modules.
-    states: of NumPy's and Python's own generators, a digest of where they stood in the end, where they were used.
+    taken: what was drawn, in order. outside: the functions whose draws could not be fixed -> the modules that called
+    them. states: digests of the final states of NumPy's and Python's own generators, where they were used.
     """
 
     step: int
@@ -109,7 +109,7 @@ class Draws:
     def integers(self, who: Place, shape: tuple[int, ...], low: int, high: int) -> np.ndarray:
         """Int64 whole numbers of `shape` from [low, high)."""
         drawn, count = self.base(who, shape), high - low
-        # in float32, as who writes floor(rand · n) has them
+        # in float32, as in code that writes floor(rand · n)
         scaled = drawn * np.float32(count) if count <= LEVELS else drawn.astype(np.float64) * count
         return low + np.minimum(np.floor(scaled).astype(np.int64), count - 1)
 
@@ -125,7 +125,7 @@ class Draws:
     def choices(self, who: Place, weights: np.ndarray, count: int, replacement: bool) -> np.ndarray:
         """Int64 indices (…, count) into the last dimension of `weights` (…, K), by their weights.
 
-        One alone is drawn in the same way whether it would be put back or not.
+        With count 1 the draw is the same with replacement and without.
         """
         weights = weights.astype(np.float64)
         if count == 1 or not replacement:
@@ -141,7 +141,7 @@ class Draws:
         """Float64 counts in the shape of `rates`, from the Poisson distribution."""
         rates = rates.astype(np.float64)
         drawn = self.base(who, rates.shape).astype(np.float64)
-        # far from zero it is nearly normal, and that nearly logistic
+        # for a large rate it is nearly normal, and a normal distribution is nearly logistic
         found = np.maximum(np.round(rates + np.sqrt(rates) * np.log(drawn / (1.0 - drawn)) / 1.702), 0.0)
         few = rates < FEW
         left, chance, count = drawn, np.where(few, np.exp(-rates), 1.0), np.zeros(rates.shape)
@@ -149,7 +149,7 @@ class Draws:
             left = np.where(over, left - chance, left)
             count += over
             chance = np.where(over, chance * rates / np.maximum(count, 1.0), chance)
-            if (chance[over] == 0.0).any():  # all that is left is rounding
+            if (chance[over] == 0.0).any():  # what remains is rounding
                 break
         return np.where(few, count, found)
 
@@ -160,14 +160,14 @@ class Draws:
             places.append(who)
 
     def restart(self) -> None:
-        """Begin the pass anew: what draws next takes the numbers of the first call."""
+        """Begin the pass anew: the next draw takes the numbers of the first call."""
         self.taken.clear()
         self.calls.clear()
         np.random.seed(self.step)
         random.seed(self.step)
 
     def base(self, who: Place, shape: tuple[int, ...], rate: float | None = None) -> np.ndarray:
-        """Uniform numbers for what another distribution is made of."""
+        """Uniform numbers from which another distribution is computed."""
         return self._next(Draw(who._replace(turned=False), UNIFORM, tuple(shape), rate))
 
     def _next(self, draw: Draw) -> np.ndarray:
@@ -228,7 +228,7 @@ def numbers(draw: Draw, call: int, step: int) -> np.ndarray:
 
 
 def kept(drawn: np.ndarray, rate: float) -> np.ndarray:
-    """What a mask of this drop rate keeps, bool."""
+    """Which elements a mask of this drop rate keeps, bool."""
     found: np.ndarray = drawn < round(1.0 - rate, 12)
     return found
 
@@ -254,7 +254,7 @@ def place(names: Mapping[int, str]) -> Place:
         if not line and not code.co_filename.startswith(NOT_THEIRS) and LIBRARIES not in code.co_filename:
             line = f"{Path(code.co_filename).name}, line {frame.f_lineno}"
         if drops is None and "bernoulli" in f"{code.co_name} {owner}".lower():
-            drops = False  # it compares as every trial does
+            drops = False  # its comparison is the usual one of a trial
         if drops is None and (DROPS.fullmatch(code.co_name) or DROPS.fullmatch(owner)):
             drops = True
         if id(module) in names:
@@ -295,7 +295,7 @@ def given_gradient(name: str, shape: tuple[int, ...], step: int) -> np.ndarray:
 
     Uniform, for normal ones take four times as long to draw, and 25 million are drawn in each step of a ResNet50.
     """
-    draws = np.asarray(_given(f"{name}@{step}").random(shape, dtype=np.float32))  # of no axes NumPy makes a number
+    draws = np.asarray(_given(f"{name}@{step}").random(shape, dtype=np.float32))  # without axes NumPy returns a number
     draws -= np.float32(0.5)
     draws *= np.float32(0.04)
     return draws
@@ -309,8 +309,8 @@ def given_weights(name: str, shape: tuple[int, ...], step: int) -> np.ndarray:
 def given_upstream(name: str, shape: tuple[int, ...]) -> np.ndarray:
     """Float32 values of `shape`, uniform within ±1, for the gradient that comes back to the tensor `name`; read-only.
 
-    What is between two modules is differentiated with these, which are as large everywhere: of a residual's two
-    gradients neither hides in the other's rounding. All are parts of one vector, for a net has hundreds of them.
+    The code between two modules is differentiated with these, which are equally large everywhere, so that neither of a
+    residual's two gradients hides in the other's rounding. All are parts of one vector, for a net has hundreds of them.
     """
     size, begin = math.prod(shape), zlib.crc32(name.encode()) % UPSTREAM_BEGINS
     return _upstream(1 << (size + UPSTREAM_BEGINS).bit_length())[begin : begin + size].reshape(shape)
@@ -336,16 +336,16 @@ def _given(key: str) -> np.random.Generator:
 
 
 def moved(array: np.ndarray, run: int) -> np.ndarray:
-    """Numbers each moved by up to MOVED of themselves, in their own dtype; what is no real number stays as it is."""
+    """Numbers, each moved by up to MOVED of itself, in their own dtype; arrays of no real numbers stay as they are."""
     return array * factors(array, run) if array.dtype.kind == "f" else array
 
 
-@np.errstate(over="ignore")  # of a single number NumPy would tell
+@np.errstate(over="ignore")  # for a single number NumPy would warn
 def factors(array: np.ndarray, run: int) -> np.ndarray:
-    """By what numbers are multiplied that are to be moved, near 1.
+    """The factors, near 1, by which numbers are moved.
 
-    A number's bits and the run decide: like numbers are moved alike, as kernels round them, and what is equal stays
-    equal, as the even background of an image does, where a max-pool would else choose anew.
+    They depend on a number's bits and on the run: equal numbers are moved alike, as kernels round them, and stay equal,
+    such as the even background of an image, where a max-pool would otherwise choose anew.
     """
     bits = array.astype(np.float64).view(np.uint64) + np.uint64((run * 0x9E3779B97F4A7C15) % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # SplitMix64, which stirs all bits

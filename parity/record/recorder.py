@@ -1,7 +1,7 @@
-"""What is recorded, in which order, of any Runner; the parts of a step on given values.
+"""What is recorded of any Side, and in which order; the parts of a step on given values.
 
-In the step itself a fault here shows as wrong weights, behind everything else that is wrong there. (The optimizer, the
-loss and the moving average on given values are in record.py.)
+In the step itself a fault of such a part (accumulation, clipping, overflows) shows as wrong weights only, hidden among
+all other faults of the step.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ Arrays = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class LeafOutput:
-    """What a leaf module gave: its dotted name, how often it had run before, its torch class name (None: no row in
+    """A leaf module's output: its dotted name, how often it had run before, its torch class name (None: no row in
     the mapping table), its output, and its input where the class is one of BY_INPUT.
-    made: of a function call, which has no output of its own to compare, the choice alone."""
+    made: for a function call, which has no output of its own to compare, the choice alone."""
 
     name: str
     call: int
@@ -77,8 +77,9 @@ Seen = Callable[[LeafOutput], None]
 @dataclass(frozen=True)
 class StepArrays:
     """What one step computed: the loss (scalar), the logits (N, K), gradients by state_dict name, the images' gradient
-    (N, C, H, W; None where the model's input has none), and whether the gradients were all finite (None: no loss scale,
-    so nobody looks). logits: None of a user's step that shows none; updated: whether its optimizer was called."""
+    (N, C, H, W; None where the model's input has none), and whether the gradients were all finite (None: not checked,
+    as there is no loss scale). logits: None for a user's step that shows none; updated: whether its optimizer was
+    called."""
 
     loss: np.ndarray
     logits: np.ndarray | None
@@ -88,9 +89,9 @@ class StepArrays:
     updated: bool = True
 
 
-REDUCED = 64.0  # a power of two rounds nothing
+REDUCED = 64.0  # a power of two: multiplying by it rounds nothing
 
-STARTS = "mindspore-starts"  # in a run's
+STARTS = "mindspore-starts"  # in a run's folder
 VALUES, EMA, STATE = "values", "ema", "state"
 
 
@@ -105,18 +106,18 @@ class StepStart:
 
     @property
     def finite(self) -> bool:
-        """Whether all of it is finite: nothing can begin with what is not."""
+        """Whether all of it is finite: no step can begin with anything else."""
         held = (self.values, self.ema, *self.state.values())
         return all(bool(np.isfinite(array).all()) for arrays in held for array in arrays.values())
 
 
 class StepStarts:
-    """What MindSpore's side held when its second step began, and each one after it, in a run's folder: the same steps
+    """What MindSpore's side held when its second step began, and at each later one, in a run's folder: the same steps
     of torch, and those of the compiled net, begin with it.
 
     Rounding that differs by 1e-7 after one step takes another side at some ReLU of the next, and where a net multiplies
-    rounding, torch's own second step is a tenth of itself from its float64 values: nothing could be judged there. From
-    one beginning every step is judged by what it computes itself. Nothing is hidden by it: what a step leaves behind is
+    rounding, torch's own second step is a tenth of itself from its float64 values: nothing could be judged there. With
+    a common start every step is judged by what it computes itself. Nothing is hidden by this: a step's result is
     compared before the next one begins.
     """
 
@@ -172,7 +173,7 @@ class Side(Protocol):
         """Trainable parameters as they are now."""
 
     def alike(self, name: str) -> bool:
-        """Whether both frameworks train this parameter, in one shape: such ones alone are given gradients."""
+        """Whether both frameworks train this parameter, in one shape: only such parameters are given gradients."""
         return self.alignment.alike(name)
 
     def buffers(self) -> Arrays:
@@ -182,8 +183,8 @@ class Side(Protocol):
         """A forward pass in evaluation mode."""
 
     def step(self, images: Images, labels: np.ndarray, seen: Seen | None) -> StepArrays:
-        """One training step, an epoch of its own, so that a schedule that moves once an epoch moves; `seen` is told of
-        every leaf module's output."""
+        """One training step, an epoch of its own, so that a schedule that moves once an epoch moves; every leaf
+        module's output is passed to `seen`."""
 
     def loss_scaling(self) -> Arrays:
         """The loss scale and the count of good steps in force; empty without a loss scale."""
@@ -221,7 +222,7 @@ class Side(Protocol):
         """The loss of given logits, and its gradient by them."""
 
     def clipped(self, grads: Arrays) -> Arrays:
-        """What the optimizer would be given of these unscaled gradients; empty where the step is skipped."""
+        """The gradients that the optimizer would be given for these unscaled ones; empty where the step is skipped."""
 
     def accumulated(self, parts: Sequence[Arrays]) -> Arrays:
         """The unscaled gradients of a step whose micro-batches' losses have these gradients."""
@@ -234,7 +235,7 @@ class Side(Protocol):
         the list is empty until that has happened."""
 
     def next_draws(self) -> Draws:
-        """The numbers for the step to come."""
+        """The numbers for the next step."""
         return Draws(self.train_step.steps + 1)
 
 
@@ -281,7 +282,7 @@ def add_initial_values(writer: TraceWriter, seeds: int, draw: Callable[[int], Ma
 
 
 def record_evaluation(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
-    """Every leaf module's output in evaluation mode; what a model moves in it is put back."""
+    """Every leaf module's output in evaluation mode; values that the model changes there are put back."""
     if writer.wants("forward"):
         before = {name: array.copy() for name, array in side.buffers().items()}
         side.evaluate(inputs.images[0], lambda leaf: add_output(writer, "eval", leaf))
@@ -300,13 +301,13 @@ def record_steps(
     begin: bool = False,
     before: Callable[[], object] = lambda: None,
 ) -> None:
-    """Train for len(inputs.images) steps: losses, the gradients of the first step that was not skipped because of an
-    overflow (where a step is the user's own, of each such one), what each step that was not skipped changed, and the
-    last one, and what the loss scale did.
+    """Train for len(inputs.images) steps and record losses, the gradients of the first step that was not skipped
+    because of an overflow (for a user's own step: of each such step), the changes by each step that was not skipped and
+    by the last one, and the loss scale.
 
     With `sides`, also the first step's leaf outputs, and in every step the side each kink's input was on. starts: where
-    what the side holds before each step is kept or, to `begin` with, taken from. before: called before each step. No
-    more steps are taken than what the writer wants needs.
+    the state before each step is kept or, if `begin`, taken from. before: called before each step. No more steps are
+    taken than the stages that the writer wants need.
     """
     updates, gradients = writer.wants("update"), writer.wants("gradients")
     start: dict[str, np.ndarray] = {}
@@ -327,7 +328,7 @@ def record_steps(
         if sides:
             writer.flush("forward", "train")
             writer.flush(SIDES_STAGE, Part.of_step(i))
-        # what a later step computes is what the updates before it led to
+        # what a later step computes depends on the updates before it
         stage: RecordedStage = "loss" if i == 1 else "update"
         part = Part.of_step(i, "" if i == 1 else "loss")
         if result.logits is not None:
@@ -335,7 +336,7 @@ def record_steps(
         writer.add(stage, part, "loss", result.loss)
         _loss_scaling(side, writer, i, result)
         last = i == len(inputs.images)
-        # gradients that overflowed can be compared with nothing: those of the first step that was not skipped
+        # overflowed gradients cannot be compared, so take those of the first step that was not skipped
         updated = result.finite is not False and result.updated
         first = not taken and (updated or last)
         taken = taken or updated
@@ -344,14 +345,14 @@ def record_steps(
                 writer.add("gradients", "parameters", name, result.grads[name])
             if result.image_grad is not None:
                 writer.add("gradients", "images", "images", result.image_grad)
-        elif updated and gradients and side.alignment.scope.own_step:  # what a user's step keeps of the ones before
+        elif updated and gradients and side.alignment.scope.own_step:  # a user's step may keep earlier gradients
             for name in reversed(list(result.grads)):
                 writer.add("gradients", Part.of_step(i), name, result.grads[name])
             writer.flush("gradients", Part.of_step(i))
         if updates and (updated or last):
             _update(side, writer, Part.of_step(i), start)
-            start = {}  # what a step changed is judged beside what it began with
-        del result  # or its gradients last until the next step's are there
+            start = {}  # a step's change is judged relative to the values that it began with
+        del result  # else its gradients stay in memory until the next step's are computed
         if not updates and (first or not gradients):
             break
     for name, pairs in rates.items():
@@ -359,8 +360,8 @@ def record_steps(
 
 
 def record_reduced(side: Side, inputs: Inputs, writer: TraceWriter) -> bool:
-    """What the optimizer is given at the first update where the processes' gradients become REDUCED times this one's,
-    from the starting weights: clipping before that, and clipping behind it, differ. Returns whether it was seen."""
+    """Record the optimizer's gradients at the first update from the starting weights, with a reducer that makes them
+    REDUCED times as large: clipping before it and after it differ. Returns whether the reducer was called."""
     side.restart()
     drawn = len(side.draws)
     grads: Arrays = {}
@@ -370,10 +371,10 @@ def record_reduced(side: Side, inputs: Inputs, writer: TraceWriter) -> bool:
                 grads = side.step(images, labels, None).grads
                 if grads:
                     break
-    except WorkerFailed:  # a step that bears nothing in its reducer's place
+    except WorkerFailed:  # a step that fails with anything else in its reducer's place
         return False
     finally:
-        del side.draws[drawn:]  # which are those of the step as it is
+        del side.draws[drawn:]  # the same as those of the ordinary step
     for name in reversed(list(grads)) if reduced else ():
         writer.add("gradients", REDUCED_GRADIENTS, name, grads[name])
     writer.flush("gradients", REDUCED_GRADIENTS)
@@ -399,7 +400,7 @@ def record_probes(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
     _update(side, writer, GIVEN_GRADIENTS, start, given=True)
     if inputs.scope.own_step or not side.ema():
         return
-    # a moving average of weights that hardly move says little: here they jump
+    # a moving average of weights that hardly move shows little: the given ones jump
     side.restart()
     start = {name: array.copy() for name, array in side.ema().items()}
     for i in range(1, GIVEN_STEPS + 1):
@@ -427,7 +428,7 @@ def _step_outputs(writer: TraceWriter, step: int) -> Seen:
 
 
 def _loss_scaling(side: Side, writer: TraceWriter, step: int, result: StepArrays) -> None:
-    """What the loss scale is after a step; whole numbers, so that they have to be equal."""
+    """Record the loss scale after a step; whole numbers, so that they have to be equal."""
     for name, value in side.loss_scaling().items():
         writer.add("update", "loss scale", f"step{step} {name}", value)
     if result.finite is not None:
@@ -435,8 +436,8 @@ def _loss_scaling(side: Side, writer: TraceWriter, step: int, result: StepArrays
 
 
 def _update(side: Side, writer: TraceWriter, part: str, start: Arrays, given: bool = False) -> None:
-    """What has changed since `start`, and the optimizer's state; given: by gradients that were given, to what both
-    frameworks train."""
+    """Record what has changed since `start`, and the optimizer's state; given: it was changed by given gradients, which
+    only parameters that both frameworks train get."""
     for name, array in side.parameters().items():
         if not given or side.alike(name):
             writer.add("update", part, name, change(array, start[name]))
@@ -453,10 +454,10 @@ def _update(side: Side, writer: TraceWriter, part: str, start: Arrays, given: bo
     writer.flush("update", part)
 
 
-# norms of the given gradients, in units of the one that they are clipped to: some are left alone, some are not
+# norms of the given gradients, in units of the norm that they are clipped to: some are clipped, some are not
 NORMS = (0.25, 0.999, 1.001, 3.0, 100.0)
-WHOLE = 3.0  # the norm at which every gradient is compared, besides all gradients' norms
-# what is wrong with the given gradients of each step: the scale shrinks, and starts to count anew
+WHOLE = 3.0  # at this norm every gradient is compared, at the others only the gradients' norms
+# the last element of the given gradients of each step (0: unchanged): the scale shrinks, and starts to count anew
 OVERFLOWS = (0.0, 0.0, np.inf, 0.0, 0.0, np.nan, 0.0, -np.inf, np.inf, 0.0)
 
 
@@ -464,7 +465,7 @@ def record_parts(side: Side, writer: TraceWriter) -> None:
     """Record those parts that the recipe has and the writer wants, from the starting weights; the weights move."""
     recipe = side.recipe
     if side.alignment.scope.own_step or not any(side.alike(name) for name in side.parameters()):
-        return  # a step that only the user knows, or no gradient that could be given to both
+        return  # a step that only the user knows, or no parameter that could be given a gradient on both sides
     if writer.wants("gradients") and (recipe.accumulate > 1 or side.loss_scaling()):
         side.restart()
         _accumulation(side, writer, recipe.accumulate)
@@ -484,7 +485,7 @@ def _given(side: Side, step: int) -> dict[str, np.ndarray]:
 
 
 def _accumulation(side: Side, writer: TraceWriter, parts: int) -> None:
-    """Every step takes micro-batches of its own: what a sum keeps of the step before shows in the last one."""
+    """Every step has other micro-batches: if a sum keeps something of the step before, the last step shows it."""
     found: Arrays = {}
     for step in range(GIVEN_STEPS):
         found = side.accumulated([_given(side, step * parts + part) for part in range(parts)])
@@ -509,7 +510,7 @@ def _clipping(side: Side, writer: TraceWriter, max_norm: float) -> None:
 
 
 def _overflows(side: Side, writer: TraceWriter) -> None:
-    """Steps of given gradients, some of which are not finite: the scale after each, and the weights after all."""
+    """Record steps with given gradients, some of them not finite: the scale after each, and the weights at the end."""
     start = {name: array.copy() for name, array in side.parameters().items()}
     for step, wrong in enumerate(OVERFLOWS, 1):
         grads = _given(side, step)

@@ -3,8 +3,8 @@
 continued.pth    the checkpoint's weights alone, under the names of the bare model
 continued.ckpt   all of it as `convert-ckpt --training` brings it to MindSpore, which the MindSpore side goes on from
 
-Torch's own side takes optimizer, loss scale and moving average from the checkpoint itself. Only which parameter a state
-belongs to it learns from the conversion, for torch counts parameters and does not name them.
+Torch's own side takes optimizer, loss scale and moving average from the checkpoint itself. Only the parameter that a
+state belongs to comes from the conversion, because torch numbers parameters and does not name them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOTES = "continued"  # in the head of MindSpore's trace
 
 class Position(NamedTuple):
     """Where a run stands: optimizer steps taken, how often its schedule has moved, steps of an epoch (as far as the
-    file tells: both sides only have to count alike)."""
+    file says; both sides only have to count alike)."""
 
     steps: int
     epoch: int
@@ -45,7 +45,7 @@ def prepare(path: Path, folder: Path, recipe: Recipe) -> None:
     """
     if not is_foreign(path):
         raise BadInput(
-            f"{path} is MindSpore's: the proof holds MindSpore against torch's own resuming, so name the torch file "
+            f"{path} is MindSpore's: the proof compares MindSpore with torch's own resuming, so name the torch file "
             "that it was converted from"
         )
     convert(path, folder / BARE, to="torch")
@@ -57,7 +57,7 @@ def prepare(path: Path, folder: Path, recipe: Recipe) -> None:
 
 
 def notes(options_file: Path | None, about: Mapping[str, Any]) -> list[str]:
-    """What a report says of it: the file, and what MindSpore's side had to say when it read the converted one."""
+    """The notes of a report: the file, and what MindSpore's side noted when it read the converted one."""
     if options_file is None:
         return []
     said = about.get(NOTES)
@@ -70,17 +70,17 @@ def read(folder: Path) -> dict[str, np.ndarray]:
 
 
 def told(given: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """What the converted file says of the optimizer: its class, param_groups with names under params, epoch."""
+    """The converted file's record of the optimizer: its class, param_groups with names under params, epoch."""
     found: dict[str, Any] = json.loads(given[GROUPS].tobytes())
     return found
 
 
 def position(given: Mapping[str, np.ndarray], recipe: Recipe) -> Position:
-    """Where the file stands; raises BadCheckpoint where it does not tell."""
+    """The position of the file's run; raises BadCheckpoint where the file does not say."""
     schedule = recipe.schedule
     if STEPS not in given and (EPOCH not in given or schedule is None):
         raise BadCheckpoint(
-            "the file does not say how many steps were taken: keep global_step beside the weights, or the scheduler's "
+            "the file does not say how many steps were taken: save global_step with the weights, or the scheduler's "
             "state"
         )
     moved = int(given[EPOCH]) if EPOCH in given else None

@@ -1,9 +1,9 @@
 """Where torch's side runs: the device by name, what it is, and the switches that change its numbers.
 
-Only float32 as it stands runs on the device, and twice, for what atomic additions make of it differs from run to run.
-The reference in float64 and the second float32 run, whose rounding is made to be MindSpore's, stay on the CPU, as
-long as the net is not so large that this would take hours: not every device has float64, and noise that is measured on
-both is never less than the CPU's alone.
+Only plain float32 runs on the device, and twice, because atomic additions make it differ from run to run. The reference
+in float64 and the second float32 run, which imitates MindSpore's rounding, stay on the CPU, unless the net is so large
+that this would take hours: not every device has float64, and noise that is measured on both is never less than the
+CPU's alone.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...training.device_targets import cpu_model
 
 CPU = torch.device("cpu")
 LARGE = 300_000_000  # elements of weights from which the reference runs on the device, if that has float64
-# switches by what a report calls them: where each stands below torch.backends, and below torch_npu's torch.npu
+# the name of a switch in reports -> its place below torch.backends, and below torch_npu's torch.npu
 OF_CUDA = {
     "TF32 in matrix products": "cuda.matmul.allow_tf32",
     "TF32 in convolutions": "cudnn.allow_tf32",
@@ -36,9 +36,9 @@ DRIVER = Path("/proc/driver/nvidia/version")
 
 
 def device(name: str) -> torch.device:
-    """The device of this name, with its number: cpu, cuda:0, npu:1. Raises Unsupported where torch has no such one.
+    """The device of this name, with its number: cpu, cuda:0, npu:1. Raises Unsupported where torch has no such device.
 
-    torch_npu gives torch its npu when torch is imported: torch loads what is installed as a backend of it by itself.
+    torch_npu adds npu to torch when torch is imported: torch loads installed backends by itself.
     """
     kind, _, number = name.partition(":")
     if kind == "cpu":
@@ -48,7 +48,7 @@ def device(name: str) -> torch.device:
     index = int(number or 0)
     if index >= count:
         there = f"it sees {count}, numbered from 0" if count else "it sees none"
-        there += ", and torch_npu, which brings it, is not loaded" if kind == "npu" and module is None else ""
+        there += ", and torch_npu, which provides it, is not loaded" if kind == "npu" and module is None else ""
         raise Unsupported(
             f"--device {name}: torch {torch.__version__} has no such device here: {there}; use --device cpu, or record "
             f"torch's half where the device is: msmigrate record --framework torch --device {name} -o A"

@@ -9,8 +9,8 @@ TOLERANCE. The reference's values move by less than rounding does, and its gradi
 own size.
 
 A module takes the choices that were recorded under its name. A function has no name, and the other framework may write
-it otherwise (a clamp at zero for a ReLU, a maximum for a LeakyReLU), in another order or as a module: it takes the
-choices of its module, or of those around it and in it, that are its own but for what is undecided.
+it otherwise (a clamp at zero for a ReLU, a maximum for a LeakyReLU), in another order or as a module: it takes, among
+the choices recorded in its module, around it and inside it, those that equal its own except at undecided elements.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .kinks import EVENLY, KINKS, POOLED, Choice, Top, function_name, is_functio
 TOLERANCE = 1e-3
 HALF_TOLERANCE = 0.05  # where MindSpore's side was computed in half precision, whose rounding is 8192 times larger
 TINY = 1e-30
-MISTAKEN = 0.01  # share of its elements in which a function's choices may differ by more and still be its own
+MISTAKEN = 0.01  # the share of elements in which recorded choices may differ by more and still be the function's
 
 Kinks = tuple[float, ...]
 
@@ -49,7 +49,7 @@ def _at(*kinks: float) -> Callable[..., Kinks]:
 
 
 def _between(x: Any, low: Any = None, high: Any = None, *_: Any, **named: Any) -> Kinks:
-    """The bounds of a clamp; a tensor is no bound of one number."""
+    """The bounds of a clamp that are numbers; a bound may also be a tensor."""
     low, high = named.get("min", low), named.get("max", high)
     ends = ((float, low), (Top, high))
     return tuple(kind(bound) for kind, bound in ends if isinstance(bound, (int, float)))
@@ -72,7 +72,7 @@ POINTWISE: dict[Any, Callable[..., Kinks]] = {
     **dict.fromkeys((torch.clamp_min, torch.Tensor.clamp_min), _between),
     **dict.fromkeys((torch.clamp_max, torch.Tensor.clamp_max), lambda x, max=None: _between(x, max=max)),
 }
-# function -> the same with the indices of what it took, in the flattened last axes of which it pools this many
+# function -> the same with the indices of the elements taken, within the last axes, flattened; the number of those axes
 POOLS: dict[Any, tuple[Callable[..., Any], int]] = {
     function: (with_indices, axes)
     for axes, plain, with_indices in (
@@ -104,11 +104,11 @@ class _Side:
     at: torch.Tensor
 
     def turned(self) -> _Side:
-        """The same of what has its two tensors in the other order."""
+        """The same for the two tensors in the other order."""
         return _Side(~self.above & ~self.at, self.at)
 
     def flipped(self, above: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
-        """Where a run with these is on the other side; not where both are at the kink."""
+        """Where a run with these elements above and at the kink is on the other side; not where both are at it."""
         return (self.above != above) & ~(self.at & at)
 
 
@@ -117,7 +117,8 @@ class KinkSides:
     """The choices that another framework made in one step, by (module name, call): a ReLU's sides as packed bits, the
     input of a max-pool or of a maximum over an axis, from which its choice follows.
 
-    matched and differing count the elements that were moved over, and those that disagree by more than rounding.
+    matched and differing count the elements that were moved to the other side, and those that differ by more than
+    rounding.
     """
 
     choices: dict[tuple[str, int], np.ndarray]
@@ -138,7 +139,8 @@ class KinkSides:
         self, name: str, values: torch.Tensor, kinks: Kinks = KINKS["ReLU"], slope: float | None = None
     ) -> torch.Tensor | None:
         """The input `values` of a ReLU, or of another layer with `kinks`, with its undecided elements on the other
-        run's side, or None if nothing moves. slope: of a LeakyReLU, whose other run may have been at zero itself."""
+        run's side, or None if nothing moves. slope: of a LeakyReLU, for which the other run may have been at zero
+        itself."""
         recorded, x = self._next(name), values.detach()
         if recorded is None or recorded.kinks(x.numel()) != len(kinks):
             return None
@@ -167,7 +169,7 @@ class KinkSides:
         return self._pooled(recorded, values, output, lambda x: F.max_pool2d_with_indices(x, *arguments)[1], 2)
 
     def function_input(self, path: str, values: torch.Tensor, kinks: Kinks) -> torch.Tensor | None:
-        """What `relu_input` does, for a function that is called in the module at `path`."""
+        """Like `relu_input`, for a function that is called in the module at `path`."""
         moved, x = None, values.detach()
         for kink in kinks:
             found = self._side(path, x, x - kink, _above(x, kink))
@@ -190,8 +192,8 @@ class KinkSides:
     def function_pool(
         self, path: str, values: torch.Tensor, output: torch.Tensor, indices: Callable[[torch.Tensor], Any], axes: int
     ) -> torch.Tensor | None:
-        """What `pool_output` does, for a function that pools the last `axes` of `values` in the module at `path`;
-        indices: which elements it takes of an input."""
+        """Like `pool_output`, for a function that pools the last `axes` of `values` in the module at `path`; indices:
+        the elements that it takes from an input."""
         sources = self._sources(path, values.numel())
         if not sources:
             return None
@@ -206,8 +208,8 @@ class KinkSides:
     def reduced(
         self, path: str, values: torch.Tensor, output: torch.Tensor, axes: tuple[int, ...], largest: bool, evenly: bool
     ) -> torch.Tensor | None:
-        """The largest (or smallest) elements along `axes`, `output` with these kept, taken from those that the other
-        run took; evenly: whether equal ones share the gradient."""
+        """The largest (or smallest) elements along `axes` (`output`, with the axes kept), taken from the elements that
+        the other run took; evenly: whether equal ones share the gradient."""
         sources = self._sources(path, values.numel())
         if not sources:
             return None
@@ -228,8 +230,8 @@ class KinkSides:
         return None if undecided is None else torch.where(undecided, _shared(values, theirs, axes), output)
 
     def _leaky(self, side: _Side, values: torch.Tensor, slope: float) -> torch.Tensor | None:
-        """As relu_input. MindSpore's is the larger of x and slope · x, so where it was at zero it took half of both
-        gradients: above zero a LeakyReLU hands on all, so what goes in there hands on that share."""
+        """Like relu_input. MindSpore's LeakyReLU is the larger of x and slope · x, so at zero it took half of both
+        gradients. Above zero a LeakyReLU hands on the whole gradient, so its input there hands on only that share."""
         x = values.detach()
         halfway = side.at & (x != 0)
         moved = self._moved(_Side(torch.where(side.at, x > 0, side.above), side.at), values, 0.0, None)
@@ -255,7 +257,7 @@ class KinkSides:
         kink: float,
         moved: torch.Tensor | None,
     ) -> torch.Tensor | None:
-        """As `_moved`, of the elements at these places, which were above the kink or not."""
+        """Like `_moved`, for the elements at these places; above: whether each was above the kink."""
         x = values.detach()
         undecided = self._explained((x[places] - kink).abs(), x)
         if undecided is None:
@@ -312,8 +314,8 @@ class KinkSides:
         yield from (one for where, one in at if where != path and where.startswith(f"{path}." if path else ""))
 
     def _side(self, path: str, x: torch.Tensor, gap: torch.Tensor, above: torch.Tensor) -> _Side | None:
-        """The side that a call took which is so far above a kink; or its other one: a maximum may have both in either
-        order."""
+        """The recorded sides that fit a call, whose distances from a kink are `gap`; or their reverse: a maximum may
+        have its two tensors in either order."""
         recorded = (side for one in self._near(path) for side in _sides(one, x))
         both = (each for side in recorded for each in (side, side.turned()))
 
@@ -323,13 +325,13 @@ class KinkSides:
         return self._own(both, clear, x.numel())
 
     def _sources(self, path: str, count: int) -> list[Choice]:
-        """The inputs of so many elements that something near took the largest of."""
+        """The inputs, of `count` elements, that functions near `path` took the largest of."""
         return [one for one in self._near(path) if one.kept.dtype != np.uint8 and one.kept.size == count]
 
     @staticmethod
     def _own(candidates: Iterable[Any], clear: Callable[[Any], int], most: int) -> Any:
-        """The first of the candidates that differs from a call in nothing but what is undecided, else the one that
-        differs least, in at most a share MISTAKEN of `most` elements; None without one."""
+        """The first of the candidates that differs from a call at undecided elements only, else the one that differs
+        least, in at most a share MISTAKEN of `most` elements; None without one."""
         best, least = None, MISTAKEN * most
         for one in candidates:
             differing = clear(one)
@@ -356,7 +358,7 @@ class KinkSides:
         return self.tolerance * (size if bool(size.isfinite()) else wide[wide.isfinite()].square().mean().sqrt())
 
     def _explained(self, gaps: torch.Tensor, scale: torch.Tensor) -> torch.Tensor | None:
-        """Which of the gaps at flipped elements rounding explains, or None when it explains none; counts both kinds."""
+        """Which gaps at flipped elements rounding explains, or None when it explains none; adds to both counts."""
         if not gaps.numel():
             return None
         undecided = gaps <= self._within(scale)
@@ -366,15 +368,15 @@ class KinkSides:
         return undecided if moved else None
 
     def _undecided(self, flipped: torch.Tensor, gap: torch.Tensor, scale: torch.Tensor) -> torch.Tensor | None:
-        """The flipped elements whose gap rounding explains, or None when there are none; counts both kinds."""
+        """The flipped elements whose gap rounding explains, or None when there are none; adds to both counts."""
         explained = self._explained(gap[flipped], scale)
         return None if explained is None else torch.zeros_like(flipped).masked_scatter_(flipped, explained)
 
 
 class _Valued(torch.autograd.Function):
-    """Other values with the gradient of these, as it comes.
+    """Returns `plain`, but hands the gradient on to `values`, unchanged.
 
-    So what a function gives stays what it was where its input is moved: `clamp(x, 0, 15).long()` was 14 for 15.
+    So a function's output stays the same where its input is moved: `clamp(x, 0, 15).long()` was 14 instead of 15.
     """
 
     @staticmethod
@@ -391,7 +393,7 @@ class _Valued(torch.autograd.Function):
 
 
 class OwnSides(KinkSides):
-    """Keeps in `choices` what a model chooses itself, for another run to take; nothing is moved."""
+    """Keeps a model's own choices in `choices`, for another run to take; moves nothing."""
 
     has_functions = True
 
@@ -399,7 +401,7 @@ class OwnSides(KinkSides):
         super().__init__({})
 
     def has(self, name: str) -> bool:
-        """True: every module's are kept."""
+        """True: every module's choices are kept."""
         return True
 
     def relu_input(self, name: str, values: torch.Tensor, kinks: Kinks = KINKS["ReLU"], slope: Any = None) -> None:
@@ -411,7 +413,7 @@ class OwnSides(KinkSides):
         self._keep(name, _array(values))
 
     def function_input(self, path: str, values: torch.Tensor, kinks: Kinks) -> None:
-        """As of a ReLU, of a function that has no name."""
+        """Like a ReLU's, for a function, which has no name."""
         if kinks:
             self._keep(function_name(path, "pointwise"), _packed(*(_above(values, kink) for kink in kinks)))
 
@@ -420,11 +422,11 @@ class OwnSides(KinkSides):
         self._keep(function_name(path, "maximum"), _packed(torch.gt(*torch.broadcast_tensors(one, other))))
 
     def function_pool(self, path: str, values: torch.Tensor, *_: Any) -> None:
-        """As of a max-pool."""
+        """Like a max-pool's."""
         self._keep(function_name(path, "maxpool"), _array(values))
 
     def reduced(self, path: str, values: torch.Tensor, *how: Any) -> None:
-        """The same of a maximum along axes; the last of `how` says whether equal ones share the gradient."""
+        """The same for a maximum along axes; the last of `how` says whether equal ones share the gradient."""
         self._keep(function_name(path, f"max{EVENLY}" if how[-1] else "max"), _array(values))
 
     def _keep(self, name: str, made: np.ndarray) -> None:
@@ -444,12 +446,12 @@ def _array(values: torch.Tensor) -> np.ndarray:
 
 
 def _sides(choice: Choice, like: torch.Tensor) -> list[_Side]:
-    """The sides of so many elements, one for each of the call's kinks; empty where it had not so many."""
+    """The sides of the elements of `like`, one for each of the call's kinks; empty if the call had another number."""
     return [_Side(_as(above, like), _as(at, like)) for above, at in choice.sides(like.numel())]
 
 
 def _as(kept: np.ndarray, like: torch.Tensor) -> torch.Tensor:
-    """What was kept, in the shape and on the device of a tensor, and in its dtype but for sides."""
+    """A recorded choice in the shape and on the device of a tensor, and, unless it is sides, in its dtype."""
     tensor = torch.from_numpy(kept).reshape(like.shape)
     return tensor.to(like.device) if kept.dtype == bool else tensor.to(like)
 
@@ -457,7 +459,7 @@ def _as(kept: np.ndarray, like: torch.Tensor) -> torch.Tensor:
 def _flips(
     values: torch.Tensor, output: torch.Tensor, ours: torch.Tensor, theirs: torch.Tensor, axes: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Where a pool took other elements, and by how much these are smaller."""
+    """Where a pool took other elements than the other run, and by how much the other run's are smaller."""
     return theirs != ours, output.detach() - _gathered(values.detach(), theirs, axes)
 
 
@@ -479,7 +481,7 @@ def _shared(values: torch.Tensor, shares: torch.Tensor, axes: tuple[int, ...]) -
 
 
 def _next_to(kink: float, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
-    """The nearest numbers above and below a kink; next to zero they are those that no arithmetic flushes."""
+    """The nearest numbers above and below a kink; next to zero, the smallest that are not flushed to zero."""
     if kink == 0:
         tiny = torch.tensor(max(TINY, torch.finfo(dtype).smallest_normal), dtype=dtype)
         return tiny, -tiny
@@ -522,12 +524,12 @@ def taking(sides: KinkSides, model: nn.Module) -> Iterator[None]:
 
 
 class _Functions(TorchFunctionMode):
-    """Moves what goes into functions with kinks, or what comes out of them."""
+    """Moves the inputs of functions with kinks, or their outputs."""
 
     def __init__(self, sides: KinkSides) -> None:
         super().__init__()
         self.sides = sides
-        self.inside: list[str | None] = [""]  # the innermost module; None: a layer that its own hook takes care of
+        self.inside: list[str | None] = [""]  # the innermost module; None: a layer that has a hook of its own
 
     def entering(self, path: str | None) -> Any:
         """The hook for a module that begins."""
@@ -545,7 +547,7 @@ class _Functions(TorchFunctionMode):
         named, path = kwargs or {}, self.inside[-1]
         if path is None or not _is_real(args[0] if args else named.get("input")):
             return func(*args, **named)
-        # a choice is of the gradient alone, and what is cut to whole numbers shows how little an input was moved
+        # a choice only affects gradients, and rounding to whole numbers would show how little an input was moved
         if not any(isinstance(each, torch.Tensor) and each.requires_grad for each in (*args, *named.values())):
             return func(*args, **named)
         if func in POINTWISE:

@@ -1,12 +1,12 @@
 """Float64, float32, another memory layout, TF32 and half; rounding as MindSpore's kernels.
 
-Every module alone may stand within its noise while a net of fifty of them does not: an error that has one sign
-everywhere does not average out on its way. So one of the runs that measure the noise rounds as those kernels do, and
-what they explain of the distance further on is known instead of guessed.
+Every module alone may stay within its noise while a net of fifty of them does not: an error that has one sign
+everywhere does not average out on its way. So one of the runs that measure the noise rounds as MindSpore's kernels do:
+how much of a later distance they explain is measured, not guessed.
 
-Such units (NVIDIA's and Huawei's alike) round the operands, multiply exactly and add up in float32. Here the operands
-are rounded where they reach the kernels, below autograd, so functional calls and the backward pass are met as well.
-What is not a product (norms, activations, a bias and its gradient) stays float32.
+Units that compute in a shorter format (NVIDIA's and Huawei's alike) round the operands, multiply exactly and add up in
+float32. Here the operands are rounded where they reach the kernels, below autograd, so functional calls and the
+backward pass are covered as well. Everything but products (norms, activations, a bias and its gradient) stays float32.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def exp_of_five_terms(x: torch.Tensor) -> torch.Tensor:
     """The exponential as MindSpore's CPU kernel has it, float64: 2**k times five terms of a series, with six digits of
     ln 2, so that it is off by up to 5e-6.
 
-    The same x is off the same way: where all rows of a batch are nearly alike, as in a net that has not trained, their
-    errors add up while what is left of their sum is small.
+    Equal x have equal errors: where all rows of a batch are nearly alike, as in a net that has not trained, their
+    errors add up while their values nearly cancel.
     """
     x = x.double()
     k = torch.round(x / LN2)
@@ -98,7 +98,7 @@ def log_of_a_table(x: torch.Tensor) -> torch.Tensor:
 class _Rounding(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
-        self.draws = torch.Generator().manual_seed(0)  # its own: the model's draws stay as they are
+        self.draws = torch.Generator().manual_seed(0)  # a separate one, so that the model's draws stay the same
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kernel = _by_operator("_").get(func)  # of nn.SiLU(inplace=True), and inside of a GRU
@@ -121,12 +121,12 @@ class _Rounding(TorchDispatchMode):
             return self._summed(result, *args)
         if kernel.formula and result.dtype == torch.float32:
             result = FORMULAS[kernel.formula](args[0])
-        if isinstance(result, tuple):  # log_sigmoid_forward has a buffer beside its result
+        if isinstance(result, tuple):  # log_sigmoid_forward returns a buffer with its result
             return (self._rounded(result[0], kernel), *result[1:])
         return self._rounded(result, kernel)
 
     def _rounded(self, exact: torch.Tensor, kernel: Kernel) -> torch.Tensor:
-        """The result with a distance of the measured size: an even part, and one that is drawn for each number."""
+        """The result with an error of the measured size: a constant part, and one drawn for each number."""
         if exact.dtype != torch.float32:
             return exact
         spread = math.sqrt(max(kernel.distance**2 - kernel.bias**2, 0.0))
@@ -134,7 +134,7 @@ class _Rounding(TorchDispatchMode):
         return exact + exact * (drawn * spread + kernel.bias) + drawn * kernel.near_zero
 
     def _log_softmax(self, exact: torch.Tensor, x: torch.Tensor, dim: int, *rest: Any) -> torch.Tensor:
-        """Every row as far off as the logarithm of its sum: by the table, and in a cross-entropy by the sum alone."""
+        """Every row with the error of the logarithm of its sum: by the table, in a cross-entropy by the sum alone."""
         if exact.dtype != torch.float32:
             return exact
         shifted = x - x.amax(dim, keepdim=True)
@@ -145,7 +145,7 @@ class _Rounding(TorchDispatchMode):
     def _of_log_softmax(
         self, exact: torch.Tensor, upstream: torch.Tensor, output: torch.Tensor, dim: int, *rest: Any
     ) -> torch.Tensor:
-        """The gradient of a cross-entropy's, whose shares are those exponentials."""
+        """The gradient of a cross-entropy's log_softmax, whose shares are exponentials of five terms."""
         if exact.dtype != torch.float32:
             return exact
         largest = output.amax(dim, keepdim=True)
@@ -171,7 +171,7 @@ class _Rounding(TorchDispatchMode):
         stride: Sequence[int],
         *rest: Any,
     ) -> tuple[torch.Tensor | None, ...]:
-        """The gradients of a convolution, whose bias's is added up image by image."""
+        """The gradients of a convolution; the bias's is added up image by image."""
         with torch.backends.mkldnn.flags(enabled=False) if _writes_beyond(weight, stride) else nullcontext():
             of_input, of_weight, of_bias = func(upstream, x, weight, bias_sizes, stride, *rest)
         if of_bias is not None and of_bias.dtype == torch.float32:
@@ -191,7 +191,7 @@ class _Rounding(TorchDispatchMode):
         train: bool,
         *rest: Any,
     ) -> tuple[torch.Tensor, ...]:
-        """The gradients of BatchNorm, whose weight's and bias's are added up image by image."""
+        """The gradients of BatchNorm; the weight's and bias's are added up image by image."""
         of_input, _, of_bias = exact
         if weight is None or of_bias is None or of_bias.dtype != torch.float32 or x.ndim < 2:
             return exact
@@ -206,15 +206,15 @@ class _Rounding(TorchDispatchMode):
 
 
 def one_by_one(terms: torch.Tensor) -> torch.Tensor:
-    """The float32 sum over the last axis but one, added row by row as MindSpore's CPU kernels do: to the bit the same.
+    """The float32 sum over the last axis but one, added row by row as MindSpore's CPU kernels do: equal to the bit.
 
-    terms: (…, rows, columns). Where rows are alike, as those that fill up a window or what an average hands back to its
-    pixels, every addition rounds the same way: the sum of n of them is off by n times that, not by its root.
+    terms: (…, rows, columns). Where rows are alike, such as padding in a window, or an average's gradient at its
+    pixels, every addition rounds the same way: the sum of n of them is off by n times that, not by sqrt(n) times.
     """
     rows = np.ascontiguousarray(
         terms.detach().float().cpu().numpy()
-    )  # in an autocast step a norm is given shorter ones
-    if rows.shape[-1] == 1 and rows.shape[-2]:  # of a single column NumPy's sum adds pairs
+    )  # in an autocast step a norm is given a shorter format
+    if rows.shape[-1] == 1 and rows.shape[-2]:  # NumPy's sum of a single column adds in pairs
         total = np.add.accumulate(rows, -2)[..., -1, :]
     else:
         total = np.add.reduce(rows, -2)
@@ -230,7 +230,7 @@ def by_image(terms: torch.Tensor) -> torch.Tensor:
 
 def _writes_beyond(weight: torch.Tensor, stride: Sequence[int]) -> bool:
     """Whether torch 2.14.1 may damage its memory by the weight's gradient where channels are last: oneDNN's kernel for
-    filters of one pixel, with a stride, writes beyond what it asked for if the channels are few."""
+    filters of one pixel, with a stride, writes beyond its allocation if the channels are few."""
     return weight.ndim == 4 and weight.shape[1] < FEW_CHANNELS and weight[0, 0].numel() == 1 and max(stride) > 1
 
 
@@ -241,7 +241,7 @@ CROSS_ENTROPY = nn.functional.cross_entropy.__code__
 
 
 def _in_cross_entropy() -> bool:
-    """Whether a cross-entropy is at work: MindSpore's is no LogSoftmax, and made of other kernels."""
+    """Whether a cross-entropy is being computed: MindSpore's does not call LogSoftmax, and uses other kernels."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code is not CROSS_ENTROPY:
         frame = frame.f_back
@@ -270,7 +270,7 @@ def try_layouts(model: nn.Module, *inputs: torch.Tensor) -> None:
     trial = model_in_layout(copy.deepcopy(model).train(), channels_last=True)
     given = [in_layout(x, channels_last=True) for x in inputs]
     with torch.no_grad():
-        with suppress(Exception):  # two examples tell as well, unless it takes no other number than the batch's
+        with suppress(Exception):  # two examples show it as well, unless the model only takes the batch's number
             trial(*(x[:2] for x in given))
             _OTHER[model] = CHANNELS_LAST
             return
@@ -283,7 +283,7 @@ def try_layouts(model: nn.Module, *inputs: torch.Tensor) -> None:
 
 def precisions(model: nn.Module, device: torch.device = CPU) -> tuple[Precision, ...]:
     """The runs of this model: the second float32 one in channels_last, or with values half a unit off where the model
-    does not run so; on a device the first one twice, for there no two need be the same."""
+    does not run in that layout; on a device the first one twice, since no two runs there need be the same."""
     other, reference = _OTHER.get(model, CHANNELS_LAST), of_reference(model, device)
     again = () if device == CPU else (Precision(TORCH32_AGAIN, torch.float32, 0, device),)
     return (
@@ -313,8 +313,8 @@ def model_in_layout(model: nn.Module, *, channels_last: bool) -> nn.Module:
 
 
 aten = torch.ops.aten
-FLOAT32_BITS = 23  # of its mantissa, besides the leading one
-# Bits of the mantissa where only that is shorter than float32's. tf32: NVIDIA's Ampere architecture whitepaper; hf32:
+FLOAT32_BITS = 23  # of its mantissa, without the leading one
+# Bits of the mantissa, where only the mantissa is shorter than float32's. tf32: NVIDIA's Ampere whitepaper; hf32:
 # CANN documentation, ATC option --allow_hf32 ("mantissa precision (11 bits)"), to nearest even (SetHF32TransMode).
 MANTISSA = {"tf32": 10, "hf32": 11}
 DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
@@ -380,9 +380,9 @@ def shortening(precisions: Iterable[Precision], name: str) -> Generator[Precisio
 
 
 class _StaysExact(TorchDispatchMode):
-    """What a model takes down to float32 itself, a softmax or the mean square of a norm, stays float64: a reference
-    that is as exact as float32 in one place says nothing of rounding behind it, and of a zero gradient not that it is
-    one."""
+    """Where a model itself casts to float32 (a softmax, the mean square of a norm), the values stay float64: a
+    reference that is only as exact as float32 in one place cannot measure later rounding, nor show that a gradient is
+    zero."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
@@ -391,7 +391,7 @@ class _StaysExact(TorchDispatchMode):
             given = {**given, "dtype": torch.float64}
         try:
             return func(*args, **given)
-        except RuntimeError:  # a product or an assignment of what was taken down and what was made as float32
+        except RuntimeError:  # a product or an assignment of values kept in float64 and values created in float32
             formats = {x.dtype for x in tree_leaves((args, given)) if isinstance(x, torch.Tensor)}
             if not {torch.float32, torch.float64} <= formats:
                 raise

@@ -1,9 +1,9 @@
 """Fix what a torch model draws: below autograd every way to draw a random number is one of a few operators.
 
-Caught are the operators, not the functions and classes that call them: so nn.Dropout, dropout inside an attention or
+The operators are replaced, not the functions and classes that call them: so nn.Dropout, dropout inside an attention or
 between the layers of an LSTM, F.gumbel_softmax, torch.distributions, torchvision's StochasticDepth and timm's DropPath
-all keep their own code, rate and scaling. PyTorch marks the operators that draw: what is marked, moves its generator
-and is not answered here is told as what could not be fixed.
+all keep their own code, rate and scaling. PyTorch marks the operators that draw: one that is marked, moves its
+generator and is not replaced here is reported as one that could not be fixed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from torch.utils._pytree import tree_leaves
 from .randomness import ROOT, Draws, Place, place
 from .torch_device import generator_of
 
-# what people call the operators that cannot be fixed, where that is not the operator's name
+# the public names of operators that cannot be fixed, where these are not the operators' own
 PUBLIC = {
     "_standard_gamma": "torch.distributions.Gamma, or one that is made of it,",
     "_sample_dirichlet": "torch.distributions.Dirichlet or Beta",
@@ -33,10 +33,10 @@ PUBLIC = {
 
 @contextmanager
 def fixed(model: nn.Module, draws: Draws, shared: Container[str] | None = None) -> Iterator[Draws]:
-    """Within this block what draws takes `draws`; what could not be fixed shows in `draws.outside`.
+    """Within this block all draws take their numbers from `draws`; `draws.outside` names what could not be fixed.
 
-    shared: the modules that the other framework's model has, too, by dotted name, where it has not all: what another
-    module draws is the innermost shared one's around it.
+    shared: the modules that the other framework's model has, too, by dotted name, where it lacks some: the draws of any
+    other module count as those of the innermost shared module around it.
     """
     # while functions are watched, nn.TransformerEncoderLayer and nn.MultiheadAttention run the modules inside them
     with draws.libraries(), _Unfused(), _Fixed(model, draws, shared):
@@ -44,7 +44,7 @@ def fixed(model: nn.Module, draws: Draws, shared: Container[str] | None = None) 
 
 
 ATTENTION = torch.nn.functional.scaled_dot_product_attention
-MULTI_HEAD = torch.nn.functional.multi_head_attention_forward  # in which it is called where nothing is watched any more
+MULTI_HEAD = torch.nn.functional.multi_head_attention_forward  # it calls ATTENTION where functions are not watched
 PARAMETERS = {
     ATTENTION: ("query", "key", "value", "attn_mask", "dropout_p"),  # torch's own, without a signature
     MULTI_HEAD: tuple(inspect.signature(MULTI_HEAD).parameters),
@@ -81,7 +81,7 @@ class _Fixed(TorchDispatchMode):
         answer = ANSWERS.get(func.overloadpacket)
         if answer is not None:
             return answer(self, func, *args, **given)
-        if torch.is_inference_mode_enabled():  # there operators arrive here that are made of others
+        if torch.is_inference_mode_enabled():  # in this mode composite operators arrive here
             with self:
                 made = func.decompose(*args, **given)
             if made is not NotImplemented:

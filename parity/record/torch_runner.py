@@ -38,14 +38,14 @@ from .torch_precision import in_layout, model_in_layout
 from .torch_randomness import fixed
 
 RULE = ("growth_factor", "backoff_factor", "growth_interval")
-OWN = ("params", "param_names", "initial_lr")  # of a group, that its own optimizer and schedule made
+OWN = ("params", "param_names", "initial_lr")  # keys of a group that its own optimizer and schedule have set
 
 
 class Continued:
     """What a torch training checkpoint remembers, to be given to one step after another.
 
-    path: the checkpoint, whose tensors are read as torch reads them, and nothing in it is executed; folder: where
-    `continued.prepare` left what it became. Raises BadCheckpoint for a file that torch does not read so.
+    path: the checkpoint, whose tensors are read as torch reads them; nothing in it is executed. folder: where
+    `resume.prepare` left the converted file. Raises BadCheckpoint for a file that torch does not read this way.
     """
 
     def __init__(self, path: Path, folder: Path) -> None:
@@ -53,7 +53,7 @@ class Continued:
         self.given = resume.read(folder)
         check_before_torch(str(path))
         try:
-            with torch.serialization.safe_globals([argparse.Namespace]):  # which scripts keep beside the weights
+            with torch.serialization.safe_globals([argparse.Namespace]):  # which scripts save with the weights
                 document = torch.load(path, map_location="cpu", weights_only=True)
         except (pickle.UnpicklingError, RuntimeError, OSError, ValueError, KeyError, TypeError, EOFError) as error:
             raise BadCheckpoint(
@@ -69,13 +69,13 @@ class Continued:
     def into(self, step: TrainStep) -> None:
         """Give the step everything: position, optimizer, loss scale, moving average. Raises BadCheckpoint.
 
-        As torch's load_state_dict does, the options of the parameter groups, the learning rate among them, are those of
-        the file: where the recipe says others, its next step is another one, and the comparison shows it.
+        As with torch's load_state_dict, the options of the parameter groups, including the learning rate, are those of
+        the file: where the recipe has others, its next step differs, and the comparison shows it.
         """
         at = resume.position(self.given, step.recipe)
         step.steps = at.steps
         if step.schedule is not None:
-            with warnings.catch_warnings():  # it moves without updates in between
+            with warnings.catch_warnings():  # the schedule moves without updates in between
                 warnings.simplefilter("ignore", UserWarning)
                 for _ in range(at.epoch):
                     step.schedule.step()
@@ -126,7 +126,7 @@ def continued_from(options: ParityJob) -> Continued | None:
 
 
 def _first(document: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
-    """The first of the keys that holds a state, as convert-ckpt looks for it; of a list of one that one."""
+    """The first of the keys that holds a state, as convert-ckpt looks for it; from a list of one, its element."""
     for key in keys:
         value = document.get(key)
         if isinstance(value, list) and len(value) == 1:
@@ -150,8 +150,8 @@ class TorchSide(Side):
 
     model: float32, never changed. variant: 0 is the step as it stands; an odd variant runs it in
     channels_last layout, with other kernels and another order of additions; from 2 on, every weight and pixel is
-    moved by at most half a unit in its last place as well. What differs between variants is rounding alone. paired: of
-    a pair of the user's own, what they brought besides the model, and which layers have a counterpart. continued: the
+    moved by at most half a unit in its last place as well. What differs between variants is rounding alone. paired: for
+    a pair of the user's own, the parts they brought besides the model, and the alignment. continued: the
     training checkpoint that the step goes on from. device: where it runs; what is recorded of it is on the CPU.
     """
 
@@ -172,10 +172,10 @@ class TorchSide(Side):
         self.paired = paired
         self.continued = continued
         self.alignment = paired.alignment if paired is not None else IDENTITY
-        self.sides: list[KinkSides] = []  # for each step to come, the sides its ReLUs take
+        self.sides: list[KinkSides] = []  # for each coming step, the sides that its ReLUs have to take
         self.taken: list[bool] = []  # for each step, whether it updated the weights or was skipped
         self.draws: list[Draws] = []  # what each pass drew
-        # the modules by whose names draws are shared; None: all
+        # the modules whose names both frameworks' draws go by; None: all
         self.shared = None if self.alignment.identity else {match.torch for match in self.alignment.modules}
         self.channels_last = variant % 2 == 1
         self._start = model
@@ -190,7 +190,7 @@ class TorchSide(Side):
         """Back to the starting weights with a new optimizer and schedule, or those of the checkpoint to go on from."""
         vars(self).pop("train_step", None)  # in float64 weights, gradients and state are most of what the run holds
         vars(self).pop("model", None)
-        # one after the other: a class's own `to` may take a device alone
+        # two calls: a class's own `to` may take nothing but a device
         model = torch.nn.Module.to(copy.deepcopy(self._start).to(self.device), self.dtype)
         self.model = model_in_layout(model, channels_last=self.channels_last)
         self.train_step = make_step(self.recipe, self.model, self.paired.given if self.paired is not None else None)
@@ -225,7 +225,7 @@ class TorchSide(Side):
         return self._crossing({name: _numpy(b) for name, b in held.items() if name not in dropped})
 
     def _trains(self, name: str, parameter: nn.Parameter) -> bool:
-        """Whether a parameter trains here; one that nothing reaches, and that MindSpore's net freezes, does not."""
+        """Whether a parameter trains here; not if no output depends on it and MindSpore's net freezes it."""
         return parameter.requires_grad and name not in self.alignment.left_alone
 
     def evaluate(self, images: Images, seen: Seen) -> None:
@@ -236,7 +236,7 @@ class TorchSide(Side):
 
     def forward(self, images: Images, labels: np.ndarray, seen: Seen) -> None:
         """A forward pass in training mode, micro-batch by micro-batch as the step takes it; the running statistics
-        move. Of a step of the user's own, which alone knows how it goes, all of it is taken."""
+        move. A step of the user's own, whose inside is unknown, runs as a whole."""
         if own_step(self.paired) is not None:
             self.step(images, labels, seen)
             return
@@ -246,7 +246,7 @@ class TorchSide(Side):
                 forward(self.recipe, self.model, part)
 
     def step(self, images: Images, labels: np.ndarray, seen: Seen | None) -> StepArrays:
-        """One training step, an epoch of its own; `seen` is told of every leaf module's output."""
+        """One training step, an epoch of its own; every leaf module's output is passed to `seen`."""
         inputs, y = self.inputs(images), self._labels(labels)
         x: Any = inputs if len(inputs) > 1 else inputs[0]
         with ExitStack() as watching:
@@ -264,7 +264,7 @@ class TorchSide(Side):
         self.taken.append(result.finite is not False)
         image_grad = None if result.image_grad is None else _numpy(result.image_grad)
         if image_grad is None and self.alignment.scope.image_gradient and own_step(self.paired) is None:
-            image_grad = _numpy(torch.zeros_like(inputs[0]))  # behind a detach(): MindSpore says it with zeros
+            image_grad = _numpy(torch.zeros_like(inputs[0]))  # after a detach(); MindSpore has zeros there
         logits = None if result.logits is None else _numpy(result.logits)
         return StepArrays(_numpy(result.loss), logits, grads, image_grad, result.finite, updated)
 
@@ -313,8 +313,8 @@ class TorchSide(Side):
         return {key: {n: _numpy(t) for n, t in state[key].items()} for key in state if key in crossing}
 
     def updates_alone(self) -> bool:
-        """Not where the user's own step moves the rate, as its scheduler has left word of in the optimizer, nor where
-        its optimizer is not known."""
+        """False where the user's own step moves the rate, which its scheduler's mark in the optimizer shows, or where
+        its optimizer is unknown."""
         if hides_its_optimizer(self.paired):
             return False
         own = own_step(self.paired) is not None and self.train_step.schedule is None
@@ -322,13 +322,13 @@ class TorchSide(Side):
 
     def apply(self, grads: Arrays) -> None:
         """Clip and apply these unscaled gradients."""
-        self.train_step.optimizer.zero_grad(set_to_none=True)  # those of the step before are in the way
+        self.train_step.optimizer.zero_grad(set_to_none=True)  # clear those of the step before
         with fixed(self.model, self.next_draws(), self.shared):  # there are optimizers that add noise
             self.train_step.apply({name: self._moved(grad) for name, grad in grads.items()})
         self.train_step.end_epoch()
 
     def clipped(self, grads: Arrays) -> Arrays:
-        """What the optimizer would be given of these unscaled gradients; empty where the step is skipped."""
+        """The gradients that the optimizer would be given for these unscaled ones; empty where the step is skipped."""
         given = {name: self._moved(grad) for name, grad in grads.items()}
         return {n: _numpy(grad) for n, grad in given_to_optimizer(self.train_step, given).items()}
 
@@ -385,7 +385,7 @@ class TorchSide(Side):
         return leaf_outputs(self.model, seen, self.alignment)
 
     def _crossing(self, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """What has a counterpart, or should have one: a constant of the user's model may have none."""
+        """The arrays that have a counterpart, or should have one: a constant of the user's model may have none."""
         if self.alignment.identity:
             return arrays
         return {name: array for name, array in arrays.items() if name in self.alignment.torch_names}
@@ -396,7 +396,7 @@ class TorchSide(Side):
 
 @contextmanager
 def given_to(step: TrainStep) -> Iterator[dict[str, torch.Tensor]]:
-    """Within this block, the gradients that the step's optimizer is given, by name; the last time that it is."""
+    """Within this block, the gradients that the step's optimizer was last given, by name."""
     found: dict[str, torch.Tensor] = {}
 
     def look(*_: Any) -> None:
@@ -419,7 +419,7 @@ def jiggled(array: np.ndarray, seed: int) -> np.ndarray:
 
 @contextmanager
 def leaf_outputs(model: nn.Module, seen: Seen, alignment: Alignment = IDENTITY) -> Iterator[None]:
-    """Tell `seen` of the output of every leaf module that has a counterpart, at once: an in-place module after it would
+    """Pass to `seen` the output of every leaf module that has a counterpart, at once: a later in-place module would
     overwrite the values."""
     calls: dict[str, int] = {}
 
@@ -437,7 +437,7 @@ def leaf_outputs(model: nn.Module, seen: Seen, alignment: Alignment = IDENTITY) 
 
         return hook
 
-    # the model itself when it is a single layer, every childless module otherwise; of a pair, what is a layer there
+    # the model itself when it is a single layer, otherwise every childless module; in a pair, what counts as a layer
     layers = {path for path, _, _, _ in alignment.calls}
     handles = [
         module.register_forward_hook(hook_for(name))
@@ -460,7 +460,7 @@ def dropped_state(model: nn.Module) -> set[str]:
         for state in row.state if row else ():
             if state.mindspore is None and state.torch is not None:
                 dropped.add(f"{path}.{state.torch}" if path else state.torch)
-    # MindSpore has no sparse buffers, and NumPy no sparse arrays: what is computed with one shows in what it gives
+    # MindSpore has no sparse buffers, and NumPy no sparse arrays: a wrong one shows in the outputs
     return dropped | {name for name, buffer in model.named_buffers() if buffer.layout is not torch.strided}
 
 
@@ -471,7 +471,7 @@ def _numpy(tensor: torch.Tensor) -> np.ndarray:
 
 @contextmanager
 def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Within this block an object has an attribute of its own in the place of what its class has."""
+    """Within this block an object has an attribute of its own in place of its class's."""
     own = vars(owner).get(name)
     setattr(owner, name, value)
     try:
@@ -484,8 +484,8 @@ def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 
 def given_to_optimizer(step: TrainStep, grads: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The gradients that the optimizer finds at its own parameters when the step applies these unscaled ones; empty if
-    not called."""
+    """The gradients that the optimizer finds on its own parameters when the step applies these unscaled ones; empty if
+    it is not called."""
     found: dict[str, torch.Tensor] = {}
     held = {id(p) for group in step.optimizer.param_groups for p in group["params"]}
 
@@ -499,7 +499,7 @@ def given_to_optimizer(step: TrainStep, grads: Mapping[str, torch.Tensor]) -> di
 
 
 def accumulated(step: TrainStep, parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, torch.Tensor]:
-    """The unscaled gradients of a step whose micro-batches have these, (name -> gradient) each.
+    """The unscaled gradients of a step whose micro-batches have these gradients, each name -> gradient.
 
     The loss of a micro-batch is the sum over all weights of weight times given gradient, which the step divides,
     scales and differentiates as it does any other.
@@ -521,7 +521,7 @@ def accumulated(step: TrainStep, parts: Sequence[Mapping[str, np.ndarray]]) -> d
 
 
 class _Given(torch.autograd.Function):
-    """A number whose gradients by some tensors are given ones."""
+    """A number whose gradients with respect to some tensors are given."""
 
     @staticmethod
     def forward(ctx: Any, gradients: Sequence[torch.Tensor], *tensors: torch.Tensor) -> torch.Tensor:
@@ -536,7 +536,7 @@ class _Given(torch.autograd.Function):
 def gradients_by(
     inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor], upstream: Sequence[torch.Tensor]
 ) -> Sequence[torch.Tensor | None]:
-    """What `torch.autograd.grad` gives of these; that, given `upstream`, imports SymPy, which takes a second."""
+    """Like `torch.autograd.grad`, which imports SymPy if given `upstream`, and that takes a second."""
     if not all(each.requires_grad for each in outputs):
         raise RuntimeError("an output to which a gradient comes back does not require one")
     found: Sequence[torch.Tensor | None] = torch.autograd.grad(

@@ -1,4 +1,4 @@
-"""The worker: every torch trace of a run; fresh weights given the state of trained ones.
+"""The worker: records every torch trace of a run; brings fresh weights into the state of trained ones.
 
 python -m msmigrate.parity.record.torch_worker JOB.json
 """
@@ -87,9 +87,9 @@ from .torch_runner import TorchSide, continued_from
 def load_checkpoint(model: nn.Module, path: Path, patterns: Sequence[str] = ()) -> list[str]:
     """Load a state dict, also under state_dict/model and with DDP's prefix; no code in the file is executed.
 
-    patterns: a recipe's model.fresh, of what the file does not give. Returns the names of the model's tensors that so
-    keep their own values. Raises BadCheckpoint for a file that cannot be read, is damaged or hostile, or is of another
-    model, and BadRecipe for a pattern that matches nothing.
+    patterns: a recipe's model.fresh: the tensors that are not taken from the file. Returns the names of the tensors
+    that keep the model's own values for this reason. Raises BadCheckpoint for a file that cannot be read, is damaged or
+    hostile, or is of another model, and BadRecipe for a pattern that matches nothing.
     """
     check_before_torch(str(path))
     try:
@@ -106,7 +106,7 @@ def load_checkpoint(model: nn.Module, path: Path, patterns: Sequence[str] = ()) 
         given.update(_tied(model, given))
         held = {name: tensor for name, tensor in own.items() if name not in fresh}
         state = given | {name: own[name] for name in fresh if name in own}
-        vars(state)["_metadata"] = versions  # some models, as MNASNet, ask which version of them was saved
+        vars(state)["_metadata"] = versions  # some models, such as MNASNet, check which version was saved
         try:
             model.load_state_dict(state)
         except RuntimeError as error:
@@ -135,7 +135,7 @@ def _unlike(path: Path, given: Mapping[str, torch.Tensor], own: Mapping[str, tor
 
 
 def _counters(model: nn.Module, state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The norms' counters of batches that a file has not, as the model has them.
+    """The norms' counters of batches that a file lacks, as the model has them.
 
     MindSpore holds none, so a checkpoint of `msmigrate train` comes back without them, and so did torch's before 0.4.1.
     Only a norm with momentum None, whose average is cumulative, computes with its counter: that one stays missing.
@@ -176,7 +176,7 @@ LAST_NORM = {"BasicBlock": "bn2", "Bottleneck": "bn3"}
 def main(options: ParityJob) -> None:
     """Record what needs no other trace; then, once MindSpore's trace is there, the steps themselves."""
     device(options.torch_device)  # before minutes of work, not after
-    gc.freeze()  # else release_memory() goes through all that was imported: a third of a second, seven times
+    gc.freeze()  # else release_memory() goes through all imported objects: a third of a second, seven times
     _share_cores(options)
     model, inputs, paired = record_start_of(options)
     written: set[str] = set()
@@ -209,7 +209,7 @@ def _share_cores(options: ParityJob) -> None:
 
 def record_calls(options: ParityJob, model: nn.Module, inputs: Inputs, paired: Paired | None = None) -> set[str]:
     """Record what every module is given in the first step, for the replay of both sides; returns the tensors' files."""
-    progress("torch: what every module is given")
+    progress("torch: inputs of every module")
     recipe = options.step_recipe
     loss = replay_loss(recipe, paired.given if paired is not None else None)
     about_run = partial(about, options.recipe)
@@ -219,7 +219,7 @@ def record_calls(options: ParityJob, model: nn.Module, inputs: Inputs, paired: P
     single = isinstance(inputs.images[0], np.ndarray)
     most = options.alone_batch if single else None
     record_this = partial(record_step, options.folder, model, loss, *first, about_run, recipe.accumulate, crossing)
-    # where there is one input, the model was run to see whether that may have a gradient
+    # with one input, the model was run to find out whether that input may have a gradient
     structure = model_structure.file(options.folder, "torch")
     image_gradient = not (single and structure.exists() and model_structure.read(structure).tokens)
     return record_this(most=most, backward=backward, image_gradient=image_gradient)
@@ -228,7 +228,7 @@ def record_calls(options: ParityJob, model: nn.Module, inputs: Inputs, paired: P
 def _meanwhile(
     options: ParityJob, model: nn.Module, written: Collection[str], ahead: Ahead
 ) -> Generator[None, None, None] | None:
-    """What can be done while MindSpore's side is at work: modules alone; written: what `record_calls` wrote."""
+    """The work to do while MindSpore's side runs: modules alone; written: what `record_calls` returned."""
     if not options.replays:
         return None
     recording = Recording.open(options.folder / REPLAY)
@@ -258,8 +258,8 @@ def record_replayed(options: ParityJob, model: nn.Module, written: Collection[st
 
 
 def record_itself(options: ParityJob, model: nn.Module) -> None:
-    """Run every module alone in each precision, by what this half chose itself at kinks, or the one that it started
-    from: another half of torch's is judged by it. Containers run alone where their parts cannot judge them."""
+    """Run every module alone in each precision, with the choices at kinks of this half, or of the half that it started
+    from: another torch half is judged by this. Containers run alone where their parts cannot judge them."""
     recording = Recording.open(options.folder / REPLAY)
     if not (options.folder / CHOICES / "trace.json").exists():
         record_choices(options, Alone(recording, model, torch.float32, device(options.torch_device)))
@@ -281,9 +281,9 @@ def _each_alone(
 
 
 def record_choices(options: ParityJob, runner: Alone) -> None:
-    """Leave what modules of this half run alone, and what they choose at kinks there; it stands where MindSpore's
-    replay stands for torch's half of a pair."""
-    progress("torch: what every module alone chooses where rounding decides")
+    """Record which modules of this half run alone, and their choices at kinks; this takes the place of MindSpore's
+    replay, which torch's half of a pair uses."""
+    progress("torch: choices of every module alone where rounding decides")
     recording = runner.recording
     outcome = Outcome(cells={path: path for path in recording.modules})
     calls = recording.calls.values()
@@ -302,7 +302,7 @@ def record_choices(options: ParityJob, runner: Alone) -> None:
     def keep(part: Part, run: Callable[..., object]) -> None:
         draws.restart()
         sides = OwnSides()
-        with suppress(Exception):  # what cannot run is said of each precision
+        with suppress(Exception):  # a module that cannot run is reported for each precision
             run(sides=sides)
         for (name, number), made in sides.choices.items():
             writer.add(SIDES_STAGE, part, name, made, number, whole=True)
@@ -319,12 +319,12 @@ def record_choices(options: ParityJob, runner: Alone) -> None:
 
 
 def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | None]:
-    """Leave the starting weights and the inputs in the folder, and a trace for each precision of what one side can do
-    alone."""
+    """Leave the starting weights and the inputs in the folder, and for each precision a trace of what does not need the
+    other side."""
     recipe, folder = options.step_recipe, options.folder
     progress("torch: model and data")
     paired = None
-    again = any((folder / name).exists() for name in (WEIGHTS, START))  # of another recording of torch's, its start
+    again = any((folder / name).exists() for name in (WEIGHTS, START))  # the start of another torch recording
     if options.pair is None:
         inputs = read_inputs(folder, recipe) if again else own_inputs(options)
         torch.manual_seed(recipe.seed)
@@ -337,7 +337,7 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
         model, recipe = given.model, recipe_of(options, inputs.classes)
     narrowing = options.narrowing
     named = recipe.model.name if options.pair is None else options.pair.torch
-    narrowing.check((name for name, _ in model.named_modules()), named)  # of a recipe's own model it was known before
+    narrowing.check((name for name, _ in model.named_modules()), named)  # for a recipe's own model it was done before
     fresh: list[str] = []
     if again and options.pair is not None:
         load_start(model, folder)
@@ -376,14 +376,14 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
                 add_initial_values(writer, options.seeds, lambda seed: initial_values(options, seed, paired))
         record_alone(options, side, inputs, writer)
         writer.close()
-        del side  # or two precisions' weights and states are held at once
+        del side  # else two precisions' weights and states are held at once
         release_memory()
     ready(folder / TORCH64)
     return model, inputs, paired
 
 
 def own_inputs(options: ParityJob) -> Inputs:
-    """What one of msmigrate's own models is fed: the recipe's images, or rows of its arrays."""
+    """The inputs of one of msmigrate's own models: the recipe's images, or rows of its arrays."""
     recipe, given = options.step_recipe, batches.given_batches(options)
     if given is None:
         return fed(recipe, data_batches(recipe, options.steps))
@@ -391,8 +391,8 @@ def own_inputs(options: ParityJob) -> Inputs:
 
 
 def record_matched(options: ParityJob, model: nn.Module, inputs: Inputs, paired: Paired | None = None) -> None:
-    """Record the training steps in each precision, with MindSpore's choices where rounding decides; without a stage
-    that steps are taken for, the traces stay empty."""
+    """Record the training steps in each precision, with MindSpore's choices where rounding decides; if no judged stage
+    needs steps, the traces stay empty."""
     takes_steps = options.narrowing.takes_steps
     taken = Trace(options.folder / MINDSPORE) if takes_steps and not options.alone else None
     recipe = recipe_of(options, inputs.classes)
@@ -468,7 +468,7 @@ def data_batches(recipe: Recipe, steps: int) -> list[Batch]:
 
 
 def fed(recipe: Recipe, made: list[Batch]) -> Inputs:
-    """What all sides' steps are fed: the batches as they leave the mixing."""
+    """The inputs of all sides' steps: the batches after mixing."""
     images: list[Images] = [batch.images if batch.mixed is None else batch.mixed for batch in made]
     labels = [targets(recipe, batch.labels) if batch.soft is None else batch.soft for batch in made]
     return Inputs(images, labels, batches.classes(recipe))
@@ -514,7 +514,7 @@ def exercise(model: nn.Module, *inputs: torch.Tensor) -> None:
                 norm.bias += 0.1 * torch.randn_like(norm.bias)
         for block in model.modules():
             last: Any = getattr(block, LAST_NORM.get(type(block).__name__, ""), None)
-            if getattr(last, "weight", None) is not None:  # others call their blocks so, too
+            if getattr(last, "weight", None) is not None:  # others use this class name, too
                 last.weight *= 0.25
         for parameter in model.parameters():
             lift(parameter)
@@ -530,9 +530,9 @@ def exercise(model: nn.Module, *inputs: torch.Tensor) -> None:
         for norm, momentum in zip(tracking, momenta, strict=True):
             norm.momentum = momentum
         for name, buffer in states.items():
-            buffer.lerp_(before[name], 0.3)  # between two that it has had
+            buffer.lerp_(before[name], 0.3)  # between two values that it has had
         for norm in tracking:
-            # the standard deviation, too, is the unit of the mean, which behind another norm no image moves
+            # in units of the standard deviation, since after another norm no image moves the mean
             norm.running_mean += away(norm.running_mean, 0.1, 0.3) * norm.running_var.sqrt()
             norm.running_var *= 1.0 + away(norm.running_var, 0.2, 0.4)
 
@@ -543,8 +543,8 @@ def _states(
     tracking: Sequence[nn.Module],
     inputs: tuple[torch.Tensor, ...],
 ) -> dict[str, torch.Tensor]:
-    """The buffers besides running statistics that a forward pass has moved, and that another one moves again: what one
-    pass fills for good, as timm's indices of relative positions, is a constant."""
+    """The buffers besides running statistics that every forward pass moves: one that the first pass fills for good, as
+    timm's indices of relative positions, is a constant."""
     statistics = {id(each) for norm in tracking for each in (norm.running_mean, norm.running_var)}
     moved = {
         name: buffer

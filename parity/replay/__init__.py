@@ -1,1 +1,1 @@
-"""Run every module alone in both frameworks, on what torch's run gave it, so that each is judged by itself."""
+"""Run every module alone in both frameworks, on the inputs it had in torch's run, so that each is judged by itself."""

@@ -1,4 +1,4 @@
-"""A net of MindSpore's, any Cell of which can be run alone, with what is in it or with torch's outputs in its place.
+"""A MindSpore net any Cell of which can be run alone, with the Cells in it or with torch's outputs in their place.
 
 PyNative only: in Graph mode hooks on Cells never fire, and each Cell would be compiled.
 """
@@ -32,7 +32,7 @@ from .module_calls import Call, CannotRun, Computed, Recording, Stored, Wired, l
 
 RECURRENT_CELLS = (nn.LSTMCell, nn.GRUCell, nn.RNNCell)
 INTEGER = {"int64": np.int32}  # MindSpore's whole numbers: many of its operators take no others
-# by torch class: options that say what else is returned, which a Cell of another hand need not know
+# by torch class: arguments that select further outputs, which a user's own Cell need not have
 RETURNED = {"MultiheadAttention": {"need_weights", "average_attn_weights"}}
 
 
@@ -41,15 +41,15 @@ Given = tuple[Any, dict[str, Any]]  # the arguments of a Cell
 
 
 class OtherOutputs(Exception):
-    """What a Cell's outputs are in place of torch's, so that torch's upstream gradients do not fit them."""
+    """The outputs of a Cell differ from torch's in form, so that torch's upstream gradients do not fit them."""
 
 
 class Alone:
     """A net at the starting weights, any Cell of which can be run alone.
 
-    cells: torch path -> Cell, for the modules that have one; held: its parameters under torch's names, whose values
-    now are the start; layers: Cell path -> the Cell, and the torch path and number of each of its calls in one pass,
-    None for a call that has no counterpart. moves: the run of Monte Carlo arithmetic that this is, whose inputs are
+    cells: torch path -> Cell, for the modules that have one; held: its parameters under torch's names, whose current
+    values are the start; layers: Cell path -> the Cell, and the torch path and number of each of its calls in one pass,
+    None for a call that has no counterpart. moves: the number of this run of Monte Carlo arithmetic, whose inputs are
     moved in their last places; 0: none.
     """
 
@@ -64,7 +64,7 @@ class Alone:
     ) -> None:
         self.recording = recording
         self.alignment = alignment
-        self._further: dict[str, list[str]] = {}  # of tensors that several modules have, the names besides the first
+        self._further: dict[str, list[str]] = {}  # the further names of tensors that several modules have
         for name, first in alignment.aliases.items():
             self._further.setdefault(first, []).append(name)
         self.moves = moves
@@ -73,8 +73,8 @@ class Alone:
         # torch path -> the shapes of what its Cell gets and gives in the net's own pass
         self.gets: dict[str, set[Shape]] = {}
         self.gives: dict[str, set[Shape]] = {}
-        self.own: dict[str, Given] = {}  # what its Cell is called with there
-        self.nests: dict[str, Any] = {}  # and what it gives, where that is no single tensor
+        self.own: dict[str, Given] = {}  # torch path -> the arguments of its Cell there
+        self.nests: dict[str, Any] = {}  # torch path -> the output of its Cell there, where it is no single tensor
         self.seams: Seams | None = None  # of the last wiring
         # each Cell that has a counterpart, and for each of its calls in one pass the label of torch's call
         layers_there = {id(cell) for cell, _ in self.layers.values()}
@@ -91,9 +91,9 @@ class Alone:
         self.sides: list[tuple[str, int, np.ndarray]] = []  # of the last run: name in the module, call, choices
 
     def run(self, call: Call) -> list[Computed]:
-        """(stage, tensor name, array) of everything that one call gives: outputs, gradients, changes of buffers.
+        """(stage, tensor name, array) of all results of one call: outputs, gradients, changes of buffers.
 
-        Raises CannotRun, and whatever MindSpore does.
+        Raises CannotRun, and whatever MindSpore raises.
         """
         module = self.recording.modules[call.path]
         self.restore(module.path)
@@ -106,11 +106,12 @@ class Alone:
     def wired(
         self, call: Call, inner: Sequence[Call], own: Given | None = None, *, backward: bool = True
     ) -> list[Wired]:
-        """What one call of a container computes itself, while the calls `inner` hand on torch's outputs: what reaches
-        them and leaves it, and the gradients of both; of the parameters that it uses itself; its own buffers' changes.
+        """What one call of a container computes itself, while the calls `inner` hand on torch's outputs: the inputs of
+        these calls, its own outputs, the gradients of both and of the parameters that it uses itself, and the changes
+        of its own buffers.
 
-        own: what the Cell gets in the net around it, for one that does not take torch's arguments. backward: whether
-        gradients are computed, which begin as made-up ones. Raises what `run` does; `seams` then has what was reached.
+        own: the Cell's arguments in the net, for a Cell that does not take torch's. backward: whether gradients are
+        computed, from made-up upstream ones. Raises what `run` does; `seams` then has the inputs that were reached.
         """
         module = self.recording.modules[call.path]
         self.restore(module.path)
@@ -137,7 +138,7 @@ class Alone:
         seams: Seams | None = None,
         own: Given | None = None,
     ) -> list[Computed]:
-        """The outputs of a call, and their gradients by its inputs and these parameters."""
+        """The outputs of a call, and their gradients with respect to its inputs and these parameters."""
         cell = self.cells[call.path]
         self.trouble = ""
         given = {stored.file: self.given(call.path, stored) for stored in call.inputs}
@@ -147,7 +148,7 @@ class Alone:
         raised: list[Exception] = []
 
         def forward(anchor: Tensor, *values: Tensor) -> Any:
-            """The outputs to which a gradient came back, by the inputs that have one."""
+            """The outputs to which a gradient came back, as a function of the inputs that have one."""
             now = {**given, **{stored.file: value for stored, value in zip(by, values, strict=True)}}
             try:
                 if seams is not None:
@@ -213,7 +214,7 @@ class Alone:
             return args, kwargs
 
     def optional(self, call: Call) -> Container[str]:
-        """The options of torch's that a Cell need not know."""
+        """Torch's arguments that a Cell need not have."""
         return RETURNED.get(self.recording.modules[call.path].kind, ())
 
     def given(self, path: str, stored: Stored) -> Tensor:
@@ -228,14 +229,14 @@ class Alone:
                 each.parameter.copy_(Tensor(self._start[name]))
 
     def _trainable(self, path: str, names: Sequence[str]) -> dict[str, Any]:
-        """Name in the module -> each parameter that trains; of a tensor that is cut otherwise its names here."""
+        """Name in the module -> each parameter that trains; tensors that are cut otherwise have MindSpore's names."""
         full = {self._full(path, name): name for name in names}
         cuts = [cut for cut in self.alignment.cuts if full.keys() & {*cut.torch}]
         full |= {name: name.removeprefix(f"{path}.") for cut in cuts for name in cut.names}
         return {name: self.held[long].parameter for long, name in full.items() if self._trains.get(long)}
 
     def _full(self, path: str, name: str) -> str:
-        """The name in the net of a tensor in a module; of one that several modules have, the first."""
+        """The name in the net of a tensor in a module; the first name, where several modules have the tensor."""
         full = f"{path}.{name}" if path else name
         return self.alignment.aliases.get(full, full)
 
@@ -249,7 +250,7 @@ class Alone:
         return found
 
     def _as_torch(self, path: str, arrays: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
-        """The gradients by parameters in a module, as torch has these."""
+        """The gradients of the parameters in a module, in torch's form."""
         if not self.alignment.cuts:
             return arrays
         own = {self._full(path, name): name for name in arrays}
@@ -270,7 +271,7 @@ class Alone:
 
     @contextmanager
     def _kinks(self, path: str, handed_on: Container[str] = ()) -> Iterator[None]:
-        """Keep the sides that ReLUs and max-pools inside a module take, but for those that hand on torch's output."""
+        """Record the sides that ReLUs and max-pools inside a module take, except those that hand on torch's output."""
         self.sides = []
         numbers: dict[str, int] = {}
 
@@ -310,21 +311,21 @@ class Alone:
 
 
 class Seams:
-    """The Cells in a container's wiring: each hands on what torch's module gave, and in the backward pass a made-up
-    gradient of what it was given.
+    """The Cells in a container's wiring: each hands on the output of torch's module, and in the backward pass a made-up
+    gradient of its inputs.
 
-    reached: what reached them, and what was given in place of their outputs' gradients shows in `gradients`. got: label
-    -> the arguments that a Cell was called with. uneven: why the gradients are not torch's to compare with.
+    reached: the inputs that reached them; the gradients that came back to their outputs are in `gradients`. got: label
+    -> the arguments that a Cell was called with. uneven: why the gradients cannot be compared with torch's.
     """
 
     def __init__(
         self, runner: Alone, inner: Sequence[Call], instead: Mapping[str, Tensor] = MappingProxyType({})
     ) -> None:
-        """instead: of some of torch's tensors, by file, what is handed on in their place."""
+        """instead: file of one of torch's tensors -> the tensor that is handed on in its place."""
         self.runner = runner
         self.instead = instead
         self.inner = {each.label: each for each in inner}
-        self.anchor: Tensor | None = None  # differentiated by, so that all that hangs on it is
+        self.anchor: Tensor | None = None  # every seam depends on it, so differentiating by it reaches all of them
         self.reached: list[Wired] = []
         self.got: dict[str, Given] = {}
         self.uneven = ""
@@ -343,7 +344,7 @@ class Seams:
             yield
 
     def gradients(self) -> list[Wired]:
-        """What came back to the outputs of each, of those to which a gradient comes in torch; zeros where nothing."""
+        """The gradients that came back to the outputs, for those that get one in torch; zeros where none came."""
         found: list[Wired] = []
         for one in self.inner.values():
             for i, (stored, gradient) in enumerate(zip(flat(one.output, Stored), one.gradients, strict=False)):
@@ -365,7 +366,7 @@ class Seams:
             reached = torchs_inputs(runner.tensor, original, one, args, kwargs)
             stored = flat((one.args, one.kwargs), Stored)
             fit = matching(reached, one)
-            if fit is not None and len(reached) < len(stored):  # torch gives it the same several times
+            if fit is not None and len(reached) < len(stored):  # torch passes the same tensor several times
                 reached = [reached[fit.index(each)] for each in stored]
             self.reached += [
                 ("forward", one.label, tensor_name("input", i), as_array(tensor))
@@ -384,7 +385,7 @@ class Seams:
             nest = runner.nests.get(one.path)
             forms = flat(nest, Tensor)
             if len(forms) != len(handed):
-                self.uneven = f"{one.label} gives another number of tensors than torch's module"
+                self.uneven = f"{one.label} returns another number of tensors than torch's module"
                 return original(*args, **kwargs)
             pairs = zip(handed, forms, strict=True)
             return replaced(nest, [in_shape_of(each, {tuple(form.shape)}) for each, form in pairs])
@@ -392,7 +393,7 @@ class Seams:
         return construct
 
     def _seam(self, one: Call, outputs: list[Tensor], given: Given, stored: Sequence[Stored]) -> list[Tensor]:
-        """The outputs, which hang on what was given, and hand back other gradients than come."""
+        """The outputs, connected to the Cell's inputs so that these get made-up gradients and not those that come."""
         real = [(i, each) for i, each in enumerate(flat(given, Tensor)) if each.is_floating_point()]
         at = [i for i, each in enumerate(outputs) if each.is_floating_point()]
         if self.anchor is None or not at:
@@ -422,7 +423,7 @@ class Seams:
 
 
 class Seam(nn.Cell):
-    """Hands on other outputs than its inputs give, and backward other gradients, telling those that came."""
+    """Returns `outputs` whatever its inputs, and backward the gradients `back`; those that came go to `returned`."""
 
     def __init__(
         self, outputs: tuple[Tensor, ...], back: list[Tensor], returned: Callable[[Sequence[Tensor]], None]
@@ -435,20 +436,19 @@ class Seam(nn.Cell):
 
     def bprop(self, anchor: Tensor, *rest: Any) -> tuple[Tensor, ...]:
         _, back, returned = self.hands()
-        returned(rest[-1] if isinstance(rest[-1], tuple) else rest[-1:])  # of a single output it is no tuple
+        returned(rest[-1] if isinstance(rest[-1], tuple) else rest[-1:])  # for a single output it is no tuple
         return ops.zeros_like(anchor), *back
 
 
 def arguments(
     construct: Callable[..., Any], call: Call, given: Mapping[str, Tensor], optional: Container[str] = ()
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Torch's arguments for a Cell's construct; those that are None or `optional` are left out where it does not know
-    them.
+    """Torch's arguments for a Cell's construct, without those it does not have that are None or `optional`.
 
     Raises CannotRun where construct takes other arguments.
     """
     if call.unsupported:
-        raise CannotRun(f"torch gave it a {call.unsupported}, which cannot be kept")
+        raise CannotRun(f"torch passed it a {call.unsupported}, which cannot be recorded")
     if packed(call) is not None:
         return packed_arguments(construct, call, given)
     args = list(rebuilt(call.args, lambda stored: given[stored.file]))
@@ -470,7 +470,7 @@ def arguments(
 
 
 def matching(tensors: Sequence[Tensor], call: Call) -> list[Stored] | None:
-    """What torch gave a module in the place of each of these that its Cell is given, where either may give the same one
+    """The input of torch's module that corresponds to each of these inputs of its Cell, where both may pass a tensor
     several times, as attention its query, key and value; None where that is not known."""
     stored = flat((call.args, call.kwargs), Stored)
     if len(tensors) == len(stored):
@@ -483,19 +483,19 @@ def matching(tensors: Sequence[Tensor], call: Call) -> list[Stored] | None:
     return [each_once[places[array]] for array in arrays] if len(places) == len(each_once) else None
 
 
-class _Themselves(dict[str, Any]):
+class _Identity(dict[str, Any]):
     def __missing__(self, file: str) -> Any:
         return file
 
 
 def _called_alike(construct: Callable[..., Any], call: Call, args: Any, kwargs: Any, optional: Container[str]) -> bool:
-    """Whether a Cell was called with the constants that torch gave the module; true where that is not known."""
+    """Whether a Cell was called with the same constants as torch's module; true where that is not known."""
     if not call.is_plain:
         return True
     signature = inspect.signature(construct)
     try:
         theirs = signature.bind(*args, **kwargs)
-        given, named = arguments(construct, call, _Themselves(), optional)
+        given, named = arguments(construct, call, _Identity(), optional)
         torchs = signature.bind(*given, **named)
     except (CannotRun, TypeError, AttributeError):
         return True
@@ -508,7 +508,7 @@ def _called_alike(construct: Callable[..., Any], call: Call, args: Any, kwargs: 
 
 
 def _constants(value: Any, tensors: Container[Any] = ()) -> list[Any]:
-    """The numbers, texts and None in a nest; tensors: what stands in the place of a tensor."""
+    """The numbers, texts and None in a nest; tensors: values that stand for a tensor, and are left out."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
@@ -526,15 +526,14 @@ def _binds(signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[st
 
 
 def as_array(tensor: Tensor) -> np.ndarray:
-    """The tensor for a trace: whole numbers as int64, whatever the framework counts in; waits for the device, so that
-    what went wrong is raised here."""
+    """The tensor for a trace, integers of any width as int64; waits for the device, so that errors are raised here."""
     array: np.ndarray = tensor.asnumpy()
     return array.astype(np.int64) if array.dtype.kind in "iub" else array
 
 
 def shaped(tensors: Sequence[Any], like: Sequence[Stored]) -> list[Any]:
-    """The tensors in the shapes of others, where those have their axes grouped otherwise, or for each example what the
-    net has once for all of them; None for one that lacks."""
+    """The tensors in the shapes of others, where those have their axes grouped otherwise, or have for each example what
+    the net has once for all of them; None for a missing one."""
     found = zip(tensors, like, strict=False) if len(tensors) == len(like) else ((each, None) for each in tensors)
     return [each if each is None or stored is None else _in_shape(each, stored.shape) for each, stored in found]
 
@@ -545,8 +544,8 @@ def _in_shape(tensor: Tensor, shape: Shape) -> Tensor:
 
 
 def in_shape_of(tensor: Tensor, shapes: Iterable[Shape]) -> Tensor:
-    """The tensor in the one of these shapes that has its channels elsewhere, or its axes grouped otherwise; as it is
-    where its own is among them."""
+    """The tensor in whichever of these shapes has its channels elsewhere, or its axes grouped otherwise; unchanged if
+    its own shape is among them."""
     own, shapes = tuple(tensor.shape), [*shapes]
     moves = [] if own in shapes else [moved for shape in shapes if (moved := channels_moved(own, shape)) is not None]
     if moves:
@@ -556,7 +555,7 @@ def in_shape_of(tensor: Tensor, shapes: Iterable[Shape]) -> Tensor:
 
 
 class Chain(nn.Cell):
-    """Cells of a net that compute one after the other what one module of torch's does; they stay the net's."""
+    """Cells of a net that compute one after the other what one torch module does; they stay children of the net."""
 
     def __init__(self, cells: Sequence[nn.Cell]) -> None:
         super().__init__()
@@ -568,14 +567,14 @@ class Chain(nn.Cell):
         return x
 
     def set_train(self, mode: bool = True) -> nn.Cell:
-        """Every Cell of it; itself."""
+        """Set every Cell of it; returns itself."""
         for cell in self.chained:
             cell.set_train(mode)
         return self
 
 
 def replaced(output: Any, by: list[Tensor]) -> Any:
-    """The output with its tensors replaced in order; as it is where it has another number of them."""
+    """The output with its tensors replaced in order; unchanged where it has another number of them."""
     if len(flat(output, Tensor)) != len(by):
         return output
     waiting = iter(by)

@@ -1,4 +1,4 @@
-"""Packed sequences: what torch's recurrent layers were given of them and gave, in the form that MindSpore's have."""
+"""Packed sequences: the inputs and outputs of torch's recurrent layers, in the form that MindSpore's layers use."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Read = Callable[[Stored], Tensor]  # the tensor that torch recorded
 
 
 def packed(call: Call) -> Packed | None:
-    """The packed sequence that torch gave a module."""
+    """The packed sequence among the inputs of torch's module."""
     return next((each for each in (*call.args, *call.kwargs.values()) if isinstance(each, Packed)), None)
 
 
 def gives_packed(call: Call) -> bool:
-    """Whether a module was given a packed sequence and gave one, with a state: a recurrent layer."""
+    """Whether a module took a packed sequence and returned one, with a state: a recurrent layer."""
     return (
         packed(call) is not None and isinstance(call.output, tuple) and isinstance(next(iter(call.output), 0), Packed)
     )
@@ -35,11 +35,11 @@ def _batch_first(construct: Callable[..., Any]) -> bool:
 def packed_arguments(
     construct: Callable[..., Any], call: Call, given: Mapping[str, Tensor]
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """What torch gave a recurrent layer, as (x, hx, seq_length). Raises CannotRun for a construct that takes others."""
+    """The inputs of torch's recurrent layer as (x, hx, seq_length). Raises CannotRun for another construct."""
     signature = inspect.signature(construct)
     bound = dict(zip(("input", "hx"), call.args, strict=False)) | call.kwargs
     if "seq_length" not in signature.parameters or not isinstance(bound.get("input"), Packed):
-        raise CannotRun(f"torch gave it a packed sequence, for which its construct{signature} has no seq_length")
+        raise CannotRun(f"torch passed it a packed sequence, for which its construct{signature} has no seq_length")
     padded, lengths = (given[stored.file] for stored in bound["input"])
     x = padded if _batch_first(construct) else padded.swapaxes(0, 1)
     state = rebuilt(bound.get("hx"), lambda stored: given[stored.file])
@@ -56,8 +56,8 @@ def in_torchs_form(call: Call, construct: Callable[..., Any], output: Any, given
 
 
 def torchs_inputs(tensor: Read, construct: Callable[..., Any], call: Call, args: Any, kwargs: Any) -> list[Any]:
-    """The tensors that reach a Cell, in torch's order, None for one that is lacking; without those that it gets besides
-    torch's, which are no business of its surroundings' wiring."""
+    """The tensors that reach a Cell, in torch's order, None for a missing one; without tensors that torch's module does
+    not get, which the wiring around the Cell is not judged by."""
     theirs, signature = packed(call), inspect.signature(construct)
     if theirs is None or "seq_length" not in signature.parameters:
         return flat((args, kwargs), Tensor)[: len(flat((call.args, call.kwargs), Stored))]
@@ -67,13 +67,13 @@ def torchs_inputs(tensor: Read, construct: Callable[..., Any], call: Call, args:
     if x.ndim > 1 and x.shape[0] == theirs.padded.shape[0] and x.shape[1] >= theirs.padded.shape[1]:
         longest = theirs.padded.shape[1]
         there = ops.arange(longest) < tensor(theirs.lengths).reshape(-1, 1)
-        # what stands behind the end of a sequence is padding, whatever it is
+        # all values after the end of a sequence are padding
         x = ops.where(there.reshape(*there.shape, *[1] * (x.ndim - 2)), x[:, :longest], ops.zeros_like(x[:, :longest]))
     return [x, lengths, *flat(state, Tensor)]
 
 
 def torchs_steps(tensor: Read, construct: Callable[..., Any], call: Call, args: Any, kwargs: Any) -> Any:
-    """What torch's recurrent layer gave of a packed sequence, as its Cell gives it: as long as what reached that."""
+    """The output of torch's recurrent layer for a packed sequence in its Cell's form, as long as the Cell's input."""
     x = next(iter(inspect.signature(construct).bind(*args, **kwargs).arguments.values()))
     (padded, _), *state = rebuilt(call.output, tensor)
     first = _batch_first(construct)

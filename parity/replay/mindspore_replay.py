@@ -1,4 +1,4 @@
-"""Record what MindSpore's Cells do alone, what their containers make of torch's outputs, and what they were made with.
+"""Record what MindSpore's Cells compute alone, what containers compute from torch's outputs, and the Cells' arguments.
 
 PyNative only: in Graph mode hooks on Cells never fire, and each Cell would be compiled.
 """
@@ -46,18 +46,18 @@ from .module_calls import (
     relative,
 )
 
-# what a MindSpore that hands hooks the arguments by name too is asked for
+# makes hooks get keyword arguments too, in a MindSpore that can do so
 BY_NAME = (
     {"with_kwargs": True} if "with_kwargs" in inspect.signature(nn.Cell.register_forward_pre_hook).parameters else {}
 )
 
 
 PLAIN = (bool, int, float, str, type(None))
-_made: dict[int, tuple[tuple[Any, ...], dict[str, Any]]] = {}  # id of a Cell that is there -> what it was given
+_made: dict[int, tuple[tuple[Any, ...], dict[str, Any]]] = {}  # id of an existing Cell -> its arguments
 
 
 def remember_arguments() -> None:
-    """Remember of every Cell that is made from now on in this process what arguments it is given."""
+    """Remember the arguments of every Cell that is made from now on in this process."""
     own_new = nn.Cell.__new__
 
     def new(kind: type, /, *args: Any, **kwargs: Any) -> Any:
@@ -71,8 +71,8 @@ def remember_arguments() -> None:
 
 
 def made_of(net: nn.Cell, cells: Mapping[str, nn.Cell], paths: Mapping[str, str]) -> dict[str, Made]:
-    """How each Cell was made that is one of MindSpore's own layers, and where a Cell of the user's computes; paths:
-    torch path -> Cell path."""
+    """How each Cell was made, for MindSpore's own layers, and where it computes, for a Cell of the user's; paths: torch
+    path -> Cell path."""
     there, found = dict(net.cells_and_names()), {}
     for name, cell in cells.items():
         if id(cell) not in _made:
@@ -114,9 +114,9 @@ def _cells(
 
 @dataclass(frozen=True)
 class Stretch:
-    """Where in the net what a module of torch's computes begins and ends, though no Cells do it alone: the call around
-    it, those in it that hand on torch's output, and the one of them, with the number of its tensor, that is given what
-    the module gives; None where the call around it gives that."""
+    """Where in the net the computation of a torch module begins and ends that no Cells do alone: the call around it,
+    the calls in that one that hand on torch's output, and which of these, with the number of its input tensor, takes
+    the module's output; None where the call around it returns that."""
 
     outer: Call
     inner: Sequence[Call]
@@ -124,7 +124,7 @@ class Stretch:
 
     @classmethod
     def of(cls, runner: Alone, call: Call, unwired: Container[str]) -> Stretch | None:
-        """The stretch of a call, by what flows in torch; None where a function stands at either end of it."""
+        """The stretch of a call, by the data flow in torch; None where a function is at either end of it."""
         recording, (given, *more) = runner.recording, flat(call.output, Stored) or [None]
         for outer in (recording.calls[name] for name in recording.around(call.caller)):
             if outer.path not in runner.cells or (outer.path in unwired and outer.caller is not None):
@@ -142,7 +142,7 @@ class Stretch:
 
 
 class Between(nn.Cell):
-    """What a net computes on such a stretch, as a Cell; the Cells stay the net's."""
+    """What a net computes on such a stretch, as a Cell; the Cells in it stay children of the net."""
 
     def __init__(self, runner: Alone, call: Call, stretch: Stretch) -> None:
         super().__init__()
@@ -163,11 +163,11 @@ class Between(nn.Cell):
         name, position = stretch.until
         reached = flat(seams.got.get(name), Tensor)
         if len(reached) <= position:
-            raise CannotRun(f"what it gives does not reach {name} in MindSpore's net")
+            raise CannotRun(f"its output does not reach {name} in MindSpore's net")
         return reached[position]
 
     def set_train(self, mode: bool = True) -> nn.Cell:
-        """The Cell around it; itself."""
+        """Set the Cell around it; returns itself."""
         runner, _, stretch = self.held
         runner.cells[stretch.outer.path].set_train(mode)
         return self
@@ -176,8 +176,8 @@ class Between(nn.Cell):
 def _stretches(
     runner: Alone, net: nn.Cell, outcome: Outcome, alignment: Alignment, names: Mapping[str, str]
 ) -> dict[str, Made]:
-    """Let modules that no Cells stand for run alone where the net says by what flows from where to where it computes
-    what they do; how the Cell was made that has their weights."""
+    """Let modules without Cells of their own run alone where the data flow shows which part of the net computes the
+    same; returns how the Cells that have their weights were made."""
     there, holders = dict(net.cells_and_names()), {}
     for path in (path for path, chain in alignment.chains.items() if not chain):
         calls = [call for call in runner.recording.calls.values() if call.path == path]
@@ -191,7 +191,7 @@ def _stretches(
 
 
 def _layers(net: nn.Cell, cells: Mapping[str, nn.Cell], recording: Recording, alignment: Alignment) -> dict[str, Layer]:
-    """Each Cell that is a layer, and which of torch's calls its calls in one pass are."""
+    """Each Cell that is a layer, and for its calls in one pass the torch calls that they correspond to."""
     if alignment.identity:
         ran = Counter(call.path for call in recording.calls.values())
         leaves = {path: cell for path, cell in cells.items() if not recording.modules[path].children}
@@ -215,14 +215,14 @@ def replay(
     needed: Callable[[], Container[str]] | None = None,
     moves: int = 0,
 ) -> None:
-    """Record the mindspore-replay trace in `folder`, which has torch's recording; or of one of the runs of Monte Carlo
-    arithmetic (`moves`, from 1), which `net` is in, the trace of that.
+    """Record the mindspore-replay trace in `folder`, which has torch's recording; or, while `net` is in a run of Monte
+    Carlo arithmetic (`moves`, from 1), the trace of that run.
 
     net: at the starting weights; `held` are its parameters under torch's names. narrowing: which modules are to run,
-    and whether their wiring is looked at; all that they give is recorded, for causes are found by it. alignment: which
-    Cell is which module, and which have no counterpart. needed: once all else is recorded, the labels of the containers
-    that are to run alone too; None: all run at once. What draws takes the numbers that torch's will. Raises BadTrace
-    for a damaged recording.
+    and whether their wiring is judged; all their results are recorded, because causes are found from them. alignment:
+    which Cell is which module, and which have no counterpart. needed: once all else is recorded, the labels of the
+    containers that are to run alone too; None: all run at once. Draws take the numbers that torch's will take. Raises
+    BadTrace for a damaged recording.
     """
     recording = Recording.open(folder / FOLDER)
     names = {path: path for path in recording.modules}
@@ -278,7 +278,7 @@ def replay(
 
 
 def _no_cell(cut: Cut | None) -> str:
-    """Why no Cell does what a module does; cut: how MindSpore's net has its weight, where that is otherwise."""
+    """Why no Cell does what a module does; cut: how MindSpore's net has its weight, where that is cut otherwise."""
     if cut is None:
         return "MindSpore's net has no Cell of this name"
     cells = ", ".join(dict.fromkeys(map(parent, cut.mindspore)))
@@ -286,7 +286,7 @@ def _no_cell(cut: Cut | None) -> str:
 
 
 def _run_alone(runner: Alone, call: Call, outcome: Outcome, writer: TraceWriter) -> None:
-    """Record one call by itself, or why there is nothing of it."""
+    """Record one call by itself, or why it could not run."""
     try:
         found = runner.run(call)
     except CannotRun as reason:
@@ -312,8 +312,8 @@ def _write_sides(runner: Alone, part: Part, writer: TraceWriter) -> None:
 def record_wiring(runner: Alone, outcome: Outcome, writer: TraceWriter, draws: Draws) -> None:
     """Record what each container computes itself, from the outermost in; fills `errors` and `wired` of `outcome`.
 
-    A Cell that the net calls more or less often than torch's calls the module keeps its own output: which of its calls
-    is which is not known. draws: what draws takes, from the first number on in each of them.
+    A Cell that the net calls more or less often than torch calls the module keeps its own output, as it is not known
+    which of its calls is which. draws: the numbers for draws, from the first on in each container.
     """
     recording = runner.recording
     got: dict[str, Given] = {}  # what the Cells of containers got from the ones around them
@@ -336,7 +336,7 @@ def record_wiring(runner: Alone, outcome: Outcome, writer: TraceWriter, draws: D
 def _wired(
     runner: Alone, call: Call, inner: Sequence[Call], own: Given | None, outcome: Outcome, draws: Draws
 ) -> tuple[list[Wired], str]:
-    """What a container computes itself, and whether in both directions; own: what its Cell got in the net."""
+    """What a container computes itself, and whether in both directions; own: its Cell's arguments in the net."""
     differentiates = any(gradient is not None for gradient in call.gradients)
     draws.restart()
     try:
@@ -346,8 +346,8 @@ def _wired(
     except CannotRun as reason:
         outcome.left_out.setdefault(call.label, str(reason))
         own = own or runner.own.get(call.path)
-        own = None if own is None else _by_itself(own)
-    except Exception:  # maybe only what differentiates it fails
+        own = None if own is None else _detached(own)
+    except Exception:  # maybe only differentiating it fails
         own = None
     draws.restart()
     try:
@@ -358,8 +358,8 @@ def _wired(
         return ([] if runner.seams is None else runner.seams.reached), FORWARD
 
 
-def _by_itself(given: Given) -> Given:
-    """The arguments with tensors that hang on nothing."""
+def _detached(given: Given) -> Given:
+    """The arguments with their tensors detached from the graph."""
     args, kwargs = replaced([*given], [Tensor(each.asnumpy()) for each in flat(given, Tensor)])
     return args, kwargs
 
@@ -411,7 +411,7 @@ def _called_otherwise(runner: Alone) -> dict[str, str]:
         if all(call.label in known for call in recording.calls.values() if call.path == path) and path in expected:
             continue
         if cell is None or isinstance(cell, Chain):
-            otherwise[path] = "there is no Cell of its own" if cell is None else CHAINED
+            otherwise[path] = "it has no Cell of its own" if cell is None else CHAINED
         elif ran[id(cell)] != expected[path]:
             otherwise[path] = f"its Cell is called {ran[id(cell)]} times, torch's module {expected[path]} times"
         elif first[id(cell)] != path:

@@ -1,4 +1,4 @@
-"""What torch's modules were given and gave: the folder replay/; which calls did not run alone, and why.
+"""The inputs and outputs of torch's modules: the folder replay/; which calls did not run alone, and why.
 
     replay.json       the module tree, and every call of a module in the order in which the calls began
     DIGEST.npy        one tensor each, named for its content, so that what several modules share is stored once
@@ -35,15 +35,15 @@ FILE = "replay.json"
 FORMAT = 2
 
 
-Computed = tuple[Stage, str, np.ndarray]  # what a call gave: stage, tensor name and value
+Computed = tuple[Stage, str, np.ndarray]  # one result of a call: stage, tensor name and value
 Wired = tuple[Stage, str, str, np.ndarray]  # of a container's wiring: stage, label of the call, tensor name and value
 
 
 @dataclass(frozen=True)
 class Module:
     """One module of torch's tree: dotted name, class name, its children's dotted names, and the names of the
-    parameters that train and of the buffers that it and the modules in it hold, relative to it. used: those of the
-    parameters that its own code computes with, besides what modules in it do; None of one that it does not hold."""
+    parameters that train and of the buffers that it and the modules in it hold, relative to it. used: the parameters
+    that its own code computes with, not counting the modules in it; None for one that it does not hold."""
 
     path: str
     kind: str
@@ -55,9 +55,9 @@ class Module:
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a module: which one of its calls (from 0), the label of the call in which it happened (None: the
-    step's own), the arguments, the output, and for each tensor of `flat(output)` the gradient that came back to it.
-    strays: of a container, why its wiring says nothing: torch itself does not do with handed-on outputs what it did."""
+    """One call of a module: its number (from 0), the label of the call in which it happened (None: the step's own), the
+    arguments, the output, and for each tensor of `flat(output)` the gradient that came back to it. strays: for a
+    container, why its wiring cannot be judged: with handed-on outputs torch itself does something else."""
 
     path: str
     number: int
@@ -70,7 +70,7 @@ class Call:
 
     @property
     def label(self) -> str:
-        """What its entries' names begin with."""
+        """The prefix of its entries' names."""
         return label(self.path, self.number)
 
     @property
@@ -80,12 +80,12 @@ class Call:
 
     @property
     def is_plain(self) -> bool:
-        """Whether all that it is given and gives are tensors and constants, which can be handed on in its place."""
+        """Whether its inputs and outputs are all tensors and constants, which can be handed on in its place."""
         return not flat((self.args, self.kwargs, self.output), (Packed, Unsupported))
 
     @property
     def unsupported(self) -> str:
-        """The class of an argument that cannot be kept, or nothing."""
+        """The class of an argument that cannot be recorded, or nothing."""
         return next((each.what for each in flat((self.args, self.kwargs), Unsupported)), "")
 
 
@@ -101,7 +101,7 @@ def parse_label(text: str) -> tuple[str, int]:
 
 
 def state_name(entry: str) -> str:
-    """The state_dict name that an entry's name `layer1.0.bn1#2 running_mean` speaks of."""
+    """The state_dict name in an entry's name such as `layer1.0.bn1#2 running_mean`."""
     called, _, tensor = entry.rpartition(" ")
     path = parse_label(called)[0]
     return f"{path}.{tensor}" if path else tensor
@@ -113,8 +113,8 @@ def tensor_name(kind: str, position: int) -> str:
 
 
 def comes_from_around(tensor: str) -> bool:
-    """Whether what the container around it computes gives a module this tensor of a wiring: an input, or the gradient
-    of an output."""
+    """Whether this tensor of a wiring comes to a module from the container around it: an input, or the gradient of an
+    output."""
     return _FROM_AROUND.fullmatch(tensor) is not None
 
 
@@ -130,9 +130,9 @@ class Writer:
         folder.mkdir(parents=True, exist_ok=True)
 
     def store(self, array: np.ndarray, needs_grad: bool = False) -> Stored:
-        """Put one tensor on disk, unless its like is there. Raises ValueError for a dtype that cannot be kept."""
+        """Put one tensor on disk, unless an equal one is there. Raises ValueError for a dtype that cannot be stored."""
         if str(array.dtype) not in DTYPES:
-            raise ValueError(f"{array.dtype} tensors cannot be kept")
+            raise ValueError(f"{array.dtype} tensors cannot be stored")
         array = np.ascontiguousarray(array).reshape(array.shape)  # ascontiguousarray makes a scalar one-dimensional
         name = digest(array)
         if name not in self.there:
@@ -161,11 +161,11 @@ class Recording:
     modules: dict[str, Module]
     calls: dict[str, Call]  # by label, in the order in which they began
     about: dict[str, Any]
-    verified: set[str] = field(default_factory=set)  # the files that are known to be what they are named for
+    verified: set[str] = field(default_factory=set)  # the files whose content is known to match their names
 
     @classmethod
     def open(cls, folder: Path) -> Recording:
-        """Read FOLDER/replay.json. Raises BadTrace for what is missing or no recording."""
+        """Read FOLDER/replay.json. Raises BadTrace where it is missing or no recording."""
         path = folder / FILE
         try:
             document = read_json(path)
@@ -185,13 +185,13 @@ class Recording:
         try:
             with open_regular(path) as file:
                 array = read_npy(file, os.fstat(file.fileno()).st_size)
-        except Exception as error:  # NumPy's parser of headers has any kind
+        except Exception as error:  # NumPy's parser of headers may raise anything
             raise BadTrace(f"{path}: cannot be read: {' '.join(str(error).split())[:300]}") from error
         if (array.shape, str(array.dtype)) != (stored.shape, stored.dtype):
             raise BadTrace(f"{path}: is {array.dtype} {list(array.shape)}, not {stored.dtype} {list(stored.shape)}")
         if stored.file not in self.verified:
             if digest(array) != stored.file:
-                raise BadTrace(f"{path}: is damaged: its content is not what it is named for")
+                raise BadTrace(f"{path}: is damaged: its content does not match the digest in its name")
             self.verified.add(stored.file)
         return array
 
@@ -210,8 +210,8 @@ class Recording:
         return found
 
     def handed_on(self, outer: Call, unwired: Container[str]) -> list[Call]:
-        """The calls inside an outer one whose outputs are torch's in its wiring: those that it makes, and of a module
-        that is run as it is, those inside it."""
+        """The calls inside an outer one whose outputs are torch's in its wiring: those that it makes; in place of a
+        module that runs as it is, the calls inside that."""
         return [
             found
             for call in self.made_by.get(outer.label, ())
@@ -220,7 +220,7 @@ class Recording:
 
     def around(self, label: str | None) -> Iterator[str]:
         """The label of a call, of the call that made it, and so on."""
-        for _ in self.calls:  # not for ever, whatever the file says
+        for _ in self.calls:  # bounded, whatever the file says
             if label is None or label not in self.calls:
                 return
             yield label
@@ -264,19 +264,19 @@ KEY = "replay"
 FAILED = "failed alone"  # in the head of a torch trace: label of a call -> what torch raised in that precision
 NOT_ASKED = "not asked for"
 BOTH_WAYS, FORWARD = "forward and backward", "forward"  # how far a container's wiring was recorded
-CHAINED = "several Cells compute it, one after the other"  # what reaches them is its own doing
+CHAINED = "several Cells compute it, one after the other"  # it computes their inputs itself
 LONGEST = 300
 
 
 class CannotRun(Exception):
-    """Why a Cell cannot be called as torch called its counterpart; no fault by itself."""
+    """Why a Cell cannot be called as torch called its counterpart; this is no fault in itself."""
 
 
 @dataclass(frozen=True)
 class Made:
     """How a Cell was made: its class, its arguments by name as far as they are plain values, those that were given by
-    position, and the line of the user's file that makes it ("" where none does) with its place. Of a class of the
-    user's the place of its construct alone."""
+    position, and the line of the user's file that makes it ("" where none does) with its place. For a class of the
+    user's, only the place of its construct."""
 
     target: str
     arguments: dict[str, Any] = field(hash=False)
@@ -289,12 +289,12 @@ class Made:
 class Outcome:
     """What MindSpore's replay left out and failed at.
 
-    left_out: label of a call that did not run alone -> why, which is no fault. errors: label -> what MindSpore raised,
-    which is one. unwired: path of a module that the teacher-forced pass ran as it is -> why. cells: torch path -> the
-    Cell's path and class. notes: torch path -> what to know of its replay, such as what was made deterministic. made:
-    torch path -> how the Cell was made, of MindSpore's own layers. wired: label of a container's call -> how far its
-    wiring was recorded. by_parts: the labels of the containers that did not run alone, for all that is in them did, and
-    they are wired as torch's are.
+    left_out: label of a call that did not run alone -> why (no fault). errors: label -> what MindSpore raised (a
+    fault). unwired: path of a module that the wiring ran as it is -> why. cells: torch path -> the Cell's path and
+    class. notes: torch path -> what to know of its replay, such as what was made deterministic. made: torch path -> how
+    the Cell was made, for MindSpore's own layers. wired: label of a container's call -> how far its wiring was
+    recorded. by_parts: the labels of the containers that did not run alone, because everything in them did and they are
+    wired as torch's are.
     """
 
     left_out: dict[str, str] = field(default_factory=dict)
@@ -308,7 +308,7 @@ class Outcome:
 
     @classmethod
     def of(cls, trace: Trace) -> Outcome:
-        """What a trace says. Raises BadTrace for nonsense."""
+        """The outcome in the head of a trace. Raises BadTrace for nonsense."""
         try:
             return typed(cls, trace.about[KEY])
         except (KeyError, ValueError):
@@ -319,12 +319,12 @@ class Outcome:
         return any(self.left_out.get(label) != NOT_ASKED for label in labels if label is not None)
 
     def head(self) -> dict[str, Any]:
-        """What goes into the head of the trace."""
+        """The outcome as part of the head of a trace."""
         return {KEY: asdict(self)}
 
 
 def failed(trace: Trace) -> dict[str, str]:
-    """What a torch replay could not run, by label. Raises BadTrace for nonsense."""
+    """What a torch replay could not run: label -> what torch raised. Raises BadTrace for nonsense."""
     try:
         return typed(dict[str, str], trace.about[FAILED])
     except (KeyError, ValueError):
@@ -344,8 +344,8 @@ _DEEPEST = 100
 
 @dataclass(frozen=True)
 class Stored:
-    """One tensor of the recording: the digest that names its file, shape and dtype (NumPy's names), and whether a
-    gradient by it was asked for."""
+    """One tensor of the recording: the digest that names its file, shape and dtype (NumPy's names), and whether it
+    required a gradient."""
 
     file: str
     shape: tuple[int, ...]
@@ -377,7 +377,7 @@ Value = Any  # Stored | Unsupported | Packed | None | bool | int | float | str |
 
 
 def rebuilt(value: Value, tensor: Callable[[Stored], Any], packed: Callable[[Any, Any], Any] = Packed) -> Any:
-    """The nest with each stored tensor replaced by what `tensor` makes of it, and packed ones of such by `packed`."""
+    """The nest with each stored tensor replaced by `tensor` of it, and each packed sequence by `packed` of its two."""
     if isinstance(value, Stored):
         return tensor(value)
     if isinstance(value, Packed):
@@ -391,7 +391,7 @@ def rebuilt(value: Value, tensor: Callable[[Stored], Any], packed: Callable[[Any
 
 def digest(array: np.ndarray) -> str:
     """32 hexadecimal digits that tell contiguous tensors apart by dtype, shape and content."""
-    found = hashlib.sha256(f"{array.dtype}{array.shape}".encode())  # which processors have instructions for
+    found = hashlib.sha256(f"{array.dtype}{array.shape}".encode())  # SHA-256: processors have instructions for it
     found.update(array.reshape(-1).view(np.uint8).data)
     return found.hexdigest()[:32]
 

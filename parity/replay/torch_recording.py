@@ -1,6 +1,6 @@
-"""Record the module calls of torch's step: what every module was given, what it gave, and the gradients that came back.
+"""Record the module calls of torch's step: each module's inputs, its outputs, and the gradients that came back.
 
-What runs alone in either framework runs on what is recorded here.
+Modules that run alone, in either framework, run on what is recorded here.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def record(
 ) -> set[str]:
     """Run one float32 training step's forward and backward pass, and write FOLDER/replay.json and its tensors.
 
-    model: at the starting weights, and left there, but for its running statistics: give a copy without gradients. loss:
-    runs the model and returns the scalar to differentiate. Tensors go to disk as they appear, each once.
-    crossing: the state names that have a counterpart in MindSpore, None where the mapping table says it. backward:
+    model: at the starting weights, and left there except for its running statistics; pass a copy without gradients.
+    loss: runs the model and returns the scalar to differentiate. Tensors go to disk as they appear, each once.
+    crossing: the state names that have a counterpart in MindSpore; None: by the mapping table. backward:
     without it no gradient is recorded, and none is computed when the modules run alone. Returns the tensors' files.
     """
     model.train()
@@ -79,12 +79,12 @@ def record(
     return recorder.writer.there
 
 
-SAME = 1e-4  # share of a tensor's size up to which rounding alone may part two passes of torch in one precision
+SAME = 1e-4  # share of a tensor's size by which two torch passes in one precision may differ by rounding alone
 
 
 def _strays(runner: Alone, call: Call) -> str:
-    """Why a container's wiring says nothing, or nothing: it fails where the outputs of modules are handed on, or does
-    otherwise, as where it reads what a module wrote over its input."""
+    """Why a container's wiring cannot be judged, or nothing: with the modules' outputs handed on it fails, or computes
+    something else, for instance if it reads what a module wrote over its input."""
     inner = runner.recording.handed_on(call, ())
     if not inner:
         return ""
@@ -101,7 +101,7 @@ def _strays(runner: Alone, call: Call) -> str:
             return
         recorded = runner.recording.array(stored)
         if recorded.shape != array.shape or not np.linalg.norm(recorded - array) <= SAME * np.linalg.norm(recorded):
-            others.append(f"{name} {tensor} is another one")
+            others.append(f"{name} {tensor} differs")
 
     try:
         with fixed(runner.model, Draws(1)) as draws:
@@ -109,7 +109,7 @@ def _strays(runner: Alone, call: Call) -> str:
             runner.wired(call, inner, KinkSides({}), held, backward=backward)
     except Exception as error:
         return one_line(error)
-    if draws.taken:  # a further call of it would draw other numbers
+    if draws.taken:  # calling it again would draw other numbers
         return ""
     return next(iter(others), f"{' '.join(next(iter(expected)))} is missing" if expected else "")
 
@@ -122,7 +122,7 @@ class _Uses(TorchFunctionMode):
         self.recorder = recorder
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if getattr(func, "__name__", "") != "__get__":  # its shape or dtype is no value
+        if getattr(func, "__name__", "") != "__get__":  # reading its shape or dtype does not use its value
             for each in tree_leaves((args, kwargs or {})):
                 if isinstance(each, nn.Parameter):
                     self.recorder.uses(each)
@@ -178,7 +178,7 @@ class _Recorder:
         ]
 
     def uses(self, parameter: nn.Parameter) -> None:
-        """Know of a parameter that is computed with now."""
+        """Note that a parameter is being computed with."""
         if self._stack and parameter.requires_grad:
             self.used.setdefault(self._stack[-1].path, {})[id(parameter)] = parameter
 
@@ -195,8 +195,8 @@ class _Recorder:
         return hook
 
     def _keep(self, value: Any, seen: list[tuple[torch.Tensor, PackedSequence | None]] | None = None) -> Value:
-        """Store the tensors of a nest; `seen` collects those that were stored, in order; of a packed sequence the one
-        that has its gradient, with the sequence."""
+        """Store the tensors of a nest; `seen` collects those that were stored, in order; for a packed sequence the
+        tensor that has its gradient, with the sequence."""
         if isinstance(value, PackedSequence):
             padded, lengths = tensors(value)
             if seen is not None:
@@ -265,12 +265,12 @@ def record_step(
     backward: bool = True,
     image_gradient: bool = True,
 ) -> set[str]:
-    """Record in FOLDER/replay what the modules do in the first of `parts` micro-batches of a step, in float32; most: of
-    how many of its examples, None for all.
+    """Record in FOLDER/replay what the modules do in the first of `parts` micro-batches of a step, in float32; most:
+    the number of examples to use, None for all.
 
-    model: at the starting weights; copied. images: what the model takes, each (N, ...); labels: what the loss takes.
-    crossing: the state names that have a counterpart in MindSpore, where the user's own net says so. backward: whether
-    gradients come back, image_gradient: whether to the inputs, too. Returns the files that it wrote.
+    model: at the starting weights; copied. images: the model's inputs, each (N, ...); labels: the loss's. crossing: the
+    state names that have a counterpart in MindSpore, where the user's own net says so. backward: whether gradients are
+    recorded, image_gradient: whether those of the inputs, too. Returns the files that it wrote.
     """
     model = copy.deepcopy(model)
     arrays = [images] if isinstance(images, np.ndarray) else images

@@ -1,9 +1,8 @@
-"""Every module of torch's alone in each precision, on what was recorded of its step, and the wiring.
+"""Every torch module alone in each precision, on its recorded inputs, and the wiring.
 
 In a container's wiring every module in it hands on torch's recorded output, and backward a made-up gradient of its
-inputs. So what reaches a module is the doing of the container around it alone, in both directions, and so is what
-leaves the container: a forgotten residual, a wrong order or a detached branch shows at its own place, however wrong the
-modules inside are.
+inputs. So the container alone determines what reaches a module, in both directions, and what leaves the container: a
+forgotten residual, a wrong order or a detached branch shows at its own place, however wrong the modules inside are.
 """
 
 from __future__ import annotations
@@ -47,9 +46,9 @@ from .module_calls import (
     tensor_name,
 )
 
-Keep = Callable[[Stage, str, str, np.ndarray], None]  # of a stage, the label of a call, a tensor's name and value
-Given = list[tuple[Stage, str, Kept]]  # of a call: stage, tensor name, what is recorded of the tensor
-About = Callable[[torch.dtype, torch.device], dict[str, object]]  # what a trace says of itself
+Keep = Callable[[Stage, str, str, np.ndarray], None]  # called with stage, label of a call, a tensor's name and value
+Given = list[tuple[Stage, str, Kept]]  # the results of a call: stage, tensor name, what is recorded of the tensor
+About = Callable[[torch.dtype, torch.device], dict[str, object]]  # returns the head of a trace
 
 
 class Alone:
@@ -75,7 +74,7 @@ class Alone:
         self._start = {name: buffer.clone() for name, buffer in buffers}
 
     def run(self, call: Call, sides: KinkSides | None = None) -> list[Computed]:
-        """(stage, tensor name, array) of everything that one call gives: outputs, gradients, changes of buffers.
+        """(stage, tensor name, array) of all results of one call: outputs, gradients, changes of buffers.
 
         A gradient that does not reach a parameter or an input is zero, as MindSpore has it.
         """
@@ -122,17 +121,18 @@ class Alone:
         ]
 
     def wired(self, call: Call, inner: Sequence[Call], sides: KinkSides, keep: Keep, *, backward: bool) -> None:
-        """Tell `keep` what one call of a container computes itself, while the calls `inner` hand on torch's outputs:
-        what reaches them and leaves it, and the gradients of both; of the parameters that it uses itself; its own
-        buffers' changes. At once, for what comes next may overwrite it.
+        """Pass to `keep` what one call of a container computes itself, while the calls `inner` hand on torch's outputs:
+        the inputs of these calls, its own outputs, the gradients of both and of the parameters that it uses itself, and
+        the changes of its own buffers. Each at once, because later code may overwrite it.
 
-        backward: whether gradients are computed, which begin as made-up ones.
+        backward: whether gradients are computed, from made-up upstream ones.
         """
         module, about = self.modules[call.path], self.recording.modules[call.path]
         waiting: dict[str, deque[Call]] = {}
         for each in inner:
             waiting.setdefault(each.path, deque()).append(each)
-        anchor = torch.zeros((), dtype=self.dtype, device=self.device, requires_grad=backward)  # all hangs on it
+        # every seam depends on it
+        anchor = torch.zeros((), dtype=self.dtype, device=self.device, requires_grad=backward)
         came_back: dict[tuple[str, str], torch.Tensor] = {}
 
         def forced(path: str, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -209,7 +209,7 @@ class Alone:
         return torch.from_numpy(given_upstream(name, tuple(like.shape)).copy()).to(like)
 
     def fresh(self, stored: Stored) -> torch.Tensor:
-        """A recorded tensor by itself, for a module may overwrite it; laid out so that any `view` of it works."""
+        """A copy of a recorded tensor, because a module may overwrite it; laid out so that any `view` of it works."""
         return self.tensor(stored).detach().contiguous()
 
     def tensor(self, stored: Stored) -> torch.Tensor:
@@ -227,7 +227,7 @@ class Alone:
 
 
 class _Seam(torch.autograd.Function):
-    """Hands on other outputs than its inputs give, and backward other gradients, telling those that came."""
+    """Returns `outputs` whatever its inputs, and backward what `returned` makes of the gradients that came."""
 
     @staticmethod
     def forward(
@@ -243,12 +243,12 @@ class _Seam(torch.autograd.Function):
 
 
 def packed(padded: torch.Tensor, lengths: torch.Tensor) -> PackedSequence:
-    """The packed sequence of these (N, T, …), of N lengths."""
+    """The packed sequence of padded values (N, T, …) and N lengths."""
     return pack_padded_sequence(padded, lengths.cpu(), batch_first=True, enforce_sorted=False)
 
 
 def tensors(value: Any) -> list[torch.Tensor]:
-    """The tensors in a nest, in order; a packed sequence is (N, T, …) and its lengths, as a recording has it."""
+    """The tensors in a nest, in order; a packed sequence counts as (N, T, …) and its lengths, as in a recording."""
     if isinstance(value, PackedSequence):
         return list(pad_packed_sequence(value, batch_first=True))
     if isinstance(value, dict):
@@ -259,16 +259,16 @@ def tensors(value: Any) -> list[torch.Tensor]:
 
 
 def as_array(tensor: torch.Tensor) -> np.ndarray:
-    """The tensor for a trace: whole numbers as int64, whatever the framework counts in."""
+    """The tensor for a trace, integers of any width as int64."""
     array: np.ndarray = tensor.detach().cpu().contiguous().numpy()
     return array.astype(np.int64) if array.dtype.kind in "iub" else array
 
 
 class Ahead:
-    """What single modules gave alone while MindSpore's side was not ready yet: that of most does not depend on it."""
+    """Results of single modules that ran before MindSpore's side was ready; most do not depend on it."""
 
     def __init__(self) -> None:
-        self.found: dict[str, dict[str, Given]] = {}  # precision -> label of a call -> what it gave
+        self.found: dict[str, dict[str, Given]] = {}  # precision -> label of a call -> its results
 
     def run(
         self,
@@ -278,12 +278,12 @@ class Ahead:
         sample: int | None,
         wanted: Callable[[str], bool],
     ) -> Generator[None, None, None]:
-        """Run one module after another, a call each time that this is asked for its next, in one precision after
-        another; of what raises or draws nothing is kept.
+        """Run one module after another in one precision after another, one call each time that the generator is
+        advanced; calls that raise or draw are not kept.
 
-        recording, model, precisions, sample: as `replay` has them; wanted: which modules are judged, by dotted name.
+        recording, model, precisions, sample: as in `replay`; wanted: which modules are judged, by dotted name.
         """
-        kinked = (*KINKED, *POOLED)  # which MindSpore's choices decide
+        kinked = (*KINKED, *POOLED)  # these depend on MindSpore's choices
         single = [call for call in recording.calls.values() if call.label not in recording.made_by]
         calls = [c for c in single if wanted(c.path) and recording.modules[c.path].kind not in kinked]
         with closing(precisions()) as runs:
@@ -312,11 +312,11 @@ def replay(
     """Record the torch-*-replay traces in `folder`, which has the recording and MindSpore's replay, or in its place
     torch's own choices (`by`).
 
-    model: float32 at the starting weights; copied. precisions: hands them out, as often as it is called. needed: once
-    all else is recorded, waits for the containers that ran alone in MindSpore too, and gives their labels; None: those
-    that did are in its replay by now. verified: files of the recording that this process wrote itself. Calls that
-    MindSpore left out are left out, kinks take the sides that MindSpore took, and what draws takes the numbers that
-    MindSpore's took. Raises BadTrace for a damaged recording or trace.
+    model: float32 at the starting weights; copied. precisions: returns them anew at every call. needed: once all else
+    is recorded, waits for the containers that ran alone in MindSpore too, and returns their labels; None: those that
+    did are in its replay already. verified: files of the recording that this process wrote itself. Calls that MindSpore
+    left out are left out, kinks take the sides that MindSpore took, and draws take the numbers that MindSpore's took.
+    Raises BadTrace for a damaged recording or trace.
     """
     recording = Recording.open(folder / FOLDER)
     recording.verified.update(verified)
@@ -358,8 +358,8 @@ def _run_alone(
     writer: TraceWriter,
     known: Given | None = None,
 ) -> None:
-    """Record one call by itself, where MindSpore's side has it too, or what torch raised; known: what it gave before it
-    was known what MindSpore chose at kinks, which holds where it chose nothing."""
+    """Record one call by itself, where MindSpore's side has it too, or what torch raised; known: its results from
+    before MindSpore's choices at kinks were known, which hold where MindSpore chose nothing."""
     if call.label in theirs.left_out or call.label in theirs.by_parts:
         return
     sides = KinkSides.of(mindspore, Part.of_call(call.path, call.number))
@@ -370,7 +370,7 @@ def _run_alone(
         return
     try:
         found = runner.run(call, sides)
-    except Exception as error:  # the other modules are worth their verdicts
+    except Exception as error:  # the other modules still get their verdicts
         writer.about[FAILED][call.label] = one_line(error)
         return
     for stage, tensor, array in found:
@@ -392,5 +392,5 @@ def _wire(runner: Alone, call: Call, mindspore: Trace, theirs: Outcome, writer: 
     inner = runner.recording.handed_on(call, theirs.unwired)
     try:
         runner.wired(call, inner, sides, keep, backward=ways == BOTH_WAYS)
-    except Exception as error:  # of another version, which calls its modules otherwise; what lacks is a finding
+    except Exception as error:  # a model of another version calls its modules otherwise; missing tensors are findings
         writer.about[FAILED].setdefault(call.label, one_line(error))

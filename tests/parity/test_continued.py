@@ -84,7 +84,7 @@ def test_the_workers_are_told_and_the_recipe_stays_the_same(tmp_path: Path) -> N
 
 def test_a_pair_cannot_go_on() -> None:
     pair = Pair("a.py:build", "b.py:build")
-    with pytest.raises(BadInput, match=r"--continue-from goes on with the recipe's own models, not with a\.py:build"):
+    with pytest.raises(BadInput, match=r"--continue-from continues with the recipe's own models, not with a\.py:build"):
         ParityJob(recipes.load(RECIPE), Path("run"), pair=pair, continue_from=Path("last.pth"))
 
 

@@ -173,7 +173,7 @@ def test_devices_and_switches_are_what_this_torch_says() -> None:
         "cuda": "cuda:0",
         "cuda:1": "cuda:1",
     }
-    assert "it sees none, and torch_npu, which brings it, is not loaded; use --device cpu, or record" in said["npu"]
+    assert "it sees none, and torch_npu, which provides it, is not loaded; use --device cpu, or record" in said["npu"]
     assert said["npu:3"].startswith("refused: --device npu:3: torch ")
     assert "it sees 2, numbered from 0" in said["cuda:2"]
     assert before["TF32 in convolutions"] is tf32 and before["deterministic algorithms"] is False

@@ -92,7 +92,7 @@ APART: dict[str, tuple[Callable[[Path, Path], Any], str]] = {
     "another format": (lambda a, b: spoil(b, lambda d: d.update(format=9)), "another format; record it again"),
     "no trace": (
         lambda a, b: shutil.rmtree(b / "mindspore-fp32"),
-        "B: mindspore-fp32 was recorded, and is not there any more",
+        "B: mindspore-fp32 was recorded, but is no longer there",
     ),
     "no alignment": (
         lambda a, b: [spoil(x, lambda d: d.update(pair={"torch": "a:f", "mindspore": "b:f"})) for x in (a, b)],

@@ -60,7 +60,7 @@ def test_nothing_said_is_the_whole_step() -> None:
         (
             ["loss"],
             ["fc"],
-            "the stage loss has no tensors of modules, so that --modules fc leaves nothing of it to judge",
+            "the stage loss has no tensors of modules, so --modules fc leaves nothing of it to judge",
         ),
         (["init", "data"], ["fc"], "the stage data has no tensors of modules"),
     ],

@@ -109,7 +109,7 @@ def test_images_have_no_arrays_beside_them(tmp_path: Path) -> None:
         ({"input": TOKENS, "labels": CLASSES[:9]}, "input has 10 rows and labels 9"),
         ({"input": TOKENS, "input.1": TOKENS[:3], "labels": CLASSES}, "input.1 has 3 rows and labels 10"),
         ({"input": TOKENS, "input.2": TOKENS, "labels": CLASSES}, r"the inputs are numbered \[0, 2\]"),
-        ({"tokens": TOKENS, "labels": CLASSES}, "there is 'tokens'"),
+        ({"tokens": TOKENS, "labels": CLASSES}, "has 'tokens'"),
         ({"input": TOKENS * 0.5, "labels": CLASSES}, "input is float64; save it as float32 or int64"),
         ({"images1": TOKENS, "labels1": CLASSES, "images2": TOKENS, "labels2": CLASSES}, "has 2 batches"),
     ],
@@ -126,7 +126,7 @@ def test_validation_has_the_arrays_of_training(tmp_path: Path) -> None:
     save(tmp_path, "other.npz", input=TOKENS.astype(np.float32), labels=CLASSES)
     recipe = load(tmp_path, more=", validation: arrays:other.npz")
     with pytest.raises(
-        BadInput, match=r"other\.npz has the arrays float32, int64, and what is trained on int64, int64"
+        BadInput, match=r"other\.npz has the arrays float32, int64, and the training data have int64, int64"
     ):
         open_sources(recipe.data, recipe.model)
 
@@ -139,7 +139,7 @@ def test_to_predict_no_labels_are_needed(tmp_path: Path) -> None:
         ({"labels": CLASSES}, "expected input, input.1"),
         ({"input1": TOKENS}, "expected input, input.1"),
         ({"input": TOKENS, "input.2": TOKENS}, r"numbered \[0, 2\]"),
-        ({"input": TOKENS, "images": TOKENS}, "images says again what another name says"),
+        ({"input": TOKENS, "images": TOKENS}, "images means the same as another name"),
         ({"input": TOKENS, "input.1": TOKENS[:4]}, "input.1 has 4 rows and input 10"),
     ):
         with pytest.raises(BadInput, match=said):

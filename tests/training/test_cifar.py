@@ -148,7 +148,7 @@ def test_damaged_files_are_refused_by_row(tmp_path):
     source = open_source(f"cifar10:{tmp_path}", 10, training=False)
     file.write_bytes(whole[: 3 * 3073])
     assert source[2].label == whole[2 * 3073]
-    with pytest.raises(BadInput, match=r"test_batch\.bin has become shorter: row 6 is not whole any more"):
+    with pytest.raises(BadInput, match=r"test_batch\.bin has become shorter: row 6 is no longer complete"):
         source[6]
     file.unlink()
     with pytest.raises(BadInput, match=r"test_batch\.bin cannot be read: No such file or directory"):

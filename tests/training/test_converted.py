@@ -38,15 +38,15 @@ def test_a_name_alone_is_a_model(tmp_path: Path) -> None:
     [
         (
             "torchwision:resnet18",
-            "no model is called 'torchwision:resnet18'; .* a recipe takes torchvision:NAME, timm:NAME and FILE.py:NAME",
+            "no model is called 'torchwision:resnet18'; .* also takes torchvision:NAME, timm:NAME and FILE.py:NAME",
         ),
         ("torchvision:resnet18(10)", r"no model is called 'torchvision:resnet18\(10\)'"),
         ("torchvision:resnet18(num_classes=0)", "num_classes must be a positive whole number"),
-        ("net.py:build", "net.py:build wants source: FILE, its counterpart in MindSpore; msmigrate convert-model "),
+        ("net.py:build", "net.py:build needs source: FILE, its counterpart in MindSpore; msmigrate convert-model "),
         ("'net.py:Net -- --width 2'", "no model is called 'net.py:Net -- --width 2'"),
         ("{name: net.py:Net, source: x.py}", "say how many classes .*net.py:Net has, as classes: 10"),
         ("{name: net.py:Net, source: x.py, classes: 3, args: {num_classes: 4}}", "classes is 3 and its num_classes 4"),
-        ("{name: resnet18, classes: 3}", "of resnet18 write args: {num_classes: 3}"),
+        ("{name: resnet18, classes: 3}", "resnet18 takes args: {num_classes: 3}"),
         ("'torchvision:'", "no model is called 'torchvision:'"),
         ("{name: torchvision:resnet18, args: {num_classes: ten}}", "num_classes must be a positive whole number"),
         ("{name: resnet18, source: x.py}", "model.source: resnet18 is msmigrate's own"),
@@ -114,7 +114,7 @@ def test_what_is_in_the_cache_is_not_converted_again(tmp_path: Path, monkeypatch
 def test_a_cache_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.raises(BadDestination, match="set XDG_CACHE_HOME to one that can be written"):
+    with pytest.raises(BadDestination, match="set XDG_CACHE_HOME to a writable folder"):
         converted_models.cache_folder()
 
 
@@ -187,12 +187,12 @@ def test_a_model_of_one_s_own_stands_beside_its_recipe_and_counts_by_all_that_it
 def test_names_that_differ_are_refused_where_training_goes_by_them(tmp_path: Path) -> None:
     recipe = load(tmp_path, "{name: net.py:Net, source: port.py, classes: 3, freeze: ['fc*']}")
     match = Match("fc", "head", "Linear", "same type and shape")
-    with pytest.raises(BadRecipe, match=r"model.freeze goes by torch's names, .* fc is head in .*port.py"):
+    with pytest.raises(BadRecipe, match=r"model.freeze uses torch's names, .* fc is head in .*port.py"):
         check_recipe(recipe, Alignment((match,), classes=3))
     check_recipe(recipe, Alignment((replace(match, mindspore="fc"),), classes=3))
     plain = load(tmp_path, "{name: net.py:Net, source: port.py, classes: 3}")
     check_recipe(plain, Alignment((match,), classes=3))
-    with pytest.raises(BadRecipe, match=r"model.classes is 3, and .* gives 4 numbers an image"):
+    with pytest.raises(BadRecipe, match=r"model.classes is 3, and .* gives 4 numbers per image"):
         check_recipe(plain, Alignment((match,), classes=4))
 
 
@@ -202,7 +202,7 @@ LOSS = "model: lenet5\nloss: {loss}\noptimizer: {{name: SGD}}\n"
 @pytest.mark.parametrize(
     ("loss", "said"),
     [
-        ("{name: losses.py:focal}", "loss: .*losses.py:focal wants source: FILE, with focal in MindSpore"),
+        ("{name: losses.py:focal}", "loss: .*losses.py:focal needs source: FILE, with focal in MindSpore"),
         ("{name: CrossEntropyLoss, source: losses.py}", "loss.source is for FILE.py:NAME; CrossEntropyLoss is"),
         ("{name: losses.py}", "losses.py"),
     ],

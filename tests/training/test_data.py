@@ -53,7 +53,7 @@ def test_random_images_agree_when_they_are_drawn_from_the_same_keys(models_and_d
         ("no array", "BadRecipe", "add ToTensor"),
         ("normalize before tensor", "BadRecipe", "transforms failed on"),
         ("not drawn", "Unsupported", "random transforms that can be given the same draws: ColorJitter, RandAugment"),
-        ("erasing a picture", "BadRecipe", "RandomErasing works on what ToTensor gives: put it after ToTensor"),
+        ("erasing a picture", "BadRecipe", "RandomErasing works on the output of ToTensor: put it after ToTensor"),
         ("flipping an array", "BadRecipe", "RandomHorizontalFlip works on images"),
         ("too small to crop", "BadRecipe", "a crop 900 high and 900 wide does not fit an image 256 high"),
         ("random", "Unsupported", "RandomResizedCrop draws random numbers"),

@@ -85,7 +85,7 @@ def test_weights_that_do_not_fit_are_named() -> None:
         conv_weight=None, conv1_weight=HELD["conv.weight"]
     )
     assert "the net has no learning.rate" in refusal(learning_rate=np.zeros(1, np.float32))
-    assert "conv.weight is 2 × 3 × 3 × 3 and the recipe's lenet5 wants 2 × 1 × 3 × 3" in refusal(
+    assert "conv.weight is 2 × 3 × 3 × 3 and the recipe's lenet5 needs 2 × 1 × 3 × 3" in refusal(
         conv_weight=np.ones((2, 3, 3, 3), np.float32)
     )
     assert "conv.weight is float16" in refusal(conv_weight=HELD["conv.weight"].astype(np.float16))
@@ -94,7 +94,7 @@ def test_weights_that_do_not_fit_are_named() -> None:
 
 def test_another_number_of_classes_is_said_as_such() -> None:
     said = refusal(fc_weight=np.ones((1000, 4), np.float32), fc_bias=np.ones(1000, np.float32))
-    assert "tells 1000 classes apart (fc.weight is 1000 × 4) and the recipe's lenet5 10" in said
+    assert "has 1000 classes (fc.weight is 1000 × 4) and the recipe's lenet5 has 10" in said
     assert said.endswith("set model.args.num_classes to 1000")
 
 
@@ -265,7 +265,7 @@ def test_outputs_that_are_not_finite_are_refused() -> None:
     logits[1, 2] = np.nan
     with pytest.raises(BadInput, match="output for b is not finite"):
         Scores(top=1).add(["a", "b", "c"], np.zeros(3, np.int32), logits)
-    with pytest.raises(BadInput, match="b is of class 4, and the net tells the classes 0 to 3 apart"):
+    with pytest.raises(BadInput, match="b is of class 4, and the net has the classes 0 to 3"):
         Scores(top=1).add(["a", "b"], np.array([0, 4], np.int32), np.zeros((2, 4), np.float32))
     with pytest.raises(BadInput, match="not one of the images could be used; gone"):
         Scores(top=1).results([(0, "gone")], 1.0, "CPU", {})

@@ -199,7 +199,7 @@ def test_a_rank_with_an_error_ends_the_job_with_it(tmp_path):
         ("RuntimeError: the port is taken", r"^scheduler: .* exit code 1 .*: RuntimeError: the port is taken; its"),
         (
             "[ERROR] … The node: 7 is timed out. It may …",
-            r"^rank 7: nothing is heard of the process any more; the screen",
+            r"^rank 7: the process no longer responds; the screen",
         ),
     ],
 )

@@ -177,7 +177,7 @@ def test_waiting_is_counted_and_settings_of_others_stay(found):
         ("several sizes", "BadRecipe", "the transforms leave images of several sizes, 3 x "),
         ("no array", "BadRecipe", "the transforms give uint8 (20, 20, 3) and models take float32 (C, H, W)"),
         ("normalize before tensor", "BadRecipe", "the recipe's transforms failed on class"),
-        ("random evaluation", "Unsupported", "RandomResizedCrop draws random numbers, and these images are to be"),
+        ("random evaluation", "Unsupported", "RandomResizedCrop draws random numbers, and these images have to be"),
         ("batch", "BadRecipe", "images has only 23 images: set data.batch to at most 23, or add images"),
         ("batch of a shard", "BadRecipe", "has only 11 images for each of 2 processes: set data.batch to at most 11"),
         ("nearest", "Unsupported", "data.fast_transforms: Resize with interpolation 'nearest' would take other pixels"),

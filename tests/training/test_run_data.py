@@ -111,7 +111,10 @@ def test_what_may_be_a_mistake_is_a_warning(tmp_path: Path) -> None:
     source = tree(tmp_path, cat=2, dog=2)
     found = look(recipe(10, source=source, validation=source, batch=2))
     assert len(found.warnings) == 2
-    assert "2 classes and the model 10" in found.warnings[0] and "what the model trains on" in found.warnings[1]
+    assert (
+        "2 classes and the model 10" in found.warnings[0]
+        and "data.validation is the training data" in found.warnings[1]
+    )
 
 
 def test_a_source_with_test_images_of_its_own_is_no_mistake(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_one_that_ends_too_soon_or_too_late_is_warned_of() -> None:
     (early,) = warnings(schedule(), 1000, 5)
     assert "made for 200 steps" in early and "has 1,000 steps" in early and "climbs again" in early
     (late,) = warnings(schedule(), 100, 5)
-    assert "does not come down" in late
+    assert "does not reach its final value" in late
     (epochs,) = warnings(schedule("epoch"), 200, 1)
     assert "made for 200 epochs" in epochs and "has 1 epoch:" in epochs
     assert warnings(None, 1000, 5) == [] and warnings(schedule(), 0, 5) == []

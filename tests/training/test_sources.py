@@ -129,9 +129,9 @@ def test_an_empty_class_is_refused_in_training_and_keeps_its_number_in_validatio
         ("cifar:/Data", "did you mean 'cifar10:/Data'?"),
         ("imagefolder:/X", "did you mean 'folder:/X'?"),
         ("data/flowers", "did you mean 'folder:data/flowers'?"),
-        ("folder:", "'folder:' names no place: folder:PATH, with the path of a folder"),
-        ("cifar10:", "'cifar10:' names no place: cifar10:PATH"),
-        ("folder:a\0b", "names no place"),
+        ("folder:", "'folder:' has no path: folder:PATH, with the path of a folder"),
+        ("cifar10:", "'cifar10:' has no path: cifar10:PATH"),
+        ("folder:a\0b", "has no path"),
         ("films", "known: photographs, digits, digits:train, digits:test, synthetic[:COUNT[xSIDE]], folder:PATH"),
         ("synthetic:", "COUNT is a whole number from 1 to 10000000, not ''"),
         ("synthetic:0", "COUNT is a whole number from 1 to 10000000, not '0'"),
@@ -169,7 +169,7 @@ def test_a_place_that_the_system_refuses(kind):
 def test_where_scikit_learn_is_missing(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     for name in ("digits", "photographs"):
-        with pytest.raises(MsmigrateError, match="is needed and not there: pip install scikit-learn"):
+        with pytest.raises(MsmigrateError, match="is needed and missing: pip install scikit-learn"):
             open_source(name, 10, training=True)
 
 

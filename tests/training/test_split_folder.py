@@ -115,16 +115,16 @@ def test_links_in_the_tree_are_followed(tmp_path, how):
 def test_where_it_may_not_go(tmp_path):
     folder = tree(tmp_path / "tree", rose=4)
     for into, message in (
-        (folder, "lies inside"),
-        (folder / "split", "lies inside .*tree, which is not to be changed: choose --into another folder"),
+        (folder, "is inside"),
+        (folder / "split", "is inside .*tree, which must not be changed: choose --into another folder"),
         (tmp_path, "has .*tree inside it"),
-        (folder / "rose" / ".." / "new", "lies inside"),
+        (folder / "rose" / ".." / "new", "is inside"),
         (tmp_path / "a" / "b", r"the folder of .*/a/b does not exist; create it first"),
     ):
         with pytest.raises(BadDestination, match=message):
             destination(folder, into)
     (tmp_path / "alias").symlink_to(folder)
-    with pytest.raises(BadDestination, match="lies inside"):
+    with pytest.raises(BadDestination, match="is inside"):
         destination(folder, tmp_path / "alias" / "new")
     (tmp_path / "file").write_text("")
     (tmp_path / "full").mkdir()

@@ -59,7 +59,7 @@ def test_ascend_comes_before_a_gpu_before_the_cpu() -> None:
 def test_more_devices_than_there_are_is_one_line() -> None:
     found = here(Ascend=8)
     found.check("Ascend", device_id=0, processes=8)
-    with pytest.raises(Unsupported, match="8 Ascend devices, numbered from 0, and 8 from 4 on were asked for"):
+    with pytest.raises(Unsupported, match="8 Ascend devices, numbered from 0, and 8 from 4 on were requested"):
         found.check("Ascend", device_id=4, processes=8)
     found.check("CPU", device_id=0, processes=16)  # processes share a CPU
 

@@ -305,7 +305,7 @@ def test_the_same_run_goes_on() -> None:
         ({"seed": 2}, "has the seed 1, and now it is 2"),
         ({"images": 99}, "trained on this many images: 100, and now it is 99"),
         ({"processes": 2}, "this many processes: 1, and now it is 2"),
-        ({"steps_per_epoch": 6}, "this many steps an epoch: 12"),
+        ({"steps_per_epoch": 6}, "this many steps per epoch: 12"),
         ({"classes": ("b", "a")}, "trained on other classes"),
     ],
 )

@@ -54,7 +54,7 @@ def test_every_option_of_parity_step_is_honoured(tmp_path: Path, monkeypatch: py
     assert job.no_replay and job.no_diagnosis and job.narrowing.stages == ("forward",) and job.batch == 4
     assert job.folder == tmp_path / "kept"
     assert {path.name for path in tmp_path.iterdir()} == {"a.json", "b.xml"}
-    with pytest.raises(BadInput, match="--continue-from goes on with the recipe's own models"):
+    with pytest.raises(BadInput, match="--continue-from continues with the recipe's own models"):
         assert_parity(*pair, **QUICK, continue_from="last.pth")
     with pytest.raises(BadDestination):
         assert_parity(*pair, **QUICK, html=tmp_path / "none" / "page.html")

@@ -252,7 +252,7 @@ def test_what_cannot_be_exported_is_refused_before_a_framework_starts(
 
 
 def test_a_checkpoint_that_names_no_model_needs_one(trained: Trained, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="does not say which model it is of: add --model NAME or --recipe FILE"):
+    with pytest.raises(BadInput, match="does not say which model it belongs to: add --model NAME or --recipe FILE"):
         export(trained.torch, tmp_path / "net.mindir", worker=lambda name: ("false",))
 
 

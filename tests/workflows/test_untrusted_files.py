@@ -153,7 +153,7 @@ def test_a_torch_file_that_a_checkpoint_names_is_not_even_opened(
     for error in refusals(path, tmp_path):
         assert isinstance(error, NotTrusted) and error.add == ("--trust-source", f"{canary}@sha256:{digest(canary)}")
     for error in refusals(checkpoint(tmp_path, changed(model={"name": f"{other}:build", "classes": 10})), tmp_path):
-        assert "wants source" in str(error)
+        assert "needs source" in str(error)
     assert not [event for event in watched if "torch_canary" in event] and not canary.with_suffix(".ran").exists()
 
 

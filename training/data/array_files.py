@@ -1,14 +1,14 @@
-"""Arrays out of files that anybody may have written: batches that a user brings, or all that a net trains on.
+"""Arrays from files that may come from anyone: batches that a user brings, or the whole data that a net trains on.
 
-What a header says is checked before that much is allocated. NumPy allocates what the header of a .npy says, whatever
-there is; a member of an .npz may be a thousand times as large as its compressed bytes; and arrays of Python objects are
-pickles, which are not read.
+Sizes in headers are checked before anything is allocated. NumPy allocates what the header of a .npy says, however short
+the file is; a member of an .npz may be a thousand times as large as its compressed bytes; and arrays of Python objects
+are pickles, which are not read.
 
 A batch file is `.npz` or `.safetensors`:
 
     images or input, labels                    the same in every step
     input, input.1, input.2, …, labels         several inputs
-    images1, labels1, images2, labels2, …      a batch for each step; where there are fewer, they come again in turn
+    images1, labels1, images2, labels2, …      a batch for each step; where there are fewer, they repeat in order
 
 Floating inputs are float32, others (tokens) are whole numbers; labels are whole numbers or float32. The data of a
 recipe (`source: arrays:FILE`) are the first or the second of these, with a row for each example.
@@ -36,12 +36,12 @@ from ...migrate.checkpoint.formats.safetensors_file import read_header
 from ...printable import quoted
 from ..recipe.schema import ARRAY_SUFFIXES
 
-FREE = 128 << 20  # bytes that the arrays of a file may take, however small it is
-TIMES = 8  # and for each of the file's bytes: token numbers compress so
+FREE = 128 << 20  # bytes that the arrays of any file may take, however small the file
+TIMES = 8  # further bytes for each byte of the file: token numbers compress this well
 MOST_ARRAYS = 20_000
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
-Widened = Callable[[np.dtype[Any]], int]  # the bytes that an element is going to take
+Widened = Callable[[np.dtype[Any]], int]  # the bytes that an element will take
 
 
 def read_npy(file: BinaryIO, size: int) -> np.ndarray:
@@ -55,7 +55,7 @@ def read_npy(file: BinaryIO, size: int) -> np.ndarray:
         if not got:
             raise ValueError("it ends within its array")
         at += got
-    file.read(1)  # at its end, a zip's member is compared with its checksum
+    file.read(1)  # reading to the end of a zip's member makes zipfile check its checksum
     return np.frombuffer(content, dtype).reshape(shape, order="F" if in_columns else "C")
 
 
@@ -84,7 +84,7 @@ def safetensors_headers(file: BinaryIO, path: Path) -> dict[str, tuple[str, tupl
 def read_npz(file: BinaryIO, path: Path, widened: Widened) -> dict[str, np.ndarray]:
     """The arrays of an .npz by name.
 
-    widened: what an element takes once the caller has brought it to its own dtype. Raises BadInput for more than
+    widened: the bytes of an element after the caller's conversion to its own dtype. Raises BadInput for more bytes than
     such a file may take, and what zipfile and NumPy raise where it is damaged.
     """
     headers = npz_headers(file, path).values()
@@ -99,13 +99,13 @@ def read_npz(file: BinaryIO, path: Path, widened: Widened) -> dict[str, np.ndarr
 
 
 def read_safetensors(file: BinaryIO, path: Path, widened: Widened) -> dict[str, np.ndarray]:
-    """The arrays of a safetensors file by name; as read_npz, and raises what safetensors raises."""
+    """The arrays of a safetensors file by name; like read_npz, and raises what safetensors raises."""
     header = read_header(file, str(path))
     total = 0
     for tensor in header.tensors.values():
         try:
             total += math.prod(tensor.shape) * max(widened(np.dtype(tensor.dtype)), tensor.item_size)
-        except TypeError:  # a dtype that NumPy does not have, which is refused by whoever wants the array
+        except TypeError:  # a dtype that NumPy does not have; the array is refused where it is used
             total += tensor.nbytes
     _check_total(path, total, os.fstat(file.fileno()).st_size)
     return dict(load_file(path))
@@ -116,10 +116,10 @@ def _header(file: BinaryIO, size: int) -> tuple[tuple[int, ...], bool, np.dtype[
     version = np.lib.format.read_magic(file)
     read = HEADERS.get(version)
     if read is None:
-        raise ValueError(f"it is of version {version[0]}.{version[1]} of the format")
+        raise ValueError(f"it has version {version[0]}.{version[1]} of the format")
     shape, in_columns, dtype = read(file)
     if dtype.hasobject:
-        raise ValueError("it is of Python objects, which are pickles and are not read")
+        raise ValueError("it has Python objects, which are pickles and are not read")
     nbytes, there = math.prod(shape) * dtype.itemsize, size - file.tell()
     if nbytes != there or any(length < 0 for length in shape):
         says = f"{nbytes:,}" if nbytes < 1 << 60 else "absurdly many"
@@ -143,14 +143,14 @@ SHOULD = "images (or input, input.1, …) and labels, or images1, labels1, image
 
 
 class Header(NamedTuple):
-    """What a file says of an array before its numbers."""
+    """The header of an array in a file."""
 
     dtype: str
     shape: tuple[int, ...]
 
 
 class Step(NamedTuple):
-    """The names of a batch: of each input, by its position, and of the labels."""
+    """The names of a batch's arrays: the inputs', by position, and the labels'."""
 
     inputs: tuple[str, ...]
     labels: str
@@ -171,14 +171,14 @@ def read_rows(path: Path) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
 
 
 def read_inputs(path: Path) -> tuple[np.ndarray, ...]:
-    """The inputs of all examples of a file, a row each; labels need not be there. Raises BadInput."""
+    """The inputs of all examples of a file, a row each; labels may be missing. Raises BadInput."""
     names = check_inputs(path)
     arrays = _arrays(path)
     return tuple(_whole(arrays[name]) for name in names)
 
 
 def check_inputs(path: Path) -> tuple[str, ...]:
-    """What the inputs of a file of examples are called, by its headers alone. Raises BadInput as check_rows does."""
+    """The names of the inputs in a file of examples, from its headers alone. Raises BadInput as check_rows does."""
     headers = _headers(path)
     inputs, _ = _numbered(path, headers)
     if [*inputs] != [0]:
@@ -198,7 +198,7 @@ def _same_rows(path: Path, names: tuple[str, ...], headers: dict[str, Header]) -
 
 
 def check_rows(path: Path) -> Step:
-    """What the inputs and the labels of a file of examples are called, by its headers alone.
+    """The names of the inputs and the labels in a file of examples, from its headers alone.
 
     Raises BadInput naming the file and what it lacks.
     """
@@ -213,7 +213,7 @@ def check_rows(path: Path) -> Step:
 
 
 def check_batches(path: Path) -> list[Step]:
-    """What the batches of a file are called, by the headers of its arrays alone: no numbers are read.
+    """The names of the batches in a file, from the headers of its arrays alone: no numbers are read.
 
     Raises BadInput naming the file and what it lacks.
     """
@@ -228,7 +228,7 @@ def check_batches(path: Path) -> list[Step]:
 
 
 def _numbered(path: Path, headers: dict[str, Header]) -> tuple[dict[int, dict[int, str]], dict[int, str]]:
-    """The names of the inputs by step, 0 for all, and place; those of the labels by step."""
+    """The names of the inputs, by step (0: all steps) and position; those of the labels, by step."""
     inputs: dict[int, dict[int, str]] = {}
     labels: dict[int, str] = {}
     for name, header in headers.items():
@@ -237,7 +237,7 @@ def _numbered(path: Path, headers: dict[str, Header]) -> tuple[dict[int, dict[in
             place = inputs.setdefault(int(found["step"] or 0), {})
             number = int(found["place"] or 0)
             if number in place:
-                raise BadInput(f"{path}: {name} says again what another name says")
+                raise BadInput(f"{path}: {name} means the same as another name")
             place[number] = name
         elif found := LABELS.fullmatch(name):
             labels[int(found["step"] or 0)] = name
@@ -264,7 +264,7 @@ def _arrays(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[BinaryIO]:
-    """The file, opened. Raises BadInput where it is no batch, and for whatever is raised while it is read."""
+    """The file, opened. Raises BadInput where it is no batch, and for any error while it is read."""
     if path.suffix not in ARRAY_SUFFIXES:
         raise BadInput(f"{path}: a batch is a file of {' or '.join(ARRAY_SUFFIXES)}, or folder:PATH")
     try:
@@ -278,18 +278,18 @@ def _reading(path: Path) -> Iterator[BinaryIO]:
         raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError, SafetensorError, zipfile.BadZipFile, EOFError, MemoryError) as e:
         raise BadInput(f"{path}: cannot be read: {' '.join(str(e).split())[:300]}") from None
-    except Exception as error:  # zlib and numpy's header parser have their own
+    except Exception as error:  # zlib and NumPy's header parser raise classes of their own
         raise BadInput(f"{path}: is damaged: {type(error).__name__}: {' '.join(str(error).split())[:200]}") from None
 
 
 def _element(dtype: np.dtype[Any]) -> int:
-    """The bytes that an element takes once it is checked: those of whole numbers without a sign become int64."""
+    """The bytes that an element takes after the checks: unsigned whole numbers become int64."""
     return 8 if dtype.kind in "ub" else dtype.itemsize
 
 
 def _check(path: Path, name: str, header: Header) -> None:
     if not (INPUT.fullmatch(name) or LABELS.fullmatch(name)):
-        raise BadInput(f"{path}: there is {quoted(name)}; expected {SHOULD}")
+        raise BadInput(f"{path}: has {quoted(name)}; expected {SHOULD}")
     if not WHOLE.fullmatch(header.dtype) and header.dtype != "float32":
         raise BadInput(f"{path}: {name} is {header.dtype}; save it as float32 or int64")
     if not header.shape or 0 in header.shape:
@@ -297,5 +297,5 @@ def _check(path: Path, name: str, header: Header) -> None:
 
 
 def _whole(array: np.ndarray, kinds: str = "u") -> np.ndarray:
-    """The array, of these kinds of numbers as int64; an input that is a mask stays one."""
+    """The array, as int64 if its numbers are of these kinds; an input that is a mask stays one."""
     return np.ascontiguousarray(array.astype(np.int64) if array.dtype.kind in kinds else array)

@@ -1,8 +1,8 @@
-"""A server of MindSpore's dataset cache, started for this process and gone with it.
+"""A server of MindSpore's dataset cache, started for this process and stopped with it.
 
-Decoded images are kept there from the first epoch on. The server is a daemon of its own, `dataset-cache` starts and
-stops it. It gets a free port, so that one which somebody else has started is neither used nor stopped; and a shell
-that waits for this process to end stops it, so that it goes too when this process is killed.
+Decoded images are kept there from the first epoch on. The server is a daemon, which `dataset-cache` starts and stops.
+It gets a free port, so that somebody else's server is neither used nor stopped; and a shell that waits for this process
+to end stops it, so that it ends even if this process is killed.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from ...processes import TOKEN
 _TRIES = 3  # another process may take the free port before the server does
 _SECONDS = 60
 _ERRORS_ONLY = "3"
-# waits for the end of its input, which comes with the end of the process that holds the other side
+# waits for the end of its input, which comes when the process at the other end of the pipe ends
 _WHEN_WE_END = 'read -r _; rm -rf -- "$0"; exec "$@" >/dev/null 2>&1'
 
 
 class CacheServer:
-    """A running cache server; `port` is where it listens on this machine, `folder` is gone when the server is.
+    """A running cache server; `port` is where it listens on this machine, `folder` is removed when it stops.
 
     Raises Unsupported where this MindSpore has no cache server, and WorkerFailed where it cannot be started.
     """
@@ -69,7 +69,7 @@ class CacheServer:
             if done.returncode == 0:
                 return port
         raise WorkerFailed(
-            f"MindSpore's cache server does not start: {_said(done)}; set data.cache: false to go without"
+            f"MindSpore's cache server does not start: {_said(done)}; set data.cache: false to do without it"
         )
 
     def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -86,15 +86,16 @@ class CacheServer:
 
 @cache
 def server() -> CacheServer:
-    """The server of this process, started when first asked for."""
+    """The server of this process, started when it is first needed."""
     return CacheServer()
 
 
 def program() -> list[str]:
     """The command that manages cache servers.
 
-    MindSpore's own program, which answers at once; where the installation left it without the right to be run, the
-    console script beside this Python, which grants it and imports MindSpore for that. Raises Unsupported without one.
+    MindSpore's own program, which answers at once; where the installation left it without execute permission, the
+    console script next to this Python, which sets that permission and imports MindSpore to do so. Raises Unsupported
+    without one.
     """
     folder = _mindspore()
     binary = folder / "utils" / "bin" / "dataset-cache"
@@ -114,9 +115,9 @@ def _mindspore() -> Path:
 
 
 def _environment() -> dict[str, str]:
-    """What MindSpore's console script sets for the program: where libpython may be, and a library to load first.
+    """The environment that MindSpore's console script sets: where libpython may be, and a library to load first.
 
-    Without the job's token: a server that is killed with the job leaves 4 GB of shared memory reserved for ever.
+    Without the job's token: a server that is killed with the job would leave 4 GB of shared memory reserved for ever.
     """
     folder = _mindspore()
     places = [str(folder.parents[2]), os.environ.get("LD_LIBRARY_PATH", "")]

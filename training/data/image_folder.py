@@ -39,9 +39,9 @@ LARGEST = 1 << 28  # bytes of an image's file
 class ImageFolder:
     """The images of a tree with a folder for each class, in the order of torchvision's ImageFolder.
 
-    A label is the place of the class folder's name in the sorted names. Files are listed here and read when asked for.
+    A label is the position of the class folder's name in the sorted names. Files are listed here and read when needed.
     allow_empty: a class may have no images, as for validation, and keeps its number all the same.
-    Raises BadInput for a folder that is not there, has no classes or no images, or has a class without images.
+    Raises BadInput for a folder that does not exist, has no classes or no images, or has a class without images.
     """
 
     mode: Literal["RGB", "L"] = "RGB"
@@ -73,12 +73,12 @@ def class_names(folder: Path) -> list[str]:
     """The sorted names of the folders in `folder`; raises BadInput where there are none."""
     names = folders_in(folder)
     if not names:
-        raise BadInput(f"{folder} has no folders in it: each class of images wants one, named for the class")
+        raise BadInput(f"{folder} has no folders in it: each class of images needs one, named for the class")
     return names
 
 
 def folders_in(folder: Path) -> list[str]:
-    """The sorted names of the folders in `folder`; raises BadInput where it is no folder or cannot be read."""
+    """The sorted names of the folders in `folder`; raises BadInput where that is no folder or cannot be read."""
     try:
         return sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
     except FileNotFoundError:
@@ -121,9 +121,9 @@ Way = Literal["copy", "link", "symlink"]
 
 @dataclass(frozen=True)
 class Split:
-    """What goes where: for each class the images, by their paths below the tree, for train/ and for val/.
+    """A split: for each class the images, by their paths below the tree, for train/ and for val/.
 
-    others: how many files of the tree are not images of a class, and so go nowhere.
+    others: how many files of the tree are not images of a class, and are left out.
     """
 
     folder: Path
@@ -133,7 +133,7 @@ class Split:
 
     @property
     def alone(self) -> list[str]:
-        """The classes of one image, which therefore have none in val/."""
+        """The classes with a single image, which therefore have none in val/."""
         return [name for name, images in self.validation.items() if not images]
 
     def images(self) -> Iterator[tuple[str, str]]:
@@ -144,10 +144,10 @@ class Split:
 
 
 def plan(folder: Path, share: float, seed: int) -> Split:
-    """Say for every image of the tree whether it goes into val/, the given share of each class, or into train/.
+    """Decide for every image of the tree whether it goes into val/ (the given share of each class) or into train/.
 
-    A class of two images or more has at least one in either part; of one image, in train/. Raises BadInput for a tree
-    that ImageFolder refuses, and for one that has been split already.
+    A class of two images or more has at least one in either part; a single image goes into train/. Raises BadInput for
+    a tree that ImageFolder refuses, and for one that has been split already.
     """
     source = ImageFolder(folder)
     if {name.lower() for name in source.classes} <= PARTS:
@@ -163,9 +163,9 @@ def plan(folder: Path, share: float, seed: int) -> Split:
 
 
 def destination(folder: Path, into: Path | None) -> Path:
-    """Where the split goes, links resolved: `into`, or DIR-split beside DIR.
+    """Where the split goes, links resolved: `into`, or DIR-split next to DIR.
 
-    Raises BadDestination where something stands there already, where it lies inside the tree or around it, and where
+    Raises BadDestination where something exists there already, where it is inside the tree or around it, and where
     nothing can be written.
     """
     try:
@@ -177,7 +177,7 @@ def destination(folder: Path, into: Path | None) -> Path:
     except OSError as error:
         raise BadDestination(f"cannot write {into or folder}: {error.strerror}") from error
     if inside:
-        raise BadDestination(f"{target} lies inside {folder}, which is not to be changed: choose --into another folder")
+        raise BadDestination(f"{target} is inside {folder}, which must not be changed: choose --into another folder")
     if around:
         raise BadDestination(f"{target} has {folder} inside it: choose --into another folder")
     if taken:
@@ -202,7 +202,7 @@ def carry_out(split: Split, target: Path, how: Way, on_progress: Callable[[int, 
             _refuse_too_much(tree, images, target)
         with folder_beside(target) as partial:
             for part in (TRAINING, VALIDATION):
-                for name in split.training:  # in val/ even an empty one, or the classes after it were numbered anew
+                for name in split.training:  # in val/ even an empty folder, else the classes after it get other numbers
                     (partial / part / name).mkdir(parents=True)
             for done, (part, image) in enumerate(images, 1):
                 place = partial / part / image
@@ -210,7 +210,7 @@ def carry_out(split: Split, target: Path, how: Way, on_progress: Callable[[int, 
                 _put(tree / image, place, how)
                 if on_progress is not None:
                     on_progress(done, len(images))
-            partial.rename(target)  # takes the place of an empty folder, and of nothing else
+            partial.rename(target)  # replaces an empty folder, and nothing else
     except OSError as error:
         why = error.strerror or str(error)
         if how == "link":
@@ -222,13 +222,13 @@ def _put(source: Path, place: Path, how: Way) -> None:
     if how == "copy":
         shutil.copy2(source, place)
     elif how == "link":
-        place.hardlink_to(source.resolve())  # of the file itself, where the tree has a symbolic link
+        place.hardlink_to(source.resolve())  # to the file itself, where the tree has a symbolic link
     else:
         place.symlink_to(source)
 
 
 def _refuse_too_much(tree: Path, images: list[tuple[str, str]], target: Path) -> None:
-    """Before minutes of copying, not after."""
+    """Raise BadDestination where the disk has too little space for a copy: before minutes of copying, not after."""
     wanted = sum((tree / image).stat().st_size for _, image in images)
     free = shutil.disk_usage(target.parent).free
     if wanted > free:
@@ -246,13 +246,13 @@ def _parts(images: list[str], share: float, seed: int) -> tuple[list[str], list[
 
 
 def _draw(seed: int, image: str) -> bytes:
-    """A number drawn for the image, by which the images of its class are put in order."""
+    """A number drawn for the image, by which the images of its class are sorted."""
     return hashlib.sha256(f"{seed}\0{image}".encode("utf-8", "surrogateescape")).digest()
 
 
 CHANNELS = 3
 WHITE = 255  # the largest value of a channel
-AT_ONCE = 256  # images that the threads are given at a time, so that a million of them are not queued up
+AT_ONCE = 256  # images that the threads are given at a time, so that not all of a million are queued
 Channels = tuple[float, float, float]
 VALUES = np.arange(WHITE + 1) / WHITE
 
@@ -267,13 +267,13 @@ class Corrupt:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What `measure` found.
+    """The result of `measure`.
 
     mean, std: of red, green and blue, 0 to 1, each pixel of each image counted once; std divides by the number of
     pixels. std_of_images: the mean over all images of each one's own std, as ImageNet's 0.229, 0.224 and 0.225 most
     likely are (https://github.com/pytorch/vision/pull/1965); it leaves out how images differ. width, height: smallest
-    and largest, as the files have them. folders: images by the folder next below; '.' has those that lie in none.
-    pixels: as measured, after resizing.
+    and largest, as the files have them. folders: number of images by top-level folder; '.' for those in none. pixels:
+    as measured, after resizing.
     """
 
     images: int
@@ -355,7 +355,7 @@ def corrupt_images(folder: Path, on_progress: Callable[[int, int], None] | None 
 
 def _files(folder: Path) -> list[str]:
     """The images' paths below `folder`."""
-    folders_in(folder)  # where it is none, that is what is said
+    folders_in(folder)  # raises its error where it is no folder
     found = [Path(file).relative_to(folder).as_posix() for file in image_files(folder)]
     if not found:
         raise BadInput(f"there are no images below {folder}")
@@ -365,7 +365,7 @@ def _files(folder: Path) -> list[str]:
 def _each(
     folder: Path, files: list[str], resize: int | None, on_progress: Callable[[int, int], None] | None
 ) -> Iterator[tuple[str, _Measured | Corrupt]]:
-    """What each file holds, in order; decoding lets the interpreter go, so threads share the work."""
+    """The measurements of each file, in order; decoding releases the interpreter lock, so threads share the work."""
 
     def one(file: str) -> _Measured | Corrupt:
         try:
@@ -386,7 +386,7 @@ def _each(
 def _histogram(image: Image.Image, resize: int | None) -> _Measured:
     size = image.size
     if resize is not None:
-        # torchvision's _compute_resized_output_size: the longer side is cut to a whole number
+        # torchvision's _compute_resized_output_size: the longer side is rounded down to a whole number
         short = min(size)
         width, height = (resize if side == short else int(resize * side / short) for side in size)
         image = image.resize((width, height), Image.Resampling.BILINEAR)
@@ -402,7 +402,7 @@ def _deviations(histogram: np.ndarray) -> np.ndarray:
 
 
 def _moments(counts: list[int]) -> tuple[float, float]:
-    """Mean and population standard deviation, 0 to 1, of values given by how often each of 0 to 255 comes."""
+    """Mean and population standard deviation, 0 to 1, of values given as counts of 0 to 255."""
     number = sum(counts)
     first = sum(value * count for value, count in enumerate(counts))
     second = sum(value * value * count for value, count in enumerate(counts))

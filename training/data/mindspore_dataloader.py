@@ -1,7 +1,8 @@
-"""An epoch's batches for one process, in DistributedSampler's order, prepared ahead, from the cache where asked.
+"""An epoch's batches for one process, in DistributedSampler's order, prepared ahead, from the cache if the recipe says
+so.
 
-Which image stands where, and what is drawn for it, depends on (seed, epoch, index) and nothing else: an epoch begun in
-its middle gives the very batches that the whole one gives from there, with any number of workers.
+The position of an image, and what is drawn for it, depends on (seed, epoch, index) and nothing else: an epoch that
+begins in its middle gives the same batches as the whole epoch from there on, with any number of workers.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from .random_draws import Mix, batch_generator, draw_mix, mix_images, soft_targe
 from .sample import encode
 from .sources import Arrays, Source
 
-# MindSpore's cache wants a source of its own in front of it, not one in Python. This one reads a list of files and
-# gives their numbers: each line names the same file, one grey pixel, and the image of a number is read behind it.
+# MindSpore's cache needs one of MindSpore's own sources before it, not one in Python. This one reads a list of files
+# and returns their numbers: each line names the same file, one grey pixel, and the image of a number is read after it.
 _LIST, _FILE = "list.json", "pixel.png"
 
 
@@ -46,7 +47,7 @@ class CachedImages:
         self._images, self._count = images, len(images.source)
         session = server.session()
         self._cache = dataset.DatasetCache(session_id=session, size=0, port=server.port)
-        # the cache knows a pipeline by its arguments: the list has to have the same path in every epoch
+        # the cache recognizes a pipeline by its arguments: the list has to have the same path in every epoch
         self._folder = server.folder / str(session)
 
     @property
@@ -58,7 +59,7 @@ class CachedImages:
     def rows(
         self, order: np.ndarray, start: int, end: int, *, seed: int, epoch: int, workers: int, threads: dict[str, Any]
     ) -> Iterator[dataset.Dataset]:
-        """The images at the places `start` to `end` of the order, and their indices, while the context lasts."""
+        """The images at the positions `start` to `end` of the order, and their indices, within this block."""
         images, numbers = self._images, {str(index): index for index in range(self._count)}
 
         def pixels(_: np.ndarray, index: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -81,7 +82,7 @@ class CachedImages:
 
     @contextmanager
     def _listed(self) -> Iterator[Path]:
-        """The list, a line for each image, while the context lasts."""
+        """The list, a line for each image, within this block."""
         self._folder.mkdir()
         pixel, numbers = self._folder / _FILE, self._folder / _LIST
         try:
@@ -95,7 +96,7 @@ class CachedImages:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-# Threads, not processes: Pillow and NumPy let go of the interpreter while they work, and no image has to be carried
+# Threads, not processes: Pillow and NumPy release the interpreter lock while they work, and no image has to be copied
 # from one process to another (measured with 224-pixel JPEGs on 2 cores: 580 images a second against 260).
 _THREADS: dict[str, Any] = {"python_multiprocessing": False}
 # What each stage of a pipeline may have ready. MindSpore's own 16 would be 20 batches ahead, 400 MB of ResNet50's.
@@ -106,10 +107,10 @@ _READY = 2
 class Batch:
     """What one step takes.
 
-    images: float32 (N, C, H, W); of arrays what the file has, a tuple where it has several inputs. labels: int32 (N,),
-    float32 (N, classes) where mixup made them so (in training only) or the loss takes no classes, or those of the file.
+    images: float32 (N, C, H, W); for arrays the file's, a tuple where it has several inputs. labels: int32 (N,),
+    float32 (N, classes) after mixup (in training only) or where the loss takes no classes, or those of the file.
     classes: the plain class of each image, int32 (N,), or the file's labels. indices: of the images in their source,
-    int64 (N,). count: so many at the front are to be counted; what follows fills up and would be counted twice (in
+    int64 (N,). count: how many at the front count; the others only fill the batch, and would be counted twice (in
     evaluation only).
     """
 
@@ -130,10 +131,10 @@ class Loader:
 
     training: shuffled and augmented as the recipe says, mixed where it says mixup; otherwise in order, with
     eval_transforms in batches of eval_batch, and every image counted once over all processes. seed: instead of the
-    recipe's. warn: called with a line for all that was passed over (on_corrupt: skip) or is not as the recipe has it.
+    recipe's. warn: called with a line for everything that was skipped (on_corrupt: skip) or differs from the recipe.
 
-    steps_per_epoch, images_per_epoch: what one epoch gives this process. waited: the seconds that were spent waiting
-    for batches so far.
+    steps_per_epoch, images_per_epoch: of one epoch in this process. waited: the seconds spent waiting for batches so
+    far.
 
     The last batch of an epoch may be smaller: in evaluation, and in training with drop_last false, where it has to
     divide into `accumulate` micro-batches; a compiled step is then compiled once more for it.
@@ -160,7 +161,7 @@ class Loader:
         self._warn = warn or (lambda text: None)
         self._workers = min(data.workers, os.cpu_count() or 1)  # MindSpore refuses more
         if training and self._workers < data.workers:
-            self._warn(f"data.workers is {data.workers} and this machine has {self._workers} cores: so many work")
+            self._warn(f"data.workers is {data.workers} and this machine has {self._workers} cores: that many work")
         self._drop = training and data.drop_last
         self._classes = recipe.model.num_classes
         mine = len(source) // world if self._drop else -(-len(source) // world)
@@ -209,7 +210,7 @@ class Loader:
                 batches.stop()
 
     def _of_arrays(self, source: Arrays, order: np.ndarray, start: int) -> Iterator[Batch]:
-        """The batches of an epoch over rows that lie in memory, as they are."""
+        """The batches of an epoch over rows in memory, as they are."""
         for step in range(start, self.steps_per_epoch):
             places = np.arange(step * self.batch, min((step + 1) * self.batch, len(order)))
             indices = order[places]
@@ -220,7 +221,7 @@ class Loader:
 
     @contextmanager
     def _rows(self, order: np.ndarray, epoch: int, start: int) -> Iterator[dataset.Dataset]:
-        """The images at the places of the order from step `start` on, and their indices."""
+        """The images at the positions of the order from step `start` on, and their indices."""
         images, workers = self._images, self._workers
         first, end = start * self.batch, min(self.steps_per_epoch * self.batch, len(order))
         if self.recipe.data.cache:
@@ -253,7 +254,7 @@ class Loader:
     def _started(self, batches: dataset.Dataset) -> Any:
         """An iterator over the batches, whose threads run from here on."""
         before = dataset.config.get_prefetch_size()
-        dataset.config.set_prefetch_size(_READY)  # for the whole process: what others make is to stay as it is
+        dataset.config.set_prefetch_size(_READY)  # global, so restored below: other pipelines must not change
         try:
             return batches.create_tuple_iterator(num_epochs=1)
         except RuntimeError as error:
@@ -271,11 +272,11 @@ class Loader:
             self.waited += time.perf_counter() - began
 
     def _failure(self, error: RuntimeError) -> MsmigrateError:
-        """What a thread raised, of which MindSpore tells only a text; or that text, for what happened in MindSpore."""
+        """The error that a thread raised, of which MindSpore passes on only a text; for its own errors, that text."""
         return self._images.failure or WorkerFailed(f"MindSpore's dataset pipeline stopped: {reason(error)}")
 
     def _batch(self, images: Tensor, indices: np.ndarray, order: np.ndarray, epoch: int, step: int) -> Batch:
-        """The batch with its labels; in evaluation those images in front that count."""
+        """The batch with its labels; in evaluation with the number of images at the front that count."""
         assert not isinstance(self.source, Arrays)
         count = len(indices)
         if not self.training:
@@ -305,7 +306,7 @@ class Loader:
         return draw_mix(self.recipe.mixup, batch_generator(self.seed, epoch, step, self.rank), shape)
 
     def _refuse(self, mine: int, rest: int) -> None:
-        """Raise BadRecipe where the images of this process do not make batches that the step can take."""
+        """Raise BadRecipe where the images of this process cannot be divided into batches that the step takes."""
         if not self.training:
             return
         if mine < self.batch:
@@ -323,7 +324,7 @@ class Loader:
 
 
 class _Places:
-    """The places from `start` up to `end`, as rows of a dataset."""
+    """The positions from `start` up to `end`, as rows of a dataset."""
 
     def __init__(self, start: int, end: int) -> None:
         self._places = range(start, end)
@@ -335,7 +336,7 @@ class _Places:
         return (np.int64(self._places[row]),)
 
 
-MOST = (2**32 - 1) // 20  # from here on torch draws 64 bits for each place, by another rule
+MOST = (2**32 - 1) // 20  # from here on torch draws 64 bits for each position, by another rule
 
 
 def epoch_order(
@@ -343,10 +344,9 @@ def epoch_order(
 ) -> np.ndarray:
     """The indices, int64, that process `rank` of `world` takes from `count` images in an epoch.
 
-    The same as torch.utils.data.DistributedSampler's after set_epoch(epoch), to the last one: the permutation of
-    (seed + epoch), every world-th index of it. All processes get the same number. Where `count` does not divide,
-    drop_last leaves the remainder out, and otherwise indices from the start are repeated; with fewer images than
-    processes all of them are, again and again.
+    Exactly those of torch.utils.data.DistributedSampler after set_epoch(epoch): every world-th index of the permutation
+    of (seed + epoch). All processes get the same number. Where `count` does not divide, drop_last leaves the remainder
+    out; otherwise indices from the start are repeated, several times if there are fewer images than processes.
 
     Raises BadInput for a count below 1 or a rank outside the world, and where drop_last leaves nothing.
     """
@@ -378,6 +378,6 @@ def randperm(count: int, seed: int) -> np.ndarray:
     places = np.arange(count - 1, dtype=np.int64)
     others = (places + draws % (count - places)).tolist()
     order = list(range(count))
-    for place, other in enumerate(others):  # plain lists: twenty times as fast as an array, element by element
+    for place, other in enumerate(others):  # element by element, a plain list is twenty times as fast as an array
         order[place], order[other] = order[other], order[place]
     return np.array(order, dtype=np.int64)

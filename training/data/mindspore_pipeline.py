@@ -1,11 +1,12 @@
 """A batch through MindSpore's dataset operators; value table; fast_transforms.
 
-The images are then not quite torchvision's any more; parity's data stage says how far they are off, and holds them to
-bounds. All else, and what is drawn, is as without it: cropping, flipping and colours cost little, and decoding is equal
-to the bit in both and no quicker in C++. Nor is shrinking an image, as measured on an EPYC; enlarging one is.
+With data.fast_transforms, C++ resizes the images, which then differ slightly from torchvision's; parity's data stage
+reports by how much, and judges them by bounds. Everything else, and all draws, stay the same: cropping, flipping and
+colours cost little, and decoding is equal to the bit in both and no quicker in C++. Nor is shrinking an image quicker,
+as measured on an EPYC; enlarging one is.
 
-MindSpore's own operators fill the table, so what it gives is theirs to the bit, in half the time; and unlike them
-NumPy lets other threads run meanwhile.
+The value table is filled by MindSpore's own operators, so its results equal theirs to the bit, in half the time; and
+unlike them NumPy lets other threads run in the meantime.
 """
 
 from __future__ import annotations
@@ -47,10 +48,9 @@ def decoding(mode: str) -> list[Callable[[Any], Any]]:
 class Prepare:
     """Decoding and all transforms of one image, as one function for a dataset's map over the columns image and key.
 
-    Fixed transforms are MindSpore's operators, as `operations` has them, or a table of what they give; random ones
-    draw from the image's own generator and do with PIL what torchvision does. It can be copied to another process, and
-    makes its operators there. Raises what `operations` raises, and Unsupported for a random transform that cannot be
-    drawn.
+    Fixed transforms are MindSpore's operators, as in `operations`, or a table of their results; random ones draw from
+    the image's own generator and do with PIL what torchvision does. It can be copied to another process, and makes its
+    operators there. Raises what `operations` raises, and Unsupported for a random transform that cannot be drawn.
     """
 
     def __init__(self, transforms: Sequence[Part | dict[str, Any]], mode: str = "RGB") -> None:
@@ -61,7 +61,7 @@ class Prepare:
     def __call__(self, data: np.ndarray, key: np.ndarray) -> np.ndarray:
         """The image from its encoded bytes `data`, uint8 (N,), and its key, int64 (3,): (seed, epoch, index).
 
-        What comes is what the transforms end in: with ToTensor, float32 (C, H, W).
+        Returns the result of the last transform: with ToTensor, float32 (C, H, W).
         """
         with alone(opened(data.tobytes())):
             return self._transformed(self._decoded(data), key)
@@ -72,7 +72,7 @@ class Prepare:
             return np.asarray(self._decoded(data))
 
     def from_pixels(self, pixels: np.ndarray, key: np.ndarray) -> np.ndarray:
-        """The second half: the decoded image transformed, to the bit as by the call."""
+        """The second half: the decoded image transformed, equal to the bit to the call's result."""
         return self._transformed(Image.fromarray(pixels), key)
 
     def from_image(self, image: Image.Image, key: np.ndarray) -> np.ndarray:
@@ -123,11 +123,11 @@ def pipeline(
 ) -> dataset.Dataset:
     """A dataset of (image, label) batches over the samples in their order; the last batch may be smaller.
 
-    keys: of each sample, for the random transforms. kind: what prepares them.
+    keys: of each sample, for the random transforms. kind: the class that prepares them.
     """
     modes = {sample.mode for sample in samples}
     if len(modes) != 1:
-        raise BadRecipe(f"a batch wants images of one mode, not {sorted(modes)}")
+        raise BadRecipe(f"a batch needs images of one mode, not {sorted(modes)}")
 
     rows = [
         (np.frombuffer(sample.data, dtype=np.uint8), np.array(key, dtype=np.int64), np.int32(sample.label))
@@ -154,7 +154,7 @@ def batch(
     """Decode and transform the samples in order: images float32 (N, C, H, W), labels int32 (N,).
 
     keys: (seed, epoch, index) of each sample; random transforms draw from them, and without keys are refused.
-    kind: what prepares an image; FastPrepare for data.fast_transforms.
+    kind: the class that prepares an image; FastPrepare for data.fast_transforms.
 
     Raises BadInput naming a sample that cannot be decoded, Unsupported for a random transform that cannot be drawn,
     and BadRecipe where the transforms do not end in arrays of one size.
@@ -171,14 +171,15 @@ def batch(
     return images, labels
 
 
-# Of OpenCV's, the closest to Pillow's: averaging over what becomes one pixel, where Pillow weights it by distance.
+# Of OpenCV's interpolations, the closest to Pillow's: a plain average over the pixels that become one, where Pillow
+# weights them by distance.
 # PILCUBIC is Pillow's own bicubic, to the bit.
 _SHRINKING = {"bilinear": vision.Inter.AREA, "bicubic": vision.Inter.PILCUBIC}
 _GROWING = {"bilinear": vision.Inter.LINEAR, "bicubic": vision.Inter.PILCUBIC}
 
 
 class FastPrepare(Prepare):
-    """As Prepare, with resizes by C++. Raises Unsupported for one that takes the nearest pixel: OpenCV takes others."""
+    """Like Prepare, with resizing by C++. Raises Unsupported for the nearest pixel: OpenCV takes another one."""
 
     def _made(self) -> list[Part | Callable[[Any], Any]]:
         for part in self.transforms:
@@ -203,7 +204,7 @@ class FastPrepare(Prepare):
 
 
 def grey_level(transforms: Sequence[Part]) -> float:
-    """What a difference of one of 255 grey levels comes to, at most, behind ToTensor and Normalize."""
+    """The largest difference after ToTensor and Normalize that one of 255 grey levels makes."""
     level = 1 / 255
     for part in transforms:
         if short(part) == "Normalize":
@@ -240,14 +241,14 @@ _CHANNELS = {"RGB": 3, "L": 1}
 
 
 class ValueTable:
-    """A ToTensor and the Normalize behind it, as one function of a PIL image of mode RGB or L."""
+    """A ToTensor and the Normalize after it, as one function of a PIL image of mode RGB or L."""
 
     def __init__(self, fixed: Sequence[Part]) -> None:
         self._operators = [construct(part) for part in fixed]
         self._tables: dict[int, np.ndarray] = {}
 
     def __call__(self, image: Any) -> np.ndarray:
-        """float32 (C, H, W); what is no such image goes through MindSpore's operators themselves."""
+        """float32 (C, H, W); any other image goes through MindSpore's operators themselves."""
         if not isinstance(image, Image.Image) or image.mode not in _CHANNELS:
             return np.asarray(self._computed(image))
         values = self._values(_CHANNELS[image.mode])
@@ -258,7 +259,7 @@ class ValueTable:
         return out
 
     def _values(self, channels: int) -> np.ndarray:
-        """float32 (C, 256): what the operators make of each value of each channel."""
+        """float32 (C, 256): the operators' result for each value of each channel."""
         if channels not in self._tables:
             ramp = np.repeat(np.arange(256, dtype=np.uint8)[:, None, None], channels, axis=2)
             image = Image.fromarray(ramp if channels > 1 else ramp[:, :, 0])
@@ -272,7 +273,7 @@ class ValueTable:
 
 
 def tabled(parts: Sequence[Part]) -> tuple[int, int]:
-    """Where a table can stand for the transforms: from a ToTensor up to behind the Normalize that follow it.
+    """The range of transforms that a table can replace: from a ToTensor to the last Normalize right after it.
 
     An empty range where there is no ToTensor.
     """

@@ -1,7 +1,7 @@
 """Transforms with PIL and NumPy: torchvision's random ones, done to a PIL image on given draws exactly as torchvision
 does, to the bit; and as classes that rows and written recipes name, RandAugment and RandomErasing among them.
 
-The classes are for pipelines written by hand. They stand among the operations of a dataset's map, after
+The classes are for pipelines written by hand. They are used among the operations of a dataset's map, after
 Decode(to_pil=True), and draw as MindSpore's own Python transforms do: from Python's `random`, which MindSpore seeds in
 each of its workers. A recipe's pipeline draws from keys instead, see random_draws.py. Imports no framework.
 """
@@ -157,9 +157,9 @@ class RandomEqualize:
 
 
 def apply(part: Part, drawn: Drawn, image: Any) -> Any:
-    """Do to `image` what `draws.draw` drew for it.
+    """Apply what `draws.draw` drew for this image.
 
-    image: a PIL image of mode RGB or L; for RandomErasing float32 (C, H, W). A new one of that kind is given back.
+    image: a PIL image of mode RGB or L; for RandomErasing float32 (C, H, W). Returns a new one of the same kind.
     """
     return _APPLY[short(part)](arguments(part), drawn, image)
 
@@ -190,7 +190,7 @@ def _padded(args: Mapping[str, Any], border: tuple[int, int, int, int], image: I
 
 
 def _fill(fill: Any, image: Image.Image) -> Any:
-    """What stands where no image is: a number for all channels or one for each; torchvision cuts fractions off."""
+    """The value outside the image: a number for all channels or one for each; torchvision cuts off fractions."""
     bands = len(image.getbands())
     numbers = [0] if fill is None else [fill] if isinstance(fill, (int, float)) else list(fill)
     if len(numbers) not in (1, bands):
@@ -254,7 +254,7 @@ def _shear(magnitude: float) -> float:
     return math.radians(math.degrees(math.atan(magnitude)))
 
 
-# the inverse affine matrices, rows (a, b, c), (d, e, f), that torchvision's formula comes to
+# the inverse affine matrices, rows (a, b, c), (d, e, f), that follow from torchvision's formula
 _MATRICES: dict[str, Callable[[float], tuple[float, ...]]] = {
     "ShearX": lambda m: (1.0, math.tan(_shear(m)), 0.0, 0.0, 1.0, 0.0),
     "ShearY": lambda m: (1.0, 0.0, 0.0, math.sin(_shear(m)) / math.cos(_shear(m)), 1.0, 0.0),
@@ -299,7 +299,7 @@ _APPLY: dict[str, Callable[[Mapping[str, Any], Drawn, Any], Any]] = {
 
 
 class _Random:
-    """A random transform of one image. Raises BadRecipe for arguments that nothing can be drawn from."""
+    """A random transform of one image. Raises BadRecipe for arguments from which nothing can be drawn."""
 
     def __init__(self, **args: Any) -> None:
         self.part = Part(name=type(self).__name__, args={name: _listed(value) for name, value in args.items()})
@@ -311,7 +311,7 @@ class _Random:
 
 
 class RandAugment(_Random):
-    """torchvision's RandAugment of PIL images; `interpolation` by its name, fill None for black."""
+    """torchvision's RandAugment for PIL images; `interpolation` by its name, fill None for black."""
 
     def __init__(
         self,
@@ -331,7 +331,7 @@ class RandAugment(_Random):
 
 
 class RandomErasing(_Random):
-    """torchvision's RandomErasing of float32 (C, H, W); `value`: a number, one for each channel, or 'random'."""
+    """torchvision's RandomErasing for float32 (C, H, W); `value`: a number, one for each channel, or 'random'."""
 
     def __init__(
         self,

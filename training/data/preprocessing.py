@@ -1,4 +1,4 @@
-"""The images of one epoch, read and prepared one at a time from any thread; what cannot be decoded is found here."""
+"""The images of one epoch, read and prepared one at a time from any thread; damaged images are found here."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .random_draws import Key
 from .sample import Sample, refuse_damaged
 from .sources import Source
 
-DAMAGED = np.zeros(1, dtype=np.uint8)  # what stands for an image that cannot be decoded, where pixels have 2 or 3 axes
+DAMAGED = np.zeros(1, dtype=np.uint8)  # marks an image that cannot be decoded; pixels of images have 2 or 3 axes
 
 
 class Prepare(Protocol):
     """Decoding and transforming one image, in one go or in two.
 
     data: the encoded bytes, uint8 (N,). key: (seed, epoch, index), int64 (3,). pixels: uint8 (H, W, 3) or (H, W).
-    What comes at the end is meant to be float32 (C, H, W).
+    The result should be float32 (C, H, W).
     """
 
     def __call__(self, data: np.ndarray, key: np.ndarray) -> np.ndarray: ...
@@ -33,10 +33,10 @@ class Prepare(Protocol):
 
 
 class PreparedImages:
-    """A source's images, prepared for a net, with a memory of those that are damaged.
+    """A source's images, prepared for a net, with a record of the damaged ones.
 
-    skip: an image that cannot be read or decoded is passed over rather than raised. failure: what a thread raised
-    last, since a dataset pipeline tells only a text of it.
+    skip: an image that cannot be read or decoded is passed over rather than raised. failure: the last error of a
+    thread, since a dataset pipeline passes on only a text of it.
     """
 
     def __init__(self, source: Source, prepare: Prepare, *, skip: bool) -> None:
@@ -48,11 +48,11 @@ class PreparedImages:
         self._shape: tuple[int, ...] | None = None
 
     def at(self, order: np.ndarray, position: int, seed: int, epoch: int) -> tuple[np.ndarray, np.int64]:
-        """The image at a place of the epoch's order, float32 (C, H, W), and its index in the source.
+        """The image at a position of the epoch's order, float32 (C, H, W), and its index in the source.
 
-        With skip, a damaged image is replaced by the next sound one of the order, as far as its end and then from its
-        start: so the place alone decides, wherever the epoch was begun. Raises BadInput for a damaged image, or where
-        none is sound, and BadRecipe where the transforms fail or leave images of several sizes.
+        With skip, a damaged image is replaced by the next undamaged one in the order, up to its end and then from its
+        start: so only the position decides, wherever the epoch began. Raises BadInput for a damaged image, or where all
+        are damaged, and BadRecipe where the transforms fail or leave images of several sizes.
         """
         with self._failures_kept():
             for place in range(position, position + len(order)):
@@ -65,7 +65,7 @@ class PreparedImages:
             raise BadInput(f"none of the {len(order)} images of {self.source.name} can be read and decoded")
 
     def pixels(self, index: int) -> np.ndarray:
-        """The decoded image of an index, to be kept; DAMAGED where it cannot be read or decoded and is skipped."""
+        """The decoded image of an index, for a cache; DAMAGED where it cannot be read or decoded and is skipped."""
         with self._failures_kept():
             try:
                 sample = self.source[index]
@@ -78,7 +78,7 @@ class PreparedImages:
     def from_pixels(
         self, pixels: np.ndarray, order: np.ndarray, index: int, seed: int, epoch: int
     ) -> tuple[np.ndarray, np.int64]:
-        """What `at` gives for the place of `index` in the order, from pixels that `self.pixels` gave once."""
+        """The result of `at` for the position of `index` in the order, from pixels that `self.pixels` returned."""
         if pixels.ndim == DAMAGED.ndim:
             return self.at(order, int(np.argmax(order == index)), seed, epoch)
         with self._failures_kept():
@@ -96,7 +96,7 @@ class PreparedImages:
             raise
 
     def note(self, index: int, damage: BadInput) -> None:
-        """Remember a damaged image; raises `damage` again where images are not skipped or the recipe is at fault."""
+        """Record a damaged image; raises `damage` again where images are not skipped or the recipe is at fault."""
         if not self.skip or isinstance(damage, BadRecipe):
             raise damage
         if index not in self._damaged:
@@ -119,7 +119,7 @@ class PreparedImages:
             raise BadRecipe(f"the recipe's transforms failed on {name}: {reason(failure)}") from failure
 
     def fit(self, image: np.ndarray, name: str) -> np.ndarray:
-        """The image, if a net can take it and it is of the size of all others; raises BadRecipe otherwise."""
+        """The image, if a net can take it and it has the same size as all others; raises BadRecipe otherwise."""
         if image.dtype != np.float32 or image.ndim != 3:
             raise BadRecipe(
                 f"the transforms give {image.dtype} {image.shape} and models take float32 (C, H, W): add ToTensor"
@@ -139,7 +139,7 @@ class PreparedImages:
 
 
 def reason(error: Exception) -> str:
-    """The line that says what happened, out of MindSpore's report of headings, rules and source lines.
+    """The line with the reason in MindSpore's report, which also has headings, rules and source lines.
 
     A failure in Python code ends its call stack with the exception; one in C++ has a line that begins with [ERROR].
     """

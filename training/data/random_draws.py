@@ -1,13 +1,13 @@
-"""What random transforms and mixup draw, alike in both frameworks: a generator for each image.
+"""The draws of random transforms and mixup, the same in both frameworks: a generator for each image.
 
 Every image has a generator of its own, made from (seed, epoch, index of the image in its source), and the random
 transforms of a pipeline draw from it in their order. So an image is augmented alike in either framework, by any
 worker, and after a resumed run, and no generator's state is ever stored. Which parameters are drawn, and from which
 distributions, is torchvision's own `get_params` of each transform.
 
-The rule is that of timm.data.Mixup in batch mode, drawn in its order and computed in its arithmetic, so the same draws
-give the same bits. One thing is wider here: timm refuses a batch of an odd number, and here its middle image is mixed
-with itself, for the last batch of an epoch may be one.
+Mixing follows timm.data.Mixup in batch mode, drawn in its order and computed in its arithmetic, so the same draws give
+the same bits. One thing is extended here: timm refuses a batch with an odd number of images, and here its middle image
+is mixed with itself, since the last batch of an epoch may be odd.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ def generator(key: Key) -> np.random.Generator:
 
 
 def batch_generator(seed: int, epoch: int, step: int, rank: int = 0) -> np.random.Generator:
-    """The generator of what is drawn once for a whole batch: step `step` of the epoch, in process `rank`."""
+    """The generator for draws that are made once for a whole batch: step `step` of the epoch, in process `rank`."""
     return np.random.Generator(np.random.Philox(key=[seed, epoch], counter=[0, 0, step, 1 + rank]))
 
 
 def draw(part: Part, generator: np.random.Generator, size: Size, channels: int = 3) -> Drawn:
-    """Draw what one random transform needs for one image of (width, height) `size`, moving the generator on.
+    """Draw what one random transform needs for one image of (width, height) `size`, which advances the generator.
 
-    Given back are plain numbers, by transform:
+    Returns plain numbers, by transform:
 
     RandomResizedCrop          top, left, height, width: the box, in pixels
     RandomCrop                 pads: the paddings to lay on one after the other, each (left, top, right, bottom); and
@@ -103,7 +103,7 @@ def _resized_crop(args: Mapping[str, Any], generator: np.random.Generator, size:
         if 0 < w <= width and 0 < h <= height:
             top, left = _below(generator, height - h + 1), _below(generator, width - w + 1)
             return {"top": top, "left": left, "height": h, "width": w}
-    w, h = width, height  # none fits: as much of the centre as the ratio allows
+    w, h = width, height  # no try fits: as much of the centre as the ratio allows
     if width / height < min(args["ratio"]):
         h = round(w / min(args["ratio"]))
     elif width / height > max(args["ratio"]):
@@ -181,7 +181,7 @@ def augmentation_space(bins: int, size: Size) -> dict[str, tuple[np.ndarray | No
 def _linspace(start: float, end: float, count: int) -> np.ndarray:
     """torch.linspace in float32: its first half counts up from `start`, its second half down from `end`.
 
-    torch multiplies and adds with one rounding where the CPU can, which float64 in between comes to.
+    torch multiplies and adds with one rounding where the CPU can; computing in float64 gives the same.
     """
     first, last = np.float32(start), np.float32(end)
     step = np.float64((last - first) / np.float32(max(count - 1, 1)))
@@ -237,10 +237,10 @@ Box = tuple[int, int, int, int]  # top, bottom, left, right; bottom and right ar
 
 @dataclass(frozen=True)
 class Mix:
-    """What was drawn for one batch.
+    """The draws of mixup for one batch.
 
     use: whether it is mixed at all. lam: the share of a batch's own images and labels; with a box the share of the
-    image's area that the box leaves. box: what CutMix pastes from the reversed batch; None: mixup.
+    image's area outside the box. box: the region that CutMix pastes from the reversed batch; None: mixup.
     """
 
     use: bool
@@ -265,7 +265,7 @@ def draw_mix(mixup: Mixup, generator: np.random.Generator, shape: tuple[int, ...
 
 
 def _box(generator: np.random.Generator, shape: tuple[int, ...], lam: float) -> Box:
-    """A box of 1 - lam of the area around a centre drawn anywhere, cut off at the borders."""
+    """A box with a share 1 - lam of the area, around a centre drawn anywhere, cut off at the borders."""
     height, width = shape[-2:]
     ratio = np.sqrt(1 - lam)
     h, w = int(height * ratio), int(width * ratio)
@@ -304,9 +304,9 @@ Apply = Callable[[Part, Drawn, Any], Any]
 
 
 def refuse_undrawn(transforms: Sequence[Part], keys: Sequence[Key] | None) -> None:
-    """Raise Unsupported if a transform draws random numbers that the two frameworks cannot be given alike.
+    """Raise Unsupported if a transform draws random numbers that cannot be made the same in both frameworks.
 
-    Without keys that is every random transform; with keys, those that `draws` does not know.
+    Without keys that is every random transform; with keys, those that `draw` does not know.
     """
     if keys is None:
         refuse_random(transforms)
@@ -319,10 +319,10 @@ def refuse_undrawn(transforms: Sequence[Part], keys: Sequence[Key] | None) -> No
 
 
 def apply_random(part: Part, apply: Apply, image: Any, generator: np.random.Generator) -> Any:
-    """Draw what a random transform needs for this image, and hand part, draws and image to `apply`.
+    """Draw what a random transform needs for this image, and pass part, draws and image to `apply`.
 
-    Raises BadRecipe where the transform stands on the wrong side of ToTensor: RandomErasing works on its arrays
-    (C, H, W), all others work on PIL images.
+    Raises BadRecipe where the transform is on the wrong side of ToTensor: RandomErasing works on arrays (C, H, W), all
+    others work on PIL images.
     """
     if short(part) in AFTER_TO_TENSOR:
         if isinstance(image, Image.Image):

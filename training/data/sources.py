@@ -1,6 +1,6 @@
 """Where a recipe's images come from: photographs, digits, CIFAR, made-up images, or a folder of the user's own.
 
-All but CIFAR and folders need no download. Of scikit-learn only its files are read: importing it takes a second.
+All but CIFAR and folders need no download. Of scikit-learn only data files are read: importing it takes a second.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ SIDE = 32
 PIXELS = 3 * SIDE * SIDE
 MOST_NAMES = 1 << 16  # bytes of the file of class names
 MOST_ROWS = 1_000_000  # of one file, whose labels are held in memory; the sets have at most 50,000
-# A PPM's bytes are its pixels behind a few words: lossless, nothing to compute, and read by PIL and by MindSpore's
+# A PPM's bytes are its pixels after a few words: lossless, nothing to compute, and read by PIL and by MindSpore's
 # C++ decoder alike (measured: 21 and 18 microseconds an image, as quick as any other format).
 HEADER = b"P6 %d %d 255\n" % (SIDE, SIDE)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How one of the two data sets lies in its folder.
+    """How one of the two data sets is stored in its folder.
 
-    A file is rows of one size: the label (CIFAR-100: the coarse, then the fine one), then 3 x 32 x 32 pixels, plane by
+    A file has rows of one size: the label (CIFAR-100: the coarse, then the fine one), then 3 x 32 x 32 pixels, plane by
     plane. The label that counts is the last byte before the pixels.
     """
 
@@ -55,10 +55,10 @@ CIFAR100 = Layout("CIFAR-100", ("train.bin",), ("test.bin",), "fine_label_names.
 
 
 class Cifar:
-    """The images of CIFAR-10 or CIFAR-100, in the order of their files; pixels are read when asked for.
+    """The images of CIFAR-10 or CIFAR-100, in the order of their files; pixels are read when needed.
 
-    training: the training files, otherwise the test file. Class names come from the file of names where it is there,
-    and are numbers where it is not.
+    training: the training files, otherwise the test file. Class names come from the file of names if it exists, and are
+    numbers otherwise.
     Raises BadInput for a file that is missing, is no whole number of rows, or has a label that the data set does not.
     """
 
@@ -68,7 +68,7 @@ class Cifar:
         self.name = f"{layout.title} in {folder}"
         self.row = layout.label_bytes + PIXELS
         try:
-            self.files = [_there(folder, name, layout) for name in (layout.training if training else layout.test)]
+            self.files = [_file_in(folder, name, layout) for name in (layout.training if training else layout.test)]
             labels = [_labels(file, self.row, layout) for file in self.files]
         except OSError as error:
             raise BadInput(f"{error.filename or folder} cannot be read: {error.strerror or error}") from error
@@ -89,13 +89,13 @@ class Cifar:
         except OSError as error:
             raise BadInput(f"{file} cannot be read: {error.strerror}") from error
         if len(pixels) != PIXELS:
-            raise BadInput(f"{file} has become shorter: row {row} is not whole any more")
+            raise BadInput(f"{file} has become shorter: row {row} is no longer complete")
         data = HEADER + pixels.reshape(3, SIDE, SIDE).transpose(1, 2, 0).tobytes()
         return Sample(data, int(self.labels[index]), f"{file.name} row {row}")
 
 
-def _there(folder: Path, name: str, layout: Layout) -> Path:
-    """The file; raises BadInput with what people usually have instead."""
+def _file_in(folder: Path, name: str, layout: Layout) -> Path:
+    """The file of this name in the folder; raises BadInput with what people usually have instead."""
     if (folder / name).is_file():
         return folder / name
     if not folder.is_dir():
@@ -109,7 +109,7 @@ def _there(folder: Path, name: str, layout: Layout) -> Path:
 
 
 def _labels(file: Path, row: int, layout: Layout) -> np.ndarray:
-    """The labels of a file, int32 (N,), with every check that can be made of it."""
+    """The labels of a file, int32 (N,), with every check that is possible on the file."""
     size = file.stat().st_size
     if size > MOST_ROWS * row:
         raise BadInput(f"{file} has {size:,} bytes, and no file of {layout.title} has more than {MOST_ROWS:,} images")
@@ -176,7 +176,7 @@ class Digits:
 
 
 FILES = ("china.jpg", "flower.jpg")
-COUNT = 64  # crops of the source 'photographs' where nobody says how many
+COUNT = 64  # crops of the source 'photographs' by default
 SMALLEST_SIDE = 256
 QUALITY = 95
 
@@ -186,16 +186,16 @@ def scikit_learn_file(relative: str) -> Path:
     found = importlib.util.find_spec("sklearn")
     path = Path(found.origin).parent / "datasets" / relative if found and found.origin else None
     if path is None or not path.is_file():
-        raise BadInput(f"scikit-learn's {relative} is needed and not there: pip install scikit-learn")
+        raise BadInput(f"scikit-learn's {relative} is needed and missing: pip install scikit-learn")
     return path
 
 
 class Photographs:
-    """`count` different crops of the two photographs by turns, each a JPEG; the same `seed` gives the same bytes.
+    """`count` different crops, alternately of the two photographs, each a JPEG; the same `seed` gives the same bytes.
 
-    The sides of a crop are drawn on their own between `size` and the height of its photograph (427), so that a resize
-    has fractions to round and a centre crop has odd margins. The labels are 0, 1, 2, … modulo `num_classes`: they have
-    nothing to do with the images. A crop is cut when it is asked for.
+    The sides of a crop are drawn separately between `size` and the height of its photograph (427), so that a resize has
+    fractions to round and a centre crop has odd margins. The labels are 0, 1, 2, … modulo `num_classes`: they have
+    nothing to do with the images. A crop is cut when it is needed.
     Raises BadInput if `size` is greater than the photographs.
     """
 
@@ -207,7 +207,7 @@ class Photographs:
         self.name = "the photographs"
         self.photographs = [Image.open(io.BytesIO(scikit_learn_file(f"images/{name}").read_bytes())) for name in FILES]
         for photograph in self.photographs:
-            photograph.load()  # now, because a load that several threads begin at once fails
+            photograph.load()  # now, because loading fails when several threads begin it at once
         self.classes = tuple(str(label) for label in range(num_classes))
         self.labels = np.arange(count, dtype=np.int32) % num_classes
         self.boxes = self._boxes(count, size, seed)
@@ -246,14 +246,14 @@ def crops(count: int, size: int = SMALLEST_SIDE, *, seed: int, num_classes: int 
 
 BLOCKS = 4  # the pattern has 4 x 4 blocks of colour
 NOISE = 96  # of 255, to either side
-_PATTERNS, _TRAINING, _TEST = range(3)  # what is drawn, as part of the key
+_PATTERNS, _TRAINING, _TEST = range(3)  # which kind of draw, as part of the key
 
 
 class Synthetic:
     """`count` images of `side` x `side` pixels, labels 0, 1, 2, … modulo `num_classes`, as lossless PPMs.
 
     An image is its class's pattern, seen through noise of its own. Everything is drawn from fixed keys: the same
-    image always has the same bytes. training: other images of the same classes than otherwise.
+    image always has the same bytes. training: training and test images differ, with the same classes.
     """
 
     mode: Literal["RGB", "L"] = "RGB"
@@ -266,7 +266,7 @@ class Synthetic:
         self.labels = np.arange(count, dtype=np.int32) % num_classes
         generator = np.random.Generator(np.random.Philox(key=_PATTERNS))
         self.patterns = generator.integers(0, 256, (num_classes, BLOCKS, BLOCKS, 3), dtype=np.int16)
-        self.blocks = np.arange(side) * BLOCKS // side  # the block that each row and column lies in
+        self.blocks = np.arange(side) * BLOCKS // side  # the block of each row and column
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -286,8 +286,8 @@ class Arrays:
     """The examples of a file of arrays, which a net takes as they are.
 
     inputs: each (N, …), float32, whole numbers or bool. labels: (N, …), int64 or float32. classes: by number, where the
-    labels are classes of the model: whole numbers, one for each example; none where they are anything else, or where
-    `num_classes` is None. Raises BadInput for what is no such file.
+    labels are classes of the model: whole numbers, one for each example; empty where they are anything else, or where
+    `num_classes` is None. Raises BadInput for any other file.
     """
 
     def __init__(self, file: Path, num_classes: int | None) -> None:
@@ -321,7 +321,7 @@ class Source(Protocol):
     def __getitem__(self, index: int) -> Sample: ...
 
 
-# sources that have other images for testing under the same name
+# sources that have separate test images under the same name
 WITH_TEST_IMAGES = ("cifar10:", "cifar100:", SYNTHETIC)
 
 
@@ -334,7 +334,7 @@ def open_source(source: str, num_classes: int, *, training: bool) -> Source:
     sources are the same in either case.
 
     Raises BadRecipe for another source, or where its labels do not fit the model, and BadInput where the images are
-    not there or are damaged as a whole.
+    missing or all of them are damaged.
     """
     opened = _open(source, num_classes, training)
     if len(opened.classes) > num_classes:
@@ -346,7 +346,7 @@ def open_source(source: str, num_classes: int, *, training: bool) -> Source:
 
 
 def open_sources(data: Data, model: Model) -> tuple[Source | Arrays, Source | Arrays | None]:
-    """What the model is trained on, and what it is validated on, if there is anything.
+    """The training data, and the validation data, if there are any.
 
     Raises what open_source raises; BadInput for a source without images, a label that is no class of the model (its
     loss would read outside the logits), validation images of other classes, and arrays of another kind.
@@ -357,7 +357,7 @@ def open_sources(data: Data, model: Model) -> tuple[Source | Arrays, Source | Ar
     training = open_source(data.source, num_classes, training=True)
     _check_labels(data.source, training, num_classes)
     if len(training.classes) < 2:
-        raise BadInput(f"{training.name} has 1 class; telling images apart wants at least two")
+        raise BadInput(f"{training.name} has 1 class; telling images apart needs at least two")
     if data.validation is None:
         return training, None
     validation = open_source(data.validation, num_classes, training=False)
@@ -368,7 +368,7 @@ def open_sources(data: Data, model: Model) -> tuple[Source | Arrays, Source | Ar
 
 
 def open_arrays(source: str, model: Model) -> Arrays:
-    """The examples of `arrays:FILE`. Raises BadInput for what is no such file, and for a label that is no class."""
+    """The examples of `arrays:FILE`. Raises BadInput for any other file, and for a label that is no class."""
     opened = Arrays(expanded(Path(source.removeprefix(ARRAYS))), model.known_classes)
     if opened.classes:
         _check_labels(source, opened, len(opened.classes), "row")
@@ -384,7 +384,7 @@ def _open_arrays(data: Data, model: Model) -> tuple[Arrays, Arrays | None]:
     if kinds[0] != kinds[1]:
         words = [", ".join(kind) for kind in kinds]
         raise BadInput(
-            f"{validation.name} has the arrays {words[1]}, and what is trained on {words[0]}: give it the same"
+            f"{validation.name} has the arrays {words[1]}, and the training data have {words[0]}: give it the same"
         )
     return training, validation
 
@@ -397,27 +397,28 @@ def _check_labels(name: str, source: Source | Arrays, classes: int, what: str = 
     if len(outside):
         raise BadInput(
             f"{name}: {what} {outside[0]} has label {labels[outside[0]]}, and the model's {classes} classes are 0 to "
-            f"{classes - 1} ({len(outside)} of {len(labels)} labels are outside): set model.args.num_classes, or mend "
-            "the labels"
+            f"{classes - 1} ({len(outside)} of {len(labels)} labels are outside): set model.args.num_classes, or "
+            "correct the labels"
         )
 
 
 def _other_classes(training: Source, validation: Source) -> str:
-    """A label is a place among the sorted names: with other names, accuracy would be measured on the wrong classes."""
+    """The error for other class names: a label is a position in the sorted names, so accuracy would be of the wrong
+    classes."""
     missing, more = set(training.classes) - set(validation.classes), set(validation.classes) - set(training.classes)
     what = f"has no class {min(missing)!r}" if missing else f"has a class {min(more)!r} that training has not"
     if not missing and not more:
         what = "has the classes in another order"
     return (
         f"{validation.name} {what} ({len(validation.classes)} classes, training {len(training.classes)}): labels would "
-        "mean other classes; give both the same class folders"
+        "mean different classes; give both the same class folders"
     )
 
 
 def check_place(source: str) -> None:
-    """Make sure that the folder or file is there that a source names, if it names one; images are not looked for.
+    """Make sure that the folder or file exists that a source names, if it names one; images are not looked for.
 
-    Raises BadRecipe for a source that nobody knows, and BadInput.
+    Raises BadRecipe for an unknown source, and BadInput.
     """
     check_source(source)
     kind, _, rest = source.partition(":")
@@ -448,9 +449,9 @@ def _open(source: str, num_classes: int, training: bool) -> Source:
 def samples(source: str, batch: int, steps: int, seed: int, num_classes: int = 1000) -> list[list[Sample]]:
     """`steps` batches of `batch` samples each, in an order drawn from `seed`; all come once before one comes twice.
 
-    The same arguments give the same samples; only the JPEGs cut from the photographs, as many as are wanted, may
-    differ by rounding between versions of Pillow's JPEG library. source: one of open_source's, as for training; it
-    raises what that raises.
+    The same arguments give the same samples; only the JPEGs cut from the photographs, of which there are as many as
+    needed, may differ by rounding between versions of Pillow's JPEG library. source: one of open_source's, as for
+    training. Raises what open_source raises.
     """
     count = batch * steps
     if source == "photographs":

@@ -21,7 +21,7 @@ from .sample import Sample, decode, refuse_unfit
 
 
 def apply(part: Part, drawn: Drawn, image: Any) -> Any:
-    """Do to `image` what `draws.draw` drew for it; a PIL image, for RandomErasing a float tensor (C, H, W)."""
+    """Apply what `draws.draw` drew to `image`: a PIL image, for RandomErasing a float tensor (C, H, W)."""
     return _APPLY[short(part)](arguments(part), drawn, image)
 
 
@@ -72,7 +72,7 @@ _APPLY: dict[str, Callable[[Mapping[str, Any], Drawn, Any], Any]] = {
 
 
 def prepared(image: Any, transforms: Sequence[Part | Callable[[Any], Any]], key: Key) -> Any:
-    """One decoded PIL image through what `pipeline` gave, the random transforms drawing from `key`."""
+    """One decoded PIL image after the transforms from `pipeline`; the random ones draw from `key`."""
     generator = random_draws.generator(key)
     for transform in transforms:
         if isinstance(transform, Part):
@@ -83,7 +83,7 @@ def prepared(image: Any, transforms: Sequence[Part | Callable[[Any], Any]], key:
 
 
 def pipeline(transforms: Sequence[Part | dict[str, Any]]) -> list[Part | Callable[[Any], Any]]:
-    """The fixed transforms as torchvision has them, the random ones as they are in the recipe.
+    """The fixed transforms as torchvision objects, the random ones as they are in the recipe.
 
     An interpolation may be given by its name, such as 'bilinear'. Raises BadRecipe for a transform that torchvision
     does not have, or whose arguments it refuses.
@@ -138,7 +138,7 @@ def _transform(part: Part) -> Callable[[Any], Any]:
 
 
 def mix_images(images: torch.Tensor, mix: Mix) -> torch.Tensor:
-    """The mixed batch, of the dtype of `images` (N, C, H, W), which stay as they are."""
+    """The mixed batch, of the dtype of `images` (N, C, H, W), which are not changed."""
     if not mix.use:
         return images
     if mix.box is not None:

@@ -1,9 +1,9 @@
 """A recipe's model that msmigrate has no MindSpore source of its own for: `model: torchvision:NAME`, timm's, or one of
 the user's own, FILE.py:NAME.
 
-Its source is what `msmigrate convert-model` writes. A recipe may name that file with `source`, beside the torch name; a
-machine that trains then needs no torch. Without it the conversion runs when the model is first needed, in a process
-that has torch, and what it wrote is kept in the user's cache for the other processes and the next run.
+Its source is the file that `msmigrate convert-model` writes. A recipe may name that file with `source`, besides the
+torch name; a machine that trains then needs no torch. Without it the conversion runs when the model is first needed, in
+a process that has torch, and the file is kept in the user's cache for the other processes and the next run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ...migrate import model_spec
 from ..code_digest import code_digest
 from .model_names import is_file
 
-MADE_OF = ("torch", "torchvision", "timm", "mindspore", "black")  # distributions that decide what is written
+MADE_OF = ("torch", "torchvision", "timm", "mindspore", "black")  # distributions that the written source depends on
 
 
 def torch_spec(name: str, args: Mapping[str, Any]) -> str:
@@ -42,12 +42,12 @@ def mindspore_spec(name: str, args: Mapping[str, Any], source: Path | None = Non
     """
     file = source or _cached(torch_spec(name, args))
     own = maker(file, name)
-    # what was converted holds its arguments; a counterpart of the user's own gets them where it takes any
+    # a converted model has its arguments inside; a counterpart of the user's own gets them if it takes any
     return torch_spec(f"{file}:{own.name}", args if is_file(name) and takes_arguments(own) else {})
 
 
 def maker(file: Path, name: str) -> ast.FunctionDef | ast.ClassDef:
-    """What makes the model in a file of MindSpore source: the function or class of its name, else the last function.
+    """The definition that makes the model in a MindSpore file: the function or class of its name, or the last function.
 
     Raises BadRecipe for a file that cannot be read or has neither.
     """
@@ -81,7 +81,7 @@ def takes_arguments(node: ast.FunctionDef | ast.ClassDef) -> bool:
 
 
 def needs_torch(spec: str) -> Unsupported:
-    """What is said where a model would have to be converted and torch is not installed."""
+    """The error where a model would have to be converted and torch is not installed."""
     name = spec.partition("(")[0]
     return Unsupported(
         f"{spec} is converted from torch, and torch is not installed here: where it is, run {_how(spec)}, and write "
@@ -128,7 +128,7 @@ def write(spec: str, path: Path) -> None:
 
 
 def cache_folder() -> Path:
-    """The user's own folder for sources that were converted on the fly; what lies there is imported.
+    """The user's own folder for sources that were converted on the fly; the files in it are imported.
 
     Raises BadDestination where it cannot be made, or where others can write to it.
     """
@@ -140,7 +140,7 @@ def cache_folder() -> Path:
     except (OSError, RuntimeError) as error:
         said = getattr(error, "strerror", None) or error
         raise BadDestination(
-            f"no folder for converted models can be made: {said}; set XDG_CACHE_HOME to one that can be written"
+            f"no folder for converted models can be made: {said}; set XDG_CACHE_HOME to a writable folder"
         ) from None
     if about.st_uid != os.geteuid() or about.st_mode & 0o022:
         raise BadDestination(
@@ -151,7 +151,7 @@ def cache_folder() -> Path:
 
 
 def _key(spec: str) -> str:
-    """Sixteen hex digits over all that decides the source: the model, msmigrate's code, and what is installed."""
+    """Sixteen hex digits over all that the source depends on: the model, msmigrate's code, installed distributions."""
     versions = []
     for name in MADE_OF:
         try:

@@ -2,9 +2,9 @@
 
 Every Cell has the name that torchvision gives the module, so a checkpoint crosses by renaming alone (`weight` and
 `bias` of a BatchNorm become `gamma` and `beta`, its running statistics `moving_mean` and `moving_variance`). Each block
-has one ReLU that it calls several times, as in torchvision: a record of the calls lines up one to one.
+has one ReLU that it calls several times, as in torchvision, so that the calls in both nets correspond one to one.
 
-Arguments that MindSpore would otherwise fill with another default than PyTorch are always written out.
+Arguments whose default in MindSpore differs from PyTorch's are always written out.
 Architecture: He et al. 2015, "Deep Residual Learning for Image Recognition", with the stride of a bottleneck in its
 3x3 convolution (v1.5), which is what torchvision trains.
 """
@@ -35,7 +35,7 @@ from .model_names import BLOCKS, check, is_ours
 
 
 def convolution(inputs: int, outputs: int, kernel: int) -> nn.Conv2d:
-    """A convolution with bias and without padding, drawn as `torch.nn.Conv2d` draws itself."""
+    """A convolution with bias and without padding, initialized as `torch.nn.Conv2d` initializes itself."""
     return nn.Conv2d(
         inputs,
         outputs,
@@ -112,7 +112,7 @@ def batch_norm(channels: int, gamma: str = "ones") -> nn.BatchNorm2d:
 
 
 def linear(inputs: int, outputs: int) -> nn.Dense:
-    """A fully connected layer, drawn as `torch.nn.Linear` draws itself: both ranges come from the number of inputs."""
+    """A fully connected layer, initialized as `torch.nn.Linear`: both ranges depend on the number of inputs."""
     return nn.Dense(
         inputs,
         outputs,
@@ -276,7 +276,7 @@ _MODELS: dict[str, Callable[..., nn.Cell]] = {
 
 
 def of_recipe(model: Model) -> nn.Cell:
-    """The network that a recipe names, drawn as `build` draws it; one of torchvision's or timm's from its source.
+    """The network that a recipe names, initialized as by `build`; a torchvision or timm model comes from its source.
 
     Raises BadRecipe, and what converting a model raises (see converted_models.py).
     """
@@ -292,7 +292,7 @@ def of_recipe(model: Model) -> nn.Cell:
 def build(name: str, **arguments: Any) -> nn.Cell:
     """A new network, in evaluation mode as MindSpore makes them, drawn from the seed of `mindspore.set_seed`.
 
-    Raises BadRecipe for a model or an argument that nobody knows.
+    Raises BadRecipe for an unknown model or argument.
     """
     check(name, arguments)
     return _MODELS[name](**arguments)
@@ -301,8 +301,8 @@ def build(name: str, **arguments: Any) -> nn.Cell:
 @dataclass(frozen=True)
 class Canonical:
     """One parameter of a net under its torch name; `owner` is the torch class name of the layer that holds it, `shape`
-    what torch's has, where the net's has other axes of 1; `patterns`: the torch name that a recipe's patterns pick it
-    by, where `name` is none, for torch has it whole or in parts."""
+    torch's shape, where the net's has other axes of 1; `patterns`: the torch name that a recipe's patterns match, where
+    `name` is no torch name because torch has the tensor whole or in parts."""
 
     name: str
     owner: str
@@ -318,7 +318,8 @@ def canonical_parameters(net: nn.Cell, every_name: bool = False) -> list[Canonic
     that the mapping table knows, never by suffix. A Cell without a row there keeps its own parameter names. Attribute
     paths are used rather than Parameter.name, which drops `moving_` on a stand-alone norm and changes under an
     optimizer's prefix. A Parameter that several Cells share counts once, under its first name, as in torch's
-    `named_parameters`; with `every_name` under each. What a norm without weights holds all the same is left out.
+    `named_parameters`; with `every_name` under each. Parameters that a norm without weights holds nevertheless are left
+    out.
     """
     rows = {row.mindspore.rsplit(".", 1)[-1]: row for row in table.rows("layer") if row.mindspore}
     found: list[Canonical] = []
@@ -337,8 +338,8 @@ def canonical_parameters(net: nn.Cell, every_name: bool = False) -> list[Canonic
 
 
 def fine_tune(net: nn.Cell, options: Model) -> list[str]:
-    """Freeze what a recipe's model.freeze and model.freeze_statistics say, in place; the names of what model.freeze
-    froze, as torch has them.
+    """Freeze, in place, what a recipe's model.freeze and model.freeze_statistics name; returns torch's names of the
+    parameters that model.freeze froze.
 
     Raises BadRecipe for a pattern that matches nothing, and where nothing is left to train.
     """
@@ -350,7 +351,7 @@ def fine_tune(net: nn.Cell, options: Model) -> list[str]:
         trained[name].requires_grad = False
     norms = {name: cell for name, cell in net.cells_and_names() if hasattr(cell, "use_batch_statistics")}
     for name in picked(options.freeze_statistics, norms, "model.freeze_statistics", "norm with running statistics"):
-        norms[name].use_batch_statistics = False  # set_train() leaves it alone, as it does not a Cell's training flag
+        norms[name].use_batch_statistics = False  # unlike a Cell's training flag, set_train() leaves this alone
     return frozen
 
 
@@ -364,17 +365,17 @@ def load_weights(
 ) -> None:
     """Give a net its weights and buffers from a checkpoint's tensors.
 
-    shown: what the user calls the file. prefix: EMA for the moving average, which has torch's names. fresh: parameters
+    shown: the user's name for the file. prefix: EMA for the moving average, which has torch's names. fresh: parameters
     of the net that keep their own values, by MindSpore's names. Raises BadCheckpoint where they do not fit.
     """
     parameters = {f"{prefix}{c.name}" if prefix else c.parameter.name: c.parameter for c in canonical_parameters(net)}
     wanted = {name: (tuple(p.shape), str(p.dtype).lower()) for name, p in parameters.items() if name not in fresh}
     for name, array in fit(shown, tensors, wanted, recipe).items():
-        parameters[name].set_data(Tensor(np.array(array)))  # a copy that MindSpore may own
+        parameters[name].set_data(Tensor(np.array(array)))  # a copy, which MindSpore may take over
 
 
 def load_start(net: nn.Cell, recipe: Recipe, folder: Path) -> list[str]:
-    """Fill the net with the weights of model.checkpoint, save those of model.fresh; torch's names of the latter.
+    """Fill the net with the weights of model.checkpoint, except those of model.fresh; returns torch's names of these.
 
     A torch file is converted into the folder first. Raises BadCheckpoint, Ambiguous or Unsupported as convert-ckpt
     does, BadCheckpoint where the weights do not fit the net, and BadRecipe for a pattern that matches nothing.
@@ -404,6 +405,6 @@ _NORM = {c.mindspore: name for name, c in LAYER_STATES["torch.nn.BatchNorm2d"].i
 
 
 def _torch_name(name: str) -> str:
-    """A MindSpore tensor's name in torch, of a part that the net does not have; only norms have others there."""
+    """Torch's name of a MindSpore tensor in a part that the net does not have; only norms' names differ."""
     path, dot, leaf = name.rpartition(".")
     return f"{path}{dot}{_NORM.get(leaf, leaf)}"

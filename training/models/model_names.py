@@ -32,9 +32,9 @@ BLOCKS: dict[str, tuple[str, tuple[int, ...]]] = {  # of a ResNet: their kind, a
     "resnet152": ("bottleneck", (3, 8, 36, 3)),
     "resnet_tiny": ("bottleneck", (1, 1, 1, 1)),
 }
-STEM = 64  # channels that reach the first of these layers
+STEM = 64  # input channels of the first of these layers
 
-ZOOS = ("torchvision", "timm")  # whose models are named torchvision:NAME, and converted
+ZOOS = ("torchvision", "timm")  # their models are named torchvision:NAME or timm:NAME, and converted
 SMALL = ("lenet5", "resnet_tiny")  # 10 classes by default; the others have ImageNet's 1000
 
 # argument name -> what a value must be, in words and as a test
@@ -55,13 +55,13 @@ _VALUES: dict[str, tuple[str, Any]] = {
 
 
 def is_zoo(name: str) -> bool:
-    """Whether a model is torchvision's or timm's; which they have, they alone know."""
+    """Whether a model is torchvision's or timm's, by its prefix; whether it exists is not known here."""
     zoo, colon, model = name.partition(":")
     return zoo in ZOOS and bool(colon) and model.isidentifier()
 
 
 def is_file(name: str) -> bool:
-    """Whether a model is a function or a class of a file of the user's, as `net.py:Net`."""
+    """Whether a model is a function or a class in a file of the user's, such as `net.py:Net`."""
     place, colon, own = name.rpartition(":")
     return bool(colon) and place.endswith(".py") and own.isidentifier()
 
@@ -72,21 +72,19 @@ def is_ours(name: str) -> bool:
 
 
 def check(name: str, arguments: Mapping[str, Any]) -> None:
-    """Raise BadRecipe unless `name` is a model and every one of `arguments` is an argument of it with a fit value.
-
-    The message names the closest known names.
-    """
+    """Raise BadRecipe, with the closest known names, unless `name` is a model and all `arguments` are arguments of it
+    with valid values."""
     if not is_ours(name):
         odd = next((argument for argument in arguments if not argument.isidentifier()), None)
         if odd is not None:
-            raise BadRecipe(f"model {name}: {odd!r} is no name of an argument")
+            raise BadRecipe(f"model {name}: {odd!r} is not the name of an argument")
         words, fits = _POSITIVE
         if not fits(arguments.get("num_classes", 1)):
             raise BadRecipe(f"model {name}: num_classes must be {words}, not {arguments['num_classes']!r}")
         return
     if name not in ARGUMENTS:
         ours = _closest(name, NAMES)
-        zoos = "; of others a recipe takes torchvision:NAME, timm:NAME and FILE.py:NAME, with arguments by keyword"
+        zoos = "; a recipe also takes torchvision:NAME, timm:NAME and FILE.py:NAME, with arguments by keyword"
         ours += zoos * (":" in name)
         raise BadRecipe(f"no model is called {name!r}; {ours}")
     for argument, value in arguments.items():
@@ -98,7 +96,7 @@ def check(name: str, arguments: Mapping[str, Any]) -> None:
 
 
 def check_spec(text: str, framework: str) -> None:
-    """Make sure, by reading alone, that a model of the command line is there: the user's, or one of these.
+    """Make sure, by reading alone, that a model on the command line exists: the user's, or one of these.
 
     framework: "torch" or "mindspore", whose model it names. Raises BadInput.
     """
@@ -108,7 +106,7 @@ def check_spec(text: str, framework: str) -> None:
 
 
 def module_names(name: str, arguments: Mapping[str, Any]) -> list[str] | None:
-    """The dotted names of the model's modules, which both frameworks share; None where only the model itself knows."""
+    """The dotted names of the model's modules, the same in both frameworks; None where only the built model knows."""
     if name == "lenet5":
         return ["", "conv1", "conv2", "relu", "pool", "fc1", "fc2", "fc3"]
     if name not in BLOCKS:
@@ -129,7 +127,7 @@ def module_names(name: str, arguments: Mapping[str, Any]) -> list[str] | None:
 
 
 def num_classes(name: str, arguments: Mapping[str, Any]) -> int:
-    """How many classes the model has that `arguments` make: its own default where they do not say."""
+    """How many classes the model has with these `arguments`: its own default where they do not say."""
     return arguments.get("num_classes", 10 if name in SMALL else 1000)
 
 

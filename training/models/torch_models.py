@@ -54,7 +54,7 @@ def resnet_tiny(
     from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet
 
     class NarrowResNet(ResNet):
-        """torchvision's ResNet with `width` in place of the 64 channels that it fixes for the first stage.
+        """torchvision's ResNet with `width` in place of its fixed 64 channels of the first stage.
 
         `width_per_group` would narrow the inside of a bottleneck only, and its outputs would be 256 to 2048 wide.
         """
@@ -85,7 +85,7 @@ _MODELS: dict[str, Callable[..., nn.Module]] = {
 def build(name: str, **arguments: Any) -> nn.Module:
     """A new model, in training mode as PyTorch makes them, drawn from the seed of `torch.manual_seed`.
 
-    Raises BadRecipe for a model or an argument that nobody knows.
+    Raises BadRecipe for an unknown model or argument.
     """
     check(name, arguments)
     if not is_ours(name):
@@ -96,7 +96,7 @@ def build(name: str, **arguments: Any) -> nn.Module:
 
 
 def fine_tune(model: nn.Module, options: Model) -> None:
-    """Freeze what a recipe's model.freeze and model.freeze_statistics say, in place.
+    """Freeze, in place, what a recipe's model.freeze and model.freeze_statistics name.
 
     Raises BadRecipe for a pattern that matches nothing, and where nothing is left to train.
     """
@@ -108,7 +108,7 @@ def fine_tune(model: nn.Module, options: Model) -> None:
         parameters[name].requires_grad_(False)
     norms = {name: module for name, module in model.named_modules() if _has_statistics(module)}
     for name in picked(options.freeze_statistics, norms, "model.freeze_statistics", "norm with running statistics"):
-        # whatever calls train() on the model reaches its modules, and this one stays in evaluation mode
+        # train() on the model reaches all its modules, but this one stays in evaluation mode
         object.__setattr__(norms[name].eval(), "train", _StaysInEvaluation(norms[name]))
 
 
@@ -122,7 +122,7 @@ def _has_statistics(module: nn.Module) -> bool:
 
 
 class _StaysInEvaluation:
-    """In place of a module's train(): it does nothing; a copy of the module has a copy that speaks for it."""
+    """Replaces a module's train() and does nothing; a copy of the module gets a copy of this, bound to it."""
 
     def __init__(self, module: nn.Module) -> None:
         self.module = module

@@ -1,4 +1,4 @@
-"""Whether the mapping table can run every part; the first problem, in one line."""
+"""Whether the mapping table can run every part of a recipe; the first problem, in one line."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ from .schema import (
 SYNTHETIC = "synthetic"
 SOURCES = ("photographs", "digits", "digits:train", "digits:test", SYNTHETIC)
 KNOWN = (*SOURCES[:-1], f"{SYNTHETIC}[:COUNT[xSIDE]]", *(f"{kind}PATH" for kind in PLACES))
-COUNT, SIDE = 1024, 64  # of the synthetic images, where the name does not say
+COUNT, SIDE = 1024, 64  # of the synthetic images, where the source's name leaves them out
 LARGEST = {"COUNT": 10_000_000, "SIDE": 4096}
 
 
 def check_source(source: str) -> None:
-    """Raise BadRecipe unless `source` is the name of a source, with the closest known name."""
+    """Raise BadRecipe, with the closest known name, unless `source` is the name of a source."""
     kind, colon, rest = source.partition(":")
     if source in SOURCES:
         return
     if kind + colon in PLACES:
         what = "a folder" if kind + colon in IN_FOLDERS else f"a file that ends in {' or '.join(ARRAY_SUFFIXES)}"
         if not rest or "\0" in rest:
-            raise BadRecipe(f"{source!r} names no place: {kind}:PATH, with the path of {what}")
+            raise BadRecipe(f"{source!r} has no path: {kind}:PATH, with the path of {what}")
         if kind + colon not in IN_FOLDERS and not rest.endswith(ARRAY_SUFFIXES):
             raise BadRecipe(f"{source!r}: expected the path of {what}, as numpy.savez writes one")
         return
@@ -59,7 +59,7 @@ def check_source(source: str) -> None:
 
 
 def synthetic_size(source: str) -> tuple[int, int]:
-    """Count and side of 'synthetic:COUNTxSIDE', whose ends may be left out; raises BadRecipe for other words."""
+    """Count and side of 'synthetic:COUNTxSIDE', both optional; raises BadRecipe for other words."""
     words = source.partition(":")[2]
     count, cross, side = words.partition("x")
     parts = ({"COUNT": count} if ":" in source else {}) | ({"SIDE": side} if cross else {})
@@ -84,7 +84,7 @@ def _hint(source: str) -> str:
     return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(KNOWN)}"
 
 
-HANDED_OVER = ("params", "optimizer")  # what the step itself gives to an optimizer and to a schedule
+HANDED_OVER = ("params", "optimizer")  # arguments that the step itself passes to an optimizer and to a schedule
 REDUCTIONS = ("mean", "sum")
 FEW = 12  # names that a message lists
 OUTSIDE = {  # rows of the table that a step cannot run
@@ -93,9 +93,9 @@ OUTSIDE = {  # rows of the table that a step cannot run
     "torchvision.transforms.PILToTensor": "leaves bytes, and a step trains on numbers: use ToTensor",
     "torch.optim.lr_scheduler.LambdaLR": "takes a Python function, which a recipe cannot hold",
     "torch.optim.lr_scheduler.MultiplicativeLR": "takes a Python function, which a recipe cannot hold",
-    "torch.optim.lr_scheduler.ReduceLROnPlateau": "moves by what is measured, a recipe's schedule by steps or epochs",
+    "torch.optim.lr_scheduler.ReduceLROnPlateau": "moves by a measured value, a recipe's schedule by steps or epochs",
 }
-# what a step can give its labels to: class indices to the first, one-hot rows to the others
+# the losses that a step has labels for: class indices for the first, one-hot rows for the others
 LOSSES = (
     *("CrossEntropyLoss", "MSELoss", "BCEWithLogitsLoss", "L1Loss", "SmoothL1Loss", "HuberLoss"),
     "MultiLabelSoftMarginLoss",
@@ -105,25 +105,25 @@ Loc = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong, and where: the keys and indices on the way to it."""
+    """What is wrong, and where: the keys and indices that lead to it."""
 
     loc: Loc
     error: MsmigrateError
 
 
 def _own_file(model: Model, data: Data) -> Iterator[Problem]:
-    """What a model of the user's own has to say, and what another's must not."""
+    """Problems with keys that a model of the user's own needs, and that other models must not have."""
     if model_names.is_ours(model.name) and model.source is not None:
         message = f"model.source: {model.name} is msmigrate's own; source is for torchvision:, timm: and FILE.py:NAME"
         yield Problem(("model", "source"), BadRecipe(message))
     if not model_names.is_file(model.name):
         if model.classes is not None:
-            message = f"model.classes is for FILE.py:NAME; of {model.name} write args: {{num_classes: {model.classes}}}"
+            message = f"model.classes is for FILE.py:NAME; {model.name} takes args: {{num_classes: {model.classes}}}"
             yield Problem(("model", "classes"), BadRecipe(message))
         return
     if model.source is None:
         own = Path(model.name.rpartition(":")[0])
-        message = f"model: {model.name} wants source: FILE, its counterpart in MindSpore; msmigrate convert-model "
+        message = f"model: {model.name} needs source: FILE, its counterpart in MindSpore; msmigrate convert-model "
         message += f"{model.name} -o {own.stem}_mindspore.py writes one"
         yield Problem(("model",), BadRecipe(message))
     if model.classes is None and "num_classes" not in model.args and not data.of_arrays:
@@ -165,10 +165,11 @@ def _problems(recipe: Recipe) -> Iterator[Problem]:
 
 
 def _loss(loss: Loss) -> Iterator[Problem]:
-    """A loss of the user's names its counterpart; another is one of those that a step has the targets for."""
+    """Problems with the loss: the user's own has to name its counterpart; any other is one that a step has targets
+    for."""
     if loss.own:
         if loss.source is None:
-            message = f"loss: {loss.name} wants source: FILE, with {loss.name.rpartition(':')[2]} in MindSpore"
+            message = f"loss: {loss.name} needs source: FILE, with {loss.name.rpartition(':')[2]} in MindSpore"
             yield Problem(("loss",), BadRecipe(message))
         return
     if loss.source is not None:
@@ -184,21 +185,22 @@ def _loss(loss: Loss) -> Iterator[Problem]:
 
 
 def _fine_tuning(model: Model) -> Iterator[Problem]:
-    """Patterns that cannot be meant; whether they match is known where the model is."""
+    """Patterns that make no sense; whether they match is only known with the model."""
     for key in FINE_TUNING:
         patterns = getattr(model, key)
         if patterns and patterns[0].startswith(BACK):
-            message = f"model.{key}.0: {patterns[0]!r} takes back what no pattern before it has picked: begin with '*'"
+            message = f"model.{key}.0: {patterns[0]!r} excludes names, but no pattern before it includes any: "
+            message += "begin with '*'"
             yield Problem(("model", key, 0), BadRecipe(message))
         if "" in patterns:
             yield Problem(("model", key, patterns.index("")), BadRecipe(f"model.{key}: a pattern is empty"))
     if model.fresh and model.checkpoint is None:
-        message = "model.fresh: without model.checkpoint every weight starts fresh: take it out, or name a checkpoint"
+        message = "model.fresh: without model.checkpoint every weight starts fresh: remove it, or name a checkpoint"
         yield Problem(("model", "fresh"), BadRecipe(message))
 
 
 def _together(recipe: Recipe) -> Iterator[Problem]:
-    """What does not fit together, at the key to change."""
+    """Keys that do not fit together, each at the key to change."""
     batch, parts = recipe.data.batch, recipe.accumulate
     if batch % parts:
         message = f"accumulate: data.batch {batch} does not divide into accumulate {parts} equal micro-batches"
@@ -207,7 +209,7 @@ def _together(recipe: Recipe) -> Iterator[Problem]:
         message = "loss_scale and dynamic_loss_scale are both given: leave one out"
         yield Problem(("loss_scale",), BadRecipe(message))
     if recipe.mixup is not None and recipe.loss.args.get("label_smoothing"):
-        message = "loss.args.label_smoothing: mixup smooths the labels itself: take it out of loss.args"
+        message = "loss.args.label_smoothing: mixup smooths the labels itself: remove it from loss.args"
         yield Problem(("loss", "args", "label_smoothing"), BadRecipe(message))
 
 
@@ -221,7 +223,7 @@ def _transforms(data: Data) -> Iterator[Problem]:
                 )
                 yield Problem(("data", key, index), BadRecipe(f"{message}: use {', '.join(parts.DRAWABLE)}"))
             if key == "eval_transforms" and parts.is_random(transform):
-                message = f"data.{key}.{index}: {transform.name} is random, and an evaluation is to be repeatable"
+                message = f"data.{key}.{index}: {transform.name} is random, and an evaluation has to be repeatable"
                 yield Problem(("data", key, index), BadRecipe(f"{message}: leave it out"))
         found = parts.misplaced(transforms)
         if found:
@@ -230,7 +232,7 @@ def _transforms(data: Data) -> Iterator[Problem]:
 
 
 def _arrays(recipe: Recipe) -> Iterator[Problem]:
-    """What is for images, where the data are arrays, which are taken as they are; and one kind beside the other."""
+    """Keys for images where the data are arrays, which are used as they are; and images together with arrays."""
     data = recipe.data
     if data.validation is not None and data.validation.startswith(ARRAYS) is not data.of_arrays:
         both = f"data.validation: {data.validation} and data.source {data.source}"
@@ -246,7 +248,7 @@ def _arrays(recipe: Recipe) -> Iterator[Problem]:
         "on_corrupt": data.on_corrupt == "skip",
     }
     for key in (key for key, said in images.items() if said):
-        message = f"data.{key} is for images, and the arrays of a file are taken as they are: leave it out"
+        message = f"data.{key} is for images, and the arrays of a file are used as they are: leave it out"
         yield Problem(("data", key), BadRecipe(message))
     if recipe.mixup is not None:
         yield Problem(("mixup",), BadRecipe("mixup is for images, and data.source is a file of arrays: leave it out"))
@@ -326,7 +328,7 @@ def _part(kind: str, part: Part, loc: Loc, partial: bool = False) -> Iterator[Pr
 
 
 def _wanted(row: Row, argument: Argument, value: Any) -> str | None:
-    """What the argument's value should have been, in words; None when it fits, or when translating it will tell."""
+    """What the argument's value should have been, in words; None when it fits, or when translating it will show."""
     if argument.values:
         return None
     default = None if argument.required else argument.default
@@ -352,7 +354,7 @@ def _dotted(loc: Loc) -> str:
 
 
 def check(recipe: Recipe) -> None:
-    """Ask the mapping table for every part, so that a recipe nobody can run fails before a framework is started."""
+    """Look up every part in the mapping table, so that a recipe that cannot run fails before a framework is started."""
 
     problem = first_problem(recipe)
     if problem:

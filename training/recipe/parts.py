@@ -1,6 +1,6 @@
 """The parts of a recipe, checked before a framework is started, and without NumPy.
 
-What their arguments must be, as torch takes them; which transforms draw random numbers, and where they may stand.
+What their arguments must be, as for torch; which transforms draw random numbers, and where in the list they may be.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ...errors import BadRecipe, Unsupported
 from ...mappings import table
 from .schema import Part
 
-# those whose draws both frameworks can be given: see random_draws.py
+# random transforms for which both frameworks can be given the same draws: see random_draws.py
 DRAWABLE = (
     "ColorJitter",
     "RandAugment",
@@ -47,7 +47,7 @@ def check(part: Part) -> None:
 def wanted(part: str, argument: str, value: Any, default: Any = None) -> str | None:
     """What the argument of a part, by its short name, should have been, in words; None when the value fits.
 
-    Where no rule is known, a value is to be of the kind of torch's own default, if there is one.
+    Where no rule is known, a value has to be of the type of torch's own default, if there is one.
     """
     rule = _RULES.get((part, argument)) or _RULES.get(("", argument)) or _like(default)
     return None if rule is None or rule[1](value) else rule[0]
@@ -75,7 +75,7 @@ def _whole(value: Any, least: int) -> bool:
 def _number(value: Any) -> bool:
     try:
         return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    except OverflowError:  # an integer beyond every float, as JSON may have it
+    except OverflowError:  # an integer larger than any float, which JSON may contain
         return False
 
 
@@ -111,7 +111,7 @@ _EACH_CLASS: _Rule = (
 
 
 def _like(default: Any) -> _Rule | None:
-    """The rule that torch's own default shows."""
+    """The rule that follows from torch's own default."""
     if isinstance(default, bool):
         return _YES_OR_NO
     if isinstance(default, (int, float)):
@@ -203,7 +203,7 @@ def arguments(part: Part) -> dict[str, Any]:
 
 
 def misplaced(transforms: Sequence[Part]) -> tuple[int, BadRecipe] | None:
-    """The first random transform on the wrong side of ToTensor, by its place in the list, and what to say of it."""
+    """The first random transform on the wrong side of ToTensor: its place in the list, and its error."""
     names = [short(part) for part in transforms]
     border = names.index("ToTensor") if "ToTensor" in names else len(names)
     for index, part in enumerate(transforms):
@@ -213,10 +213,10 @@ def misplaced(transforms: Sequence[Part]) -> tuple[int, BadRecipe] | None:
 
 
 def wrong_side(part: Part) -> BadRecipe:
-    """What to say of a random transform on the wrong side of ToTensor."""
+    """The error for a random transform on the wrong side of ToTensor."""
     if short(part) in AFTER_TO_TENSOR:
-        return BadRecipe(f"{part.name} works on what ToTensor gives: put it after ToTensor")
-    return BadRecipe(f"{part.name} works on images, not on what ToTensor gives: put it before ToTensor")
+        return BadRecipe(f"{part.name} works on the output of ToTensor: put it after ToTensor")
+    return BadRecipe(f"{part.name} works on images, not on the output of ToTensor: put it before ToTensor")
 
 
 def as_parts(transforms: Sequence[Part | dict[str, Any]]) -> list[Part]:
@@ -229,6 +229,6 @@ def refuse_random(transforms: Sequence[Part]) -> None:
     for transform in transforms:
         if is_random(transform):
             raise Unsupported(
-                f"{transform.name} draws random numbers, and these images are to be the same every time: "
+                f"{transform.name} draws random numbers, and these images have to be the same every time: "
                 "use fixed transforms, such as Resize and CenterCrop (data.eval_transforms)"
             )

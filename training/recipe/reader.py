@@ -1,4 +1,4 @@
-"""YAML to Recipe: strict reading, line numbers, places made absolute."""
+"""YAML to Recipe: strict reading, line numbers, paths made absolute."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ DEFAULT = Path(__file__).parent.parent.parent / "recipes" / "resnet50.yaml"
 
 
 def installed() -> dict[str, Path]:
-    """The recipes that msmigrate brings, by name."""
+    """The recipes that come with msmigrate, by name."""
     return {file.stem: file for file in sorted(DEFAULT.parent.glob("*.yaml"))}
 
 
 def find(word: Path | None) -> Path:
-    """The file of a recipe: the one that is named, or one that msmigrate brings by its name; the default for None.
+    """The file of a recipe: the named file, or the recipe of that name that comes with msmigrate; the default for None.
 
     A file of that name in the working directory comes first. Raises BadInput, with the known names, for a bare word
     that is neither.
@@ -34,7 +34,7 @@ def find(word: Path | None) -> Path:
         return DEFAULT
     brought = installed()
     if word.suffix or word.name != str(word) or (word.exists() and not (word.is_dir() and word.name in brought)):
-        return word  # whoever opens it says what is wrong with it
+        return word  # an error is raised where the file is opened
     if word.name in brought:
         return brought[word.name]
     near = difflib.get_close_matches(word.name, brought, n=1)
@@ -64,9 +64,9 @@ def load(path: Path) -> Recipe:
 
 
 def check(path: Path, *, draft: bool = False) -> Refusal | None:
-    """Why a recipe is refused, or None where it can be run; raises BadRecipe for what is no YAML or no mapping.
+    """Why a recipe is refused, or None where it can be run; raises BadRecipe where it is no YAML or no mapping.
 
-    draft: what the draft asks for, and what it lists as not in it, is not looked at: the rest is.
+    draft: the values that the draft asks for, and the lines that it lists as not in it, are not checked; the rest is.
     """
     recipe = _checked(path, draft=draft)
     return recipe if isinstance(recipe, Refusal) else None
@@ -101,12 +101,12 @@ def _checked(path: Path, *, draft: bool) -> Recipe | Refusal:
 
 
 def _missing(error: ValidationError, first: Any) -> str:
-    """All keys that the recipe lacks, with lines to paste; empty where the first thing to tell is another."""
+    """All keys that the recipe lacks, with lines to paste; empty where another error comes first."""
     missing = [str(one["loc"][0]) for one in error.errors() if one["type"] == "missing" and len(one["loc"]) == 1]
     if first["type"] != "missing" or not missing:
         return ""
     lines = ", ".join(f"`{key}: {_line(NEEDED[key])}`" for key in missing)
-    own = "; of a pair (--torch, --mindspore) the model is not built, and an optimizer that it brings is taken instead"
+    own = "; for a pair (--torch, --mindspore) the model is not built, and an optimizer of the pair replaces this one"
     return f"the recipe lacks {' and '.join(missing)}: write {lines}{own}"
 
 
@@ -118,16 +118,16 @@ def _line(value: Any) -> str:
 NEEDED: dict[str, Any] = {"model": {"name": "resnet18"}, "optimizer": {"name": "SGD", "args": {"lr": 0.1}}}
 WANTED = {  # what to write where a draft asks
     "model": "torchvision:NAME, timm:NAME, FILE.py:NAME or one of msmigrate's own; a pair's (--torch) is not built",
-    "model.checkpoint": "the file of a state_dict that training starts from, or take the line out",
+    "model.checkpoint": "the file of a state_dict that training starts from, or remove the line",
     "data": "where the images come from, and how they are prepared",
     "data.source": "folder:PATH, cifar10:PATH, digits or photographs",
-    "data.validation": "folder:PATH or another source, or take the line out",
+    "data.validation": "folder:PATH or another source, or remove the line",
     "data.batch": "how many images make a step",
     "data.transforms": "the list of transforms of the training images, at least [{name: ToTensor}]",
-    "data.eval_transforms": "the list of transforms of the validation images, or take the line out",
+    "data.eval_transforms": "the list of transforms of the validation images, or remove the line",
     "loss": "the loss, as {name: CrossEntropyLoss}",
     "optimizer": "the optimizer, as {name: SGD, args: {lr: 0.1}}",
-    "schedule": "the schedule, or take the line out",
+    "schedule": "the schedule, or remove the line",
     "schedule.per": "step or epoch",
     "train.epochs": "how many passes over the data",
 }
@@ -147,7 +147,7 @@ def unresolved(raw: dict[str, Any]) -> tuple[tuple[Any, ...], str] | None:
     lines = left if isinstance(left, list) else [left]
     loc: tuple[Any, ...] = ("not_in_this_recipe",)
     said = f"{len(lines)} line{'s' * (len(lines) > 1)} of the script that this recipe does not do"
-    do = "resolve each: take it out when you have dealt with it, or move it under ignore:"
+    do = "resolve each: remove it when you have dealt with it, or move it under ignore:"
     return loc, f"not_in_this_recipe: {said}, first {shortened(str(lines[0]), 120)}; {do}"
 
 
@@ -160,7 +160,7 @@ def _questions(value: Any, loc: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def _without_questions(raw: dict[str, Any]) -> dict[str, Any]:
-    """A draft without what it asks for; for what every recipe needs something stands in."""
+    """A draft without the values that it asks for; keys that every recipe needs get a stand-in."""
 
     def answered(value: Any) -> Any:
         if isinstance(value, dict):
@@ -192,7 +192,7 @@ def _file(name: str, folder: Path) -> str:
 
 
 def expanded(path: Path) -> Path:
-    """The path with `~` for the user's home; as it stands where it begins with another user's name that is none."""
+    """The path with `~` replaced by the user's home; unchanged where it begins with ~ and an unknown user's name."""
     try:
         return path.expanduser()
     except RuntimeError:
@@ -214,9 +214,9 @@ def read(path: Path) -> tuple[Any, yaml.Node | None]:
 
 
 def odd_text(value: Any, loc: tuple[Any, ...] = ()) -> tuple[tuple[Any, ...], str] | None:
-    """Where in a tree the first text stands with a control character or half of a character, and that character.
+    """The place in a tree of the first text with a control character or half a surrogate pair, and that character.
 
-    No name and no path has one, a terminal obeys some, and JSON cannot say the others.
+    No name and no path has one, a terminal obeys some, and JSON cannot hold the others.
     """
     if isinstance(value, str):
         odd = next((letter for letter in value if unicodedata.category(letter) in ("Cc", "Cs")), None)

@@ -35,7 +35,7 @@ StrictT = TypeVar("StrictT", bound="Strict")
 
 
 class Strict(BaseModel):
-    """Nothing unknown, nothing converted, nothing infinite, nothing changed afterwards."""
+    """A model without unknown fields, conversions or infinite values, that cannot be changed afterwards."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -63,15 +63,15 @@ class Part(Strict):
 
 
 class Model(Part):
-    """The network by name, and optionally the checkpoint that training starts from, and what of it trains.
+    """The network by name, and optionally the checkpoint that training starts from, and which of its parts train.
 
-    source: of one of torchvision's or timm's, the MindSpore source that convert-model wrote; None: it is converted when
-    it is needed. Of one of the user's own, FILE.py:NAME, the file of its counterpart, which has to be there. classes:
-    how many classes one of the user's has, where no argument num_classes says so. fresh: weights that the
-    checkpoint does not give, such as a new head's; they start as the model draws them. freeze: parameters that do not
-    train. freeze_statistics: norms whose running statistics neither move nor are replaced by the batch's while
-    training. These three are globs over torch's names, of which "!PATTERN" takes back. A name alone stands for a model,
-    as on the command line: torchvision:resnet18(num_classes=10).
+    source: for a torchvision or timm model, the MindSpore source that convert-model wrote; None: it is converted when
+    it is needed. For a model of the user's own, FILE.py:NAME, the file of its counterpart, which has to exist. classes:
+    how many classes a model of the user's has, where no argument num_classes says so. fresh: weights that are not taken
+    from the checkpoint, such as a new head's; they start as the model draws them. freeze: parameters that do not train.
+    freeze_statistics: norms whose running statistics neither move nor are replaced by the batch's while training. These
+    three are globs over torch's names, where "!PATTERN" excludes names again. A name alone stands for a model, as on
+    the command line: torchvision:resnet18(num_classes=10).
     """
 
     checkpoint: Path | None = Field(default=None, strict=False)
@@ -88,13 +88,13 @@ class Model(Part):
 
     @property
     def known_classes(self) -> int | None:
-        """How many classes it has; None of one of the user's where nothing says so: it may tell no classes apart."""
+        """How many classes it has; None for a model of the user's where nothing says so: it may have no classes."""
         said = self.classes or self.args.get("num_classes")
         return said if said is None and model_names.is_file(self.name) else self.num_classes
 
     @property
     def draws(self) -> bool:
-        """Whether any of the weights that training starts from are the model's own draw."""
+        """Whether any of the weights that training starts from are drawn by the model."""
         return self.checkpoint is None or bool(self.fresh)
 
     @model_validator(mode="before")
@@ -104,7 +104,7 @@ class Model(Part):
             return given
         try:
             spec = model_spec.parse(given)
-        except BadInput:  # one of msmigrate's own, or nothing
+        except BadInput:  # one of msmigrate's own models, or no model
             return {"name": given}
         return (
             {"name": given} if spec.args or spec.words else {"name": f"{spec.place}:{spec.name}", "args": spec.kwargs}
@@ -112,18 +112,18 @@ class Model(Part):
 
 
 FOLDER = "folder:"
-ARRAYS, ARRAY_SUFFIXES = "arrays:", (".npz", ".safetensors")  # a file of arrays, and how its name ends
+ARRAYS, ARRAY_SUFFIXES = "arrays:", (".npz", ".safetensors")  # a file of arrays, and the suffixes of its name
 IN_FOLDERS = (FOLDER, "cifar10:", "cifar100:")
-PLACES = (*IN_FOLDERS, ARRAYS)  # the sources that name a place on this machine
+PLACES = (*IN_FOLDERS, ARRAYS)  # the sources that name a path on this machine
 
 
 class Data(Strict):
     """Where the images come from, how many make a step, and how they are prepared; or, with a source `arrays:FILE`,
     arrays that the model takes as they are: tokens, several inputs, whatever the file holds.
 
-    batch: images of one optimizer step in one process. transforms: of training; they may be random. eval_transforms:
-    of validation, evaluation and prediction; None: the same, which must then not be random. The rest says how the
-    images are fetched and changes nothing in a step, save fast_transforms, drop_last and shuffle.
+    batch: images of one optimizer step in one process. transforms: for training; they may be random. eval_transforms:
+    for validation, evaluation and prediction; None: the same, which must then not be random. The other keys say how the
+    images are fetched and change nothing in a step, except fast_transforms, drop_last and shuffle.
     """
 
     source: str = "photographs"
@@ -142,7 +142,7 @@ class Data(Strict):
     @model_validator(mode="before")
     @classmethod
     def _as_they_are(cls, given: Any) -> Any:
-        """Nothing is done to arrays, where nothing is asked for."""
+        """Arrays get no transforms by default."""
         of_arrays = isinstance(given, dict) and str(given.get("source")).startswith(ARRAYS)
         return {"transforms": [], **given} if of_arrays else given
 
@@ -153,15 +153,15 @@ class Data(Strict):
 
     @property
     def unit(self) -> str:
-        """What an example is called."""
+        """The word for examples in messages."""
         return "rows" if self.of_arrays else "images"
 
 
 class Mixup(Strict):
     """timm's Mixup in batch mode: mixing or cutting and pasting images with the batch in reverse order.
 
-    An alpha of 0 turns that kind off. prob: of mixing a batch at all. switch_prob: of CutMix when both are on.
-    label_smoothing: of the soft targets; the loss then smooths nothing itself.
+    An alpha of 0 turns that kind off. prob: the probability of mixing a batch at all. switch_prob: that of CutMix when
+    both are on. label_smoothing: of the soft targets; the loss then smooths nothing itself.
     """
 
     mixup_alpha: float = Field(default=0.8, ge=0)
@@ -178,7 +178,7 @@ class Mixup(Strict):
 
 
 class Loss(Part):
-    """The loss and its arguments; source: of one of the user's own, FILE.py:NAME, the file of its counterpart."""
+    """The loss and its arguments; source: for a loss of the user's own, FILE.py:NAME, the file of its counterpart."""
 
     source: Path | None = Field(default=None, strict=False)
 
@@ -189,7 +189,7 @@ class Loss(Part):
 
     @property
     def counterpart(self) -> str:
-        """What of `source` is the same loss in MindSpore: the function or class of the same name."""
+        """The same loss in MindSpore: the function or class of the same name in `source`."""
         return f"{self.source}:{self.name.rpartition(':')[2]}"
 
 
@@ -207,7 +207,7 @@ class Group(Strict):
 
 
 class Optimizer(Part):
-    """The optimizer, its arguments, what is left out of the weight decay, and further groups."""
+    """The optimizer, its arguments, the parameters without weight decay, and further groups."""
 
     no_weight_decay: list[Literal["norm", "bias"]] = Field(default_factory=list)
     groups: list[Group] = Field(default_factory=list)
@@ -248,7 +248,7 @@ class Amp(Strict):
 class Ema(Strict):
     """An exponential moving average of weights and buffers, by the rule of timm's ModelEmaV2 and, with warmup, V3.
 
-    decay: of a settled average. warmup: let the decay rise as 1 - (1 + step / warmup_gamma) ** -warmup_power.
+    decay: after the warm-up. warmup: let the decay rise as 1 - (1 + step / warmup_gamma) ** -warmup_power.
     """
 
     decay: float = Field(default=0.9998, gt=0, lt=1)
@@ -260,12 +260,12 @@ class Ema(Strict):
 
 
 class Watch(Strict):
-    """Watchpoints: what is looked for every `every` steps in gradients, weights and activations; a number is the
-    bound at which a warning is logged, None turns that watch off.
+    """Watchpoints: what is checked every `every` steps in gradients, weights and activations; a number is the bound at
+    which a warning is logged, None turns that watch off.
 
-    vanishing, exploding: bounds on a gradient's largest absolute value. unchanged: a weight that an update left
-    as it was. large_change: an update larger than this share of the weight's norm. dead_relu: a ReLU of whose outputs
-    at least this share is zero.
+    vanishing, exploding: bounds on a gradient's largest absolute value. unchanged: a weight that an update did not
+    change. large_change: an update larger than this share of the weight's norm. dead_relu: a ReLU with at least this
+    share of zeros in its output.
     """
 
     every: PositiveInt = 100
@@ -279,9 +279,9 @@ class Watch(Strict):
 class Train(Strict):
     """How long training runs, where, and what it leaves behind; nothing here changes what one step computes.
 
-    epochs: passes over the data. validate_every, checkpoint_every: in epochs; checkpoint_steps: also every so many
-    steps. keep: how many checkpoints stay, the best one besides. log_every: in steps. max_steps: end sooner.
-    finite: what is looked at before an update reaches the weights, all gradients or only the loss; with a loss scale or
+    epochs: passes over the data. validate_every, checkpoint_every: in epochs; checkpoint_steps: also every this many
+    steps. keep: how many checkpoints are kept, besides the best one. log_every: in steps. max_steps: stop earlier.
+    finite: what is checked before an update reaches the weights: all gradients, or only the loss; with a loss scale or
     several processes it is the gradients. all_reduce_fusion: on Ascend, the indices of gradients (in the optimizer's
     order) after which another message starts, MindSpore's all_reduce_fusion_config.
     """
@@ -305,8 +305,8 @@ class Train(Strict):
 def decay(ema: Ema, update: int) -> float:
     """The share of the average that stays in the given update, counted from 1.
 
-    Without warmup and without update_after_step it is constant, as in timm.utils.ModelEmaV2. With either it is
-    ModelEmaV3's get_decay of that update: 0, so that the average is a copy, up to and with update_after_step + 1.
+    Without warmup and update_after_step it is constant, as in timm.utils.ModelEmaV2. With either it is ModelEmaV3's
+    get_decay of that update: 0, so that the average is a copy, up to and including update_after_step + 1.
     """
     if not ema.warmup and not ema.update_after_step:
         return ema.decay
@@ -322,7 +322,7 @@ def decay(ema: Ema, update: int) -> float:
 def refuse_odd(value: Any, where: str = "") -> None:
     """Raise ValueError unless `value` is made of words, finite numbers, true, false, null, lists and mappings.
 
-    YAML has numbers as keys, and .nan and .inf, besides, which no argument of a recipe takes and JSON cannot say.
+    YAML also has numbers as keys, .nan and .inf, which no argument of a recipe takes and JSON cannot hold.
     """
     if isinstance(value, dict):
         for key, item in value.items():
@@ -332,7 +332,7 @@ def refuse_odd(value: Any, where: str = "") -> None:
     elif isinstance(value, (list, tuple)):
         for item in value:
             refuse_odd(item, where)
-    elif type(value) is int and abs(value) >= 10**18:  # JSON has such, and no float may be near it
+    elif type(value) is int and abs(value) >= 10**18:  # JSON allows it, and no float may be near it
         raise ValueError(f"{quoted(value)}{where} is a whole number of more than 18 digits")
     elif isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value}{where} is not a finite number")
@@ -340,9 +340,9 @@ def refuse_odd(value: Any, where: str = "") -> None:
         raise ValueError(f"{quoted(value)}{where} is neither a number, a word, true, false nor null")
 
 
-ASK = "???"  # what stands in a draft for what the script does not say
+ASK = "???"  # in a draft, the value that the script does not say
 FINE_TUNING = ("fresh", "freeze", "freeze_statistics")  # the patterns of a recipe's model
-# what a step does not depend on, and its digest leaves out
+# keys that a step does not depend on, and that its digest leaves out
 OUTSIDE_THE_STEP: Any = {
     "train": True,
     "devices": True,
@@ -353,8 +353,8 @@ OUTSIDE_THE_STEP: Any = {
 
 
 class Devices(Strict):
-    """Where parity-step and record run each side unless the command line says it: torch's device, MindSpore's target
-    and which of its devices. Where training runs is `train.target`."""
+    """Where parity-step and record run each side unless the command line says otherwise: torch's device, MindSpore's
+    target, and the number of its device. Training runs on `train.target`."""
 
     torch: str = Field(default="cpu", pattern=f"^({DEVICE})$")
     mindspore: Literal["CPU", "Ascend", "GPU"] = "CPU"
@@ -365,8 +365,8 @@ class Recipe(Strict):
     """One training step (model, data, mixing, loss, optimizer, schedule, clipping, accumulation, loss scale, mixed
     precision, moving average, seed), and under `train` how the whole run goes.
 
-    not_in_this_recipe: of a draft, what the script does besides, FILE:LINE: and its text; with any, nothing runs.
-    ignore: the same, of what the user decided to leave out.
+    not_in_this_recipe: in a draft, lines of the script that the recipe does not do, as FILE:LINE: and the line's text;
+    nothing runs while there are any. ignore: the same for lines that the user decided to leave out.
     """
 
     model: Model
@@ -400,16 +400,16 @@ class Recipe(Strict):
     def digest(self) -> str:
         """Sixteen hex digits that two recipes share when they describe the same step.
 
-        Neither the order of keys, nor how a number is written, nor where the checkpoint and the images lie counts,
-        nor anything that leaves the step as it is (`train`, how images are fetched, validation):
-        the same recipe has the same digest on every machine. What is in those files is compared by itself, to the
-        bit: the starting weights and the batches are part of every trace.
+        The order of keys, the way a number is written, and the paths of the checkpoint and the images do not count,
+        nor does anything that does not change the step (`train`, how images are fetched, validation): the same recipe
+        has the same digest on every machine. The content of those files is compared separately, to the bit: the
+        starting weights and the batches are part of every trace.
         """
         tree = _canonical(self.model_dump(mode="json", exclude=OUTSIDE_THE_STEP))
         if self.model.checkpoint is not None:
             tree["model"]["checkpoint"] = "a checkpoint"
         tree["model"].pop("source")
-        for key in (*FINE_TUNING, "classes"):  # a recipe without has the digest that it had before there were any
+        for key in (*FINE_TUNING, "classes"):  # a recipe without these keys keeps the digest from before they existed
             if not tree["model"][key]:
                 del tree["model"][key]
         if self.model.source is not None:
@@ -427,12 +427,12 @@ class Recipe(Strict):
 
     @property
     def one_hot(self) -> bool:
-        """Whether the loss wants float targets of the logits' shape rather than class indices."""
+        """Whether the loss takes float targets of the logits' shape rather than class indices."""
         return self.mixup is not None or self.rows
 
     @property
     def rows(self) -> bool:
-        """Whether the loss wants such targets of a batch that is not mixed; one of the user's gets class indices, and
+        """Whether the loss gets such targets for a batch that is not mixed; a user's own loss gets class indices, and
         any loss the labels of a file as they are."""
         own = self.loss.own or self.data.of_arrays
         return not own and table.row(self.loss.name).short != "CrossEntropyLoss"
@@ -448,7 +448,7 @@ def table_args(part: Part) -> dict[str, Any]:
 
 
 def construct(part: Part, *positional: Any) -> Any:
-    """The MindSpore object that a part is, every argument written, behind `positional` ones.
+    """The MindSpore object for a part, with every argument written out, after `positional` ones.
 
     Raises UnknownRow, BadInput or Unsupported for a part without a translation, BadRecipe where MindSpore refuses a
     value.
@@ -461,13 +461,13 @@ def construct(part: Part, *positional: Any) -> Any:
 
 
 def worst(error: ValidationError) -> Any:
-    """The one of pydantic's errors to tell: an unknown key first, for a key that is missing may be that one."""
+    """The pydantic error to report: an unknown key first, because a missing key may be that one, misspelled."""
     found = error.errors()
     return next((one for one in found if one["type"] == "extra_forbidden"), found[0])
 
 
 def explain(error: Any, kind: type[BaseModel], where: tuple[Any, ...] = ()) -> str:
-    """One line for one of pydantic's errors about a `kind` that stands at `where` in the recipe."""
+    """One line for one of pydantic's errors about a `kind` at `where` in the recipe."""
     loc = error["loc"][:-1] if error["loc"][-1:] == ("[key]",) else error["loc"]
     place = ".".join(str(part) for part in (*where, *loc)) or "recipe"
     if error["type"] == "extra_forbidden":
@@ -518,12 +518,12 @@ def _canonical(value: Any) -> Any:
 def _full_name(name: str) -> str:
     try:
         return table.row(name).torch
-    except BadInput:  # a model's name, which stands for itself
+    except BadInput:  # a model's name, which has no row
         return name
 
 
 def _content(source: Path) -> str:
-    """The digest of a file of source and of those beside it that it imports. Raises BadRecipe where one cannot be
+    """The digest of a source file and of those in its folder that it imports. Raises BadRecipe where one cannot be
     read."""
     contents = []
     for file in with_neighbours(source):

@@ -1,8 +1,8 @@
-"""The recipe that a checkpoint carries; like all that stands in a data file, it may come from anyone.
+"""The recipe that a checkpoint carries; like everything in a data file, it may come from anyone.
 
-Nothing that it names is imported, opened or fetched. Taken of it is what evaluation needs: the model's name with
-arguments that are known to be harmless, how images are prepared, and how many at a time. What is not known to be
-harmless is refused: the user may say it on the command line.
+Nothing that it names is imported, opened or fetched. Only what evaluation needs is taken from it: the model's name with
+arguments that are known to be harmless, how images are prepared, and how many at a time. Other arguments are refused:
+the user may give them on the command line.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ SWITCHES = (
     *("aux_logits", "init_weights", "memory_efficient", "transform_input"),
     *("qkv_bias", "zero_init_last", "zero_init_residual"),
 )
-# What torchvision's and timm's models may be built with: none of these reaches a file, the network, or the names of
-# functions, or makes a net without end. Whether a model has the argument, it says itself.
+# Arguments that torchvision's and timm's models may be built with: none of these reaches a file, the network, or the
+# names of functions, or makes an endless net. Whether a model has the argument, its own signature shows.
 HARMLESS: dict[str, _Rule] = {
     "num_classes": (f"a whole number from 1 to {CLASSES}", lambda value: _whole(value, CLASSES)),
     "in_chans": (f"a whole number from 1 to {CHANNELS}", lambda value: _whole(value, CHANNELS)),
@@ -61,9 +61,9 @@ HARMLESS: dict[str, _Rule] = {
 
 
 def read(checkpoint: object, tree: Any, instead: Model | None) -> Recipe:
-    """What evaluation needs of a checkpoint's recipe, with `model.source` as it is named there, not opened.
+    """The parts of a checkpoint's recipe that evaluation needs, with `model.source` as named there, not opened.
 
-    checkpoint: what the user calls it. instead: the model that the user names in place of its own. Raises BadCheckpoint
+    checkpoint: the user's name for it. instead: the model that the user names in place of its own. Raises BadCheckpoint
     and BadRecipe where the recipe cannot be used.
     """
     try:
@@ -96,13 +96,13 @@ def _read(tree: Any, instead: Model | None) -> Recipe:
     check.check(recipe)
     _within_limits(recipe)
     kind, colon, _ = recipe.data.source.partition(":")
-    if f"{kind}{colon}" in PLACES:  # its place is not asked for, and its kind may be
+    if f"{kind}{colon}" in PLACES:  # the path is not used, but the kind may be
         recipe = recipe.model_copy(update={"data": recipe.data.model_copy(update={"source": f"{kind}{colon}"})})
     return recipe
 
 
 def _within_limits(recipe: Recipe) -> None:
-    """Raise ValueError for numbers with which preparing an image would take all memory, or for ever."""
+    """Raise ValueError for numbers with which preparing an image would use up all memory, or never end."""
     data = recipe.data
     transforms = [*data.transforms, *(data.eval_transforms or ())]
     limits = {
@@ -119,7 +119,7 @@ def _within_limits(recipe: Recipe) -> None:
 
 
 def _sizes(value: Any) -> int:
-    """The sum of all whole numbers in the arguments of a transform: no image becomes larger by more than that."""
+    """The sum of all whole numbers in the arguments of a transform: no image grows by more than that."""
     if isinstance(value, dict):
         return sum(map(_sizes, value.values()))
     if isinstance(value, list):
@@ -128,10 +128,10 @@ def _sizes(value: Any) -> int:
 
 
 def foreign_argument(model: Model) -> str | None:
-    """What of a model's arguments is not known to be harmless, in words; None where all are."""
+    """The argument of a model that is not known to be harmless, in words; None where all are."""
     if model_names.is_file(model.name):
         return "a file of its user's, which only the user names"
-    if model_names.is_ours(model.name):  # msmigrate's own, whose arguments are known, and only may be too large
+    if model_names.is_ours(model.name):  # msmigrate's own: its arguments are known, and can only be too large
         large = (
             name for name, value in model.args.items() if _sizes(value) > (BLOCKS if name == "layers" else CLASSES)
         )
@@ -141,10 +141,10 @@ def foreign_argument(model: Model) -> str | None:
 
 
 def odd_argument(model: Model) -> str | None:
-    """The first argument of a model that is not msmigrate's own which is not known to be harmless, in words."""
+    """The first argument, not known to be harmless, of a model that is not msmigrate's own, in words."""
     for name, value in model.args.items():
         if name not in HARMLESS:
-            return f"{name}={_short(value)}, which it may not say: only the user says {name}"
+            return f"{name}={_short(value)}, which it may not set: only the user sets {name}"
         words, fits = HARMLESS[name]
         if not fits(value):
             return f"{name}={_short(value)}, which has to be {words}"
@@ -152,7 +152,8 @@ def odd_argument(model: Model) -> str | None:
 
 
 def enough(recipe: Recipe) -> bool:
-    """Whether what a checkpoint of this recipe may say is enough to evaluate it: else the user names the recipe."""
+    """Whether the parts of this recipe that are taken from a checkpoint suffice to evaluate it; else the user has to
+    name the recipe."""
     named = recipe.data.validation or ""
     return recipe.model.source is None and foreign_argument(recipe.model) is None and not named.startswith(PLACES)
 
@@ -164,8 +165,8 @@ def spelled(model: Model) -> str | None:
 
 
 def classes_of(tree: Any, names: Any) -> dict[str, int]:
-    """The argument `num_classes` of a net that is built otherwise than its recipe says: as the recipe has it, else as
-    many as there are names of classes; nothing where neither is there."""
+    """The argument `num_classes` for a net that is built otherwise than its recipe says: the recipe's, else the number
+    of class names; nothing where there is neither."""
     model = tree.get("model") if isinstance(tree, dict) else None
     args = model.get("args") if isinstance(model, dict) else None
     count = args.get("num_classes") if isinstance(args, dict) else None

@@ -1,7 +1,7 @@
 """Start the ranks, follow them, end them all when one fails, and say which failed first.
 
-It imports no framework. What the processes say comes through their event files; that one has died is seen here, within
-a fraction of a second, for MindSpore's launcher would wait a minute.
+It imports no framework. The processes report through their event files; the death of a process is noticed here, within
+a fraction of a second, because MindSpore's launcher would wait a minute.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from ..options import ALONE, Spread
 from .run_log import Follower, append
 from .train_job import Job, command, job_file, python_first
 
-LOOK = 0.1  # seconds between two looks at the processes
-LINGER = 20.0  # how long processes may take to leave after the last one has said that it is done
-LAST_LOOK = 60.0  # how long a rank may look for what is not finite while another one has said what it found
-GENTLE = 3.0  # and after an interruption, before they are killed
+LOOK = 0.1  # seconds between two checks of the processes
+LINGER = 20.0  # seconds that processes may take to exit after the last one has reported that it is done
+LAST_LOOK = 60.0  # seconds that a rank may search for what is not finite after another rank has reported its result
+GENTLE = 3.0  # seconds that processes may take to exit after an interruption, before they are killed
 
 
 def run(
@@ -40,11 +40,11 @@ def run(
 ) -> int:
     """Train; returns 0 when done, 1 when a number that is not finite stopped it.
 
-    spread: over how many processes and machines; on each machine this is called with its own node_rank. on_event:
-    called with (rank, event) for all but errors. worker: the interpreter's arguments instead of our own worker's.
+    spread: how many processes and machines; on each machine this is called with its own node_rank. on_event: called
+    with (rank, event) for all events but errors. worker: the interpreter's arguments instead of msmigrate's worker.
 
-    Raises the class that a process named in its `error` event, with its text, and WorkerFailed for one that died
-    without a word. However this returns or raises, no process of the job is left on this machine.
+    Raises the class that a process named in its `error` event, with its text, and WorkerFailed for a process that died
+    without such an event. However this returns or raises, no process of the job is left on this machine.
     """
     spread.check()
     job = job.model_copy(update={"processes": spread.processes})
@@ -63,7 +63,7 @@ def run(
 
 
 def _prepare(job: Job, spread: Spread) -> None:
-    """Make the folders, without what an earlier start has left there. Raises BadDestination."""
+    """Make the folders, and remove what an earlier start has left there. Raises BadDestination."""
     try:
         for rank in spread.ranks:
             job.output(rank).parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ def _start(job: Job, spread: Spread, on_event: OnEvent, token: str, worker: Sequ
     several = spread.processes > 1
     place = job.output(0).parent  # also where MindSpore leaves its own diagnostics
     variables = {**os.environ, "PYTHONUNBUFFERED": "1", processes.TOKEN: token, LAUNCHER: str(os.getpid())}
-    if job.target == "CPU":  # elsewhere the cores prepare data, and the device's own tools bind them
+    if job.target == "CPU":  # with other targets the cores prepare data, and the device's own tools assign them
         variables[SHARES] = str(spread.nproc)
     if several:
         variables["PATH"] = f"{python_first(place)}{os.pathsep}{variables.get('PATH', os.defpath)}"
@@ -97,29 +97,29 @@ def _start(job: Job, spread: Spread, on_event: OnEvent, token: str, worker: Sequ
     except OSError as error:
         raise WorkerFailed(f"cannot start {arguments[0]}: {error.strerror or error}") from None
     followers = {rank: Follower(job.events(rank)) for rank in spread.ranks}
-    expected = {*spread.ranks, *([] if spread.node_rank else [SCHEDULER])}  # the first machine has it
+    expected = {*spread.ranks, *([] if spread.node_rank else [SCHEDULER])}  # it runs on the first machine
     return Team(job, spread, launcher, log, followers, on_event, Ranks(launcher.pid, expected) if several else None)
 
 
 def _attend(team: Team) -> int:
-    """Follow the processes to their end, and raise what one of them failed at."""
+    """Follow the processes to their end, and raise the error of one that failed."""
     while True:
         gone = team.launcher.poll() is not None or team.failed()
-        team.listen()  # after that look, so that the last words of one that has died are heard
+        team.listen()  # after that check, so that the last events of a dead process are read
         if team.done() and not team.said:
             return _close(team)
         if team.stops and (gone or team.said or time.monotonic() - team.stopped_at > LAST_LOOK):
-            return _close(team)  # the others wait for one that has stopped, or fail for want of it
+            return _close(team)  # the others wait for a rank that has stopped, or fail without it
         if team.said or (gone and (team.failed() or team.launcher.poll() is not None)):
             raise failure(team)
         time.sleep(LOOK)
 
 
 def _close(team: Team) -> int:
-    """Let the ranks leave by themselves; what their exit codes are no longer counts.
+    """Let the ranks exit by themselves; their exit codes no longer count.
 
-    MindSpore's shutdown was seen to fail after everything was done. Its scheduler is not waited for: a rank that leaves
-    without MindSpore's shutdown is missed by it for half a minute, and no rank leaves before all have come to the end.
+    MindSpore's shutdown was seen to fail after everything was done. Its scheduler is not waited for: it misses a rank
+    that exits without MindSpore's shutdown for half a minute, and no rank exits before all have come to the end.
     """
     deadline = time.monotonic() + LINGER
     while team.done() and team.launcher.poll() is None and time.monotonic() < deadline:
@@ -132,7 +132,7 @@ def _close(team: Team) -> int:
 
 
 def _interrupt(team: Team) -> None:
-    """Let the ranks end by themselves for a moment, as Ctrl-C would."""
+    """Interrupt the ranks, as Ctrl-C would, and give them a moment to end by themselves."""
     alive = [team.launcher.pid] if team.ranks is None else team.ranks.alive()
     for pid in alive:
         try:
@@ -144,10 +144,8 @@ def _interrupt(team: Team) -> None:
         time.sleep(LOOK)
 
 
-SETTLE = 0.5  # how long to wait for who failed first, once somebody has
-BEREAVED = (
-    3.0  # the same when all that is heard is a rank that lost another: a dying process closes its connections first
-)
+SETTLE = 0.5  # seconds to wait, once a process has failed, to learn which one failed first
+BEREAVED = 3.0  # the same if only lost connections are reported so far: a dying process closes its connections first
 LONGEST_LINE = 500
 # How a collective operation fails when its other end has gone: the consequence, not the cause.
 LONELY = re.compile(r"AllReduce|AllGather|Broadcast|Launch kernel failed|timed out node|collective|disconnect", re.I)
@@ -167,7 +165,7 @@ def failure(team: Team) -> MsmigrateError:
     silent = _silent(team)
     first = min(team.said, key=lambda rank: float(team.said[rank].get("time", 0)), default=None)
     culprit = next((number for number in (*_reported(team), *sorted(died), *sorted(silent)) if number in silent), None)
-    # a rank that lost its neighbour says so; the neighbour's death is the cause
+    # a rank that lost its neighbour reports that; the neighbour's death is the cause
     if first is not None and (culprit is None or not LONELY.search(str(team.said[first].get("text")))):
         return _error(team, first, team.said[first])
     if culprit is not None:
@@ -178,14 +176,14 @@ def failure(team: Team) -> MsmigrateError:
 
 
 def _lonely(team: Team) -> bool:
-    """Whether all that was said is that another rank cannot be reached."""
+    """Whether all reported errors say that another rank cannot be reached."""
     return all(LONELY.search(str(event.get("text"))) for event in team.said.values())
 
 
 def _silent(team: Team) -> dict[int, int | None]:
-    """Those of the dead that have said nothing of an error.
+    """The dead processes that have reported no error.
 
-    A rank that was lost before it was seen even once is one of them: the others can only miss it if it had started.
+    A rank that died before it was seen even once is one of them: the others can only miss it if it had started.
     """
     silent = {number: code for number, code in team.failed().items() if number not in team.said}
     unseen = _unseen(team) - team.said.keys() - team.ended
@@ -200,7 +198,7 @@ def _unseen(team: Team) -> set[int]:
 
 
 def _reported(team: Team) -> dict[int, int | None]:
-    """Rank -> exit code of those that the launcher saw dying, in that order; the others it has killed itself."""
+    """Rank -> exit code of those that the launcher saw dying, in that order; it has killed the others itself."""
     if team.ranks is None:
         return {}
     ranks = {rank.pid: number for number, rank in team.ranks.found.items()}
@@ -224,8 +222,8 @@ def _explain(team: Team, number: int, code: int | None) -> str:
     log = team.job.output(number) if number != SCHEDULER else team.log.with_name("scheduler.log")
     lost = re.search(r"The node: (\d+) is timed out", _read(log)) if number == SCHEDULER else None
     if lost:
-        return f"rank {lost[1]}: nothing is heard of the process any more; the screen of its machine should say why"
-    if code is None:  # the launcher was quicker to ask
+        return f"rank {lost[1]}: the process no longer responds; the screen of its machine should say why"
+    if code is None:  # the launcher collected the exit code first
         code = _reported(team).get(number)
     if code is None:
         how = "ended"
@@ -244,7 +242,7 @@ def _name(team: Team, number: int) -> str:
 
 
 def _last_words(log: Path) -> str:
-    """The last line that says what went wrong, or the last that says anything."""
+    """The last line that says what went wrong, or else the last line."""
     lines = [line.strip() for line in _read(log).splitlines()]
     lines = [line for line in lines if line and not NOISE.search(line)]
     telling = [line for line in lines if ERROR_LINE.search(line)]
@@ -263,7 +261,7 @@ OnEvent = Callable[[int, dict[str, Any]], None]  # (rank, event)
 
 @dataclass
 class Team:
-    """What is known of the processes of this machine."""
+    """The state of the processes of this machine, as far as it is known."""
 
     job: Job
     spread: Spread
@@ -278,23 +276,23 @@ class Team:
     said: dict[int, dict[str, Any]] = field(default_factory=dict)  # rank -> its error
 
     def listen(self) -> None:
-        """Pass on what is new."""
+        """Pass on new events."""
         for rank, follower in self.followers.items():
             for event in follower.events():
                 if event["event"] == "error":
                     self.said.setdefault(rank, event)
-                    continue  # which is raised
+                    continue  # it is raised later
                 if event["event"] in ("end", "stopped"):
                     self.ended.add(rank)
                 if event["event"] == "stopped":
                     self.stopped_at = self.stopped_at or time.monotonic()
                     self.stops.setdefault(rank, event)
-                    continue  # of all of them one is passed on
+                    continue  # only one of them is passed on
                 self.on_event(rank, event)
 
     def pass_on_stop(self) -> None:
-        """Pass on why training stopped, from the rank that names the tensor: for the others only the mean of gradients
-        is not finite. It goes into the run's log too, where rank 0 did not know."""
+        """Pass on why training stopped, from the rank that names the tensor: the others only see that the mean of the
+        gradients is not finite. It goes into the run's log too, if rank 0 did not know."""
         if not self.stops:
             return
         rank = min(self.stops, key=lambda each: (self.stops[each].get("tensor") is None, each))
@@ -306,7 +304,7 @@ class Team:
         self.on_event(rank, event)
 
     def dead(self) -> dict[int, int | None]:
-        """Rank -> how it ended (exit code, minus signal, None: not known), of those that ended before they were
+        """Rank -> how it ended (exit code, minus signal, None: unknown), for processes that ended before they were
         done."""
         if self.ranks is None:
             code = self.launcher.poll()
@@ -318,21 +316,21 @@ class Team:
         return dead
 
     def failed(self) -> dict[int, int | None]:
-        """Those of the dead that had not said that they were done."""
+        """The dead processes that had not reported that they were done."""
         return {number: code for number, code in self.dead().items() if number not in self.ended}
 
     def done(self) -> bool:
-        """Whether every rank of this machine has said that it is done."""
+        """Whether every rank of this machine has reported that it is done."""
         return set(self.spread.ranks) <= self.ended
 
 
-LAUNCHER = "MSMIGRATE_LAUNCHER"  # the process to outlive which there is no reason
-SHARES = "MSMIGRATE_SHARES"  # among how many processes the processor cores of this machine are divided
+LAUNCHER = "MSMIGRATE_LAUNCHER"  # the process that the ranks must not outlive
+SHARES = "MSMIGRATE_SHARES"  # the number of processes that share the processor cores of this machine
 SCHEDULER = -1
 
 
 def end_with_launcher() -> None:
-    """end_with_parent for a grandchild of the launcher, whose parent may have gone already."""
+    """end_with_parent for a grandchild of the launcher, whose parent may have ended already."""
     end_with_parent()
     launcher = os.environ.get(LAUNCHER)
     if launcher is not None and not (PROC / launcher).exists():
@@ -341,7 +339,7 @@ def end_with_launcher() -> None:
 
 @dataclass
 class Rank:
-    """A rank's process, or the scheduler's. code: its exit code, or minus its signal, once it has died and that is
+    """A rank's process, or the scheduler's. code: its exit code, or minus its signal, once it has died and the code is
     known."""
 
     pid: int
@@ -351,7 +349,7 @@ class Rank:
 
 
 class Ranks:
-    """The ranks that a launcher process has started, by rank; the scheduler stands under SCHEDULER."""
+    """The processes that a launcher process has started, by rank; the scheduler has the key SCHEDULER."""
 
     def __init__(self, launcher: int, expected: set[int]) -> None:
         self.launcher = launcher
@@ -359,7 +357,7 @@ class Ranks:
         self.found: dict[int, Rank] = {}
 
     def look(self) -> None:
-        """Find those that are new, and see which have died."""
+        """Find new processes, and see which have died."""
         if not self.expected <= self.found.keys():
             self._find()
         for rank in self.found.values():
@@ -371,8 +369,7 @@ class Ranks:
         return [rank.pid for number, rank in self.found.items() if not rank.dead and number != SCHEDULER]
 
     def unknown_dead(self) -> list[int | None]:
-        """How those of the launcher's children ended that died before they were seen; a dead one no longer tells its
-        rank."""
+        """How the launcher's children ended that died before they were seen; the rank of a dead process is unknown."""
         known = {rank.pid for rank in self.found.values()}
         lost = [
             Rank(pid, fields[STARTED])
@@ -399,7 +396,7 @@ class Ranks:
 def _see(rank: Rank) -> None:
     fields = stat(rank.pid)
     if fields is None or fields[STARTED] != rank.started:
-        rank.dead = True  # and its parent has asked how already
+        rank.dead = True  # and its parent has collected the exit code already
     elif fields[STATE] in "ZX":
         rank.dead = True
         status = int(fields[EXIT_CODE])

@@ -1,10 +1,10 @@
 """The processes that train together: join, broadcast, reduce, SyncBatchNorm.
 
-MindSpore's CPU has AllReduce (a sum, float32 and float16 only), AllGather and Broadcast, and no Barrier; all that is
-needed here is made of AllReduce and Broadcast, which every target has.
+MindSpore's CPU has AllReduce (a sum, float32 and float16 only), AllGather and Broadcast, and no Barrier; everything
+here is built from AllReduce and Broadcast, which every target has.
 
-MindSpore's own nn.SyncBatchNorm is a BatchNorm with another training operator, which has no CPU kernel. So the operator
-is all that is exchanged here: the Cell, its parameters and its place in the net stay what they are.
+MindSpore's own nn.SyncBatchNorm is a BatchNorm with another training operator, which has no CPU kernel. So only the
+operator is replaced here: the Cell, its parameters and its place in the net stay the same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mindspore import Parameter, Tensor, communication, nn, ops
 from ...errors import BadInput, WorkerFailed
 from .train_job import Job
 
-# How a process knows that somebody started it together with others: msrun, mpirun, or a rank table.
+# Variables by which a process knows that it was started together with others: by msrun, mpirun, or a rank table.
 LAUNCHERS = ("MS_ROLE", "OMPI_COMM_WORLD_SIZE", "RANK_TABLE_FILE")
 FAREWELL = 0.5  # seconds
 
@@ -29,9 +29,9 @@ FAREWELL = 0.5  # seconds
 class Team:
     """The processes that train together; rank: which of them this one is, from 0 to size - 1.
 
-    A job of one process is a team by itself, in which every question answers itself. Making a larger one joins the
-    others, which waits until all are there; the device has to be chosen before. Raises BadInput where nobody started
-    the others, or not as many as the job says; WorkerFailed when they do not find each other.
+    A job of one process is a team by itself, where every operation is trivial. Making a larger team joins the others,
+    and waits until all are there; the device has to be chosen before. Raises BadInput where the others were not
+    started, or not as many as the job says; WorkerFailed when they do not find each other.
     """
 
     def __init__(self, job: Job) -> None:
@@ -55,15 +55,15 @@ class Team:
             return
         send = ops.Broadcast(0)
         for parameter in net.get_parameters():
-            # a tensor of its own: on some targets Broadcast writes into what it is given; copied, for a graph that is
-            # compiled never sees what set_data puts in place
+            # a separate tensor, since on some targets Broadcast writes into its input; copied, since a compiled graph
+            # never sees a value that set_data puts in place
             parameter.copy_(send((Tensor(parameter.asnumpy()),))[0])
 
     def reducer(self, parameters: Sequence[Any], fusion: Sequence[int] = ()) -> Callable[[Any], Any] | None:
-        """What takes a tuple of gradients, in the order of `parameters`, to that of their means over all processes.
+        """The function from a tuple of gradients, in the order of `parameters`, to their means over all processes.
 
-        It works alike called from a compiled function and outside. float16 gradients are summed in float32. None when
-        alone.
+        It works the same inside a compiled function and outside. float16 gradients are summed in float32. None for a
+        single process.
 
         fusion: on Ascend, the indices of gradients after which MindSpore starts another message, its
         all_reduce_fusion_config; without it, MindSpore puts all gradients in as few messages as it can.
@@ -79,8 +79,8 @@ class Team:
         """Let every BatchNorm of the net, in training, normalise over the images of all processes together.
 
         As torch.nn.SyncBatchNorm: forward, gradients and running statistics are those of one process with all the
-        images. Cells, parameters and their names stay, so checkpoints load as before; evaluation is unchanged. A net
-        that trains alone is given back as it is.
+        images. Cells, parameters and their names stay, so checkpoints load as before; evaluation is unchanged. A net in
+        a single process is returned unchanged.
         """
         if self.size > 1:
             for _, cell in net.cells_and_names():
@@ -89,10 +89,11 @@ class Team:
         return net
 
     def mean(self, values: Sequence[float]) -> list[float]:
-        """The mean over all processes of each number; every process has to ask at the same place, for as many numbers.
+        """The mean over all processes of each number; every process has to call this at the same point, with as many
+        numbers.
 
         Exact for whole numbers whose sum is below 2 ** 24, else to about 1e-7 of the largest: AllReduce on the CPU
-        takes nothing longer than float32, so each number goes in two parts.
+        takes no format longer than float32, so each number is sent in two parts.
         """
         if self.size == 1 or not len(values):
             return [float(value) for value in values]
@@ -109,9 +110,9 @@ class Team:
         return np.array(self.mean([float(value) for value in values])) * self.size
 
     def farewell(self) -> None:
-        """Wait until every process is here and knows it; to be called before a process of several ends.
+        """Wait until every process is here and knows it; to be called before one of several processes ends.
 
-        A process that has its result may be gone while its neighbour still waits for the last part to be taken, and
+        Otherwise a process that has its result may exit while its neighbour still waits to deliver the last part, and
         that neighbour's AllReduce then fails: seen on the CPU.
         """
         if self.size > 1:
@@ -131,7 +132,7 @@ def share_statistics(cell: Any) -> None:
         operator: Any = BatchNormOfAll(cell.eps, cell.momentum)
     else:  # momentum: the layer holds torch's, and takes its complement
         operator = nn.SyncBatchNorm(cell.num_features, eps=cell.eps, momentum=1.0 - cell.momentum).bn_train
-    # as a plain attribute and no child Cell: the paths of the net, by which layers are known, do not change
+    # as a plain attribute, not as a child Cell, so that the paths in the net, which identify layers, do not change
     object.__setattr__(cell, "bn_train", operator)
 
 
@@ -140,12 +141,12 @@ class BatchNormOfAll(nn.Cell):
 
     eps: added to the variance. momentum: torch's, the share of the new statistics in the running ones.
 
-    Takes x (N, C, ...), gamma, beta, moving_mean and moving_variance (C,), as the operator it replaces does; gives a
+    Takes x (N, C, ...), gamma, beta, moving_mean and moving_variance (C,), like the operator it replaces; returns a
     tuple of the normalised x, in x's dtype, and moves the statistics, the variance unbiased over all processes' count.
-    It computes in float32. Each process takes mean and squared deviations of its own images, and these are put
-    together (Chan, Golub and LeVeque 1979): one message there and one back, and a channel whose mean is far from zero
-    keeps its digits. AllReduce's gradient is AllReduce, so the gradient reaches every process's images; those of gamma
-    and beta are this process's share, of which DistributedGradReducer takes the mean, as in torch. N may differ between
+    It computes in float32. Each process takes mean and squared deviations of its own images, and these are combined
+    (Chan, Golub and LeVeque 1979): one message there and one back, and a channel whose mean is far from zero keeps its
+    digits. AllReduce's gradient is AllReduce, so the gradient reaches every process's images; those of gamma and beta
+    are this process's share, and DistributedGradReducer takes the mean of the shares, as in torch. N may differ between
     processes.
     """
 
@@ -155,7 +156,7 @@ class BatchNormOfAll(nn.Cell):
         self.all_reduce = ops.AllReduce()
         place = np.zeros((communication.get_group_size(), 1), np.float32)
         place[communication.get_rank()] = 1.0
-        self.place = Tensor(place)  # of this process among the rows that all of them fill
+        self.place = Tensor(place)  # this process's row among the rows that all of them fill
 
     def construct(
         self, x: Tensor, gamma: Parameter, beta: Parameter, moving_mean: Parameter, moving_variance: Parameter

@@ -31,7 +31,7 @@ from .train_job import Job
 
 
 def opened(path: Path, folder: Path, recipe: Recipe) -> checkpoints.Checkpoint:
-    """The converted checkpoint; a torch file is converted into the run's folder first, as the recipe's optimizer's.
+    """The converted checkpoint; a torch file is first converted into the run's folder, for the recipe's optimizer.
 
     Raises BadCheckpoint, Ambiguous or Unsupported as convert-ckpt does.
     """
@@ -49,7 +49,7 @@ def opened(path: Path, folder: Path, recipe: Recipe) -> checkpoints.Checkpoint:
 def go_on(
     step: TrainStep, found: checkpoints.Checkpoint, path: Path, steps_per_epoch: int
 ) -> tuple[Progress, list[str]]:
-    """Give the step its state; where the run stands now, and what is worth knowing. Raises BadCheckpoint."""
+    """Give the step its state; returns the run's position, and notes. Raises BadCheckpoint."""
     try:
         whole, notes = completed(step, found.tensors, steps_per_epoch)
         load_state(step, whole)
@@ -61,7 +61,7 @@ def go_on(
 
 @dataclass
 class Run:
-    """All that the loop works with."""
+    """Everything that the loop works with."""
 
     job: Job
     recipe: Recipe
@@ -92,17 +92,17 @@ def make_net(recipe: Recipe, seed: int, team: Team) -> tuple[nn.Cell, list[str]]
 
 def make_step(recipe: Recipe, net: nn.Cell, mode: str, team: Team) -> TrainStep:
     """The step that is trained with, on a net that has its weights."""
-    look = recipe.train.finite if team.size == 1 else "gradients"  # the mean of which every process sees alike
+    look = recipe.train.finite if team.size == 1 else "gradients"  # their mean is the same in every process
     step = TrainStep(recipe, net.set_train(), mode=mode, look=look)
     step.reduce = team.reducer(step.weights, recipe.train.all_reduce_fusion)
     return step
 
 
 def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
-    """Open the data, make and fill the net, and go to where the run stands.
+    """Open the data, make and fill the net, and restore the run's position.
 
     Raises what opening the sources raises; BadRecipe and BadInput where data, model and recipe do not fit together;
-    BadCheckpoint for weights that do not fit the net; BadDestination where another run's checkpoints stand.
+    BadCheckpoint for weights that do not fit the net; BadDestination where there are another run's checkpoints.
     """
     seed = recipe.seed if job.seed is None else job.seed
     source, validation = open_sources(recipe.data, recipe.model)
@@ -165,7 +165,7 @@ def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
 
 
 def _where_it_stands(job: Job, facts: Facts, team: Team, log: RunLog) -> tuple[Path, checkpoints.Checkpoint] | None:
-    """The checkpoint to go on from, the same in every process; None for a new run."""
+    """The checkpoint to continue from, the same in every process; None for a new run."""
     folder = job.checkpoints
     say = log.warn if team.rank == 0 else _nothing
     found = checkpoints.newest(folder, say) if job.resume else None
@@ -194,4 +194,4 @@ def _where_it_stands(job: Job, facts: Facts, team: Team, log: RunLog) -> tuple[P
 
 
 def _nothing(text: str) -> None:
-    """What another process says already."""
+    """Drops a text that another process logs already."""

@@ -1,8 +1,8 @@
 """Step after step: logged, validated, saved; images a second.
 
-A step is started without waiting for it, then the next batch is fetched, and only then its loss is read and the next
-step started. So data and device work at the same time, and a step whose numbers are not finite is noticed before
-another one builds on it.
+A step is started without waiting for it, then the next batch is fetched, and only then is its loss read and the next
+step started. So data preparation and device work at the same time, and a step whose numbers are not finite is noticed
+before another one builds on it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Keeper:
         self.newest: int | None = None
 
     def save(self) -> None:
-        """Write the checkpoint of this step and let go of old ones. Raises BadDestination."""
+        """Write the checkpoint of this step and remove old ones. Raises BadDestination."""
         folder, step = self.run.job.checkpoints, self.run.progress.step
         self._write(checkpoints.path_of(folder, step), best=False)
         if self.run.team.rank == 0:
@@ -49,7 +49,7 @@ class Keeper:
         self.newest = step
 
     def save_best(self) -> None:
-        """Write the best checkpoint so far in the place of the one before. Raises BadDestination."""
+        """Write the best checkpoint so far, replacing the one before. Raises BadDestination."""
         self._write(self.run.job.checkpoints / checkpoints.BEST, best=True)
 
     def _write(self, path: Path, *, best: bool) -> None:
@@ -76,7 +76,7 @@ class NotFinite(Exception):
 
 @dataclass(frozen=True)
 class _Started:
-    """A step that was started: its batch, what will come of it, and what its log line says, if it has one."""
+    """A step that was started: its batch, its outcome to come, and its log line, if it has one."""
 
     batch: Batch
     outcome: Outcome
@@ -121,7 +121,7 @@ class Loop:
         return 0
 
     def _epoch(self) -> None:
-        """The rest of the epoch, or of the run if that is shorter, and what comes after an epoch."""
+        """Train the rest of the epoch, or of the run if that is shorter, and do the work after an epoch."""
         run, at = self.run, self.at
         batches: Any = run.loader.epoch(at.epoch, at.step_in_epoch)
         started: _Started | None = None
@@ -168,7 +168,7 @@ class Loop:
                 else:
                     outcome, found = run.step.train(batch.images, batch.labels), []
                 if number == 1:
-                    outcome.loss.asnumpy()  # errors come late, and here they are of the images
+                    outcome.loss.asnumpy()  # errors are raised late; at this point they are about the images
         except (RuntimeError, TypeError, ValueError, DoesNotCompile) as error:
             if compiled:
                 refuse_misfit(error, batch.images, "data.transforms give")
@@ -205,7 +205,7 @@ class Loop:
         if not scaled:
             what = "gradients are" if math.isfinite(loss) else "loss is"
             raise self._stop(started, f"the {what} not finite; its update was left out")
-        # A lower scale cannot help a loss that is not finite. Every process asks: gradients are the mean of all.
+        # A lower scale cannot help a loss that is not finite. Every process checks: gradients are the mean of all.
         if not math.isfinite(self.run.team.mean([loss])[0]):
             raise self._stop(started, "the loss is not finite")
         self.at.skipped += 1
@@ -217,7 +217,7 @@ class Loop:
             raise self._stop(started, skipped)
 
     def _stop(self, started: _Started, why: str) -> NotFinite:
-        """Look for the first bad tensor of the step."""
+        """The error that names the first bad tensor of the step."""
         step = self.at.step
         found = first_bad(self.run.step, started.batch.images, started.batch.labels)
         if found is None:
@@ -246,7 +246,7 @@ class Loop:
             self.keeper.save_best()
 
     def _finish(self) -> None:
-        """Measure and keep what max_steps cut off within an epoch."""
+        """Validate and save a run that max_steps ended within an epoch."""
         best = False
         if self.run.validator is not None and self.at.validated != self.at.step:
             best = self._validate()
@@ -256,7 +256,7 @@ class Loop:
             self.keeper.save_best()
 
     def _validate(self) -> bool:
-        """Measure weights and moving average; whether they are the best so far."""
+        """Measure weights and moving average; returns whether they are the best so far."""
         run, at = self.run, self.at
         assert run.validator is not None
         named = {each.name: each.parameter for each in canonical_parameters(run.net)}
@@ -359,9 +359,9 @@ class Speed:
 
 
 class Pace:
-    """Takes the time from one step's end to the next one's; validation and saving are left out by `resume()`.
+    """Measures the time from one step's end to the next one's; `resume()` leaves out validation and saving.
 
-    world: processes that each do as many images. clock: seconds.
+    world: number of processes, each with as many images. clock: returns seconds.
     """
 
     def __init__(self, world: int = 1, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -371,13 +371,13 @@ class Pace:
         self.compiling = 0.0  # seconds of the steps that do not count
 
     def resume(self) -> None:
-        """What has passed since the last step does not belong to the next one."""
+        """Do not count the time since the last step for the next one."""
         self._mark = self._clock()
 
     def step(self, images: int, waited: float, compiled: bool = False) -> None:
-        """A step on so many images of this process has ended; one that compiled does not count.
+        """A step on `images` images of this process has ended; one that compiled does not count.
 
-        waited: seconds that this process has waited for data so far, in all.
+        waited: total seconds that this process has waited for data so far.
         """
         now = self._clock()
         seconds, self._mark = now - self._mark, now
@@ -392,13 +392,13 @@ class Pace:
             sums.steps += 1
 
     def recent(self) -> Speed:
-        """Since this was last asked; nothing when no counted step lies between."""
+        """The speed since the last call; nothing when no counted step lies between."""
         sums, self._recent = self._recent, _Sums()
         return self._speed(sums)
 
     @property
     def overall(self) -> Speed:
-        """Over the whole time; nothing before a step was counted."""
+        """The speed over the whole time; nothing before a step was counted."""
         return self._speed(self._all)
 
     @property
@@ -407,7 +407,7 @@ class Pace:
         return self._all.waited
 
     def seconds_left(self, steps: int, validations: int = 0, validation: float = 0.0) -> float | None:
-        """What so many more steps and validations of `validation` seconds each will take; None if nobody knows yet."""
+        """Estimated seconds for this many more steps, and validations of `validation` seconds each; None if unknown."""
         if not self._all.steps:
             return None
         return steps * self._all.seconds / self._all.steps + validations * validation

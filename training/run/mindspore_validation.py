@@ -1,8 +1,8 @@
 """Validation while training: a net of its own, in float32 and evaluation mode, that borrows the weights to measure.
 
-Of what tells no classes apart the recipe's own loss is measured. The training net stays in training mode and as it is
-compiled, so that validating changes nothing in training, and what is measured is what `msmigrate eval` will measure of
-the checkpoint.
+For a net without classes, the recipe's own loss is measured. The training net stays in training mode and compiled as it
+is, so that validation changes nothing in training, and the result is what `msmigrate eval` will measure for the
+checkpoint.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from ..step.mindspore_compile import Graphs
 from ..step.mindspore_step import Images, build_loss, first_tensor, inputs_of
 from .mindspore_distributed import Team
 
-# how MindSpore's CPU and device backends, oneDNN and the C++ library say that memory has run out
+# messages of MindSpore's CPU and device backends, oneDNN and the C++ library when memory has run out
 MEMORY = re.compile(
     r"allocate memory failed|memory not enough|out of memory|memory is not enough|malloc device memory failed"
     r"|device memory .*insufficient|could not create a memory object|std::bad_alloc|cannot allocate memory",
     re.IGNORECASE,
 )
-# and what MindSpore says when images do not fit a net
+# and MindSpore's messages when images do not fit a net
 SHAPES = re.compile(r"shape|C_in|channel|dimension|rank of", re.IGNORECASE)
 
 
@@ -50,8 +50,8 @@ def refuse_misfit(error: Exception, images: Images, given: str) -> None:
 class Validator:
     """Measures weights on all images of a validation loader.
 
-    mode: "graph" compiles the forward pass. team: whose processes measure rank 0's weights, each on its share of the
-    images. seconds: that the last measurement took.
+    mode: "graph" compiles the forward pass. team: its processes measure rank 0's weights, each on its share of the
+    images. seconds: duration of the last measurement.
     """
 
     def __init__(self, recipe: Recipe, loader: Loader, mode: str, team: Team) -> None:
@@ -65,7 +65,7 @@ class Validator:
         self._measured = mindspore.jit(measured) if mode == "graph" else measured
 
     def rehearse(self) -> None:
-        """Compile, and run one batch, so that what cannot be validated fails before training begins.
+        """Compile, and run one batch, so that validation that cannot work fails before training begins.
 
         Raises what the loader raises, and BadRecipe where the net cannot be run on the images.
         """
@@ -80,15 +80,15 @@ class Validator:
             raise
         if self._by_class and found.ndim != 2:
             raise BadRecipe(
-                f"the net gives {list(found.shape)} for a batch, and of labels that are classes it is to give (N, "
-                "classes): take model.classes out, and its loss is measured"
+                f"the net returns {list(found.shape)} for a batch, but for labels that are classes (N, classes) is "
+                "needed: remove model.classes, and its loss is measured"
             )
 
     def measure(self, weights: Mapping[str, Tensor]) -> Metrics:
         """The metrics of weights and buffers by state_dict name; they are copied and left as they are."""
         began = time.perf_counter()
         for name, parameter in self._parameters.items():
-            parameter.copy_(weights[name])  # a graph that is compiled never sees what set_data puts in place
+            parameter.copy_(weights[name])  # a compiled graph never sees a value that set_data puts in place
         self.team.share(self.net)
         tally = Tally()
         for batch, found in self._outputs():
@@ -115,8 +115,7 @@ class Validator:
     def _of(self, batch: Batch) -> Tensor:
         """The logits of a batch, or the loss of those of its examples that count.
 
-        For its logits a batch is filled up to a whole one, with its last image: for another size MindSpore compiles
-        again.
+        For logits, a smaller batch is filled up with its last image, because MindSpore compiles again for another size.
         """
         if self._by_class:
             return self._measured(*(_full(each, self.loader.batch) for each in inputs_of(batch.images)))

@@ -1,10 +1,11 @@
-"""A look at a step: vanishing, exploding, unchanged, dead ReLU, and the first tensor that is NaN or infinite.
+"""Checks of a step: vanishing, exploding, unchanged, dead ReLU, and the first tensor that is NaN or infinite.
 
 Each finding is one line that names the worst tensors with their numbers, however many there are.
 
-The search for what is not finite updates nothing but running statistics. It is for a step that left the weights alone:
-the weights are then still those that the bad gradients came from. On the CPU, MindSpore's ReLU makes a NaN 0, so that a
-bad image may well end in a finite loss; looking at every tensor in the order of execution finds it all the same.
+The search for a tensor that is not finite updates nothing but running statistics. It is for a step that left the
+weights alone: the weights are then still those that the bad gradients came from. On the CPU, MindSpore's ReLU turns a
+NaN into 0, so that a bad image may well end in a finite loss; checking every tensor in the order of execution still
+finds it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ RELUS = (nn.ReLU, nn.ReLU6)
 
 
 class Watchpoints:
-    """Looks at every `every`-th step of a TrainStep; the others cost nothing."""
+    """Checks every `every`-th step of a TrainStep; the others cost nothing."""
 
     def __init__(self, step: TrainStep, watch: Watch) -> None:
         self.step, self.watch = step, watch
@@ -36,7 +37,7 @@ class Watchpoints:
         return step % self.watch.every == 0
 
     def take(self, images: Images, labels: Tensor) -> tuple[Outcome, list[str]]:
-        """Take one step and return what the loop gets of it, and what was found."""
+        """Take one step; returns its outcome for the loop, and the findings."""
         found = relus(self.watch, self._zeros(images, labels)) if self.watch.dead_relu is not None else []
         compare = self.watch.unchanged or self.watch.large_change is not None
         rate = max(self.step.learning_rates().values())
@@ -44,7 +45,7 @@ class Watchpoints:
         result = self.step(images, labels)
         found += gradients(self.watch, {name: grad.asnumpy() for name, grad in result.grads.items()})
         skipped = result.finite is not None and not bool(result.finite.asnumpy())
-        if compare and not skipped:  # a skipped step leaves every weight as it was, as it should
+        if compare and not skipped:  # a skipped step changes no weight, which is right
             found += weights(self.watch, before, self._weights(), rate)
         return Outcome(result.loss, result.finite), found
 
@@ -52,10 +53,10 @@ class Watchpoints:
         return {name: weight.asnumpy().copy() for name, weight in zip(self.step.names, self.step.weights, strict=True)}
 
     def _zeros(self, images: Images, labels: Tensor) -> dict[str, float]:
-        """Of each call of a ReLU the share of its outputs in one more forward pass that are zero.
+        """For each call of a ReLU, the share of zeros in its output in one more forward pass.
 
-        Hooks on Cells never fire in a compiled step, so this pass is not compiled, and what it does to the running
-        statistics is undone. With accumulation one micro-batch has to do.
+        Hooks on Cells never fire in a compiled step, so this pass is not compiled, and its changes of the running
+        statistics are undone. With accumulation, one micro-batch suffices.
         """
         zeros: dict[str, float] = {}
 
@@ -79,15 +80,15 @@ class Watchpoints:
             for handle in handles:
                 handle.remove()
             for buffer, values in zip(buffers, before, strict=True):
-                buffer.copy_(Tensor(values))  # a compiled graph never sees what set_data puts in place
+                buffer.copy_(Tensor(values))  # a compiled graph never sees a value that set_data puts in place
         return zeros
 
 
 Arrays = Mapping[str, np.ndarray]
 
 NAMED = 3  # tensors that a warning names
-# A change is measured against a weight's norm, and a weight that is still zero has none: what is smaller than this on
-# (quadratic) average is taken to be this large.
+# A change is measured relative to a weight's norm, which is zero for a weight of zeros: a weight whose root mean square
+# is smaller than this is taken to have this one.
 SMALLEST = 1e-3
 
 
@@ -109,9 +110,9 @@ def gradients(watch: Watch, grads: Arrays) -> list[str]:
 
 
 def weights(watch: Watch, before: Arrays, after: Arrays, rate: float) -> list[str]:
-    """Weights that an update at learning rate `rate` left as they were, or changed by a large share.
+    """Weights that an update at learning rate `rate` did not change, or changed by a large share.
 
-    Biases, and scales and shifts of norms, are looked at for the former only: they start at zero, and while they are
+    Biases, and scales and shifts of norms, are only checked for the former: they start at zero, and while they are
     small a healthy update is several times their norm.
     """
     said: list[str] = []
@@ -140,7 +141,7 @@ def _share(before: np.ndarray, after: np.ndarray) -> float:
 
 
 def _say(what: str, found: Mapping[str, float], number: Callable[[str], str] | None = None) -> list[str]:
-    """One line for all the tensors found, that of the largest number first; number: what is said of one by name."""
+    """One line for all the tensors found, the largest number first; number: name -> text for that tensor."""
     if not found:
         return []
     names = sorted(found, key=lambda name: -found[name])
@@ -153,17 +154,17 @@ REMEDIES = {
     "labels": "look at the labels of these images",
     "weight": "an earlier update overflowed: lower the learning rate, lengthen the warm-up, or set clip",
     "output": "lower the learning rate, lengthen the warm-up, or set clip; in float16, dtype bfloat16 or amp level O1",
-    "loss": "lower the learning rate or set clip; a loss of probabilities wants logits",
+    "loss": "lower the learning rate or set clip; give a loss of probabilities logits",
     "gradient": "set clip or lower the learning rate; in float16, a smaller loss scale or dynamic_loss_scale",
 }
 
 
 @dataclass(frozen=True)
 class Look:
-    """What one tensor holds.
+    """The range of one tensor's numbers.
 
-    name: dotted. kind: a key of REMEDIES. bad: so many of its `size` numbers are nan or infinite. low, high: of the
-    finite ones. rows: where the first dimension counts images, which of them are bad.
+    name: dotted. kind: a key of REMEDIES. bad: how many of its `size` numbers are nan or infinite. low, high: of the
+    finite ones. rows: the bad images, where the first dimension counts images.
     """
 
     name: str
@@ -181,7 +182,7 @@ class Look:
 
     @property
     def words(self) -> str:
-        """As a noun in a sentence."""
+        """The tensor as a noun in a sentence."""
         return {
             "images": "the images",
             "labels": "the labels",
@@ -194,7 +195,7 @@ class Look:
 
 @dataclass(frozen=True)
 class FirstBad:
-    """The first bad tensor in the order of execution, the good one before it, and the weight of the largest value."""
+    """The first bad tensor in the order of execution, the good one before it, and the weight with the largest value."""
 
     bad: Look
     before: Look | None
@@ -234,7 +235,7 @@ def look(name: str, kind: str, array: np.ndarray) -> Look:
 
 
 class Search:
-    """Takes tensors in the order of execution and keeps the first bad one; later ones are then not looked at."""
+    """Takes tensors in the order of execution and keeps the first bad one; later ones are not examined."""
 
     def __init__(self) -> None:
         self.found: FirstBad | None = None
@@ -242,7 +243,7 @@ class Search:
         self._weight: Look | None = None
 
     def see(self, name: str, kind: str, array: np.ndarray) -> None:
-        """Look at the next tensor."""
+        """Examine the next tensor."""
         if self.found is not None:
             return
         seen = look(name, kind, array)
@@ -262,8 +263,8 @@ Gradients = list[tuple[str, np.ndarray]]
 def first_bad(step: TrainStep, images: Images, labels: Tensor) -> FirstBad | None:
     """The first bad tensor of a step on this batch, or None where this process has none.
 
-    In order: images, labels, weights, the outputs of the layers as they run (and their inputs, for what the layer
-    around them did), the loss, then backwards the gradient of each layer's output and of its parameters.
+    In order: images, labels, weights, the outputs of the layers as they run (and their inputs, for computations of the
+    layer around them), the loss, then backwards the gradient of each layer's output and of its parameters.
     """
     search = Search()
     for each in inputs_of(images):
@@ -298,7 +299,7 @@ def _replay(step: TrainStep, images: Images, labels: Tensor, search: Search) -> 
 
 @contextmanager
 def _watched(net: nn.Cell, search: Search, gradients: Gradients) -> Iterator[None]:
-    """Show `search` what goes into and comes out of every layer, and collect the gradients by what comes out."""
+    """Pass every layer's inputs and outputs to `search`, and collect the gradients of the outputs."""
 
     def hook_for(name: str) -> object:
         def hook(cell: nn.Cell, inputs: tuple[Tensor, ...], output: object) -> None:

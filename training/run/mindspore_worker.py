@@ -2,9 +2,9 @@
 
     python -m msmigrate.training.run.mindspore_worker JOB.json
 
-Says what it does in the job's event files. Exit code: 0 trained, 1 stopped at a number that is not finite, 2 an error,
-which the last event tells. Where the job is for several, MindSpore's launcher starts this once for every rank, and once
-more as the scheduler through which the ranks find each other.
+Reports in the job's event files. Exit code: 0 trained, 1 stopped at a number that is not finite, 2 an error, which the
+last event describes. Where the job is for several processes, MindSpore's launcher starts this once for every rank, and
+once more as the scheduler through which the ranks find each other.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ LESS_MEMORY = "lower data.batch, split it with accumulate, or take smaller image
 
 
 def begin() -> None:
-    """What a process that was started for several does first, before it imports MindSpore.
+    """The first thing that one of several processes does, before it imports MindSpore.
 
-    It will not outlive the launcher. The scheduler serves the others here, and never comes back.
+    It will not outlive the launcher. The scheduler serves the others here, and never returns.
     """
     end_with_launcher()
     if os.environ.get("MS_ROLE") == "MS_SCHED":
@@ -44,7 +44,7 @@ def begin() -> None:
 
 
 def take_share(number: int, shares: int) -> None:
-    """Keep to this process's share of the machine's processor cores, where there are enough for all.
+    """Limit this process to its share of the machine's processor cores, where there are enough for all.
 
     Otherwise every process starts as many threads as there are cores; on two cores, two processes' PyNative steps were
     measured to take 1.5 times the processor time.
@@ -109,7 +109,7 @@ def main(job_file: Path) -> int:
 
 
 def explain(error: BaseException, batch: int | None, output: Path) -> tuple[str, str]:
-    """What went wrong, as the name of the class of errors.py that tells it and one line.
+    """What went wrong, as the name of the class in errors.py and one line.
 
     batch: images of a step, where that is known. output: where this process's own stderr goes.
     """

@@ -20,8 +20,8 @@ from .train_job import Job
 
 @dataclass(frozen=True)
 class SourceFacts:
-    """One source: how many images and classes it has, and how many images its smallest and largest class; 0 classes of
-    examples that are of none."""
+    """One source: how many images and classes it has, and how many images its smallest and largest class; 0 classes for
+    examples without any."""
 
     source: str
     images: int
@@ -32,8 +32,8 @@ class SourceFacts:
 
 @dataclass(frozen=True)
 class RunData:
-    """The data of a run. shard: images of one process in an epoch; warnings: what looks like a mistake and may be
-    meant."""
+    """The data of a run. shard: images of one process in an epoch; warnings: what looks like a mistake, but may be
+    intended."""
 
     training: SourceFacts
     validation: SourceFacts | None
@@ -45,7 +45,7 @@ class RunData:
 def look(recipe: Recipe, processes: int = 1) -> RunData:
     """Open the recipe's sources, without reading an image, and check that they can be trained on.
 
-    Raises BadInput or BadRecipe, in one line with the remedy, for a source that is not there, for more classes than
+    Raises BadInput or BadRecipe, in one line with the remedy, for a source that does not exist, for more classes than
     the model has, a label out of range, a validation set of other classes, and a batch larger than a process's shard.
     """
     training, held_out = open_sources(recipe.data, recipe.model)
@@ -83,7 +83,7 @@ def _warnings(facts: SourceFacts, recipe: Recipe) -> list[str]:
             f"{facts.source} has {facts.classes} classes and the model {classes}: the others will never be seen"
         )
     if recipe.data.validation == recipe.data.source and not recipe.data.source.startswith(WITH_TEST_IMAGES):
-        found.append("data.validation is what the model trains on: its accuracy says nothing about other images")
+        found.append("data.validation is the training data: its accuracy says nothing about other images")
     return found
 
 
@@ -96,8 +96,8 @@ HALF = ("O1", "O2", "O3")  # levels at which nearly all activations have two byt
 class RunPlan:
     """The plan, each part as a dict of plain values: `as_json` is what --json prints.
 
-    net and memory are empty where MindSpore could not be asked, data where the images are not there, graph (what became
-    of compiling the step, see graph_facts of mindspore_net_facts.py) where nothing is compiled. problems: why the run
+    net and memory are empty where MindSpore did not start, data where the images are missing, graph (the result of
+    compiling the step, see graph_facts of mindspore_net_facts.py) where nothing is compiled. problems: why the run
     would not start here; warnings: what looks like a mistake.
     """
 
@@ -120,7 +120,7 @@ class RunPlan:
 
 
 def environment(job: Job, targets: Targets, nproc: int) -> dict[str, Any]:
-    """Python, versions, the target and whether it can be used here, and the variables MindSpore is started with."""
+    """Python, versions, the target and whether it can be used here, and the environment that MindSpore gets."""
     variables = {
         name: {"value": os.environ.get(name, value), "set_by": "you" if name in os.environ else "msmigrate"}
         for name, value in (INSTRUCTION_SET, LOG_LEVEL)
@@ -140,7 +140,7 @@ def environment(job: Job, targets: Targets, nproc: int) -> dict[str, Any]:
 
 
 def data(recipe: Recipe, found: RunData, processes: int) -> dict[str, Any]:
-    """The sources, and how their images fall into steps."""
+    """The sources, and how their images are divided into steps."""
     return {
         "training": asdict(found.training),
         "validation": asdict(found.validation) if found.validation else None,
@@ -152,7 +152,7 @@ def data(recipe: Recipe, found: RunData, processes: int) -> dict[str, Any]:
 
 
 def steps(recipe: Recipe, job: Job, steps_per_epoch: int) -> dict[str, Any]:
-    """Epochs, steps an epoch and in all; max_steps ends the run sooner."""
+    """Epochs, steps per epoch and in all; max_steps ends the run earlier."""
     epochs = job.epochs or recipe.train.epochs
     limit = job.max_steps or recipe.train.max_steps
     total = epochs * steps_per_epoch
@@ -168,7 +168,7 @@ def memory(recipe: Recipe, job: Job, net: dict[str, Any], nproc: int) -> dict[st
     """Bytes that one process will need, estimated, and what this machine has free where that is the target's memory.
 
     Activations: the outputs of all layers for one micro-batch, kept for the backward pass, two bytes a number in mixed
-    precision. What kernels need for a moment, and the images that are being prepared, is not in it: ResNet-18 on 32
+    precision. Temporary memory of kernels, and the images that are being prepared, are not included: ResNet-18 on 32
     images of 128 pixels is estimated at 1.14 GB and was measured to take 1.27 (PyNative) and 1.33 (graph) on a CPU.
     """
     half = recipe.amp is not None and recipe.amp.level in HALF
@@ -203,14 +203,14 @@ def _version(name: str) -> str | None:
         return None
 
 
-CLOSE = 0.02  # a schedule that ends so near the run's end, as a share, was meant to
+CLOSE = 0.02  # a schedule that ends this near the run's end (a share of the run) was meant to end with it
 
 
 def span(name: str, args: dict[str, Any]) -> int | None:
-    """The moves after which a schedule has come to its end; None for one that has none (StepLR, a warm-up alone).
+    """The number of moves after which a schedule ends; None for one without an end (StepLR, a warm-up alone).
 
     name, args: torch's. CosineAnnealingLR climbs again after T_max (torch's documentation gives the recursive form), so
-    its end is one too.
+    T_max counts as its end.
     """
     short = name.rpartition(".")[2]
     try:
@@ -225,12 +225,12 @@ def span(name: str, args: dict[str, Any]) -> int | None:
             after = span(last["name"], last.get("args", {}))
             return None if after is None else int(args["milestones"][-1]) + after
     except (KeyError, IndexError, TypeError, ValueError):
-        pass  # what is wrong with the schedule is said where it is made
+        pass  # errors of the schedule are reported where it is made
     return None
 
 
 def warnings(schedule: Schedule | None, steps: int, epochs: int) -> list[str]:
-    """A warning where a schedule ends long before or after a run of so many optimizer steps and epochs."""
+    """A warning where a schedule ends long before or after a run of this many optimizer steps and epochs."""
     if schedule is None or not steps:
         return []
     moves, unit = (steps, "step") if schedule.per == "step" else (epochs, "epoch")
@@ -239,8 +239,8 @@ def warnings(schedule: Schedule | None, steps: int, epochs: int) -> list[str]:
         return []
     what = f"the schedule is made for {_count(end, unit)}, and the run has {_count(moves, unit)}"
     if end > moves:
-        return [f"{what}: the learning rate does not come down to its end"]
-    return [f"{what}: after that its learning rate stays at the end, or climbs again as torch's cosine does"]
+        return [f"{what}: the learning rate does not reach its final value"]
+    return [f"{what}: after that its learning rate stays at the final value, or climbs again as torch's cosine does"]
 
 
 def _count(number: int, unit: str) -> str:

@@ -1,4 +1,4 @@
-"""The run's log: events as one JSON object a line, written and read back; TensorBoard's copy of it."""
+"""The run's log: events, one JSON object per line, written and read back; TensorBoard's copy of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METRICS = ("loss", "top1", "top5")
 
 @dataclass(frozen=True)
 class StepLine:
-    """What was logged after an optimizer step; numbers that were not logged are NaN."""
+    """The log line of an optimizer step; numbers that were not logged are NaN."""
 
     epoch: int
     step: int
@@ -32,8 +32,8 @@ class StepLine:
 
 @dataclass(frozen=True)
 class ValidationLine:
-    """A validation: loss, top-1 and top-5 as shares of 1, and the moving average's, where there is one; NaN for what
-    was not measured."""
+    """A validation: loss, top-1 and top-5 as shares of 1, and the same of the moving average, if there is one; NaN for
+    what was not measured."""
 
     epoch: int
     step: int
@@ -47,9 +47,9 @@ class ValidationLine:
 class History:
     """A run so far.
 
-    steps and validations are in order, without those that a resumed run did again. kept: the step of the newest
-    checkpoint. continued: the step after which it began, of a run begun elsewhere. seconds: of all the times it ran.
-    stopped: the event that says which tensor was not finite. end: the event of a run that is done.
+    steps and validations are in order, without those that a resumed run repeated. kept: the step of the newest
+    checkpoint. continued: for a run begun elsewhere, the step after which this one began. seconds: total of all the
+    times it ran. stopped: the event that names the tensor that was not finite. end: the event of a run that is done.
     """
 
     plan: dict[str, Any] = field(default_factory=dict)
@@ -67,8 +67,8 @@ class History:
 
     @property
     def best(self) -> tuple[ValidationLine, bool] | None:
-        """The validation with the highest top-1, and whether it was the moving average that had it; of a net that tells
-        no classes apart the one with the lowest loss."""
+        """The validation with the highest top-1, and whether that is the moving average's; for a net without classes,
+        the one with the lowest loss."""
         key, sign = ("loss", -1.0) if self.plan.get("classes") == 0 else ("top1", 1.0)
         found = [(sign * getattr(v, key), v, False) for v in self.validations]
         found += [(sign * v.ema[key], v, True) for v in self.validations if v.ema]
@@ -86,7 +86,7 @@ class History:
 
     @property
     def last_step(self) -> int:
-        """The last step that the log knows of."""
+        """The last step in the log."""
         ended = self.end.get("steps") if self.end else None
         if whole(ended):
             return ended
@@ -96,8 +96,8 @@ class History:
 
 
 def read(log: Path) -> History:
-    """Read a run's log; lines that are no events, or lack what an event of their kind has, are passed over. Raises
-    BadInput for what is no regular file."""
+    """Read a run's log; lines that are no events, or lack a field of their kind of event, are passed over. Raises
+    BadInput for a file that is not regular."""
     try:
         return history(Follower(log).events())
     except OSError as error:
@@ -105,7 +105,7 @@ def read(log: Path) -> History:
 
 
 def history(events: Iterable[dict[str, Any]]) -> History:
-    """Put a run's events together, in the order in which they came."""
+    """The history from a run's events, in the order in which they were logged."""
     found = History()
     began = last = None
     for event in events:
@@ -142,7 +142,7 @@ def _between(began: float | None, last: float | None) -> float:
 
 
 def _begin(found: History, plan: dict[str, Any]) -> None:
-    """A run starts, or goes on after a checkpoint: what was logged beyond that checkpoint is done again."""
+    """A run starts, or continues from a checkpoint: what was logged after that checkpoint is done again."""
     first = plan.get("first_step")
     kept = first if whole(first) else 0
     if not found.starts:
@@ -171,12 +171,12 @@ def _epoch(event: dict[str, Any]) -> int:
 
 
 def whole(value: Any) -> TypeGuard[int]:
-    """Whether a value out of a log is a whole number."""
+    """Whether a value from a log is a whole number."""
     return type(value) is int and value >= 0
 
 
 def number(value: Any) -> float:
-    """A number out of a log; 'nan' and 'inf' stand there as texts, and what is none at all is NaN."""
+    """A number from a log, where 'nan' and 'inf' are texts; NaN for anything that is no number."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return math.nan
     try:
@@ -202,7 +202,7 @@ def json_text(content: Any) -> str:
 class RunLog:
     """Appends every event to this rank's file and, for rank 0, to the run's own log.
 
-    A line that a killed process left unfinished is ended first. Raises BadDestination where a file cannot be written.
+    A line that a killed process left unfinished is ended first. Raises BadDestination if a file cannot be written.
     """
 
     def __init__(self, job: Job, rank: int) -> None:
@@ -217,7 +217,7 @@ class RunLog:
             raise BadDestination(f"cannot write {error.filename}: {error.strerror}") from error
 
     def say(self, event: str, **facts: Any) -> None:
-        """Append one event. Raises BadDestination, as on a full disk."""
+        """Append one event. Raises BadDestination, for instance if the disk is full."""
         try:
             for file in self._files:
                 file.say(event, **facts)
@@ -229,7 +229,7 @@ class RunLog:
         self.say("warning", text=text)
 
     def note(self, text: str) -> None:
-        """Append something worth knowing."""
+        """Append a note."""
         self.say("note", text=text)
 
     def close(self) -> None:
@@ -250,7 +250,7 @@ def _end_last_line(path: Path) -> None:
 class Scalars:
     """An event file in `folder` that TensorBoard shows as curves over the steps.
 
-    first_step: where this run begins or goes on; TensorBoard then drops what an interrupted run wrote from there on.
+    first_step: where this run begins or continues; TensorBoard drops what an interrupted run wrote from there on.
     Raises BadInput when the tensorboard package is not installed.
     """
 
@@ -304,20 +304,20 @@ class EventFile:
 
 
 def append(path: Path, event: dict[str, Any]) -> None:
-    """Append an event that another process said, as it is, to the file of one that has ended."""
+    """Append another process's event, unchanged, to the file of a process that has ended."""
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(_finite(event), ensure_ascii=False) + "\n")
 
 
 class Follower:
-    """Reads the events that have been appended to a file since it was last asked."""
+    """Reads the events that have been appended to a file since the last call."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._at = 0
 
     def events(self) -> list[dict[str, Any]]:
-        """The whole lines that are new; none while the file is not there. What is no event is passed over."""
+        """The events in new, complete lines; none while the file does not exist. Other lines are passed over."""
         try:
             with open_regular(self.path) as file:
                 file.seek(self._at)
@@ -338,7 +338,7 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no nan and no infinity: they are written as the texts 'nan', 'inf' and '-inf'."""
+    """JSON has neither nan nor infinity: they are written as the texts 'nan', 'inf' and '-inf'."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -21,9 +21,9 @@ class Job(Strict):
 
     recipe: the recipe file, absolute. folder: where the run's files go, absolute. target, mode, device_id: where it
     runs; each process on one machine takes device_id + its local rank. seed, epochs, amp: instead of the recipe's.
-    processes: of all machines together. resume: continue from the newest sound checkpoint in the folder.
-    start: a torch training checkpoint, converted or not, from which a new run goes on. gate: what
-    the run's log says of the proof, such as {"parity": "passed", "report": ...} or {"parity": "skipped"}.
+    processes: of all machines together. resume: continue from the newest undamaged checkpoint in the folder. start: a
+    torch training checkpoint, converted or not, that a new run continues from. gate: the entry on the proof in the
+    run's log, such as {"parity": "passed", "report": ...} or {"parity": "skipped"}.
     """
 
     recipe: Path = Field(strict=False)
@@ -41,7 +41,7 @@ class Job(Strict):
     gate: dict[str, Any] = Field(default_factory=dict)
 
     def settled(self, recipe: Recipe) -> Recipe:
-        """The recipe with what the job has instead; the seed is left to whoever draws."""
+        """The recipe with the job's values in place of its own, except the seed, which is passed on separately."""
         if self.epochs is not None:
             recipe = recipe.model_copy(update={"train": recipe.train.model_copy(update={"epochs": self.epochs})})
         return recipe if self.amp is None else recipe.model_copy(update={"amp": self.amp})
@@ -57,7 +57,7 @@ class Job(Strict):
         return self.folder / "log.jsonl"
 
     def events(self, rank: int) -> Path:
-        """Where the process of this rank tells the parent process what it does."""
+        """The file of events from this rank's process to the parent process."""
         return self.folder / "ranks" / f"rank_{rank}.jsonl"
 
     def output(self, rank: int) -> Path:
@@ -67,18 +67,18 @@ class Job(Strict):
 
 WORKER = ("-m", "msmigrate.training.run.mindspore_worker")
 JOB_FILE = "JOB.json"
-# How long the processes wait for each other to come up, in seconds: they import MindSpore, and on other machines
-# somebody still has to type the command.
+# How many seconds the processes wait for each other to start: they import MindSpore, and on other machines somebody
+# still has to type the command.
 PATIENCE_HERE, PATIENCE_ELSEWHERE = 120, 600
 
 
 def job_file(job: Job) -> Path:
-    """Where the processes of a job read what they have to do."""
+    """The file from which the processes of a job read it."""
     return job.folder / JOB_FILE
 
 
 def command(job: Job, spread: Spread, port: int, worker: Sequence[str] | None = None) -> list[str]:
-    """What to start on this machine.
+    """The command to start on this machine.
 
     One process runs by itself. Several are started by msrun, which executes the `python` that PATH finds: see
     `python_first`. worker: instead of our own, the interpreter's arguments before the job file.
@@ -95,7 +95,7 @@ def command(job: Job, spread: Spread, port: int, worker: Sequence[str] | None = 
         f"--node_rank={spread.node_rank}",
         f"--log_dir={logs.parent}",
         f"--worker_log_name={logs.stem.rpartition('_')[0]}",
-        f"--tail_worker_log={spread.nproc}",  # that of no worker: their output is in their logs
+        f"--tail_worker_log={spread.nproc}",  # past the last worker, so none is shown: their output is in their logs
         "--join=True",
         f"--cluster_time_out={PATIENCE_HERE if spread.nnodes == 1 else PATIENCE_ELSEWHERE}",
         "python",
@@ -107,8 +107,8 @@ def command(job: Job, spread: Spread, port: int, worker: Sequence[str] | None = 
 def python_first(folder: Path) -> str:
     """The directory that has to come first in PATH, so that `python` is the interpreter of this process.
 
-    That is where the interpreter lies, or else a script in `folder` that starts it. Raises BadDestination where that
-    cannot be written.
+    That is the interpreter's own directory, or else `folder` with a script that starts it. Raises BadDestination where
+    that cannot be written.
     """
     here = Path(sys.executable).parent
     named = here / "python"
@@ -127,13 +127,13 @@ def python_first(folder: Path) -> str:
 def launch_forms(job: Job, spread: Spread = ALONE) -> list[tuple[str, str]]:
     """(title, shell text) of every way to start this run; the first is what `train` does. Nothing is started.
 
-    For several Ascend devices also MindSpore's other two, with OpenMPI and with a rank table; these write no logs of
-    their own choosing and nobody ends the others when one fails.
+    For several Ascend devices also MindSpore's two other ways, with OpenMPI and with a rank table; these write no logs
+    of their own, and when one process fails the others are not ended.
     """
     spread.check()
     if spread.processes == 1:
         return [("one process", shlex.join(command(job, spread, 0)))]
-    port = spread.master_port or SEVERAL_MACHINES_PORT  # of a free one there is nothing to show
+    port = spread.master_port or SEVERAL_MACHINES_PORT  # a free port is only known once the run starts
     first = f"PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH "
     forms = [("msrun", first + shlex.join(command(job, spread, port)))]
     if job.target == "Ascend":

@@ -31,12 +31,12 @@ BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 class Precision:
     """Within `with precision:` the net computes as the recipe's `amp` says, outside in float32, evaluation included.
 
-    The parameters stay float32; a layer rounds its own on the way in, and their gradients arrive rounded and as
-    float32. What a half-precision layer gives out is in half precision, and so is what is made of it, up to the loss:
+    The parameters stay float32; a layer rounds its own before use, and their gradients arrive rounded and as float32.
+    The output of a half-precision layer is in half precision, and so is everything computed from it, up to the loss:
 
     O1: convolutions and linear layers round their inputs and weights, as under torch.autocast. O2: every layer with
-    weights but the norms does, and the images are rounded first. O3: the norms too round scale and shift. A norm
-    takes half precision and gives half precision at every level, with statistics in float32 in between.
+    weights but the norms does, and the images are rounded first. O3: the norms too round scale and shift. A norm takes
+    and returns half precision at every level, with statistics in float32 in between.
 
     Raises Unsupported for bfloat16 on the CPU, where MindSpore has no bfloat16 kernels, and at O3 for a norm that is no
     BatchNorm.
@@ -64,7 +64,7 @@ class Precision:
                 self._half.append(cell)
 
     def __enter__(self) -> None:
-        """Switch the layers over; 20 us each, and nothing is compiled again."""
+        """Switch the layers to half precision; 20 us each, and nothing is compiled again."""
         for cell in self._half:
             cell.to_float(self.dtype)
         construct = _half_batch_norm if self.dtype == mstype.float16 else _bfloat16_batch_norm
@@ -96,7 +96,7 @@ def _refuse_unless_batch_norm(name: str, cell: nn.Cell) -> nn.Cell:
 
 
 def _half_batch_norm(self: Any, x: Any) -> Any:
-    """A BatchNorm's construct in training with scale and shift rounded: `to_float` leaves these two as they are."""
+    """A BatchNorm's construct in training with scale and shift rounded: `to_float` does not round these two."""
     gamma = ops.cast(ops.cast(self.gamma, mstype.float16), mstype.float32)
     beta = ops.cast(ops.cast(self.beta, mstype.float16), mstype.float32)
     return self.bn_train(x, gamma, beta, self.moving_mean, self.moving_variance)[0]
@@ -114,8 +114,8 @@ class LossScale(nn.Cell):
 
     Calling it with whether the gradients were finite (a bool scalar) is GradScaler's `update()`: shrink at once after
     an overflow, grow after growth_interval good steps in a row, and not beyond float32. A static scale never changes.
-    The new scale is a float32 product, where torch rounds a float64 one: equal for factors that float32 holds, as 2
-    and 0.5, and within one unit in the last place otherwise.
+    The new scale is a float32 product, where torch rounds a float64 one: equal for factors that float32 can hold, such
+    as 2 and 0.5, and within one unit in the last place otherwise.
     """
 
     def __init__(self, scale: float, growth: float, backoff: float, interval: int) -> None:

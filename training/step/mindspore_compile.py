@@ -1,10 +1,10 @@
 """What MindSpore compiles: every graph as it is made, why a function is compiled again, and what does not compile.
 
-MindSpore names neither its graphs nor, for much of what it refuses, the line. A statement that its parser does not know
-is told with the line that called the function; an error raised in Python with none; what it leaves to Python shows at
-the loss, as a tensor of unknown shape. So this file, and no other, looks inside of it: at the two executors that
-compile, at the place in the source where its parser stands, and at the file in which it explains a failure. Where a
-version has these no more, nothing is counted, and `counted` says so.
+MindSpore names neither its graphs nor, for many errors, the line. A statement that its parser does not know is reported
+with the line that called the function; an error raised in Python without a line; code that it leaves to Python only
+shows at the loss, as a tensor of unknown shape. So this file, and no other, uses MindSpore's internals: the two
+executors that compile, the parser's position in the source, and the file in which MindSpore explains a failure. Where a
+version no longer has these, nothing is counted, and `counted` says so.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ except ImportError:  # before MindSpore 2.9
 
 STEP = "msmigrate.training.step."
 MINDSPORE = str(Path(mindspore.__file__).parent) + os.sep
-FOLDER = "MS_OM_PATH"  # where MindSpore explains a failure
+FOLDER = "MS_OM_PATH"  # the variable for the folder where MindSpore explains a failure
 SYNTAX = "MS_DEV_JIT_SYNTAX_LEVEL"  # "0": nothing is left to Python
 FRAME = re.compile(r"^# ?\d+ In file (.+?):(\d+)(?:~\d+)?, ", re.MULTILINE)
 JOIN = "Type Join Failed: "
 TRACEBACK = "The Traceback of Net Construct Code"
 UNKNOWN = re.compile(r"shape=\[-2\]|but got 'None'")  # what was left to Python: since MindSpore 2.9, and before
-PARSING = "/parse/"  # in the place of MindSpore's C++ that raised: the parser, which tells no line of its own
-LONGEST = 300  # letters of what MindSpore says
+PARSING = "/parse/"  # in the path of the C++ file that raised: MindSpore's parser, whose errors name no line
+LONGEST = 300  # characters of MindSpore's message
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A graph that was compiled. function: its name and place; why: what differs from the graph of the same function
-    before, with what to write; empty for the first one."""
+    """A graph that was compiled. function: its name and place; why: the difference to the previous graph of the same
+    function, with a remedy; empty for the first one."""
 
     function: str
     seconds: float
@@ -74,7 +74,7 @@ class Graphs:
         return list(dict.fromkeys(f"{graph.function} is compiled again: {graph.why}" for graph in made))
 
     def record(self) -> dict[str, Any]:
-        """For a log, a trace or a report: graphs (None: not counted), the seconds they took, why some came again."""
+        """For a log, a trace or a report: graphs (None: not counted), the seconds they took, why some were repeated."""
         seconds = round(sum(graph.seconds for graph in self.made), 2)
         return {"graphs": len(self.made) if self.counted else None, "seconds": seconds, "again": self.again}
 
@@ -82,10 +82,10 @@ class Graphs:
     def watching(self, *, only: bool = False) -> Iterator[None]:
         """Within this block each graph that is compiled is noted.
 
-        only: the block ends, without an error, where the first function has been compiled; nothing of it runs. Raises
+        only: the block ends, without an error, once the first function has been compiled, which does not run. Raises
         DoesNotCompile, with MindSpore's own error as its cause.
         """
-        looks = _Looks(self, only)
+        looks = _Wrappers(self, only)
         with ExitStack() as undo:
             try:
                 undo.enter_context(patch.object(api._JitExecutor, "compile", looks.function(api._JitExecutor.compile)))
@@ -102,7 +102,7 @@ class Graphs:
                 raise stop.error from stop.error.__cause__
 
     def note(self, key: Any, place: str, made: Any, given: Mapping[str, Any], seconds: float) -> None:
-        """One more graph of the function `key`; made: which object of that function it is, given: its arguments."""
+        """Note one more graph of the function `key`; made: the function object, given: its arguments."""
         before = self._last.get(key)
         why = "" if before is None else _why(before, (made, given))
         self._last[key] = made, given
@@ -110,23 +110,23 @@ class Graphs:
 
 
 class _Compiled(BaseException):
-    """The first function is compiled, and that is all that was wanted; no `except Exception` of a user's stops it."""
+    """The first function is compiled, and no more is needed; a user's `except Exception` does not catch this."""
 
 
 class _Refused(BaseException):
-    """On its way past MindSpore's own clearing up, which was seen to abort the process after some of its errors."""
+    """Carries an error past MindSpore's own clean-up, which was seen to abort the process after some errors."""
 
     def __init__(self, error: DoesNotCompile) -> None:
         super().__init__()
         self.error = error
 
 
-class _Looks:
-    """What is put around MindSpore's methods."""
+class _Wrappers:
+    """The wrappers around MindSpore's methods."""
 
     def __init__(self, graphs: Graphs, only: bool) -> None:
         self.graphs, self.only = graphs, only
-        self.place: tuple[str, int] = ("", 0)  # where the parser stands
+        self.place: tuple[str, int] = ("", 0)  # the parser's position
 
     def at(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def get_location(reader: Any, node: Any) -> Any:
@@ -173,18 +173,18 @@ class _Looks:
         return compile
 
     def _tried(self, real: Callable[[], Any]) -> Any:
-        """What `real` returns. Raises _Refused; where the graph was left to Python, with where that was."""
+        """The result of `real`. Raises _Refused, with the place if the graph was left to Python."""
         with temporary_folder("graph") as folder, _environment(FOLDER, str(folder)):
             try:
                 return real()
-            except Exception as error:  # whatever a compiler says of a user's code
-                told = _Told.of(error, folder, self.place)
+            except Exception as error:  # any complaint of the compiler about a user's code
+                told = _Report.of(error, folder, self.place)
                 if UNKNOWN.search(told.text) and told.joined is None:
                     with _environment(SYNTAX, "0"), suppress(_Compiled):
                         try:
                             real()
                         except Exception as strict:
-                            told = _Told.of(strict, folder, self.place)
+                            told = _Report.of(strict, folder, self.place)
                 raise _Refused(told.error(error)) from None
 
 
@@ -195,9 +195,9 @@ def _environment(name: str, value: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class _Told:
-    """What MindSpore tells of a failure. text: the error's; explained: of its file, the part in words; parser: where
-    its parser stood; parsed: whether the parser raised it."""
+class _Report:
+    """MindSpore's report of a failure. text: the error's; explained: the readable part of its file; parser: the
+    parser's position; parsed: whether the parser raised it."""
 
     text: str
     explained: str
@@ -205,7 +205,7 @@ class _Told:
     parsed: bool
 
     @classmethod
-    def of(cls, error: Exception, folder: Path, place: tuple[str, int]) -> _Told:
+    def of(cls, error: Exception, folder: Path, place: tuple[str, int]) -> _Report:
         """Read right after the error."""
         explained = ""
         for file in folder.rglob("analyze_fail.ir"):
@@ -219,8 +219,8 @@ class _Told:
 
     @property
     def joined(self) -> str | None:
-        """The part of the explanation about two branches of the user's that give unlike values; MindSpore's own code
-        tries out types, too, and goes on."""
+        """The part of the explanation about two branches of the user's that return different types; MindSpore's own
+        code tries out types, too, and goes on."""
         found = self.explained.find(JOIN)
         part = self.explained[found:].partition(TRACEBACK)[2].partition("\n\n")[0]
         frames = FRAME.findall(part)
@@ -228,7 +228,7 @@ class _Told:
         return self.explained[found : self.explained.index(part, found) + len(part)] if whole else None
 
     def error(self, error: Exception) -> DoesNotCompile:
-        """The whole in one line."""
+        """The whole report in one line."""
         text = self.joined or self.text
         said = _sentence(text) or type(error).__name__
         place = self._place(text)
@@ -253,7 +253,7 @@ class _Told:
 
 
 def _sentence(text: str) -> str:
-    """MindSpore's first sentence, without what it says of its own source and settings."""
+    """MindSpore's first sentence, without remarks on its own source and settings."""
     text = re.sub(r"\A\s*-{20,}\n- .*\n-{20,}\n", "", text)  # "Kernel select failed", above the reason
     text = " ".join(re.split(r"\n-{20}", text)[0].split()).removeprefix("In JIT strict mode, ")
     text = re.split(r" You can use os\.environ| Try to set |,? (?:For m|M|m)ore details|,? Please ", text)[0]
@@ -265,7 +265,7 @@ def _line(file: str, number: int) -> str:
 
 
 def _shown(file: str) -> str:
-    """The file as somebody in this folder would name it."""
+    """The file's name, relative to the working directory where possible."""
     here = Path.cwd()
     return str(Path(file).relative_to(here)) if Path(file).is_relative_to(here) else file
 
@@ -275,7 +275,7 @@ def _mode(cell: Any) -> str:
 
 
 def _named(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """What a graph depends on of each argument, by name: of a tensor shape and dtype, of anything else its value."""
+    """What a graph depends on, by name of the argument: a tensor's shape and dtype, any other argument's value."""
     names = [name for name in inspect.signature(function).parameters if name != "self"]
     names += [f"argument {i + 1}" for i in range(len(names), len(args))]
     return {name: _kind(value) for name, value in [*zip(names, args, strict=False), *kwargs.items()]}
@@ -309,7 +309,7 @@ def _why(before: tuple[Any, Mapping[str, Any]], now: tuple[Any, Mapping[str, Any
         elif what == "tensor":
             kind, text = "dtype", f"{name} is {value[1]}, before {other[1]}"
         elif what in ("sequence", "mutable"):
-            kind, text = ("sequence" if what == "sequence" else "shape"), f"what is in {name} differs"
+            kind, text = ("sequence" if what == "sequence" else "shape"), f"the content of {name} differs"
         elif what == "value":
             kind, text = "value", f"{name} is the Python value {value!r}, before {other!r}"
         break

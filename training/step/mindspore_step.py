@@ -1,4 +1,4 @@
-"""TrainStep in MindSpore: what parity records is what training runs."""
+"""TrainStep in MindSpore: parity records the same step that training runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..recipe.schema import Ema, Part, Recipe, construct, decay
 from .mindspore_amp import LossScale, Precision
 from .parameter_groups import parameter_groups
 
-Images: TypeAlias = "Tensor | tuple[Tensor, ...]"  # what a net takes
+Images: TypeAlias = "Tensor | tuple[Tensor, ...]"  # a net's inputs
 
 _map = ops.HyperMap()
 _nothing_times = ops.MultitypeFuncGraph("msmigrate_nothing_times")
@@ -32,7 +32,7 @@ def _nothing_times_one(grad: Any) -> Any:
 
 
 def finite_check() -> Callable[[Any], Any]:
-    """What tells whether a tuple of gradients, of any shapes, holds neither infinity nor NaN, also under jit.
+    """The function that tells whether a tuple of gradients, of any shapes, is all finite; also under jit.
 
     A device has a kernel for that, `mindspore.amp.all_finite`. The CPU's takes 0.2 s for the 11 million gradients of
     ResNet-18, five times as long as multiplying them by zeros (`benchmarks/finite_look.py`).
@@ -85,7 +85,7 @@ def times(grads: Any, factor: Any) -> Any:
 def build_loss(recipe: Recipe) -> Callable[..., Any]:
     """The recipe's loss, a function of (outputs, labels).
 
-    Of msmigrate's own, every argument is written, and list arguments (class weights) become float32 tensors.
+    For msmigrate's losses, every argument is written out, and list arguments (class weights) become float32 tensors.
     """
     made: Callable[..., Any]
     if not recipe.loss.own:
@@ -123,20 +123,20 @@ class TrainStep:
 
     mode: "graph" compiles with `jit`, the whole step or, with accumulation, the gradient of one micro-batch and the
     update; "pynative" runs operator by operator. The weights change in place. Call `net.set_train()` before the step: a
-    Cell is born in evaluation mode. Give the net its weights before the step is made: the moving average starts as a
+    new Cell is in evaluation mode. Give the net its weights before the step is made: the moving average starts as a
     copy of them.
 
-    reduce: from the tuple of accumulated gradients to that of the mean over all processes, as DistributedDataParallel
-    does before GradScaler unscales. look: at "gradients" that are not all finite without a loss scale too: they leave
-    the weights alone, and `finite` says so; or only at the "loss", which costs nothing and misses a finite loss whose
-    gradients are not. held: the net's parameters under torch's names, where these are not its own.
+    reduce: from the tuple of accumulated gradients to their means over all processes, as DistributedDataParallel does
+    before GradScaler unscales. look: "gradients" checks them without a loss scale too: if not all are finite, the
+    weights stay, and `finite` says so; "loss" checks only the loss, which costs nothing, but misses gradients that are
+    not finite while the loss is. held: the net's parameters under torch's names, where these are not its own.
 
     As in torch's usual loop, a step that is skipped because of an overflow still moves the schedule and the moving
     average (the running statistics have moved already).
 
-    A parameter with `requires_grad` off is left out of gradients and optimizer. One that trains but is not reached by
-    the loss gets a gradient of zeros here, and so its weight decay and momentum act, where torch gives it no gradient
-    and leaves it alone: parity reports that gradient as one that torch does not have. Freeze such a parameter.
+    A parameter with `requires_grad` off is left out of gradients and optimizer. A parameter that trains but does not
+    affect the loss gets a gradient of zeros here, so that its weight decay and momentum act, where torch gives it no
+    gradient and leaves it alone: parity reports that gradient as one that torch does not have. Freeze such a parameter.
     """
 
     def __init__(
@@ -165,12 +165,12 @@ class TrainStep:
         self.scaler = LossScale.of(recipe)
         self.average = MovingAverage(recipe.ema, held) if recipe.ema else None
         self.precision = Precision(recipe.amp, net)
-        self.steps = 0  # that were taken, skipped ones included
-        # plain values, for under jit a recipe's attributes cannot be read
+        self.steps = 0  # steps taken, skipped ones included
+        # plain values, because under jit a recipe's attributes cannot be read
         self._parts = recipe.accumulate
         self._images = self.precision.images
-        self._many = self._casts = False  # of the batch at hand: several inputs; images in floating numbers
-        self._own_loss = recipe.loss.own  # which takes what the net gives, whatever that is
+        self._many = self._casts = False  # of the current batch: several inputs; floating-point images
+        self._own_loss = recipe.loss.own  # it takes the net's output, whatever that is
         self._guarded = self.scaler is not None or look is not None
         self._by_loss = self.scaler is None and look == "loss"
         self._all_finite = finite_check()
@@ -191,7 +191,7 @@ class TrainStep:
     def _make_optimizer(self, trainable: list[Canonical], others: Mapping[str, str] = MappingProxyType({})) -> Any:
         """The recipe's optimizer, in its groups.
 
-        others: name -> class of the layer, of parameters that the recipe may name and this net does not train.
+        others: name -> class of the layer, for parameters that the recipe may name and this net does not train.
         """
         parameters = {each.name: each.parameter for each in trainable}
         named: dict[str, list[str]] = {}
@@ -208,10 +208,10 @@ class TrainStep:
         return build_optimizer(self.recipe, [({**args}, [parameters[n] for n in names]) for args, names in members])
 
     def __call__(self, images: Images, labels: Tensor) -> StepResult:
-        """Run one step on a batch, and hand out everything that was computed.
+        """Run one step on a batch, and return everything that was computed.
 
-        images: what the net takes, (N, …): images in float32, tokens, or a tuple where it takes several. labels: (N,)
-        int32 classes, (N, K) float32 targets, or what the recipe's own loss takes.
+        images: the net's inputs, (N, …): images in float32, tokens, or a tuple of several. labels: (N,) int32 classes,
+        (N, K) float32 targets, or what the recipe's own loss takes.
         """
         images = self._begin(images)
         with self.precision:
@@ -230,7 +230,7 @@ class TrainStep:
         return StepResult(loss, logits, named, shown, finite if self._guarded else None)
 
     def train(self, images: Images, labels: Tensor) -> Outcome:
-        """Run one step on a batch, as `__call__` does with the same functions, and hand out what a loop needs."""
+        """Run one step on a batch, with the same functions as `__call__`, and return what a loop needs."""
         images = self._begin(images)
         with self.precision:
             if self._parts == 1:
@@ -243,7 +243,7 @@ class TrainStep:
         return Outcome(loss, finite if self._guarded else None)
 
     def compiled(self, images: Images, labels: Tensor) -> list[Callable[[], Any]]:
-        """What `train` calls on such a batch, one function of those that are compiled each."""
+        """The calls of `train` on such a batch, one for each function that is compiled."""
 
         def finish() -> Any:
             losses = (Tensor(0.0, mstype.float32),) * self._parts
@@ -259,12 +259,12 @@ class TrainStep:
         self._advance()
 
     def end_epoch(self) -> None:
-        """Move on what moves once an epoch: a schedule with `per: epoch`."""
+        """Move a schedule with `per: epoch`."""
         if self.schedule is not None and self.recipe.schedule is not None and self.recipe.schedule.per == "epoch":
             self.schedule.step()
 
     def outputs(self, images: Images) -> Any:
-        """What the net gives for a batch, its numbers in float32 where it is one tensor."""
+        """The net's output for a batch, in float32 where it is one tensor."""
         if self._many:
             output = self.net(*images)
         elif self._casts:
@@ -309,8 +309,8 @@ class TrainStep:
     def _accumulated(self, images: Images, labels: Tensor) -> tuple[Any, Any, Any]:
         """Add up the micro-batches' gradients; one micro-batch is compiled, however many there are.
 
-        Slices are views and cost little. Losses and logits stay apart, for what is compiled next to join them: on the
-        CPU an operator that is run alone costs as much as a small layer.
+        Slices are views and cost little. Losses and logits are joined later, in compiled code: on the CPU an operator
+        that runs alone costs as much as a small layer.
         """
         size = labels.shape[0] // self._parts
         parts = [slice(i * size, (i + 1) * size) for i in range(self._parts)]
@@ -333,8 +333,8 @@ class TrainStep:
         return loss, finite
 
     def _summed(self) -> Any:
-        """The accumulated gradients, once exactly, as tensors of their own: of a Parameter the branch of a compiled
-        update that is looked at first would read what it held at the beginning, zeros, and nothing would be learnt."""
+        """The accumulated gradients times exactly one, as separate tensors: from a Parameter, the first branch of a
+        compiled update would read its value at the beginning, zeros, and nothing would be learnt."""
         return times(self._sums, self._once)
 
     def _clear_sums(self) -> bool:
@@ -342,7 +342,7 @@ class TrainStep:
         return True
 
     def _finish(self, grads: Any, loss: Any) -> tuple[Any, Any]:
-        """Reduce, unscale, update; the unscaled gradients, and whether all is finite (True where nobody looks)."""
+        """Reduce, unscale, update; returns the unscaled gradients, and whether all is finite (True if not checked)."""
         if self.reduce is not None:
             grads = self.reduce(grads)
         grads = self._unscaled(grads)
@@ -375,7 +375,7 @@ class TrainStep:
         self.optimizer(grads if self._stepped == len(self.names) else grads[: self._stepped])
 
     def _begin(self, images: Images) -> Images:
-        """Look at what kind of batch it is; the batch, as a compiled function takes it."""
+        """Determine the kind of batch; returns the batch as a compiled function takes it."""
         self._count()
         self.takes(images)
         # a tuple that is not mutable is a constant to what is compiled, and each new one is compiled again
@@ -417,7 +417,7 @@ class TrainStep:
         return 1.0 if self.scaler is None else float(self.scaler.scale.asnumpy())
 
     def restore_counts(self, steps: int, epoch: int) -> None:
-        """Go to where `steps` steps have been taken and the schedule is in its `epoch`."""
+        """Restore the counts: `steps` steps taken, and the schedule in its `epoch`."""
         self.steps = steps
         if self.average is not None:
             self.average.prepare(max(steps, 1))
@@ -427,11 +427,11 @@ class TrainStep:
 
 
 def in_order(optimizer: Any, held: list[Canonical]) -> tuple[list[Canonical], int]:
-    """What has a gradient, in the order in which the optimizer takes gradients, and how many of these it takes.
+    """The parameters with a gradient, in the order in which the optimizer takes gradients, and how many it takes.
 
-    These are its own parameters, in its groups' order, the same as the net's or not; behind them stand those of `held`
-    that train and that it leaves alone. An optimizer that does not say what it holds takes all that train, as they
-    stand in `held`.
+    First come its own parameters, in its groups' order, whether they are the net's or not; then those of `held` that
+    train and that it leaves alone. An optimizer that does not list its parameters takes all that train, in the order of
+    `held`.
     """
     by_id = {id(each.parameter): each for each in held}
     trainable = [each for each in held if each.parameter.requires_grad]
@@ -444,7 +444,7 @@ def in_order(optimizer: Any, held: list[Canonical]) -> tuple[list[Canonical], in
 
 
 def inputs_of(images: Images) -> tuple[Tensor, ...]:
-    """What a net is called with for a batch."""
+    """The arguments of a net for a batch."""
     return images if isinstance(images, tuple) else (images,)
 
 
@@ -477,10 +477,10 @@ def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
 class StepResult:
     """What one step computed.
 
-    loss: scalar mean over the micro-batches, unscaled. logits: (N, K), or None of a user's step that shows none. grads:
-    state_dict name -> gradient, unscaled, before clipping.
-    image_grad: gradient of the loss by the images, (N, C, H, W), or None when it was not asked for.
-    finite: whether all gradients were finite (bool scalar), or None where nobody looks.
+    loss: scalar mean over the micro-batches, unscaled. logits: (N, K), or None for a user's step that shows none.
+    grads: state_dict name -> gradient, unscaled, before clipping.
+    image_grad: gradient of the loss by the images, (N, C, H, W), or None when it was not requested.
+    finite: whether all gradients were finite (bool scalar), or None where that is not checked.
     """
 
     loss: Tensor
@@ -492,8 +492,8 @@ class StepResult:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the training loop gets of a step: the loss (scalar), and whether the gradients were all finite (bool
-    scalar), or None where the step does not look. Nothing here has waited for the device."""
+    """A step's outcome for the training loop: the loss (scalar), and whether the gradients were all finite (bool
+    scalar), or None where the step does not check. Nothing here has waited for the device."""
 
     loss: Tensor
     finite: Tensor | None
@@ -532,7 +532,7 @@ class MovingAverage(nn.Cell):
         self.map_ = ops.HyperMap()
 
     def prepare(self, update: int) -> None:
-        """Settle how much the given update (from 1) takes of the values; written only where it changes."""
+        """Set the share of the values in the given update (from 1); written only where it changes."""
         weight = 1.0 - decay(self._rule, update)
         if weight != self._weight:
             self.weight.copy_(Tensor(weight, mstype.float32))  # set_data is not seen by a compiled graph

@@ -1,7 +1,7 @@
-"""What a step remembers: saved, loaded, completed from a torch training checkpoint, written for torch.
+"""The state of a step: saved, loaded, completed from a torch training checkpoint, written for torch.
 
-Torch holds only the state that its optimizer uses, and no count that it does not need; MindSpore holds every slot. What
-torch does not hold stays as it is before the first step.
+Torch holds only the state that its optimizer uses, and no count that it does not need; MindSpore holds every slot.
+Slots that torch does not have keep their values from before the first step.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from ...mappings.rows import State
 from ...migrate.checkpoint.formats.reader import EPOCH, GROUPS, RUN, STEPS
 from .mindspore_step import TrainStep
 
-CLOSE = 1e-6  # a rate in float32 against one in float64
+CLOSE = 1e-6  # relative difference of a rate in float32 from one in float64
 
 
 def completed(
     step: TrainStep, given: Mapping[str, np.ndarray], steps_per_epoch: int
 ) -> tuple[dict[str, np.ndarray], list[str]]:
-    """The whole state for `load_state`, and what is worth knowing.
+    """The whole state for `load_state`, and notes.
 
-    given: the tensors of the converted file by name; the net's own are passed over. steps_per_epoch: of the run that
-    goes on, by which epochs become steps where the file counts only these. Raises BadCheckpoint for a state of another
+    given: the tensors of the converted file by name; the net's own are passed over. steps_per_epoch: of the continued
+    run, to convert epochs to steps where the file counts only epochs. Raises BadCheckpoint for a state of another
     optimizer, or one that lacks what the recipe uses.
     """
     notes: list[str] = []
@@ -38,10 +38,10 @@ def completed(
     steps = _steps(step, given, steps_per_epoch)
     _optimizer(step, given, whole, steps, notes)
     epoch, finished = _groups_in(given).get("epoch"), steps // steps_per_epoch
-    if isinstance(epoch, int) and epoch not in (finished, finished - 1):  # scripts keep the one that is next, or ended
+    if isinstance(epoch, int) and epoch not in (finished, finished - 1):  # scripts save the next epoch or the last one
         notes.append(
-            f"the file is of epoch {epoch}, and its {steps} steps are {finished} epochs of this run's "
-            f"{steps_per_epoch} steps: it goes by the steps"
+            f"the file is from epoch {epoch}, and its {steps} steps are {finished} epochs of this run's "
+            f"{steps_per_epoch} steps: the steps count"
         )
     _average(given, whole, notes)
     if step.scaler is not None and step.recipe.dynamic_loss_scale is not None:
@@ -64,12 +64,12 @@ def _steps(step: TrainStep, given: Mapping[str, np.ndarray], steps_per_epoch: in
     if EPOCH in given and schedule is not None:
         return int(given[EPOCH]) * (steps_per_epoch if schedule.per == "epoch" else 1)
     raise BadCheckpoint(
-        "the file does not say how many steps were taken: keep global_step beside the weights, or the scheduler's state"
+        "the file does not say how many steps were taken: save global_step with the weights, or the scheduler's state"
     )
 
 
 def _epoch(step: TrainStep, given: Mapping[str, np.ndarray], steps: int, steps_per_epoch: int) -> int:
-    """Where the schedule is."""
+    """The position of the schedule."""
     assert step.recipe.schedule is not None
     per_epoch = step.recipe.schedule.per == "epoch"
     expected = steps // steps_per_epoch if per_epoch else steps
@@ -116,7 +116,7 @@ def _optimizer(
             )
         whole.update({n: given[n] for n in whole if n.startswith(f"{key}.") and n in given})
     started = {name.split(".", 2)[2] for name in given if name.startswith("optimizer.") and name.count(".") > 1}
-    for item in row.state:  # what torch tells by whether there is a buffer
+    for item in row.state:  # flags that torch expresses by whether a buffer exists
         if item.torch is None and item.fill is not None:
             slot = f"optimizer.{item.mindspore}"
             slots = [f"{slot}.{name}" for name in step.names if name in started]
@@ -139,7 +139,7 @@ def _average(given: Mapping[str, np.ndarray], whole: dict[str, np.ndarray], note
 
 
 def _groups_in(given: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """What the file says of its optimizer and the parameter groups; empty where it says nothing."""
+    """The file's record of its optimizer and the parameter groups; empty where there is none."""
     if GROUPS not in given:
         return {}
     try:
@@ -152,7 +152,7 @@ def _groups_in(given: Mapping[str, np.ndarray]) -> dict[str, Any]:
 
 
 def _compare_groups(step: TrainStep, before: Mapping[str, Any], notes: list[str]) -> None:
-    """Say where the file's parameter groups were trained with other options than the recipe's."""
+    """Note where the file's parameter groups were trained with other options than the recipe's."""
     if not before:
         return
     then, now = (
@@ -185,7 +185,7 @@ def _same(before: Any, now: Any) -> bool:
 
 
 def torch_groups(step: TrainStep) -> np.ndarray:
-    """uint8: JSON of what torch's `load_state_dict` takes besides tensors.
+    """uint8: JSON with what torch's `load_state_dict` takes besides tensors.
 
     `optimizer`: torch's class. `param_groups`: each with all options, the rate in force as `lr`, and the names of its
     parameters. `scaler`: with a dynamic loss scale, its rule.
@@ -212,14 +212,14 @@ def _plain(value: Any) -> Any:
 
 
 OURS = ("optimizer.", "ema.", "msmigrate.")
-NOT_OURS = (RUN, GROUPS)  # which stand beside the state in a checkpoint
+NOT_OURS = (RUN, GROUPS)  # entries of a checkpoint that are not part of the state
 SCALE, TRACKER = "msmigrate.loss_scale", "msmigrate.growth_tracker"
 
 
 def optimizer_state(step: TrainStep) -> dict[str, dict[str, Tensor]]:
     """Torch's state key -> state_dict name -> tensor; the mapping table says which attribute holds which key.
 
-    MindSpore holds every slot from the start, torch only those that an update has written: the others are left out.
+    MindSpore has every slot from the start, torch only those that an update has written: the others are left out.
     """
     state: dict[str, dict[str, Tensor]] = {}
     for item in table.row(step.recipe.optimizer.name).state:
@@ -246,10 +246,10 @@ def state(step: TrainStep) -> dict[str, np.ndarray]:
 
 
 def load_state(step: TrainStep, tensors: Mapping[str, np.ndarray]) -> None:
-    """Put back what `state()` gave; names that are no part of a step's state (the net's own) are passed over.
+    """Restore what `state()` returned; names that are no part of a step's state (the net's own) are passed over.
 
     Raises BadCheckpoint, and changes nothing, when a tensor is missing, unknown, or of another shape or dtype: the
-    state is of another recipe.
+    state is from another recipe.
     """
     parameters, counts = dict(_parameters(step)), _counts(step)
     given = {name: array for name, array in tensors.items() if name.startswith(OURS) and name not in NOT_OURS}
@@ -269,10 +269,10 @@ def load_state(step: TrainStep, tensors: Mapping[str, np.ndarray]) -> None:
                 f"{name} in the training state: expected {dtype} {list(shape)}, got {array.dtype} {list(array.shape)}"
             )
     if min((int(given[name]) for name in counts), default=0) < 0:
-        raise BadCheckpoint("the training state counts fewer than no steps: it is damaged")
+        raise BadCheckpoint("the training state has a negative number of steps: it is damaged")
     for name, parameter in parameters.items():
-        # copy_, for a compiled graph never sees what set_data puts in place; and ascontiguousarray would give a scalar
-        # a dimension
+        # copy_, because a compiled graph never sees a value that set_data puts in place; and not ascontiguousarray,
+        # which would give a scalar a dimension
         parameter.copy_(Tensor(np.array(given[name], order="C")))
     step.restore_counts(int(given[STEPS]), int(given[EPOCH]) if EPOCH in counts else 0)
 

@@ -1,6 +1,6 @@
 """Which parameters a recipe's patterns pick, and which optimizer group each goes into: one rule for both frameworks.
 
-Patterns are globs over state_dict names, in model.freeze and its like and in optimizer.groups.
+Patterns are globs over state_dict names, in model.freeze and the like and in optimizer.groups.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from typing import Any
 from ...errors import BadRecipe
 from ..recipe.schema import Optimizer
 
-BACK = "!"  # begins a pattern that takes back what the ones before it picked
+BACK = "!"  # begins a pattern that excludes names which the patterns before it include
 
 
 def compiled(patterns: Sequence[str]) -> list[Pattern[str]]:
-    """The globs as regular expressions over whole names; read once, for each name is matched with all of them."""
+    """The globs as regular expressions over whole names; compiled once, as each name is matched with all of them."""
     return [re.compile(translate(pattern)) for pattern in patterns]
 
 
 def picked(patterns: Sequence[str], names: Iterable[str], where: str, what: str) -> list[str]:
     """The names that the patterns pick, in the order of `names`; see matching().
 
-    where: the key of the recipe, as "model.freeze". what: what a name is of, as "parameter". Raises BadRecipe for a
-    pattern that matches no name, with the nearest that would, and where all that was picked is taken back.
+    where: the key of the recipe, such as "model.freeze". what: the thing named, such as "parameter". Raises BadRecipe
+    for a pattern that matches no name, with the nearest that would, and where everything is excluded again.
     """
     names = list(names)
     for index, pattern in enumerate(patterns):
@@ -37,14 +37,14 @@ def picked(patterns: Sequence[str], names: Iterable[str], where: str, what: str)
             raise BadRecipe(f"{where}.{index}: {pattern!r} matches no {what}; {hint(own, names)}")
     found = matching(patterns, names)
     if patterns and not found:
-        raise BadRecipe(f"{where}: the patterns take back all that they pick: {', '.join(patterns)}")
+        raise BadRecipe(f"{where}: the patterns exclude all names that they include: {', '.join(patterns)}")
     return found
 
 
 def matching(patterns: Sequence[str], names: Iterable[str]) -> list[str]:
     """The names that the patterns pick, in the order of `names`; the last pattern that matches a name decides.
 
-    "!PATTERN" takes back what the patterns before it picked: ["*", "!fc.*"] is all but the head.
+    "!PATTERN" excludes names that the patterns before it include: ["*", "!fc.*"] is all but the head.
     """
     globs = compiled([pattern.removeprefix(BACK) for pattern in patterns])
     takes = [not pattern.startswith(BACK) for pattern in patterns]
@@ -85,7 +85,7 @@ def parameter_groups(owners: dict[str, str], optimizer: Optimizer) -> list[Param
     `owners` maps each parameter's torch state_dict name, in model order, to its layer's class name. The recipe's own
     groups come first (first match wins), then the parameters without weight decay, then the rest. A group always
     exists in both frameworks or in neither. Raises BadRecipe when nothing trains, when a pattern matches no parameter,
-    and when earlier groups have taken all that a group matches.
+    and when earlier groups have all parameters that a group matches.
     """
     if not owners:
         raise BadRecipe("the model has no parameter that trains")

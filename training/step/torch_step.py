@@ -26,9 +26,10 @@ HALVES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 def forward(amp: Amp | None, model: nn.Module, images: torch.Tensor) -> torch.Tensor:
     """The model's logits in the model's own dtype, computed in mixed precision where that is float32.
 
-    A float64 model is the reference, and runs without. O1: under torch.autocast. O2: weights and images are rounded,
-    the norms' excepted, which take half precision and compute with float32 statistics. O3: the norms' too. The model's
-    parameters stay float32, and the gradients that reach them passed through the rounding. images: (N, C, H, W).
+    A float64 model is the reference, and runs without mixed precision. O1: under torch.autocast. O2: weights and images
+    are rounded, except the norms' weights; norms take half precision and compute with float32 statistics. O3: the
+    norms' weights too. The model's parameters stay float32, and the gradients that reach them passed through the
+    rounding. images: (N, C, H, W).
     """
     dtype = next(model.parameters()).dtype
     if amp is None or amp.level == "O0" or dtype != torch.float32:
@@ -44,7 +45,7 @@ def forward(amp: Amp | None, model: nn.Module, images: torch.Tensor) -> torch.Te
         if name.rpartition(".")[0] not in norms:
             weights[name] = parameter.to(half)
         elif amp.level == "O3":
-            weights[name] = parameter.to(half).to(dtype)  # a norm's kernel wants them in the dtype of its statistics
+            weights[name] = parameter.to(half).to(dtype)  # a norm's kernel needs them in the dtype of its statistics
     return torch.func.functional_call(model, weights, (images.to(half),)).to(dtype)
 
 
@@ -75,10 +76,10 @@ class MovingAverage:
 class StepResult:
     """What one step computed.
 
-    loss: scalar mean over the micro-batches, unscaled. logits: (N, K), or None of a user's step that shows none. grads:
-    state_dict name -> gradient, unscaled, before clipping; a parameter that the loss does not reach has none.
-    image_grad: gradient of the loss by the images, (N, C, H, W), or None when it was not asked for.
-    finite: whether all gradients were finite, or None without a loss scale: nobody looks.
+    loss: scalar mean over the micro-batches, unscaled. logits: (N, K), or None for a user's step that shows none.
+    grads: state_dict name -> gradient, unscaled, before clipping; none for a parameter that does not affect the loss.
+    image_grad: gradient of the loss by the images, (N, C, H, W), or None when it was not requested.
+    finite: whether all gradients were finite, or None (not checked) without a loss scale.
     """
 
     loss: torch.Tensor
@@ -92,11 +93,11 @@ class TrainStep:
     """Forward, loss, gradient, unscale, look for overflow, clip, update, average, move the schedule on.
 
     `model` decides the precision: a float64 model gives the reference step, without mixed precision. The weights change
-    in place. A parameter that the loss does not reach is left alone: no gradient, no decay, no optimizer state.
+    in place. A parameter that does not affect the loss is left alone: no gradient, no decay, no optimizer state.
 
     As in the usual loop, a step that is skipped because of an overflow still moves the schedule and the moving average.
-    In float64 little overflows: `decisions`, for each step to come whether its gradients count as finite, makes the
-    reference skip what a run in the recipe's own precision skipped.
+    In float64 little overflows: `decisions` (for each coming step, whether its gradients count as finite) makes the
+    reference skip the steps that a run in the recipe's own precision skipped.
     """
 
     def __init__(self, recipe: Recipe, model: nn.Module) -> None:
@@ -108,7 +109,7 @@ class TrainStep:
         self.schedule = build_schedule(recipe.schedule, self.optimizer) if recipe.schedule else None
         self.scaler = LossScale.of(recipe)
         self.average = MovingAverage(recipe.ema, model) if recipe.ema else None
-        self.steps = 0  # that were taken, skipped ones included
+        self.steps = 0  # steps taken, skipped ones included
         self.decisions: list[bool] = []
 
     def __call__(self, images: torch.Tensor, labels: torch.Tensor, image_gradient: bool = False) -> StepResult:
@@ -132,14 +133,14 @@ class TrainStep:
             loss = self.loss_function(outputs[-1], y)
             (loss / parts * scale).backward()
             total += loss.detach() / parts
-        # a parameter that the loss does not reach has no gradient in torch: its optimizer skips it
+        # a parameter that does not affect the loss has no gradient in torch: its optimizer skips it
         grads = self.unscaled()
         image_grad = images.grad / scale if images.grad is not None else None
         return StepResult(total, torch.cat(outputs).detach(), grads, image_grad)
 
     def unscaled(self) -> dict[str, torch.Tensor]:
-        """State_dict name -> gradient that the backward pass left, without the loss scale; without one, what the
-        parameter itself holds."""
+        """State_dict name -> the gradient from the backward pass, without the loss scale; where there is no scale, the
+        parameter's own `grad`."""
         grads = {name: p.grad.detach() for name, p in self.parameters.items() if p.grad is not None}
         return grads if self.scaler is None else {name: grad * (1.0 / self.loss_scale) for name, grad in grads.items()}
 
@@ -150,7 +151,7 @@ class TrainStep:
         Returns whether they were finite, or None without a loss scale.
         """
         self.steps += 1
-        kept = self.recipe.clip is None and leaves_gradients(self.optimizer)  # clipping writes into them, too
+        kept = self.recipe.clip is None and leaves_gradients(self.optimizer)  # clipping also changes gradients in place
         for name, parameter in self.parameters.items():
             parameter.grad = None if name not in grads else grads[name] if kept else grads[name].clone()
         finite = None
@@ -169,14 +170,14 @@ class TrainStep:
         return finite
 
     def end_epoch(self) -> None:
-        """Move on what moves once an epoch: a schedule with `per: epoch`."""
+        """Move a schedule with `per: epoch`."""
         self._advance("epoch")
 
     def _advance(self, per: str) -> None:
         if self.schedule is None or self.recipe.schedule is None or self.recipe.schedule.per != per:
             return
         with warnings.catch_warnings():
-            # torch finds a schedule that moves before the first update suspicious; a skipped update is no mistake
+            # torch warns about a schedule that moves before the first update; a skipped update is no mistake
             warnings.filterwarnings("ignore", r"Detected call of `lr_scheduler\.step\(\)` before", UserWarning)
             self.schedule.step()
 
@@ -222,7 +223,7 @@ class TrainStep:
 def build_loss(recipe: Recipe, like: torch.Tensor) -> Callable[..., Any]:
     """The recipe's loss, a function of (outputs, labels).
 
-    Of msmigrate's own, list arguments (class weights) become tensors in the precision and on the device of `like`.
+    For msmigrate's losses, list arguments (class weights) become tensors in the precision and on the device of `like`.
     """
     args = {
         key: torch.tensor(value, dtype=like.dtype).to(like.device) if isinstance(value, list) else value
@@ -264,7 +265,7 @@ def build_schedule(part: Part, optimizer: torch.optim.Optimizer) -> Any:
 
 
 def _construct(part: Part, *positional: Any, **args: Any) -> Any:
-    """Make the torch (or timm) object that a part names; only names the mapping table knows are ever looked up.
+    """Make the torch (or timm) object that a part names; only names in the mapping table are ever looked up.
 
     Raises BadRecipe where torch does not have it or refuses a value.
     """
@@ -282,9 +283,9 @@ def _construct(part: Part, *positional: Any, **args: Any) -> Any:
 
 
 def leaves_gradients(optimizer: torch.optim.Optimizer) -> bool:
-    """Whether an optimizer is known to write nothing into the gradients: torch's own, which take tensor by tensor.
+    """Whether an optimizer is known not to change the gradients: torch's own, where they go tensor by tensor.
 
-    With `foreach`, SGD adds Nesterov's momentum in place; `fused` may do so, too; others' are not known.
+    With `foreach`, SGD adds Nesterov's momentum in place; `fused` may do so, too; other optimizers are unknown.
     """
     own = f"{type(optimizer).__module__}.".startswith("torch.optim.")
     return own and not any(group.get("foreach") or group.get("fused") for group in optimizer.param_groups)
@@ -307,7 +308,7 @@ class LossScale:
         return cls(recipe.loss_scale) if recipe.loss_scale is not None else None
 
     def update(self, finite: bool) -> None:
-        """What GradScaler.update() does after a step whose gradients were all finite, or were not."""
+        """Do what GradScaler.update() does after a step; finite: whether its gradients were all finite."""
         if self.rule is None:
             return
         if not finite:

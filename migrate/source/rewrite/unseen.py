@@ -70,17 +70,7 @@ OF_TENSORS: dict[str, Kind] = {
 QUESTIONS = {name for name in TABLES["framework_questions"] if name.startswith(("torch.jit.", "torch.compiler."))}
 MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")
 # modules whose functions only compute with their arguments
-PYTHON_MODULES = {
-    "math",
-    "functools",
-    "itertools",
-    "operator",
-    "random",
-    "collections",
-    "copy",
-    "statistics",
-    *OF_ARRAYS,
-}
+COMPUTING = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", *OF_ARRAYS}
 HOW = re.compile(rf"torch\.(\w+\.)*({'|'.join(TABLES['contexts_of_running'])})$")
 OF_LISTS = ("append", "extend", "insert", "pop", "reverse")
 PARAMETERS = {"weight", "bias", "running_mean", "running_var"}

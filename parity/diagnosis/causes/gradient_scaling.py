@@ -1,7 +1,7 @@
-"""Why what gradients are multiplied by on their way to the optimizer differs: the loss scale, clipping, and the
-rate in a step of which nothing else is known.
+"""Why the factors that gradients are multiplied by on their way to the optimizer differ: the loss scale, clipping, and
+the rate in a step of which nothing else is known.
 
-Each is computed from what MindSpore itself recorded before it, so that a fault upstream explains nothing here twice.
+Each is computed from what MindSpore itself recorded before it, so that a fault upstream is not reported here again.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from ..mutations.optimizers import CLIP_EPS, Rates, predictions
 
 Arrays = Mapping[Key, np.ndarray]
 PART = "given norms"
-NEAR = 4e-7  # how near the factors of a hypothesis have to be: norms are recorded from float32 values
+NEAR = 4e-7  # how near a hypothesis's factors have to be: norms are computed from float32 values
 NORM_FLOOR = 2e-6  # a norm is recorded from a float32 sum over the whole tensor
-MOVED = 1e-3  # share of a step's change that no multiple of torch's may leave: weights are stored in float32
-CLEAR = 0.2  # what one factor may leave of a difference that it explains
+MOVED = 1e-3  # share of a step's change that a multiple of torch's may leave unexplained: weights are float32
+CLEAR = 0.2  # share of a difference that a factor which explains it may leave
 
 
 def given_norms(context: Context) -> list[Cause]:
-    """The cause of what failed with given norms: which factor MindSpore multiplied the gradients by at each norm."""
+    """The cause of failures with given norms, by the factor that MindSpore multiplied the gradients by at each norm."""
     clip, shares = context.recipe.clip, _shares(context.traces)
     if clip is None or not context.failed("update", PART) or shares is None:
         return []
@@ -57,7 +57,7 @@ def given_norms(context: Context) -> list[Cause]:
 
 
 def _shares(traces: Traces) -> np.ndarray | None:
-    """The norm of all gradients as MindSpore clipped them over torch's, one for each given norm."""
+    """The norm of all gradients after MindSpore's clipping, divided by torch's, for each given norm."""
     found = []
     for norm in NORMS:
         key = ("update", PART, f"gradients' norms at {norm:g}", 0)
@@ -87,7 +87,7 @@ def first_step(mindspore: Trace) -> int:
 
 
 def first_update(context: Context, rates: Mapping[str, Rates], kind: str, switches: frozenset[str]) -> list[Cause]:
-    """What was done to the gradients between the recorded ones and the first update that they led to."""
+    """What was done to the recorded gradients before the first update with them."""
     entries, step = context.mindspore.entries, first_step(context.mindspore)
     names = [
         e.name
@@ -129,22 +129,22 @@ def first_update(context: Context, rates: Mapping[str, Rates], kind: str, switch
         evidence = (
             f"step {step} from MindSpore's own gradients, whose norm is {norm:.4g}: multiplied by "
             f"{found.chain[0].change:.4g} instead of {usual:.4g} they give its update to {found.outcome.worst:.2g} "
-            f"times the noise, as they are {before.worst:.3g}"
+            f"times the noise, unchanged to {before.worst:.3g}"
         )
         return [caused("update", where, found, evidence)]
     exact = prediction(wrong[0], usual).exact
     how = pattern(exact, context.mindspore_values(("update", f"step{step}", wrong[0], 0)))
-    text = "the update of a whole step is not what its own gradients give, though the optimizer alone is right"
+    text = "the update of a whole step does not follow from its own gradients, though the optimizer alone is right"
     return [cause("update", where, None, text, f"step {step}, {wrong[0]}: {how}", None, before.worst)]
 
 
-SAME = 1e-3  # share of the gradients that one factor may leave, where two steps compute in float32 and float64
-TIDY = 1e-4  # how near a norm is to a number that people write
+SAME = 1e-3  # share of the gradients that a factor may leave, where two steps compute in float32 and float64
+TIDY = 1e-4  # how near a norm has to be to a round number, as people write them
 
 
 def between_steps(context: Context) -> list[Cause]:
-    """What two steps, of which one is the user's own, do otherwise to the gradients that their optimizers are given:
-    one factor between all of them says it."""
+    """What two steps, one of them the user's own, do differently to the gradients that their optimizers are given: one
+    factor between all gradients shows it."""
     paired, part = context.paired, "parameters"
     if paired is None or not paired.alignment.scope.own_step or not context.failed("gradients", part):
         return []
@@ -160,7 +160,7 @@ def between_steps(context: Context) -> list[Cause]:
         float(np.sqrt(sum(trace.entries[key].norm ** 2 for key in keys)))
         for trace in (context.family(keys[0])[0], context.mindspore)
     ]
-    fault, text, fix = _said_by(factor, *norms)
+    fault, text, fix = _fault_of(factor, *norms)
     evidence = (
         f"all gradients that MindSpore's optimizer is given are {factor:.6g} times torch's; their norm is "
         f"{norms[1]:.5g}, torch's {norms[0]:.5g}"
@@ -168,14 +168,15 @@ def between_steps(context: Context) -> list[Cause]:
     return [cause("gradients", "every parameter", fault, text, evidence, 0.0, fix=fix)]
 
 
-APART = {  # how gradients are clipped that keep no one direction: the fault, the words, and the call
+APART = {  # ways to clip gradients that change their common direction: the fault, its text, and the call
     "norm": ("clip-per-tensor", "each gradient by itself is clipped to a norm of", "ops.clip_by_norm(grad, {at})"),
     "value": ("clip-by-value", "each element is clipped at", "ops.clip_by_value(grad, -{at}, {at})"),
 }
 
 
 def _clipped_apart(context: Context, keys: Sequence[Key]) -> list[Cause]:
-    """Gradients of which one side's step clips each tensor, or each element, at one number, and the other does not."""
+    """Gradients that one side's step clips tensor by tensor, or element by element, at one number, and the other does
+    not."""
     of_torch = {key: context.torch_values(key).astype(np.float64) for key in keys}
     of_mindspore = {key: context.mindspore_values(key).astype(np.float64) for key in keys}
     traces = {"MindSpore": context.mindspore, "torch": context.family(keys[0])[0]}
@@ -188,7 +189,7 @@ def _clipped_apart(context: Context, keys: Sequence[Key]) -> list[Cause]:
                 continue
             shown = f"{_tidy(at) or at:g}"
             fault, text, call = APART[by]
-            evidence = f"{count} {'gradients' if by == 'norm' else 'elements'} reach that number, and none passes it"
+            evidence = f"{count} {'gradients' if by == 'norm' else 'elements'} reach that number, and none exceeds it"
             text, fix = f"{text} {shown}", f"{call.format(at=shown)} for every gradient, before the optimizer"
             if side == "torch":
                 text = f"in torch's step {text}, and in MindSpore's it is not"
@@ -201,7 +202,7 @@ def _clipped_apart(context: Context, keys: Sequence[Key]) -> list[Cause]:
 
 
 def _at_norm(cut: Arrays, whole: Arrays, norms: Mapping[Key, float], at: float) -> int:
-    """How many tensors are cut to a norm, where all others are the other side's but for one factor; 0 otherwise."""
+    """How many tensors are cut to a norm, where all others equal the other side's up to one factor; 0 otherwise."""
     shares = {key: float(cut[key] @ whole[key] / (whole[key] @ whole[key] or 1.0)) for key in cut}
     if any(np.linalg.norm(cut[key] - shares[key] * whole[key]) > SAME * np.linalg.norm(cut[key]) for key in cut):
         return 0
@@ -213,7 +214,7 @@ def _at_norm(cut: Arrays, whole: Arrays, norms: Mapping[Key, float], at: float) 
 
 
 def _at_value(cut: Arrays, whole: Arrays, at: float) -> int:
-    """How many elements are cut at a number, where all others are the other side's but for one factor; 0 otherwise."""
+    """How many elements are cut at a number, where all others equal the other side's up to one factor; 0 otherwise."""
     y, x = np.concatenate(list(cut.values())), np.concatenate(list(whole.values()))
     those = np.abs(y) > at * (1.0 - TIDY)
     rest = x[~those]
@@ -223,7 +224,8 @@ def _at_value(cut: Arrays, whole: Arrays, at: float) -> int:
 
 
 def behind_the_reducer(context: Context) -> list[Cause]:
-    """Clipping before the reducer, which torch has behind it: what it hands back REDUCED times as large stays so."""
+    """Clipping before the reducer, where torch clips after it: gradients that the reducer returns REDUCED times as
+    large stay that large."""
     wrong = [key_of(finding) for finding in context.failed("gradients", REDUCED_GRADIENTS)]
     keys = [(key, ("gradients", "parameters", *key[2:])) for key in wrong]
     if not keys or not all(context.comparable(key) for pair in keys for key in pair):
@@ -239,25 +241,25 @@ def behind_the_reducer(context: Context) -> list[Cause]:
         f"{mindspore:.5g} times what it was, and torch's {torch:.5g} times"
     )
     if abs(mindspore / REDUCED - 1.0) > SAME or torch > mindspore * (1.0 - SAME):
-        text = "what is clipped behind the reducer is not clipped as torch clips it"
+        text = "the gradients are clipped after the reducer, but not as torch clips them"
         return [cause("gradients", "every parameter", None, text, evidence, None, 0.0)]
     text = "each process clips its own gradients before the reducer averages them; torch's are averaged first"
-    if abs(torch - 1.0) > SAME:  # what was compared was not clipped
-        text = "what the reducer hands back is not clipped: torch clips gradients after they are averaged"
-    fix = "grads = self.grad_reducer(grads) first, then clip what it hands back, then the optimizer"
+    if abs(torch - 1.0) > SAME:  # the compared gradients were not clipped
+        text = "the gradients that the reducer returns are not clipped: torch clips gradients after they are averaged"
+    fix = "grads = self.grad_reducer(grads) first, then clip what it returns, then the optimizer"
     return [cause("gradients", "every parameter", "clip-before-allreduce", text, evidence, 0.0, fix=fix)]
 
 
 KEPT = {
     "MindSpore": "set the sums to zero after each update, before the next call adds to them: "
     "ops.assign(total, ops.zeros_like(total)) for each, or a new list",
-    "torch": "write optimizer.zero_grad() in torch's step, which adds to .grad; where the sums are meant, keep them in "
+    "torch": "write optimizer.zero_grad() in torch's step, which adds to .grad; if the sums are intended, keep them in "
     "MindSpore's step, too",
 }
 
 
 def kept_from_before(context: Context) -> list[Cause]:
-    """Gradients of later updates that hold those of the update before: sums that nobody cleared, in either step."""
+    """Gradients of later updates that contain those of the update before: sums that either step did not clear."""
     parts = [e.part for e in context.mindspore.select("gradients") if e.part.step is not None]
     sides = {"MindSpore": context.mindspore_values, "torch": context.torch_values}
     for before, part in pairwise([Part("parameters"), *dict.fromkeys(parts)]):
@@ -273,11 +275,9 @@ def kept_from_before(context: Context) -> list[Cause]:
                 continue
             new, old, left = found
             kept = [name for name, share in old.items() if share > SAME]
-            text = (
-                f"{side}'s step keeps its gradients: those of step {part.step} are added to those of the update before"
-            )
+            text = f"{side}'s step keeps its gradients: those of step {part.step} are added to the previous update's"
             evidence = (
-                f"what {side}'s optimizer is given in step {part.step} is {new:.4g} times {other}'s gradients and "
+                f"{side}'s optimizer is given, in step {part.step}, {new:.4g} times {other}'s gradients plus "
                 f"{old[kept[0]]:.4g} times its own of the update before, to {left:.1g} of their size"
             )
             where = context.place(kept, [e.name for e in context.mindspore.select("gradients", part)])
@@ -286,18 +286,19 @@ def kept_from_before(context: Context) -> list[Cause]:
 
 
 def _kept(held: Mapping[str, tuple[np.ndarray, ...]]) -> tuple[float, dict[str, float], float] | None:
-    """Gradients as one multiple of the other side's and, by name, a multiple of their own of the update before: both,
-    and what they leave; None where that is not what they are. held: name -> (gradient, the other's, that before)."""
+    """Gradients as one multiple of the other side's plus, by name, a multiple of their own of the update before: both
+    multiples and the share left over; None where the gradients are no such sum. held: name -> (gradient, the other
+    side's, the one before)."""
     rows = {name: tuple(np.asarray(each, np.float64) for each in three) for name, three in held.items()}
 
-    def beside(values: np.ndarray, before: np.ndarray) -> np.ndarray:
+    def without(values: np.ndarray, before: np.ndarray) -> np.ndarray:
         return np.asarray(values - before * float(values @ before / (before @ before or 1.0)))
 
-    y = np.concatenate([beside(now, before) for now, _, before in rows.values()])
-    x = np.concatenate([beside(other, before) for _, other, before in rows.values()])
+    y = np.concatenate([without(now, before) for now, _, before in rows.values()])
+    x = np.concatenate([without(other, before) for _, other, before in rows.values()])
     size = float(np.linalg.norm(np.concatenate([now for now, _, _ in rows.values()])))
     if float(np.linalg.norm(x)) <= SAME * size:
-        return None  # as the update before: nothing tells the two apart
+        return None  # parallel to those of the update before: the two cannot be told apart
     new = float(x @ y / (x @ x))
     left = float(np.linalg.norm(y - new * x)) / size
     old = {
@@ -309,7 +310,7 @@ def _kept(held: Mapping[str, tuple[np.ndarray, ...]]) -> tuple[float, dict[str, 
     return (new, old, left) if left <= SAME and new > SAME and alike else None
 
 
-def _said_by(factor: float, torch_norm: float, mindspore_norm: float) -> tuple[str | None, str, str]:
+def _fault_of(factor: float, torch_norm: float, mindspore_norm: float) -> tuple[str | None, str, str]:
     """The fault behind a factor between all gradients, its text, and its fix where the fault's row does not say it."""
     clips = [_tidy(torch_norm), _tidy(mindspore_norm)]
     if all(clips):
@@ -322,8 +323,8 @@ def _said_by(factor: float, torch_norm: float, mindspore_norm: float) -> tuple[s
         return "clip-always", f"the gradients are clipped to a norm of {clips[1]:g}, and torch's are not", ""
     if (scale := _scale_besides(factor)) is not None:
         text = (
-            f"the optimizer is given 1 + 1/{scale} times torch's gradients: besides the loss, scaled by {scale}, "
-            "value_and_grad differentiates the unscaled one that its function returns"
+            f"the optimizer is given 1 + 1/{scale} times torch's gradients: besides the loss scaled by {scale}, "
+            "value_and_grad differentiates the unscaled loss, which its function also returns"
         )
         return "value-and-grad-has-aux", text, ""
     times, parts = round(factor), round(1.0 / factor)
@@ -331,7 +332,7 @@ def _said_by(factor: float, torch_norm: float, mindspore_norm: float) -> tuple[s
         text = (
             f"the optimizer is given {times} times torch's gradients: {times} are added and not divided by their number"
             f", or a loss scale of {times} is not taken out, or value_and_grad differentiates the loss {times} times, "
-            "among all that its function returns"
+            "as its function returns it several times"
         )
         fix = (
             "divide the loss, or the gradients by the scale; has_aux=True where the function returns more than the loss"
@@ -344,7 +345,7 @@ def _said_by(factor: float, torch_norm: float, mindspore_norm: float) -> tuple[s
 
 
 def _scale_besides(factor: float) -> int | None:
-    """The power of two S for which a factor is 1 + 1/S, from 64 on, as loss scales are."""
+    """The power of two S for which a factor is 1 + 1/S, from 64 on, as loss scales are; else None."""
     if not 1.0 < factor < 1.02:
         return None
     scale = 2 ** round(log2(1.0 / (factor - 1.0)))
@@ -352,7 +353,7 @@ def _scale_besides(factor: float) -> int | None:
 
 
 def _tidy(norm: float) -> float | None:
-    """The number of at most two digits that a norm is, which clipping to it leaves."""
+    """The number of at most two digits that a norm equals, as after clipping to that number; else None."""
     written = float(f"{norm:.2g}")
     return written if norm > 0.0 and abs(norm / written - 1.0) < TIDY else None
 
@@ -432,8 +433,8 @@ def loss_scaling(context: Context) -> list[Cause]:
 
 
 def another_rate(context: Context) -> list[Cause]:
-    """A user's own step that moves parameters by a multiple of what torch's moves them, whose gradients it has: nothing
-    else is known of its optimizer. One cause for each multiple, as parameter groups with rates of their own make."""
+    """A user's own step that moves parameters by a multiple of torch's change although the gradients agree; nothing
+    else is known of its optimizer. One cause for each multiple, since parameter groups may have rates of their own."""
     step = first_step(context.mindspore)
     part = f"step{step}"
     names = [e.name for e in context.mindspore.select("update", part) if context.comparable(e.key)]
@@ -451,9 +452,9 @@ def another_rate(context: Context) -> list[Cause]:
     found: list[Cause] = []
     for near in sorted({float(f"{multiple:.4g}") for multiple in multiples.values()}):
         moved = [name for name, multiple in multiples.items() if float(f"{multiple:.4g}") == near]
-        text = f"MindSpore's step moves them {near:g} times as far as torch's does, as another learning rate does"
+        text = f"MindSpore's step moves them {near:g} times as far as torch's does, as with another learning rate"
         evidence = (
-            f"their gradients agree, and what step {step} adds to them is {near:g} times torch's to {MOVED:g} of it"
+            f"their gradients agree, and their change in step {step} is {near:g} times torch's to {MOVED:g} of it"
         )
         fix = f"make their learning rate {1 / near:.4g} times what it is"
         place = context.place(moved, names)
@@ -462,7 +463,7 @@ def another_rate(context: Context) -> list[Cause]:
 
 
 def statistics_decayed(context: Context) -> list[Cause]:
-    """Running statistics that the optimizer decays, as it does when it is given all of get_parameters()."""
+    """Running statistics that the optimizer decays, which happens if it is given all of get_parameters()."""
     step = first_step(context.mindspore)
     part = f"step{step} buffers"
     names = [e.name for e in context.mindspore.select("update", part) if context.comparable(e.key)]
@@ -496,7 +497,7 @@ def overflowing_steps(traces: Traces) -> list[int]:
 
 
 def series(trace: Trace, what: str) -> list[float]:
-    """What was recorded of the loss scale after each step: "scale", "finite" or "good steps"."""
+    """The recorded values after each step of one quantity of the loss scale: "scale", "finite" or "good steps"."""
     entries = [e for e in trace.select("update", "loss scale") if re.fullmatch(rf"step\d+ {what}", e.name)]
     return [float(trace.array(entry.key)[0]) for entry in entries if entry.shape == (1,)]
 

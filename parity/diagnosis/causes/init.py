@@ -1,7 +1,7 @@
 """Why the starting weights, or the distributions that they are drawn from, differ.
 
-A start has to be equal to the bit, so hypotheses on it are tested to the bit, by the digest of the whole tensor. Of a
-distribution the initializers are named that MindSpore's values may have been drawn with.
+Starting weights have to be equal to the bit, so hypotheses on them are tested to the bit, by the digest of the whole
+tensor. For a distribution, the initializers are named that MindSpore's values may have been drawn with.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ VALUES = "values"
 GATES = {4: "LSTM gates", 3: "GRU gates or query, key and value"}
 FRESH = {"weight": 1.0, "bias": 0.0, "running_mean": 0.0, "running_var": 1.0}
 NOT_LOADED = "it was not loaded: it still has its initial values"
-FEWEST = 50  # values whose distribution can be known again
+FEWEST = 50  # from this many values on a distribution can be recognized
 NEAR = 4  # units in the last place that count as rounding
 RENAMED = {"Embedding": "embedding-name", "PReLU": "prelu-ln-transformer-names"}  # their weight has another name
-ALPHA = 1e-5  # chance that the right initializer is refused
-FEWEST_DRAWN = 10  # values that an initializer is named for
-ENOUGH = 4096  # values that tell two initializers apart
+ALPHA = 1e-5  # chance that the right initializer is rejected
+FEWEST_DRAWN = 10  # from this many values on an initializer is named
+ENOUGH = 4096  # this many values tell two initializers apart
 NORMAL, UNIFORM = "Normal(sigma={:g})", "Uniform(scale={:g})"
 CUT = "TruncatedNormal(sigma={0:g}, a=-{1:g}, b={1:g})"
-# normal distributions that MindSpore's TruncatedNormal is too: its a and b are values, as torch's trunc_normal_'s are
+# normal distributions that a TruncatedNormal of MindSpore's equals: its a and b are values, as in torch's trunc_normal_
 FAR_CUTS = {NORMAL.format(sigma): f"TruncatedNormal(sigma={sigma:g})" for sigma in (0.01, 0.02, 0.05, 0.001)}
-OF_THE_WEIGHT = "HeUniform(mode='fan_in', negative_slope=math.sqrt(5))"  # torch's own for a layer and its bias
+OF_THE_WEIGHT = "HeUniform(mode='fan_in', negative_slope=math.sqrt(5))"  # torch's default for a layer and its bias
 AFTER_THE_CUT = 0.87962566  # deviation of what is left of the standard normal distribution between -2 and 2
 Reading = tuple[str | None, str, str]  # fault, text, fix
 Cdf = Callable[[np.ndarray], np.ndarray]
@@ -81,7 +81,7 @@ class _StartingWeights:
             else:
                 shown.setdefault(reading, []).append(entry.name)
         for entry in unknown:
-            # a handful of drawn values has no distribution to know it by: it was left out with the rest of its layer
+            # too few values to recognize their distribution: the tensor was left out with the rest of its layer
             layer = _owner(entry.name)
             left_out = [of for reading, of in shown.items() if NOT_LOADED in reading and layer in map(_owner, of)]
             if left_out and np.prod(entry.shape) < FEWEST:
@@ -103,10 +103,10 @@ class _StartingWeights:
                 return "conv-bias-default", "the layer has no bias", "has_bias=True"
             if any(e.name == name for e in alone.select("update", "given gradients")):
                 return "tensor-not-parameter", "MindSpore has no such tensor: it is no Parameter", "mindspore.Parameter"
-            text = "MindSpore has no such tensor: what is no Parameter is neither saved nor loaded"
+            text = "MindSpore has no such tensor: only a Parameter is saved and loaded"
             return "buffers-not-saved", text, "Parameter(…, requires_grad=False)"
         if name in self.start:
-            text = "it is one with another weight in torch, and two in MindSpore"
+            text = "it is one parameter with another weight in torch, and two in MindSpore"
             return "shared-weights", text, "one Parameter for both"
         owners = [e.module or "" for e in alone.entries.values() if e.stage == "forward" and e.name == _owner(name)]
         if owners and "InstanceNorm" in owners[-1]:
@@ -114,7 +114,7 @@ class _StartingWeights:
         return None, "only MindSpore has this tensor", ""
 
     def _equal(self, entry: Entry, candidate: np.ndarray) -> bool:
-        """Whether MindSpore's tensor is this one to the bit."""
+        """Whether MindSpore's tensor equals this one to the bit."""
         if candidate.shape != entry.shape or str(candidate.dtype) != entry.dtype:
             return False
         if entry.digest is not None:
@@ -130,7 +130,7 @@ class _StartingWeights:
         holds, rest = {}, []
         for entry in left:
             sources = digests.get((entry.shape, entry.digest or ""), [])
-            if len(sources) == 1 and sources[0] != entry.name:  # equal constants tell nothing
+            if len(sources) == 1 and sources[0] != entry.name:  # equal constants show nothing
                 holds[entry.name] = sources[0]
             else:
                 rest.append(entry)
@@ -160,14 +160,14 @@ class _StartingWeights:
         return causes, rest
 
     def _readings(self, entry: Entry) -> Iterator[Reading]:
-        """What was done to one tensor."""
+        """What may have been done to one tensor."""
         array = self.start[entry.name]
         for (fault, text, fix), candidate in _arrangements(array):
             if self._equal(entry, candidate):
                 yield fault, text, fix
         of_mindspore = self.context.mindspore_values(entry.key)
         if of_mindspore.size == array.size and np.array_equal(np.sort(of_mindspore), np.sort(array.reshape(-1))):
-            yield "weight-transposed", "the same values in another order: reshaped or transposed on the way", ""
+            yield "weight-transposed", "the same values in another order: reshaped or transposed on loading", ""
         yield from self._fresh(entry, array)
         of_torch = recorded(array, of_mindspore.size)
         if of_mindspore.dtype != np.float32 or of_torch.dtype != np.float32 or entry.shape != array.shape:
@@ -184,7 +184,7 @@ class _StartingWeights:
             yield "weights-scaled", f"the values are torch's plus {off.mean():.6g}", ""
 
     def _fresh(self, entry: Entry, array: np.ndarray) -> Iterator[Reading]:
-        """Values that no checkpoint put there: constants, or draws from the net's own initial distribution."""
+        """Values that come from no checkpoint: constants, or draws from the net's own initial distribution."""
         of_mindspore, kind = self.context.mindspore_values(entry.key), self.kinds.get(entry.name, "")
         fault = RENAMED.get(kind, "load-silent")
         if is_norm(kind):
@@ -215,7 +215,7 @@ class _StartingWeights:
         of_torch = recorded(array, of_mindspore.size)
         different = int((of_torch != of_mindspore).sum())
         evidence = f"{different} of {of_mindspore.size} compared values differ; {pattern(of_torch, of_mindspore)}"
-        return cause("init", entry.name, None, "nothing known makes these starting values", evidence)
+        return cause("init", entry.name, None, "nothing known gives these starting values", evidence)
 
 
 def _tensors(names: Sequence[str]) -> str:
@@ -231,7 +231,7 @@ def _digest(array: np.ndarray) -> str:
 
 
 def _arrangements(array: np.ndarray) -> Iterator[tuple[Reading, np.ndarray]]:
-    """What a conversion may have made of a tensor, in words, and the tensor."""
+    """What a faulty conversion may have made of a tensor: its reading, and the tensor."""
     for axes in permutations(range(array.ndim)):
         if axes != tuple(range(array.ndim)):
             how = "dense-transposed", "the weight is transposed", "never transpose: nn.Dense has torch's layout"
@@ -271,14 +271,14 @@ def _half(array: np.ndarray) -> np.ndarray:
 
 
 def _bfloat(array: np.ndarray) -> np.ndarray:
-    """To bfloat16 and back, rounding to the nearest even."""
+    """To bfloat16 and back, rounding to nearest even."""
     bits = np.ascontiguousarray(array).view(np.uint32).astype(np.uint64)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000
     return np.asarray(rounded.astype(np.uint32).view(np.float32)).reshape(array.shape)
 
 
 def _ordered(values: np.ndarray) -> np.ndarray:
-    """float32 values as whole numbers in their order, so that neighbours differ by one."""
+    """float32 values as integers in the same order, so that neighbours differ by one."""
     bits = np.ascontiguousarray(values).view(np.int32).astype(np.int64)
     return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
 
@@ -316,7 +316,7 @@ def distributions(context: Context) -> list[Cause]:
         )
         evidence = f"{len(frozen)} parameters"
         causes.append(cause("init", where, "parameter-frozen", text, evidence, fix="requires_grad=True"))
-    # what agrees speaks too: only several layers tell two initializers apart that are the same in one
+    # layers that agree count too: two initializers that are the same in one layer may differ in another
     fitted, right = (_fitted(trace) if drawn else {} for trace in (traces.mindspore, traces.alone[1]))
     shown: dict[tuple[str | None, str, str], list[str]] = {}
     for name in drawn:
@@ -344,7 +344,7 @@ def distributions(context: Context) -> list[Cause]:
 
 
 def _fitted(trace: Trace) -> dict[str, FittedInitializer]:
-    """Parameter -> the initializer that its values in new models of this side fit."""
+    """Parameter -> the initializer that fits its values in newly drawn models of this side."""
     found = {}
     for entry in trace.select("init", DISTRIBUTION):
         own = trace.entries.get(("init", VALUES, entry.name, 0))
@@ -357,7 +357,7 @@ def _fitted(trace: Trace) -> dict[str, FittedInitializer]:
 
 
 def _argument(names: Sequence[str], kinds: Mapping[str, str]) -> str:
-    """How MindSpore's layers take the initializer of these parameters, where it is one way for all of them."""
+    """The argument by which MindSpore's layers take the initializer of these parameters, if all have the same."""
     taken = set()
     for name in names:
         kind, own = kinds.get(name, ""), name.rpartition(".")[2]
@@ -367,15 +367,15 @@ def _argument(names: Sequence[str], kinds: Mapping[str, str]) -> str:
 
 
 def _as_argument(argument: str, initializer: str) -> str:
-    """The code of an initializer where a layer takes it: what is drawn by a weight's fans is None for its bias, which
-    both frameworks' layers then draw so; MindSpore computes no fans of one dimension."""
+    """An initializer as code for a layer's argument: None for a bias drawn by its weight's fans, which both frameworks'
+    layers then do; MindSpore cannot compute fans of one dimension."""
     return "None" if argument == "bias_init" and initializer == OF_THE_WEIGHT else initializer
 
 
 def common(found: dict[str, list[FittedInitializer]]) -> dict[str, FittedInitializer]:
-    """One initializer for each name among those that it fits: the one that fits the most names first.
+    """One initializer for each name among those that fit it: the one that fits the most names first.
 
-    In a layer whose fan_in happens to equal another fan, several are the same; the other layers tell them apart.
+    In a layer whose fan_in happens to equal another fan, several are the same; other layers tell them apart.
     """
     chosen: dict[str, FittedInitializer] = {}
     while left := [name for name in found if name not in chosen and found[name]]:
@@ -384,14 +384,14 @@ def common(found: dict[str, list[FittedInitializer]]) -> dict[str, FittedInitial
             for match in found[name]:
                 count, off = votes.get(match.text, (0, 0.0))
                 votes[match.text] = count + 1, off - match.distance
-        best = max(votes, key=lambda text: votes[text])  # the closest of as many, and of equals the first
+        best = max(votes, key=lambda text: votes[text])  # with equally many names the closest, then the first
         for name in left:
             chosen.update((name, match) for match in found[name] if match.text == best)
     return chosen
 
 
 def _fault(match: FittedInitializer, torch: str, kind: str) -> str:
-    """The fault by what MindSpore drew from, and torch: MindSpore's own defaults have names of their own."""
+    """The fault, by the initializers of MindSpore and torch: MindSpore's own defaults are faults of their own."""
     if match.text == NORMAL.format(0.01) and kind == "Embedding" and torch == NORMAL.format(1):
         return "embedding-init"
     if match.text in (NORMAL.format(0.01), UNIFORM.format(0.07)):
@@ -404,13 +404,13 @@ def _fault(match: FittedInitializer, torch: str, kind: str) -> str:
 
 
 def matches(values: np.ndarray, shape: Sequence[int], feeding: Sequence[int] = ()) -> list[FittedInitializer]:
-    """The initializers of a tensor of this shape that the values fit, in the order of `initializers`; where none of
-    those does, of each family the one of the values' own size.
+    """The initializers for a tensor of this shape that fit the values, in the order of `initializers`; if none of those
+    fits, from each family the one with the values' own size.
 
     feeding: the weight's shape, where the tensor is its bias. One-sample Kolmogorov-Smirnov test:
-    sqrt(-ln(a / 2) / 2n) is the asymptotic critical distance. Beyond that, a value that cannot be drawn refuses an
-    initializer, and so does a largest value that it would almost surely exceed: normal values and those cut off differ
-    in nothing else.
+    sqrt(-ln(a / 2) / 2n) is the asymptotic critical distance. Besides that, an initializer is rejected by a value that
+    it cannot draw, and by a largest value that it would almost surely exceed: a normal distribution and a truncated one
+    differ in nothing else.
     """
     x = np.sort(values[:: max(1, len(values) // ENOUGH)].astype(np.float64))
     n = len(x)
@@ -424,7 +424,7 @@ def matches(values: np.ndarray, shape: Sequence[int], feeding: Sequence[int] = (
 
 
 def _that_fit(x: np.ndarray, candidates: Iterator[tuple[str, Cdf]]) -> list[FittedInitializer]:
-    """The candidates that sorted values fit."""
+    """The candidates that fit the sorted values."""
     n = len(x)
     steps = np.arange(1, n + 1) / n
     critical = math.sqrt(-math.log(ALPHA / 2) / (2 * n))
@@ -441,7 +441,7 @@ def _that_fit(x: np.ndarray, candidates: Iterator[tuple[str, Cdf]]) -> list[Fitt
 
 
 def _of_their_own_size(x: np.ndarray) -> Iterator[tuple[str, Cdf]]:
-    """Each family with its size taken from the values, in as few digits as they tell."""
+    """Each family with its size taken from the values, rounded to as many digits as these determine."""
     deviation = float(np.sqrt((x**2).mean()))
     for digits in (1, 2, 3):
         bound, sigma, cut = (
@@ -453,7 +453,7 @@ def _of_their_own_size(x: np.ndarray) -> Iterator[tuple[str, Cdf]]:
 
 
 def orthogonal(values: np.ndarray, shape: Sequence[int]) -> float | None:
-    """The gain where values that were recorded whole begin with a matrix of orthogonal rows or columns."""
+    """The gain, where fully recorded values begin with a matrix of orthogonal rows or columns; else None."""
     rows, columns = (shape[0], math.prod(shape[1:])) if len(shape) > 1 else (0, 0)
     if min(rows, columns) < 2 or len(values) < rows * columns or len(values) % (rows * columns):
         return None
@@ -465,7 +465,7 @@ def orthogonal(values: np.ndarray, shape: Sequence[int]) -> float | None:
 
 
 def fans(shape: Sequence[int]) -> tuple[int, int]:
-    """fan_in and fan_out of a weight (out, in, …), as both frameworks count them; of a vector its length, twice."""
+    """fan_in and fan_out of a weight (out, in, …), as both frameworks count them; for a vector twice its length."""
     if len(shape) < 2:
         size = int(shape[0]) if shape else 1
         return size, size
@@ -474,7 +474,7 @@ def fans(shape: Sequence[int]) -> tuple[int, int]:
 
 
 def initializers(shape: Sequence[int]) -> Iterator[tuple[str, Cdf]]:
-    """What a tensor of this shape may be drawn with, as MindSpore writes it, and the distribution function; the
+    """The initializers for a tensor of this shape, as MindSpore writes them, with their distribution functions; the
     likelier first."""
     fan_in, fan_out = fans(shape)
     modes = (("fan_in", fan_in), ("fan_out", fan_out))
@@ -498,7 +498,7 @@ def initializers(shape: Sequence[int]) -> Iterator[tuple[str, Cdf]]:
         yield UNIFORM.format(bound), uniform(bound)
     yield "uniform on [0, 1)", lambda x: np.clip(x, 0.0, 1.0)
     for mode, fan in modes:
-        # of VarianceScaling in every library but MindSpore, where 2.10 draws it uniformly
+        # VarianceScaling's in every library but MindSpore, whose 2.10 draws it uniformly
         deviation = 1 / math.sqrt(fan) / AFTER_THE_CUT
         yield (
             f"TruncatedNormal(sigma=s, a=-2 * s, b=2 * s) with s = 1.1368 / √{mode}",

@@ -95,7 +95,7 @@ def _images(context: Context, wrong: Finding) -> list[Cause]:
 
 
 class PipelineSubject:
-    """One batch of MindSpore's images, and what other pipelines make of its samples."""
+    """One batch of MindSpore's images, for comparison with what other pipelines make of its samples."""
 
     def __init__(self, context: Context, step: int, images: np.ndarray, shape: tuple[int, ...]) -> None:
         recipe, size = context.recipe, int(np.prod(shape, dtype=np.int64))
@@ -106,7 +106,7 @@ class PipelineSubject:
         normalize = [part for part in self.parts if short(part) == "Normalize"]
         args = table.arguments("Normalize", normalize[0].args) if normalize else {}
         self.mean, self.std = args.get("mean", [0.0] * 64), args.get("std", [1.0] * 64)
-        self.before: float | None = None  # of torch's own pipeline, None where its images have another size
+        self.before: float | None = None  # the ratio by torch's own pipeline, None where its images have another size
 
     def made(self, pipeline: Pipeline) -> np.ndarray | None:
         """The batch that a pipeline makes, None where it cannot or has another size."""
@@ -130,7 +130,7 @@ class PipelineSubject:
         return flat if self.positions is None else flat[self.positions]
 
     def causes(self) -> list[Cause]:
-        """What makes the batch."""
+        """The causes of the batch's difference."""
         of_torch = self.made(Pipeline(self.parts))
         if of_torch is None:
             shape = f"shape {list(self.seen.shape)}"
@@ -142,7 +142,7 @@ class PipelineSubject:
         return cause("data", place, fault, text, evidence, ratio, self.before)
 
     def _read(self, of_torch: np.ndarray) -> list[Cause]:
-        """What the numbers themselves say."""
+        """Causes that the numbers themselves show."""
         found = order(of_torch, self.seen)
         if found is not None and found != sorted(found):
             evidence = f"sample by sample they are torch's number {', '.join(str(i + 1) for i in found[:8])}"
@@ -158,8 +158,8 @@ class PipelineSubject:
                 return [self._cause("images", "images-turned", f"the images are {text}", "equal to torch's then")]
         moved = shifted(of_torch, self.seen)
         if moved is not None:
-            text = f"the crop stands {moved[0]:+d} rows and {moved[1]:+d} columns off"
-            evidence = "but for the border, the images moved by that are torch's"
+            text = f"the crop is off by {moved[0]:+d} rows and {moved[1]:+d} columns"
+            evidence = "except at the border, the images moved by that equal torch's"
             where = next((short(p) for p in self.parts if short(p) in ("CenterCrop", "RandomCrop")), "images")
             return [self._cause(where, "centercrop-rounding", text, evidence)]
         return []
@@ -174,7 +174,7 @@ class PipelineSubject:
         return [cause("data", where, reading.fault, reading.text, evidence, 0.0, self.before or 0.0, fix)]
 
     def _tried(self) -> list[Cause]:
-        """The pipelines with one thing changed, and besides it perhaps another normalisation."""
+        """Causes by trying pipelines with one thing changed, and perhaps another normalisation as well."""
         close: tuple[DataHypothesis, float] | None = None
         as_it_is = "as it is it has another size" if self.before is None else f"as it is {self.before:.3g}"
         for one in hypotheses(self.parts):
@@ -183,7 +183,7 @@ class PipelineSubject:
                 continue
             found = self.outcome(made)
             if found.reproduces:
-                evidence = f"torchvision's pipeline so changed: {found.worst:.2g} times the noise; {as_it_is}"
+                evidence = f"torchvision's pipeline changed like this: {found.worst:.2g} times the noise; {as_it_is}"
                 return [self._cause(one.place, one.fault, one.text, evidence, found.worst)]
             both = affine(made, self.seen)
             if both is not None:
@@ -195,7 +195,7 @@ class PipelineSubject:
                 close = (one, float(off.mean()))
         if close is None or self.before is None:
             return []
-        evidence = f"torchvision's pipeline so changed agrees to one grey level of each pixel; {as_it_is}"
+        evidence = f"torchvision's pipeline changed like this agrees to one grey level in each pixel; {as_it_is}"
         return [self._cause(close[0].place, close[0].fault, close[0].text, evidence, None)]
 
     def _unexplained(self, of_torch: np.ndarray) -> Cause:
@@ -209,8 +209,8 @@ class PipelineSubject:
 class Pipeline:
     """A recipe's transforms, and how one of them is done otherwise.
 
-    done: index of a transform -> a function of a PIL image in its place; drawn: index of a random one -> what becomes
-    of its draws; key: what becomes of each image's key.
+    done: index of a transform -> a function of a PIL image in its place; drawn: index of a random one -> a change of
+    its draws; key: a change of each image's key.
     """
 
     parts: Sequence[Part]
@@ -252,7 +252,7 @@ DataHypothesis = Hypothesis[Pipeline]
 
 
 def hypotheses(parts: Sequence[Part]) -> Iterator[DataHypothesis]:
-    """Everything that is tried on a list of transforms, the likelier first."""
+    """All hypotheses on a list of transforms, the likelier first."""
     for i, part in enumerate(parts):
         name = short(part)
         if name == "Resize":
@@ -286,7 +286,7 @@ def _resized(parts: Sequence[Part], i: int) -> Iterator[DataHypothesis]:
     given = str(args.get("interpolation", "bilinear")).rpartition(".")[2].lower()
     size = args["size"]
     for mode in ("bilinear", "bicubic"):
-        text = f"resized ({mode}) without the smoothing that PIL does while it shrinks"
+        text = f"resized ({mode}) without the smoothing that PIL does when it shrinks an image"
         done = {i: partial(_unsmoothed, size=size, mode=mode)}
         yield Hypothesis("resize-antialias", text, Pipeline(parts, done), place="Resize")
     for mode in MODES:
@@ -384,7 +384,7 @@ def _arguments(parts: Sequence[Part], i: int) -> Iterator[DataHypothesis]:
 
 
 def _mixing(context: Context) -> list[Cause]:
-    """The causes of mixed images or soft targets that differ, although what was mixed is right."""
+    """The causes of mixed images or soft targets that differ, although the images and labels before mixing agree."""
     causes: list[Cause] = []
     if context.recipe.mixup is None:
         return causes
@@ -427,7 +427,7 @@ def _reverse(batch: np.ndarray) -> np.ndarray:
 def _mixes(mix: Mix, fitted: float) -> Iterator[Hypothesis[tuple[Mix, Partner]]]:
     """Other mixes; fitted: the share that comes closest."""
     other = replace(mix, lam=1.0 - mix.lam)
-    yield Hypothesis("mixup-lambda-complement", "λ goes to the other one, 1 - λ to one's own", (other, _reverse))
+    yield Hypothesis("mixup-lambda-complement", "λ goes to the other image, 1 - λ to its own", (other, _reverse))
     yield Hypothesis("mixup-missing", "nothing is mixed", (replace(mix, lam=1.0, box=None), _reverse))
     if mix.box is not None:
         top, bottom, left, right = mix.box
@@ -446,7 +446,7 @@ def _mixed_images(context: Context, entry: Entry, images: np.ndarray, mix: Mix) 
     usual = _mixed(images, mix, _reverse).reshape(-1)
     before = _outcome(subject, usual)
     if before.reproduces:
-        return []  # what went in was wrong already
+        return []  # the input was wrong already
     hypotheses = _mixes(mix, _share(subject, images.reshape(-1), _reverse(images).reshape(-1)))
     found = first(hypotheses, lambda change: _outcome(subject, _mixed(images, *change)), before)
     if found is not None:
@@ -480,12 +480,12 @@ def _targets(context: Context, entry: Entry, labels: np.ndarray, mix: Mix) -> li
     if np.any((labels < 0) | (labels >= count)) or entry.shape != (len(labels), count):
         return [cause("data", "soft targets", None, "the targets are not one row of classes for each label")]
     smooth = _rows(labels, count, 1.0 - s + s / count, s / count)
-    # torch sets the mix's use aside: without one λ is 1
+    # torch's own targets, apart from the mix: without a mix λ is 1
     before = _outcome(subject, mix.lam * smooth + (1.0 - mix.lam) * smooth[::-1])
     if before.reproduces:
         return []
     unsmoothed, others = _rows(labels, count, 1.0, 0.0), _rows(labels, count, 1.0 - s, s / (count - 1))
-    # what is right, and how it may be otherwise: fault, in words, and its value
+    # the right value, and the wrong ones: fault, text, value
     rows = [
         ("", "", smooth),
         ("mixup-targets-smoothing", "the soft targets are not smoothed", unsmoothed),
@@ -495,7 +495,7 @@ def _targets(context: Context, entry: Entry, labels: np.ndarray, mix: Mix) -> li
     shares = [
         ("", "", mix.lam),
         ("mixup-targets-not-mixed", "the soft targets are not mixed", 1.0),
-        ("mixup-lambda-complement", "λ goes to the other one, 1 - λ to one's own", 1.0 - mix.lam),
+        ("mixup-lambda-complement", "λ goes to the other label, 1 - λ to its own", 1.0 - mix.lam),
     ]
     for row, partner, share in itertools.product(rows, partners, shares):
         found = _outcome(subject, share[2] * row[2] + (1.0 - share[2]) * partner[2](row[2]))

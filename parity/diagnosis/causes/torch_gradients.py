@@ -1,9 +1,9 @@
-"""Why gradients differ: what was differentiated, and what it was multiplied by.
+"""Why gradients differ: what was differentiated, and by which factor.
 
-A gradient is linear in what is differentiated. So MindSpore's gradients are taken apart into a multiple of the loss's
-own gradient and a multiple of that of the logits' sum, which `value_and_grad` adds without has_aux. The last linear
-layer is looked at first: its gradient follows from the logits and features that MindSpore itself computed, whatever
-is wrong before it.
+A gradient is linear in what is differentiated. So MindSpore's gradients are decomposed into a multiple of the loss's
+own gradient and a multiple of the gradient of the logits' sum, which `value_and_grad` adds without has_aux. The last
+linear layer is examined first: its gradient follows from the logits and features that MindSpore itself computed,
+whatever is wrong before it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Arrays = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class GradientCombination:
-    """MindSpore's gradient as loss·(the loss's own) + logits·(the logits' sum's)."""
+    """MindSpore's gradient as loss · (gradient of the loss) + logits · (gradient of the logits' sum)."""
 
     loss: float
     logits: float
@@ -65,10 +65,10 @@ PLAIN = GradientCombination(1.0, 0.0)
 
 @dataclass(frozen=True)
 class GradientBasis:
-    """Gradients of the loss and of the logits' sum by parameter, in recorded elements; what they are of, in words.
+    """Gradients of the loss and of the logits' sum by parameter, in recorded elements; what: whose gradients, in words.
 
-    floor: noise that their inputs bring with them, 0 where torch's recorded noise is to be taken. samples: of the loss,
-    what each sample adds to it.
+    floor: noise that comes with their inputs, 0 where torch's recorded noise counts. samples: each sample's part of the
+    loss's gradients.
     """
 
     what: str
@@ -78,7 +78,7 @@ class GradientBasis:
     samples: tuple[Arrays, ...] = ()
 
     def combined(self, mix: GradientCombination, name: str) -> Prediction:
-        """What a combination makes of a parameter's gradient."""
+        """A parameter's gradient under a combination."""
         loss, logits = self.loss[name], self.logits[name]
         exact = mix.loss * loss.exact + mix.logits * logits.exact
         return Prediction(exact, mix.loss * loss.single + mix.logits * logits.single)
@@ -109,7 +109,7 @@ def explain(context: Context) -> list[Cause]:
     if not wrong:
         return []
     causes = _absent(context, [f for f in wrong if f.part == "parameters"])
-    if context.paired is not None and context.paired.alignment.scope.own_step:  # gradients as optimizers get them
+    if context.paired is not None and context.paired.alignment.scope.own_step:  # gradients as the optimizers get them
         if not any(f.part == "parameters" for f in wrong):  # the first update is right
             return causes + (behind_the_reducer(context) or kept_from_before(context))
         own = between_steps(context) or _clipped_separately(context)
@@ -117,7 +117,7 @@ def explain(context: Context) -> list[Cause]:
             return causes + own
     found_loss = explained(context)
     if any(each.fault is None for each in found_loss.causes):
-        return causes  # gradients of a loss that nobody knows
+        return causes  # the loss of these gradients is unknown
     loss, step = found_loss.loss, max(1, first_step(context.mindspore))
     at_head = last_layer_gradients(context, loss, step)
     mix, found = _from(context, at_head) if at_head is not None else (PLAIN, [])
@@ -133,13 +133,13 @@ def explain(context: Context) -> list[Cause]:
     return causes
 
 
-PARTS = (2, 3, 4, 8)  # micro-batches that a step may cut its images into
-ALIGNED = 1e-6  # what the angle between two gradients, as 1 - cos, may be where they are the same but for their size
+PARTS = (2, 3, 4, 8)  # numbers of micro-batches that a step may divide its images into
+ALIGNED = 1e-6  # the largest 1 - cos of the angle between two gradients that differ in size only
 
 
 def _clipped_separately(context: Context) -> list[Cause]:
-    """Gradients of micro-batches, or of the calls before an update, that are each clipped before they are added: their
-    sum has the direction of the sum of unit vectors, whatever the norm was. In MindSpore's step, or in torch's."""
+    """Gradients of micro-batches, or of the calls before an update, that are each clipped before they are added, in
+    MindSpore's step or in torch's: their sum has the direction of a sum of unit vectors, whatever their norms were."""
     step, paired = first_step(context.mindspore), context.paired
     keys = [entry.key for entry in context.mindspore.select("gradients", "parameters") if context.comparable(entry.key)]
     if paired is None or not keys or step < 1:
@@ -201,22 +201,22 @@ def _of_the_images(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
     if found is None or any(f.part == "parameters" for f in wrong) or not context.comparable(key_of(found)):
         return []
     how = pattern(context.torch_values(key_of(found)), context.mindspore_values(key_of(found)))
-    text = "the gradient of the images alone is off: it leaves the first layer wrong"
+    text = "the gradient of the images alone is off: it is wrong as it leaves the first layer"
     return [cause("gradients", "images", None, text, str(how), None, found.ratio)]
 
 
 def _reached(context: Context) -> bool:
-    """Whether MindSpore's forward pass in training, and with it the logits, agree with torch's."""
+    """Whether MindSpore's forward pass in training, including the logits, agrees with torch's."""
     wrong = [*context.failed("forward", "train"), *(f for f in context.failed("loss", "step1") if f.name == "logits")]
     return not wrong
 
 
 def _absent(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
-    """Gradients that one side lacks, and such that are not finite."""
+    """The causes of gradients that one side lacks, and of gradients that are not finite."""
     traces, entries = context.traces, context.mindspore.entries
     causes: list[Cause] = []
     everything = [e.name for e in traces.matched[0].select("gradients", "parameters")]
-    # of what is frozen or not there at all stage init has said so
+    # stage init has reported parameters that are frozen or missing
     drawn = [f.name for f in context.failed("init", DISTRIBUTION)]
     frozen = {name for name in drawn if ("init", DISTRIBUTION, name, 0) not in entries}
     missing = [f.name for f in wrong if key_of(f) not in entries and f.name not in frozen]
@@ -252,7 +252,7 @@ def _absent(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
 
 
 def _from(context: Context, basis: GradientBasis) -> tuple[GradientCombination, list[Cause]]:
-    """The combination that MindSpore's gradients are, and what it means; the plain one where they are none."""
+    """The combination that gives MindSpore's gradients, and its causes; the plain combination where none does."""
     names = [name for name in basis.loss if context.comparable(_key(name))]
     before = basis.outcome(context, PLAIN, names)
     if before.reproduces:
@@ -266,18 +266,18 @@ def _from(context: Context, basis: GradientBasis) -> tuple[GradientCombination, 
     sums = "" if abs(mix.logits) < ROUND else f" + {mix.logits:.6g} times that of the logits' sum"
     evidence = (
         f"{basis.what}: MindSpore's gradient is {mix.loss:.6g} times the loss's own{sums}, to {after.worst:.2g} times "
-        f"the noise; the loss's own is {before.worst:.3g} times away"
+        f"the noise; the loss's own is {before.worst:.3g} times the noise away"
     )
     return mix, [cause("gradients", "every parameter", fault, text, evidence, after.worst, before.worst, fix)]
 
 
 def _shared(context: Context, shares: np.ndarray, before: float) -> Cause:
-    """What the samples' shares in the gradient speak of; by the recipe each has 1."""
+    """The cause that the samples' shares in the gradient point to; by the recipe each share is 1."""
     parts, count = context.recipe.accumulate, len(shares)
     shown = f"the samples' shares, 1 by the recipe, are {', '.join(f'{share:.3g}' for share in shares[:8])}"
     size = count // parts
     kept = np.flatnonzero(np.abs(shares) > ROUND)
-    fault, text = "samples-weighted", "the samples do not weigh alike in the gradient"
+    fault, text = "samples-weighted", "the samples do not have equal weights in the gradient"
     if parts > 1 and len(kept) == size and kept[0] % size == 0 and np.ptp(kept) == size - 1:
         fault = "grad-not-accumulated"
         text = f"only the gradients of micro-batch {kept[0] // size + 1} of {parts} are used: they are not added up"
@@ -291,7 +291,7 @@ def _shared(context: Context, shares: np.ndarray, before: float) -> Cause:
 
 
 def _solved(context: Context, basis: GradientBasis, names: Sequence[str]) -> GradientCombination:
-    """The least-squares coefficients over all parameters, each weighing alike."""
+    """The least-squares coefficients over all parameters, with equal weights."""
     rows, values = [], []
     for name in names:
         subject = context.mindspore_values(_key(name)).astype(np.float64)
@@ -304,7 +304,7 @@ def _solved(context: Context, basis: GradientBasis, names: Sequence[str]) -> Gra
 
 
 def _meaning(context: Context, mix: GradientCombination) -> tuple[str | None, str, str]:
-    """The fault that coefficients speak of, in words, and its fix where the fault's row is not enough."""
+    """The fault that the coefficients point to, its text, and its fix where the fault's row is not enough."""
     recipe = context.recipe
     scale, parts = scale_at(context, max(1, first_step(context.mindspore))), recipe.accumulate
     micro = recipe.data.batch // parts
@@ -315,11 +315,11 @@ def _meaning(context: Context, mix: GradientCombination) -> tuple[str | None, st
         return "detach", "the gradients are zero: the loss is cut off from the weights", "no stop_gradient on the way"
     if mix.loss < 0:
         return "gradient-flipped", f"the gradients are {mix.loss:.6g} times torch's: the step goes uphill", ""
-    hidden = recipe.optimizer.name.rpartition(".")[2] != "SGD"  # divided by its own size, the scale does not show
+    hidden = recipe.optimizer.name.rpartition(".")[2] != "SGD"  # a gradient divided by its own size hides the scale
     kept = "loss-scale-hidden-by-adam" if hidden else "loss-scale-not-removed"
     both = "neither the loss scale nor the micro-batches are taken out"
     every = "the loss is summed over all samples, not averaged"
-    # factor, fault, in words; a factor of 1 is nobody's fault
+    # factor, fault, text; a factor of 1 is no fault
     meanings: list[tuple[float, str, str]] = [
         (scale, kept, "the loss scale is not taken out of the gradients"),
         (1 / scale, "loss-scale-removed-twice", "the loss scale is taken out twice"),
@@ -340,7 +340,7 @@ def _meaning(context: Context, mix: GradientCombination) -> tuple[str | None, st
 def _one_by_one(
     context: Context, wrong: Sequence[Finding], whole: GradientBasis, mix: GradientCombination
 ) -> list[Cause]:
-    """Parameters whose gradient stays off once the common combination is accounted for, by how it is off."""
+    """Causes for parameters whose gradient is still off under the common combination, grouped by how it is off."""
     sorts: dict[str, list[str]] = {}
     numbers: dict[str, tuple[str, float]] = {}
     for finding in wrong:
@@ -427,12 +427,12 @@ def last_layer_gradients(context: Context, loss: Loss, step: int) -> GradientBas
     x, labels = context.mindspore_values(logits.key).reshape(logits.shape), context.inputs.labels[0]
     gave = _given(context, name)
     if len(labels) != len(x) or (gave is not None and not _alike(gave, x)):
-        return None  # the logits are made of what it gave, as the mean of several heads is
+        return None  # the logits are computed from its output, for instance as a mean over several heads
     features = _features(context, name)
     if features is not None and features.shape != (len(x), layer.in_features):
         features = None
     if features is not None and not _alike(_made(layer, features), x):
-        features = None  # the output before it was another branch's
+        features = None  # the output before it belongs to another branch
     parts = context.recipe.accumulate
 
     def joined(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -466,7 +466,7 @@ def last_layer_gradients(context: Context, loss: Loss, step: int) -> GradientBas
 
 
 def share_of_samples(context: Context, basis: GradientBasis) -> np.ndarray | None:
-    """What each sample's part of the gradient is multiplied by in MindSpore's; None where that does not explain it."""
+    """The factor of each sample's part in MindSpore's gradient; None where such factors do not explain it."""
     names = list(basis.loss)
     if not basis.samples or not all(context.comparable(_key(name)) for name in names):
         return None
@@ -488,13 +488,13 @@ def _last_linear(model: nn.Module) -> tuple[str, nn.Linear | None]:
 
 
 def _features(context: Context, name: str) -> np.ndarray | None:
-    """What reaches the last layer: the output before it, where that is recorded whole."""
+    """The input of the last layer: the output before it, where that is recorded whole."""
     before = list(itertools.takewhile(lambda e: e.name != name, context.mindspore.select("forward", "train")))[-1:]
     return _given(context, before[0].name) if before else None
 
 
 def _given(context: Context, name: str) -> np.ndarray | None:
-    """What a layer gave in all its calls, a row for each example; None where it is not recorded whole."""
+    """A layer's outputs in all its calls, a row for each example; None where these are not recorded whole."""
     calls = [e for e in context.mindspore.select("forward", "train") if e.name == name]
     if not calls or any(e.sampled or e.nonfinite or not e.shape for e in calls):
         return None
@@ -509,7 +509,7 @@ def _made(layer: nn.Linear, features: np.ndarray) -> np.ndarray:
 
 
 def _alike(made: np.ndarray, logits: np.ndarray) -> bool:
-    """Whether these are the logits, roughly."""
+    """Whether `made` roughly equals the logits."""
     return made.size == logits.size and bool(
         np.linalg.norm(made.reshape(-1) - logits.reshape(-1)) < ROUGHLY * np.linalg.norm(logits)
     )

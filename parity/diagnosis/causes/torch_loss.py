@@ -28,7 +28,7 @@ PART = "given logits"
 OWN = "your own loss"
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 LossHypothesis = Hypothesis[Loss]
-# functions of torch.nn.functional that losses are made of: the fault of another reduction, and the usual one
+# functions of torch.nn.functional that losses call: the fault for another reduction, and the usual reduction
 FUNCTIONS = {
     "smooth_l1_loss": ("smoothl1-reduction-none", "mean"),
     "kl_div": ("kl-batchmean", "batchmean"),
@@ -43,7 +43,7 @@ NO_SUCH_SHAPE = Outcome({"loss": inf}, frozenset(["loss"]))
 
 @dataclass(frozen=True)
 class Explained:
-    """The loss that reproduces MindSpore's on given logits, and its causes; the recipe's own where that does."""
+    """The loss that reproduces MindSpore's on given logits (the recipe's own, if that does), and the causes."""
 
     loss: Loss
     causes: tuple[Cause, ...] = ()
@@ -117,7 +117,7 @@ def _whose(own: Loss | None) -> str:
 def _smoothing(
     context: Context, logits: np.ndarray, labels: np.ndarray, plain: Loss, own: Loss | None
 ) -> Iterator[LossHypothesis]:
-    """Another label smoothing: the loss is linear in it, so two evaluations tell which."""
+    """Another label smoothing: the loss is linear in it, so two evaluations determine it."""
     entry = context.mindspore.entries.get(("loss", PART, "loss", 0))
     given = arguments_seen(plain, logits.shape, labels)
     if entry is None or entry.shape or given is None:
@@ -128,7 +128,7 @@ def _smoothing(
         loss = partial(_with_cross_entropy, plain, {"label_smoothing": smoothing})
         return float(value_and_gradient(loss, logits, labels, torch.float64)[0])
 
-    # no division by zero: that is None too
+    # if the denominator is zero, None as well
     smoothing = or_none(lambda: 0.5 * (value - at(0.0)) / (at(0.5) - at(0.0)))
     if smoothing is not None and 0.0 <= smoothing <= 1.0:
         now = given["label_smoothing"]
@@ -187,7 +187,7 @@ def _of_the_step(context: Context, loss: Loss) -> list[Cause]:
 
 
 def as_written(recipe: Recipe, **changed: Any) -> Loss:
-    """The recipe's loss, with some arguments changed; None takes an argument out."""
+    """The recipe's loss, with some arguments changed; None removes an argument."""
     args = {**recipe.loss.args, **changed}
     part = recipe.loss.model_copy(update={"args": {k: v for k, v in args.items() if v is not None}})
     other = recipe.model_copy(update={"loss": part})
@@ -198,7 +198,7 @@ def hypotheses(
     recipe: Recipe, shape: tuple[int, ...], own: Loss | None = None, labels: np.ndarray | None = None
 ) -> Iterator[LossHypothesis]:
     """What a loss of logits of `shape`, (N, K) or (N, …, K), may do differently; the likelier first. own: the user's
-    loss, where it is not the recipe's; labels: what it is given, (N,) unless told."""
+    loss, where it is not the recipe's; labels: its labels, by default (N,)."""
     name = table.row(recipe.loss.name).short if own is None else ""
     plain = own or as_written(recipe)
     given = arguments_seen(plain, shape, labels)
@@ -217,8 +217,8 @@ def hypotheses(
 
 
 def arguments_seen(loss: Loss, shape: tuple[int, ...], labels: np.ndarray | None = None) -> dict[str, Any] | None:
-    """The arguments with which a loss, whoever wrote it, calls torch's cross_entropy of logits of `shape` and labels,
-    (N,) unless told; None where it does not, or takes no such logits."""
+    """The arguments with which a loss, whoever wrote it, calls torch's cross_entropy for logits of `shape` and labels,
+    by default (N,); None where it does not call it, or does not take such logits."""
     seen: list[dict[str, Any]] = []
 
     def keep(*args: Any, **given: Any) -> torch.Tensor:
@@ -228,7 +228,7 @@ def arguments_seen(loss: Loss, shape: tuple[int, ...], labels: np.ndarray | None
     targets = torch.zeros(shape[0], dtype=torch.long) if labels is None else torch.from_numpy(labels)
     try:
         _with(loss, "cross_entropy", keep, torch.zeros(shape), targets)
-    except Exception:  # the user's code: what it refuses is explained by nothing here
+    except Exception:  # the user's code: if it refuses these inputs, it cannot be explained here
         return None
     return seen[0]
 
@@ -278,7 +278,7 @@ def _cross_entropy(plain: Loss, given: dict[str, Any], whose: str) -> Iterator[L
 
 
 def _mean_by_count(*args: Any, ignored: bool = True, **given: Any) -> torch.Tensor:
-    """The sum of the losses divided by the number of samples, of all or of those that are not ignored."""
+    """The sum of the losses divided by the number of all samples, or of those that are not ignored."""
     bound = _bound(args, given)
     each = F.cross_entropy(**{**bound, "reduction": "none"})
     return each.sum() / (each.numel() if ignored else (bound["target"] != bound["ignore_index"]).sum())
@@ -321,7 +321,7 @@ def _arguments(recipe: Recipe) -> Iterator[LossHypothesis]:
 
 
 def _fed(plain: Loss, shape: tuple[int, ...]) -> Iterator[LossHypothesis]:
-    """Other samples, other labels, other logits than it should be given."""
+    """The loss gets other samples, other labels or other logits than it should."""
     batch, classes = shape
     for by in (1, -1):
         text = f"the labels are shifted by {by:+d} when the loss gets them"
@@ -337,13 +337,13 @@ def _fed(plain: Loss, shape: tuple[int, ...]) -> Iterator[LossHypothesis]:
     for by in (1, -1):
         text = "the labels belong to the neighbouring samples"
         yield Hypothesis("labels-permuted", text, partial(lambda by, x, y: plain(x, y.roll(by, 0)), by))
-    text, fix = "the loss takes the softmax of what is a softmax already", "hand the logits over as they are"
+    text, fix = "the loss takes the softmax of a softmax", "pass the logits as they are"
     yield Hypothesis("softmax-twice", text, lambda x, y: plain(x.softmax(1), y), fix)
-    text = "the loss takes the softmax of what is a log-softmax already"
+    text = "the loss takes the softmax of a log-softmax"
     yield Hypothesis("softmax-twice", text, lambda x, y: plain(2 * x.log_softmax(1), y))
     text = "the logits reach the loss in half precision"
     yield Hypothesis("amp-black-list", text, lambda x, y: plain(x + (x.half().to(x.dtype) - x).detach(), y))
-    text += ", and their gradient comes back in it"
+    text += ", and so does their gradient on its way back"
     yield Hypothesis("amp-black-list", text, lambda x, y: plain(x.half().to(x.dtype), y))
     yield Hypothesis("loss-sign", "the loss has the other sign", lambda x, y: -plain(x, y))
 
@@ -384,8 +384,8 @@ def _functions(plain: Loss) -> Iterator[LossHypothesis]:
 def _with_function(
     loss: Loss, name: str, changed: dict[str, Any] | None, logits: torch.Tensor, labels: torch.Tensor
 ) -> torch.Tensor:
-    """The loss while one function is another: with some arguments changed, or (None) nn.BCELoss's own clamp. Raises
-    ValueError where the loss does not call it."""
+    """The loss with one function replaced: by the same with some arguments changed or, for None, by nn.BCELoss's own
+    clamp. Raises ValueError where the loss does not call it."""
     real = getattr(F, name)
 
     def other(*args: Any, **given: Any) -> torch.Tensor:
@@ -397,7 +397,7 @@ def _with_function(
 def _with_cross_entropy(
     loss: Loss, changed: dict[str, Any], logits: torch.Tensor, labels: torch.Tensor
 ) -> torch.Tensor:
-    """The loss while the cross_entropy that it calls has other arguments. Raises ValueError where it calls none."""
+    """The loss with other arguments in the cross_entropy that it calls. Raises ValueError where it calls none."""
 
     def other(*args: Any, **given: Any) -> torch.Tensor:
         return F.cross_entropy(**{**_bound(args, given), **changed})
@@ -416,13 +416,13 @@ class _Instead(TorchFunctionMode):
         if func is not self.real:
             return func(*args, **(kwargs or {}))
         self.called = True
-        return self.other(*args, **(kwargs or {}))  # a mode is not in force within itself
+        return self.other(*args, **(kwargs or {}))  # within the mode's own code the mode is off
 
 
 def _with(
     loss: Loss, name: str, other: Callable[..., torch.Tensor], logits: torch.Tensor, labels: torch.Tensor
 ) -> torch.Tensor:
-    """The loss while one function of torch.nn.functional is another. Raises ValueError where it does not call it."""
+    """The loss with one function of torch.nn.functional replaced. Raises ValueError where it does not call it."""
     with _Instead(name, other) as instead:
         value = loss(logits, labels)
     if not instead.called:
@@ -455,7 +455,7 @@ def _binary(plain: Loss) -> Iterator[LossHypothesis]:
     text = "the loss is nn.BCELoss of the sigmoid, whose logarithm is of p + 1e-12"
     yield Hypothesis("bce-log-clamp", text, lambda x, y: _added(F.binary_cross_entropy, x.sigmoid(), y))
     yield Hypothesis("loss-other", "the loss is a cross entropy over the classes", F.cross_entropy)
-    text = "the loss takes the sigmoid of what is a sigmoid already"
+    text = "the loss takes the sigmoid of a sigmoid"
     yield Hypothesis("sigmoid-twice", text, lambda x, y: plain(x.sigmoid(), y))
 
 

@@ -1,7 +1,7 @@
 """Why modules fail: the candidates, the search, and the cause in words.
 
-The one under which every recorded tensor (outputs, input and parameter gradients, buffers) agrees at the module's own
-noise is the cause. Where two faults sit in one module, hypotheses are put one upon another. Where nothing known
+The candidate under which every recorded tensor (outputs, input and parameter gradients, buffers) agrees at the module's
+own noise is the cause. Where two faults are in one module, hypotheses are combined. Where no known hypothesis
 reproduces MindSpore's tensors, the place is named, with how they differ.
 """
 
@@ -74,24 +74,23 @@ from .torch_precision import FORMATS, as_far, format_of, overflowing, shorter
 MUTATIONS = {**LAYER_MUTATIONS, **FORMULA_MUTATIONS}
 ESTIMATE = "estimate"
 MOST = 12  # layers that are explained inside the net, in each mode
-SOME = 30.0  # seconds in which the operations of what is inside a container are looked at
+SOME = 30.0  # seconds for trying the operations of the modules inside a container
 SHOWN = 4  # tensors whose differences are described
-FAINT = 2.0  # by what factor a fault at the edge of noise has to bring torch nearer
+FAINT = 2.0  # a fault at the edge of noise has to bring torch nearer by this factor
 BEAM = 3  # partial explanations that are followed
-DIGITS = (1, 2, 3, 4, 6)  # a value is named with as few significant digits as still explain the tensors
-WIDE = 16.0  # by what factor a number in a line may be off
-VALLEY = 0.43  # orders of magnitude by which a value that matters brings the tensors nearer than another does
+DIGITS = (1, 2, 3, 4, 6)  # a value is given in as few significant digits as still explain the tensors
+WIDE = 16.0  # the largest factor by which a number in a line may be off
+VALLEY = 0.43  # a value that matters brings the tensors nearer than others by this many orders of magnitude
 ModuleTrial = Trial[Mutation]
 
 
 def explain(context: Context) -> list[Cause]:
-    """A cause for every module whose own fault it is that it fails, and for every layer that differs inside the net
-    only."""
+    """A cause for every module that fails by its own fault, and for every layer that differs only inside the net."""
     faulty = sorted((m for m in context.modules if m.verdict is Verdict.FAIL and m.own), key=lambda m: m.order)
     replay = ReplayTraces(context) if faulty else None
     causes: list[Cause] = []
     known: dict[str, list[Mutation]] = {}
-    # by class: what explained a module of it before is tried first
+    # by class: hypotheses that explained another module of it are tried first
     found_before: dict[str, list[ModuleHypothesis]] = {}
     for i, module in enumerate(faulty, 1):
         assert replay is not None
@@ -106,8 +105,8 @@ def explain(context: Context) -> list[Cause]:
 
 
 def in_place(context: Context, known: Mapping[str, list[Mutation]]) -> list[Cause]:
-    """A cause for every layer that differs inside the net though what is known is taken into account; where a module
-    is at fault for an unknown reason, only for those that a hypothesis explains: the others may be its victims."""
+    """A cause for every layer that differs inside the net even with the known mutations; where a module is at fault for
+    an unknown reason, only for layers that a hypothesis explains, since the others may be consequences of it."""
     causes: list[Cause] = []
     cells = {module.name: module.mindspore for module in context.modules}
     for mode in MODES:
@@ -123,7 +122,7 @@ def in_place(context: Context, known: Mapping[str, list[Mutation]]) -> list[Caus
                 behind, found = explained(before, _verdict_of(before, cells), [])
                 reasons, chain = (behind, found) if found else (reasons, chain)
             if chain and [each.change.what for each in chain] == [each.what for each in known.get(subject.path, ())]:
-                continue  # what it computes alone, it computes in the net
+                continue  # it computes the same in the net as alone
             if chain or not (causes or known):
                 where = "in evaluation mode" if mode == "eval" else "in training mode, inside the net"
                 causes += [replace(cause, text=f"{cause.text} ({where})") for cause in reasons]
@@ -131,7 +130,7 @@ def in_place(context: Context, known: Mapping[str, list[Mutation]]) -> list[Caus
 
 
 def _verdict_of(subject: ModuleSubject, cells: Mapping[str, str]) -> ModuleVerdict:
-    """That a layer is at fault; cells: the Cells' paths, where the replay tells them."""
+    """The verdict that a layer is at fault; cells: the Cells' paths, where the replay has them."""
     kind, cell = type(subject.module).__name__, cells.get(subject.path, subject.path)
     return ModuleVerdict(subject.path, kind, cell, Verdict.FAIL, True, 0, 0)
 
@@ -141,21 +140,21 @@ def _explained(
 ) -> tuple[list[Cause], Sequence[ModuleHypothesis]]:
     """The causes of one module's failure, and the hypotheses that explain it.
 
-    Of a container by its wiring, which is exact, where that fails; else by what it gives when it runs alone.
+    For a container by its wiring, which is exact, where that fails; else by its results when it runs alone.
     """
     container = replay.container(module.name)
     first: list[Cause] = []
     for subject in (container, replay.alone(module.name)):
         if subject is None:
             continue
-        # a wiring that is right leaves the gradients alone to be wrong
+        # if the wiring is right, only the gradients can be wrong
         reasons, chain = explained(subject, module, found_before, container is None or subject is container)
         if chain:
             return reasons, chain
         first = first or reasons
     paired = replay.context.paired
     if not first and paired is not None and explains(paired.alignment.unlike, module.name):
-        return [], ()  # it agrees once torch's has what MindSpore's has, and the report says what that is
+        return [], ()  # it agrees once torch's module is made like MindSpore's, and the report lists those differences
     if not first:
         where = in_code(cell_of(module))
         text = f"{_named(module)} differs: {module.why or 'see its tensors'}"
@@ -184,13 +183,13 @@ def explained(
 def _searched(
     subject: ModuleSubject, kind: str, found_before: list[ModuleHypothesis], values: bool
 ) -> ModuleTrial | None:
-    """The hypotheses under which a subject comes nearest, as `explained` has them; None where torch does not run it, or
-    nothing fails and nothing known brings it nearer."""
+    """The hypotheses under which a subject comes nearest, for `explained`; None where torch does not run it, or nothing
+    fails and no known fault brings it nearer."""
     if (before := subject.outcome([])) is None:
         return None
     hypotheses = candidates(subject, kind, values)
     if not before.failing:
-        return _slight(subject, hypotheses, before)  # what judges a module alone is sharper than what explains it
+        return _slight(subject, hypotheses, before)  # the verdict on a module alone is sharper than this comparison
     until = time.monotonic() + LONGEST
     alike = clearly_nearer(subject, Trial((), before, before), found_before, until)
     found = next((trial for trial in alike if trial.reproduces), None) or search(
@@ -204,8 +203,8 @@ def _searched(
 
 
 def of_another(context: Context, other: str) -> list[Cause]:
-    """What each module at fault of another recording of one framework, which is called `other`, computes otherwise than
-    the recipe's model in torch; of those for which a hypothesis gives all its tensors."""
+    """What the modules at fault in another recording of one framework, called `other`, compute otherwise than the
+    recipe's model in torch; only for modules of which a hypothesis reproduces all tensors."""
     faulty = sorted((m for m in context.modules if m.verdict is Verdict.FAIL and m.own), key=lambda m: m.order)
     replay = ReplayTraces(context)
     causes: list[Cause] = []
@@ -256,8 +255,8 @@ def _otherwise(
 
 
 def candidates(subject: ModuleSubject, kind: str, values: bool = True) -> list[ModuleHypothesis]:
-    """Every mutation of the tables on a module of this class, those of known faults first, each once; of a container
-    those on the layers inside, too, that MindSpore's net has as functions."""
+    """Every mutation of the tables on a module of this class, those of known faults first, each once; for a container
+    also those on the layers inside that MindSpore's net computes as functions."""
     found: dict[str, ModuleHypothesis] = {}
     for each in _of_tables(subject.module, kind):
         found.setdefault(each.text, each)
@@ -293,7 +292,7 @@ def _of_tables(module: nn.Module, kind: str) -> Iterator[ModuleHypothesis]:
 
 
 def own_forward(module: nn.Module) -> bool:
-    """Whether a module's own forward says what is computed: a container, or a class that is not torch's."""
+    """Whether a module's own forward computes something: a container, or a class that is not torch's."""
     return children(module) or not type(module).__module__.startswith("torch.nn.")
 
 
@@ -322,7 +321,7 @@ def _slight(subject: ModuleSubject, hypotheses: Sequence[ModuleHypothesis], befo
 def _estimated(
     subject: ModuleSubject, kind: str, found: ModuleTrial, hypotheses: Sequence[ModuleHypothesis]
 ) -> ModuleTrial | None:
-    """The search with one argument's value fitted, where that explains everything, alone or with one thing more."""
+    """The search with one argument's value fitted, if that explains everything, alone or with one hypothesis more."""
     for row in module_hypotheses([ESTIMATE]):
         for chain in dict.fromkeys(((), found.chain)) if kind in row.of else ():
             for mutation in estimate(subject, row.values, [each.change for each in chain]):
@@ -346,7 +345,7 @@ def _estimated(
 
 
 def _other_numbers(subject: ModuleSubject, operation: Operation) -> Iterator[ModuleHypothesis]:
-    """An operation with the number for one of its own that brings what is computed nearest."""
+    """An operation with one of its numbers replaced by the value that brings the results nearest."""
     for i, number in numbers(operation):
 
         def with_value_of(value: float, i: int = i, number: float = number) -> ModuleHypothesis:
@@ -391,14 +390,14 @@ def describe(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial)
 
 
 def _explains_what_is_first(subject: ModuleSubject, found: ModuleTrial) -> bool:
-    """Whether a chain that leaves tensors unexplained explains one of the first stage that fails: of a forward that is
-    wrong, the gradients alone say nothing."""
+    """Whether a chain that leaves tensors unexplained explains one of the first stage that fails: if the forward pass
+    is wrong, explaining gradients alone shows nothing."""
     first = _stage(subject, found.before)
     return any(subject.expected[name].stage == first for name in found.explained() if name in subject.expected)
 
 
 def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial, hypothesis: ModuleHypothesis) -> Cause:
-    """What one link of the chain says."""
+    """The cause for one link of the chain."""
     mutation, cell, kind = hypothesis.change, cell_of(verdict), class_of(subject.module)
     own = arguments_of(subject.module)
     right = ", ".join(f"{name}={own[name]!r}" for name in mutation.arguments if name in own)
@@ -408,7 +407,7 @@ def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial, h
         left = len(found.outcome.failing)
         text += f" (of {len(found.before.failing)} failing tensors it explains {len(found.explained())}; "
         text += f"{left} {'stays' if left == 1 else 'stay'} unexplained)"
-    # another value of the same argument means the same
+    # another value of the same argument is no other explanation
     if ties := [tie.text for tie in found.ties if tie.change.arguments != mutation.arguments]:
         text += f" (or with {', or '.join(ties)}: these cannot be told apart here)"
     known = table.faults().get(hypothesis.fault) if hypothesis.fault else None
@@ -436,7 +435,7 @@ def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial, h
         agreement = f"all {tensors} tensors of MindSpore's at {times(worst)} of the noise or less"
     chain = " and ".join(each.text for each in found.chain)
     evidence = f"torch's {kind} {subject.how}, with {chain}: {agreement} (as it is: {_ratio(found.before)})"
-    # what fails without this link is what it explains
+    # the tensors that fail without this link are those that it explains
     rest = subject.outcome([each.change for each in found.chain if each is not hypothesis]) if found.chain[1:] else None
     stage = _stage(subject, rest if rest is not None and rest.failing else found.before)
     before = _finite(found.before.worst)
@@ -445,8 +444,8 @@ def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial, h
 
 
 def _now(change: CellChange, computes: CellChange | None) -> dict[str, str]:
-    """The arguments of MindSpore's Cell that compute as it does; empty where they are not those of the change, or the
-    same."""
+    """The arguments by which MindSpore's Cell computes as it does now; empty where they are not those of the change, or
+    equal to it."""
     if computes is None or computes.target != change.target or computes.arguments.keys() != change.arguments.keys():
         return {}
     return {} if computes.arguments == change.arguments else computes.arguments
@@ -471,14 +470,14 @@ def _ratio(outcome: Outcome) -> str:
 
 
 def _stage(subject: ModuleSubject, outcome: Outcome) -> str:
-    """The first stage that fails; of a difference at the edge of noise, that of the tensor that is farthest off."""
+    """The first stage that fails; for a difference at the edge of noise, the stage of the tensor farthest off."""
     failing = outcome.failing or sorted(outcome.ratios, key=outcome.ratios.__getitem__)[-1:]
     stages = [subject.expected[name].stage for name in failing if name in subject.expected]
     return min(stages, key=STAGES.index, default="forward")
 
 
 def _unknown(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial) -> Cause:
-    """The place, and how the tensors differ that nothing explains."""
+    """A cause with the place, and how the unexplained tensors differ."""
     order = {name: i for i, name in enumerate(subject.expected)}
     left = found.outcome.failing if found.chain else found.before.failing
     failing = sorted(left, key=lambda name: order.get(name, len(order)))
@@ -513,10 +512,10 @@ def _difference(expected: RecordedTensor | None, exact: np.ndarray | None) -> st
 def strided_elsewhere(
     context: Context, causes: Sequence[Cause], known: Mapping[str, Sequence[Mutation]]
 ) -> list[Cause]:
-    """The causes, where a layer has another stride and MindSpore's net makes up for it later: the layer's fix alone
-    would stride twice, and what its container computes of torch's outputs has shapes that the net never has.
+    """The causes, adapted where a layer has another stride and MindSpore's net makes up for it later: the layer's fix
+    alone would stride twice, and its container, with torch's outputs, computes shapes that the net never has.
 
-    known: what explains each module.
+    known: module -> the mutations that explain it.
     """
     strided = {name for name, chain in known.items() if any("stride" in mutation.arguments for mutation in chain)}
     cells = {module.name: cell_of(module) for module in context.modules}
@@ -543,15 +542,15 @@ def strided_elsewhere(
 
 
 def _resized_by_torch(context: Context, name: str, mutations: Sequence[Mutation], back: Key) -> bool:
-    """Whether torch's own net, with the layer as MindSpore has it, has its shape again there too, as an average over
-    the whole image gives it: then nothing in MindSpore's is to be taken out."""
+    """Whether torch's own net, with the layer as in MindSpore, has its usual shape again at the same place, for example
+    after an average over the whole image: then nothing has to be taken out of MindSpore's net."""
     expected = context.traces.alone[0].entries[back].shape
     return shapes_with(context, name, mutations).get((back[2], back[3])) == expected
 
 
 def _made_up_for(context: Context, name: str) -> tuple[Key, Key] | None:
-    """The last output from layer `name` on that has another shape than torch's, and the next, which has torch's; None
-    where the other shape goes through to the end, or does not begin there."""
+    """The last output, from layer `name` on, whose shape differs from torch's, and the next, whose shape is torch's;
+    None where the shapes differ to the end, or do not begin to differ at that layer."""
     entries = [e for e in context.traces.alone[0].select("forward", "eval") if e.key in context.mindspore.entries]
     begun, last = False, None
     for entry in entries:
@@ -570,12 +569,12 @@ WRITTEN = {EVALUATED: {"use_batch_statistics": "None"}, FLIPPED: {"use_batch_sta
 
 
 def named_by_mode(causes: Sequence[Cause], model: nn.Module, cells: dict[str, str]) -> list[Cause]:
-    """Causes of modules that ran alone in a training step, with the fault that the other modules speak for.
+    """Causes of modules that ran alone in a training step, with the fault that the other modules make likely.
 
-    A single module in evaluation mode was added after `set_train()`, where all of them are it was never called. One
+    A single module in evaluation mode was added after `set_train()`; if all of them are, it was never called. A module
     that trains where torch's does not was frozen in torch. model: in training mode; cells: module -> Cell.
     """
-    # the norms that take their statistics from the batch; of a net without any, the layers that drop something
+    # the norms that take their statistics from the batch; in a net without any, the layers with dropout
     training = {name: module for name, module in model.named_modules() if module.training}
     trained = {name for name, module in training.items() if isinstance(module, nn.modules.batchnorm._BatchNorm)}
     if not trained:

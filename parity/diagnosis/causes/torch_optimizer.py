@@ -57,13 +57,13 @@ from ..mutations.optimizers import (
 )
 from . import gradient_scaling
 
-FAINT = 0.3  # decimal orders of magnitude a parameter that a fault at the edge of noise has to bring torch nearer
-BEAM = 12  # rules that are taken further where no single change explains everything
+FAINT = 0.3  # decimal orders of magnitude per parameter by which a fault at the edge of noise has to bring torch nearer
+BEAM = 12  # rules that are followed further where no single change explains everything
 BELOW_ONE = ("betas[0]", "betas[1]", "alpha")
 PART = "given gradients"
 AVERAGES = "given weights ema"
-NEAR = 1e-3  # share of a step's change that rounding of the stored average may be
-FEW = 512  # elements of a parameter that a quick look takes
+NEAR = 1e-3  # share of a step's change by which rounding of the stored average may be off
+FEW = 512  # elements of a parameter that a quick look uses
 UpdateTrial = Trial[UpdateRule]
 
 
@@ -91,7 +91,7 @@ def explain(context: Context) -> list[Cause]:
 
 
 def _of_an_own_optimizer(context: Context) -> list[Cause]:
-    """The causes where the user's function brings torch's optimizer: it says itself what a recipe would say of it."""
+    """The causes where the user's function brings torch's optimizer: its own options take the place of the recipe's."""
     assert context.paired is not None
     step = PairStep(context.recipe, copy.deepcopy(context.model), context.paired.given)
     names = {id(parameter): name for name, parameter in step.model.named_parameters()}
@@ -110,7 +110,7 @@ def _of_an_own_optimizer(context: Context) -> list[Cause]:
         if kind.__module__.startswith("torch.optim") or subject.is_torchs:
             return subject.causes()
     text = "the two optimizers differ, and nothing was tried out: "
-    text += f"torch's {kind.__qualname__} computes as none whose rule is known"
+    text += f"torch's {kind.__qualname__} follows no rule that is known"
     where = context.place([f.name for f in wrong], held)
     differ = len({f.name for f in wrong})
     evidence = f"{differ} of {len(held)} parameters differ after {GIVEN_STEPS} updates with given gradients"
@@ -139,7 +139,7 @@ def _skipped_rates(subject: OptimizerSubject) -> list[Cause]:
 
 
 class OptimizerSubject:
-    """What MindSpore made of the given gradients, and what any rule makes of them, from MindSpore's own weights."""
+    """MindSpore's updates by the given gradients, and those by any rule, from MindSpore's own weights."""
 
     steps = GIVEN_STEPS
 
@@ -165,14 +165,14 @@ class OptimizerSubject:
 
     @property
     def is_torchs(self) -> bool:
-        """Whether the rule is what torch's own optimizer, of the user's hand, computes."""
+        """Whether torch's optimizer, written by the user, computes by this rule."""
         few = self.representatives(self.names, [])
         measures = or_none(lambda: self._measures(self.rule, few, few=True, values=self.context.torch_values))
         return bool(measures) and Outcome.of(measures or {}).reproduces
 
     def causes(self) -> list[Cause]:
-        """The fewest changes of the rule under which every parameter comes out as MindSpore's; of a difference at the
-        edge of noise the known fault under which torch comes clearly nearer."""
+        """The fewest changes of the rule under which every parameter comes out as MindSpore's; for a difference at the
+        edge of noise, the known fault under which torch comes clearly nearer."""
         base = self.outcome([])
         if base is None or base.reproduces:
             return self._slight()
@@ -182,7 +182,7 @@ class OptimizerSubject:
         if not found.reproduces:
             return [self._unexplained(wrong, base)]
         rule = found.chain[-1].change
-        # a rule that holds for all parameters is at fault wherever it says something else than the recipe
+        # a rule that holds for all parameters is at fault wherever it differs from the recipe's
         whole = self._reproduced(rule, self.names) is not None
         touched = self._touched(rule) if whole else wrong
         tried = self.outcome([rule], touched)
@@ -227,7 +227,8 @@ class OptimizerSubject:
         return cause("update", where, None, text, evidence, None, base.worst)
 
     def _steps(self, trial: UpdateTrial) -> Iterator[UpdateTrial]:
-        """Every rule that one change more leads to, by a quick look, and wholly where that finds no difference."""
+        """Every rule with one change more: its outcome at a quick look, or the full one where that finds no
+        difference."""
         rule = trial.chain[-1].change if trial.chain else self.rule
         for each in (*of_fault_tables(rule, table.faults(), self.scale), *single_changes(rule)):
             words = each.change.undecayed.split()
@@ -244,7 +245,7 @@ class OptimizerSubject:
     def _otherwise(
         self, wrong: Sequence[str], followed: Sequence[UpdateTrial], found: Sequence[UpdateTrial]
     ) -> UpdateTrial | None:
-        """The same change on the parameters that differ, and on no other; or one number with another value."""
+        """A single change, on the parameters that differ only; or another value of one number."""
         for trial in found:
             rule = trial.chain[-1].change
             if rule.undecayed or set(wrong) & set(self._names(trial.outcome.failing)):
@@ -259,7 +260,7 @@ class OptimizerSubject:
                     continue
                 best = value * valley[0]
                 if name in BELOW_ONE and best >= 1.0:
-                    continue  # torch takes no such value
+                    continue  # torch does not accept such a value
                 changed = put(best)
                 quick = self.quick([changed])
                 if quick is None or not quick.reproduces:
@@ -291,7 +292,7 @@ class OptimizerSubject:
 
     @cached_property
     def norms(self) -> dict[str, np.ndarray]:
-        """Each parameter's gradient norms, one a step, over all that torch trains."""
+        """Each parameter's gradient norms, one per step, for all parameters that torch trains."""
         steps = range(self.steps)
         return {
             name: np.array([np.linalg.norm(given_gradient(name, e.shape, i).astype(np.float64)) for i in steps])
@@ -343,7 +344,7 @@ class OptimizerSubject:
     def _measures(
         self, rule: UpdateRule, names: Iterable[str], few: bool, values: Callable[[Key], np.ndarray] | None = None
     ) -> dict[str, Measure]:
-        """MindSpore's change and state of some parameters, or torch's, judged against a rule's, by part and name."""
+        """MindSpore's (or torch's) change and state of some parameters, judged against a rule, by part and name."""
         found, values = {}, values or self.context.mindspore_values
         for name in names:
             for part, prediction in self.prediction(rule, name, few).items():
@@ -355,7 +356,7 @@ class OptimizerSubject:
         return found
 
     def outcome(self, changes: Sequence[UpdateRule], names: Sequence[str] | None = None) -> Outcome | None:
-        """How a rule does on all parameters, or on some; None where torch cannot run it."""
+        """A rule's outcome on all parameters, or on some; None where torch cannot run it."""
         rule = changes[-1] if changes else self.rule
         measures = or_none(lambda: self._measures(rule, self.names if names is None else names, few=False))
         return None if measures is None else Outcome.of(measures)
@@ -370,12 +371,12 @@ class OptimizerSubject:
         return Outcome({key: measure.ratio for key, measure in measures.items()}, failing)
 
     def _reproduced(self, rule: UpdateRule, names: Sequence[str]) -> Outcome | None:
-        """The outcome on some parameters, None where one of them fails."""
+        """The outcome on some parameters; None where one of them fails."""
         outcome = self.outcome([rule], names)
         return outcome if outcome is not None and outcome.reproduces else None
 
     def _touched(self, rule: UpdateRule) -> list[str]:
-        """The parameters whose first elements a rule moves otherwise than the recipe does."""
+        """The parameters whose first elements a rule updates differently from the recipe's."""
         touched = []
         for name in self.names:
             one, other = self.prediction(rule, name, few=True), self.prediction(self.rule, name, few=True)
@@ -384,7 +385,7 @@ class OptimizerSubject:
         return touched
 
     def representatives(self, names: Sequence[str], wrong: Sequence[str]) -> list[str]:
-        """One small parameter of each sort: class of its module, weight or bias, group, failing or not."""
+        """One small parameter of each sort; a sort is module class, weight or bias, group, failing or not."""
         rates = self.rates(self.rule)
         chosen: dict[Any, str] = {}
         for name in names:
@@ -396,7 +397,7 @@ class OptimizerSubject:
 
 
 def moved_rates(rule: UpdateRule, bases: Sequence[float], steps: int) -> list[list[float]]:
-    """The learning rates of each group, by its base rate, under the rule's schedule, moved as the rule says."""
+    """The learning rates of each group, from its base rate, under the rule's schedule, moved as the rule says."""
     if rule.schedule is None:
         return [[base] * steps for base in bases]
     row = table.row(rule.optimizer.name)
@@ -442,7 +443,7 @@ def _from_zero(rule: UpdateRule, base: float, rates: list[float]) -> list[float]
 
 
 def _better(size: Sequence[int], best: Sequence[int]) -> bool:
-    """Whether a parameter of this shape is better to try on: at least 8 elements, and then the fewer the better."""
+    """Whether a parameter of this size is better for trials: at least 8 elements, and then the fewer the better."""
     one, other = int(np.prod(size, dtype=np.int64)), int(np.prod(best, dtype=np.int64))
     return (one < other) if one >= 8 else (one > other)
 
@@ -460,8 +461,8 @@ def _average(context: Context) -> list[Cause]:
 
 
 def _average_between_steps(context: Context) -> list[Cause]:
-    """What the moving average of a user's own step does otherwise than the other side's: what it holds, when it is
-    taken, and its decay, as far as the first of them tells."""
+    """How the moving average of a user's own step differs from the other side's: in what it holds, in when it is taken,
+    or in its decay, as far as the first average shows."""
     paired, step = context.paired, gradient_scaling.first_step(context.mindspore)
     part = f"step{step} ema"
     if paired is None or not paired.alignment.scope.own_step or not context.failed("update", part):
@@ -482,17 +483,17 @@ def _average_between_steps(context: Context) -> list[Cause]:
     mindspore, torch = (round(1.0 - float(share), 4) for share in shares if share is not None)
     if mindspore == torch:
         return []
-    evidence = f"of the first update, {shares[0]:.4g} reaches MindSpore's average and {shares[1]:.4g} torch's"
+    evidence = f"a share of {shares[0]:.4g} of the first update reaches MindSpore's average, {shares[1]:.4g} torch's"
     if mindspore == 1.0:
-        text = "the moving average is taken before the update, of the weights as they were"
+        text = "the moving average is taken before the update, from the old weights"
         return [cause("update", "the moving average", "ema-order", text, evidence, 0.0)]
-    text = f"the moving average keeps {mindspore:g} of itself, torch's {torch:g}"
+    text = f"the moving average keeps a share of {mindspore:g} of itself, torch's {torch:g}"
     return [cause("update", "the moving average", "ema-argument", text, evidence, 0.0)]
 
 
 def _share(context: Context, values: Callable[[Key], np.ndarray], step: int, names: Sequence[str]) -> float | None:
-    """How much of a step's change reaches the average that began as the starting weights; None where no one number
-    says it."""
+    """The share of a step's change that reaches the average, which began as the starting weights; None where no single
+    share explains it."""
     changes = [values(("update", f"step{step}", name, 0)).astype(np.float64) for name in names]
     starts = [context.mindspore_values(("init", "values", name, 0)).astype(np.float64) for name in names]
     averages = [values(("update", f"step{step} ema", name, 0)).astype(np.float64) for name in names]
@@ -550,7 +551,7 @@ def _given_average(context: Context, name: str, at: Decay) -> Measure:
 
 
 def _averaged_buffers(rule: Ema, context: Context, step: int) -> list[Cause]:
-    """The average of the buffers: left at the start, or a copy of them."""
+    """The cause of a wrong average of the buffers: left at its start, or a copy of them."""
     ratios: dict[str, float] = {}
     shares = {"averaged": 1.0 - decay(rule, step), "left": 0.0, "copied": 1.0}
     for entry in context.mindspore.select("update", f"step{step} buffers"):
@@ -571,7 +572,7 @@ def _averaged_buffers(rule: Ema, context: Context, step: int) -> list[Cause]:
 
 
 def _averaged_before(context: Context, step: int) -> list[Cause]:
-    """The average taken before the update of the weights."""
+    """The cause of an average that is taken before the update of the weights."""
     entries, values = context.mindspore.entries, context.mindspore_values
     names = [e.name for e in context.mindspore.select("update", f"step{step}")]
     averages = {n: key for n in names if (key := ("update", f"step{step} ema", n, 0)) in entries}

@@ -1,4 +1,4 @@
-"""Why passes and modules differ in precision: a shorter format, the batch in other pieces, what is not finite."""
+"""Why passes and modules differ by precision or batch: a shorter format, the batch in other pieces, infinities."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ from ..hypotheses import (
 from ..torch_subjects import CannotRun, ModuleSubject, RecordedTensor, Tensors
 
 PART = "train"
-NOT_FINITE = "not_finite"  # the verb of hypotheses on inputs too large or small
+NOT_FINITE = "not_finite"  # the verb of hypotheses on inputs that are too large or too small
 WHOLE = "the whole net"
 FLOOR = 2e-6
-MANY = 0.5  # share of the layers that must fail before the precision of the whole is in doubt
+MANY = 0.5  # share of the layers that must fail before the precision of the whole net is questioned
 FAULT = "ascend-fp16-ops"
 FORMATS = {"fp16": "float16 (or TF32, which rounds alike)", "hf32": "HF32", "bf16": "bfloat16"}
-NEAR = 4.0  # by what factor rounding of one format may differ between two kernels; bf16's is 8 times fp16's
-SUMMED = 2.0  # times that for a weight's gradient, a sum over the batch that each kernel rounds on its way: 4.4 seen
-ALONG = 0.9  # cosine of the difference with the tensor itself: a factor's is 1, rounding of a gradient had up to 0.54
+NEAR = 4.0  # the factor by which rounding in one format may differ between two kernels; bf16's is 8 times fp16's
+SUMMED = 2.0  # times that for a weight's gradient, a sum over the batch with each kernel's own rounding: 4.4 was seen
+ALONG = 0.9  # cosine of the difference with the tensor itself: 1 for a factor, up to 0.54 seen for a rounded gradient
 
 
 def explain(context: Context) -> list[Cause]:
@@ -54,7 +54,7 @@ def explain(context: Context) -> list[Cause]:
     if found:
         return found
     alone = any(module.own and module.verdict is Verdict.FAIL for module in context.modules)
-    if not keys or len(wrong) < MANY * len(keys) or alone:  # alone, modules run in float32: these fail for themselves
+    if not keys or len(wrong) < MANY * len(keys) or alone:  # alone, in float32, these have a fault of their own
         return []
 
     def outcome(amp: Amp | None) -> Outcome | None:
@@ -80,7 +80,7 @@ def explain(context: Context) -> list[Cause]:
 
 
 def _in_pieces(context: Context) -> list[Cause]:
-    """The batch in other pieces than torch's, by the calls of a layer."""
+    """The cause if the batch goes through in other pieces than in torch, as the calls of a layer show."""
     pieces = {}
     for entry in context.mindspore.select("forward", PART):
         pieces[entry.name] = [_pieces(trace, entry.name) for trace in (context.traces.alone[0], context.mindspore)]
@@ -108,7 +108,7 @@ def _sizes(pieces: Sequence[object]) -> str:
 
 
 def _in_one(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
-    """The whole batch in one pass, where the recipe has micro-batches: batch statistics are other ones then."""
+    """The cause if the batch goes through in one pass, where the recipe has micro-batches: batch statistics differ."""
     recipe = context.recipe
     whole = recipe.model_copy(update={"accumulate": 1})
     runs = or_none(lambda: [_outputs(context, whole, dtype) for dtype in (torch.float64, torch.float32)])
@@ -161,7 +161,7 @@ def _outputs(context: Context, recipe: Recipe, dtype: torch.dtype) -> dict[Key, 
 
 
 def shorter(subject: ModuleSubject, verdict: ModuleVerdict, before: Outcome) -> Cause | None:
-    """The cause of a module whose failing tensors are all as far off as products of a shorter format are, or None."""
+    """The cause for a module whose failing tensors are all as far off as products in a shorter format are, or None."""
     found = format_of(subject, before)
     if found is None:
         return None
@@ -173,7 +173,7 @@ def shorter(subject: ModuleSubject, verdict: ModuleVerdict, before: Outcome) -> 
 
 
 def as_far(before: Outcome, name: str, factor: float) -> str:
-    """How it was found that products are of this format, for a cause."""
+    """The evidence, for a cause, that products are in this format."""
     return (
         f"{len(before.failing)} tensors are as far from float64 as torch's are with operands in {name}, to a factor of "
         f"{factor:.2g}"
@@ -181,7 +181,7 @@ def as_far(before: Outcome, name: str, factor: float) -> str:
 
 
 def format_of(subject: ModuleSubject, before: Outcome) -> tuple[str, float] | None:
-    """The shorter format in whose products all failing tensors are as far off as these, and to what factor; or None."""
+    """The shorter format whose products are as far off as all failing tensors, and to what factor; or None."""
     try:
         exact = subject.computed([], torch.float64)
         found = {}
@@ -197,7 +197,7 @@ def format_of(subject: ModuleSubject, before: Outcome) -> tuple[str, float] | No
 def _unlike(subject: ModuleSubject, before: Outcome, exact: Tensors, short: Tensors) -> float:
     """The largest factor between MindSpore's distance from float64 and the format's, over the failing tensors that are
     products; infinite without any."""
-    # a bias's gradient is a sum, which kernels round as they please
+    # a bias's gradient is a sum, which every kernel rounds in its own way
     products = [name for name in before.failing if not name.rpartition(".")[0].endswith("bias")]
     worst = 1.0 if products else inf
     for name in products:
@@ -211,7 +211,7 @@ def _unlike(subject: ModuleSubject, before: Outcome, exact: Tensors, short: Tens
             return inf
         off = expected.elements - reference
         if abs(float(off @ reference)) > ALONG * of_mindspore * float(np.linalg.norm(reference)):
-            return inf  # rounding points anywhere; this is a factor
+            return inf  # rounding has no direction; this is a factor
         factor = max(of_mindspore / of_torch, of_torch / of_mindspore)
         is_sum = name.endswith(".grad") and not name.startswith("input")
         worst = max(worst, factor / SUMMED if is_sum else factor)
@@ -219,8 +219,8 @@ def _unlike(subject: ModuleSubject, before: Outcome, exact: Tensors, short: Tens
 
 
 def overflowing(subject: ModuleSubject, verdict: ModuleVerdict) -> Cause | None:
-    """The cause of a module whose output is not finite just where its input lies beyond some value, and is torch's
-    elsewhere; None where no fault of its row says so."""
+    """The cause for a module whose output is not finite exactly where its input is beyond some value, and is torch's
+    elsewhere; None where its row has no such fault."""
     known = [h for h in module_hypotheses([NOT_FINITE]) if verdict.kind in h.of]
     output = subject.expected.get("output")
     if not known or output is None or subject.given is None or len(subject.given.call.inputs) != 1:
@@ -250,7 +250,7 @@ def overflowing(subject: ModuleSubject, verdict: ModuleVerdict) -> Cause | None:
 
 
 def _agree(output: RecordedTensor, exact: np.ndarray, kept: np.ndarray) -> bool:
-    """Whether the elements that are finite are torch's."""
+    """Whether the finite elements agree with torch's."""
     reference = output.taken_from(exact).astype(np.float64)[kept]
     size = float(np.linalg.norm(reference))
     return not size or judge(reference, [reference], output.elements[kept], output.noise).verdict is not Verdict.FAIL

@@ -1,1 +1,1 @@
-"""Mutations: ways in which a layer, a forward or an optimizer is computed otherwise. Hypotheses are made of them."""
+"""Mutations: ways to compute a layer, a forward or an optimizer otherwise. Hypotheses consist of them."""

@@ -1,8 +1,8 @@
-"""What a recipe says of the update, as one value, and of the moving average; the changes of them that hypotheses make.
+"""A recipe's update rule, as one value, and its moving average; the changes of both that hypotheses make.
 
 torch's optimizers are written for one parameter, element by element, so that a stratified sample of a large parameter
 is enough. The formulas are those of torch.optim's pages; a `switch` names one deviation, and a formula ignores those of
-others. NumPy in the dtype that is asked for: float64 for what a hypothesis says exactly, float32 for its rounding.
+others. NumPy, in the given dtype: float64 for a hypothesis's exact values, float32 for its rounding.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ....printable import few
 from ....training.recipe.schema import Ema, Group, Optimizer, Recipe, Schedule, decay
 from ..hypotheses import Hypothesis, Prediction, golden_section
 
-Decay = Callable[[int], float]  # of a moving average, by the update
-EPOCHS = (2, 3, 4)  # updates of an epoch that the compared ones would show the end of
+Decay = Callable[[int], float]  # of a moving average, by the number of the update
+EPOCHS = (2, 3, 4)  # lengths of an epoch, in updates, whose end the compared updates would show
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class UpdateRule:
     (parameter's), value, no_eps, always, or sum (of the micro-batches). switches: deviations of the optimizer's
     formula. moves: how the schedule moves: as it is, never, late, early, twice, micro (after each micro-batch), every N
     (updates), from_zero or continuous; micro: how many micro-batches a step has. rate, gradient: factors of every
-    learning rate and of every gradient. undecayed: parameters that the decay leaves out for their name.
+    learning rate and of every gradient. undecayed: parameters that the decay leaves out because of their names.
     """
 
     optimizer: Optimizer
@@ -51,7 +51,7 @@ class UpdateRule:
 
     @classmethod
     def of(cls, recipe: Recipe) -> UpdateRule:
-        """What the recipe says."""
+        """The recipe's update rule."""
         return cls(
             recipe.optimizer, recipe.schedule, recipe.clip.max_norm if recipe.clip else None, micro=recipe.accumulate
         )
@@ -67,25 +67,25 @@ class UpdateRule:
         return table.arguments(self.optimizer.name, self.optimizer.args)
 
     def with_args(self, **args: Any) -> UpdateRule:
-        """Other optimizer arguments, in every group that does not give its own."""
+        """The rule with other optimizer arguments, in every group that does not set its own."""
         return self.with_optimizer(args={**self.optimizer.args, **args})
 
     def with_optimizer(self, **fields: Any) -> UpdateRule:
-        """The optimizer with some fields changed."""
+        """The rule with some fields of its optimizer changed."""
         return replace(self, optimizer=self.optimizer.model_copy(update=fields))
 
 
 UpdateHypothesis = Hypothesis[UpdateRule]
 Groups = Sequence[tuple[Sequence[str], Mapping[str, Any]]]  # names of parameters, and their options
-# what optimizers of one's own call torch's options
+# names that users' own optimizers have for torch's options
 OWN_NAMES = {"learning_rate": "lr", "epsilon": "eps", "wd": "weight_decay", "decay": "weight_decay", "rho": "alpha"}
 BETAS = (("beta1", "beta2"), ("beta_1", "beta_2"), ("b1", "b2"))
 
 
 def described(kind: str, defaults: Mapping[str, Any], groups: Groups, recipe: Recipe) -> UpdateRule | None:
-    """The rule of an optimizer of one of torch's classes, by its options; None where the table has not its class.
+    """The rule of an optimizer of one of torch's classes, by its options; None where the table lacks its class.
 
-    recipe: which says the rest.
+    recipe: for the rest of the rule.
     """
     try:
         usual = table.arguments(kind, {"lr": 1.0})
@@ -107,7 +107,7 @@ def described(kind: str, defaults: Mapping[str, Any], groups: Groups, recipe: Re
 
 
 def stand_ins(defaults: Mapping[str, Any], groups: Groups, recipe: Recipe) -> Iterator[UpdateRule]:
-    """The rules of torch's that an optimizer of one's own may compute by, as they are and with one deviation."""
+    """Torch's rules that a user's own optimizer may follow, as they are and with one deviation."""
 
     def in_torchs_words(options: Mapping[str, Any]) -> dict[str, Any]:
         found = {OWN_NAMES.get(key, key): value for key, value in options.items()}
@@ -126,7 +126,7 @@ def stand_ins(defaults: Mapping[str, Any], groups: Groups, recipe: Recipe) -> It
 
 
 def of_fault_tables(rule: UpdateRule, faults: Mapping[str, Fault], scale: float | None) -> Iterator[UpdateHypothesis]:
-    """What the fault tables know of updates; scale: the loss scale, where there is one."""
+    """The hypotheses of the fault tables on updates; scale: the loss scale, where there is one."""
     for fault in faults.values():
         say = fault.hypothesis
         if say.get("verb") != "update" or rule.kind not in say.get("of", [rule.kind]):
@@ -171,7 +171,7 @@ def single_changes(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
     yield Hypothesis("gradient-flipped", "the update goes up the gradient", replace(rule, gradient=-1.0))
 
 
-# deviations that no optimizer of MindSpore's has, and one's own may have
+# deviations that none of MindSpore's optimizers has, but a user's own may have
 OWN_SWITCHES = {
     "eps_inside_root": "eps stands inside the root",
     "no_second_correction": "the second moment has no bias correction",
@@ -209,12 +209,12 @@ def _groups(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
     for i, group in enumerate(groups):
         named = f"the group {few(group.params, 4)}"
         rest = [*groups[:i], *groups[i + 1 :]]
-        text = f"{named} is treated as all other parameters"
+        text = f"{named} is treated like all other parameters"
         yield Hypothesis("group-ignored", text, rule.with_optimizer(groups=rest))
         for other in rest:
             swapped = Group(params=group.params, args=other.args)
             same = rule.with_optimizer(groups=[*groups[:i], swapped, *groups[i + 1 :]])
-            yield Hypothesis("group-ignored", f"{named} is treated as the group {few(other.params, 4)}", same)
+            yield Hypothesis("group-ignored", f"{named} is treated like the group {few(other.params, 4)}", same)
         for name in group.args:
             kept = Group(params=group.params, args={k: v for k, v in group.args.items() if k != name})
             changed = rule.with_optimizer(groups=[*groups[:i], kept, *groups[i + 1 :]])
@@ -245,7 +245,7 @@ def _schedule(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
         yield Hypothesis(fault, text, replace(rule, moves=moves))
     for steps in EPOCHS:
         text = f"the learning rate is constant within every {steps} updates, as nn.cosine_decay_lr's within an epoch"
-        fix = "one rate for each update; of nn.cosine_decay_lr and its like: step_per_epoch=1, decay_epoch in steps"
+        fix = "one rate for each update; with nn.cosine_decay_lr and the like: step_per_epoch=1, decay_epoch in steps"
         yield Hypothesis("cosine-step-epoch", text, replace(rule, moves=f"every {steps}"), fix)
     text = "there is no schedule: the rate is the optimizer's own"
     yield Hypothesis("schedule-missing", text, replace(rule, schedule=None))
@@ -290,9 +290,9 @@ def _replaced(schedule: Schedule, at: int | None, key: str, value: Any) -> Sched
 
 
 class FreeNumber(NamedTuple):
-    """A number whose value may be found from what MindSpore computed.
+    """A number whose value can be fitted to what MindSpore computed.
 
-    value: torch's. put: how to set another. fix: what to write. reach: within which factor of torch's it is looked for.
+    value: torch's. put: how to set another. fix: what to write. reach: the largest factor off torch's that is tried.
     """
 
     fault: str
@@ -304,7 +304,7 @@ class FreeNumber(NamedTuple):
 
 
 def free_numbers(rule: UpdateRule) -> Iterator[FreeNumber]:
-    """All of a rule."""
+    """All free numbers of a rule."""
     args = rule.args
     for name in ("lr", "weight_decay", "momentum", "dampening", "alpha", "eps"):
         value = args.get(name)
@@ -319,7 +319,7 @@ def free_numbers(rule: UpdateRule) -> Iterator[FreeNumber]:
                     reach=100.0,
                 )
             else:
-                reach = 1e5 if name == "eps" else 3.0  # which people write by its exponent
+                reach = 1e5 if name == "eps" else 3.0  # people mistake the exponent of eps
                 yield FreeNumber(
                     "optimizer-argument", name, value, partial(_with, rule, name), f"{name}={value}", reach
                 )
@@ -368,7 +368,7 @@ def run(
     for step, (gradient, rate, decayed) in enumerate(zip(gradients, rates, decays, strict=True), 1):
         given = {**args, "weight_decay": decayed}
         g = gradient.astype(dtype)
-        with np.errstate(all="ignore"):  # what a hypothesis makes of a weight need not be finite
+        with np.errstate(all="ignore"):  # under a hypothesis a weight need not stay finite
             now = update(now, -g if args.get("maximize") else g, rate, step, given, switches, state)
     return np.subtract(now, start, dtype=np.float64), state
 
@@ -439,7 +439,7 @@ def _adam(
     ones = np.ones_like if "square_starts_at_one" in how else np.zeros_like
     m = state.get("exp_avg", np.zeros_like(w))
     v = state.get("exp_avg_sq", ones(w))
-    # in float32 1 - 0.999 is off by 5e-5 of itself, and MindSpore's kernels compute it so
+    # in float32 1 - 0.999 has a relative error of 5e-5, and MindSpore's kernels compute it that way
     state["exp_avg"] = m = m + (t(1.0) - t(first)) * (g - m)
     state["exp_avg_sq"] = v = t(second) * v + (t(1.0) - t(second)) * g * g
     if args.get("amsgrad"):
@@ -488,9 +488,9 @@ _UPDATES: dict[str, Update] = {
 
 
 def average_decays(rule: Ema, distance: Callable[[Decay], float]) -> Iterator[Hypothesis[Decay]]:
-    """Other decays of the moving average, at the update counted from one; distance: what a factor is fitted by."""
+    """Other decays of the moving average, by the update, counted from one; distance: for fitting a factor."""
     argument = partial(Hypothesis[Decay], "ema-argument", fix=f"decay={rule.decay}")
-    text = "the average takes in the decay's share of each weight, not 1 - decay"
+    text = "each weight enters the average with the share decay, not 1 - decay"
     yield Hypothesis("ema-decay-complement", text, lambda i: 1.0 - decay(rule, i))
     yield argument("the average is never moved", lambda i: 1.0)
     yield argument("the average is a copy of the weights", lambda i: 0.0)
@@ -500,8 +500,8 @@ def average_decays(rule: Ema, distance: Callable[[Decay], float]) -> Iterator[Hy
     yield Hypothesis("ema-warmup", text, lambda i: min(rule.decay, (1 + i) / (10 + i)))
     text = "the decay rises as decay · (1 - exp(-n / 2000)), mindcv's"
     yield Hypothesis("ema-buffers", text, lambda i: rule.decay * (1 - math.exp(-i / 2000)))
-    yield argument("the updates are counted from one less", lambda i: decay(rule, max(i - 1, 1)))
-    yield argument("the updates are counted from one more", lambda i: decay(rule, i + 1))
+    yield argument("the count of updates is one too low", lambda i: decay(rule, max(i - 1, 1)))
+    yield argument("the count of updates is one too high", lambda i: decay(rule, i + 1))
     for field, info in Ema.model_fields.items():
         default, value = info.default, getattr(rule, field)
         if default == value or not isinstance(default, (int, float)):

@@ -77,13 +77,13 @@ def activation(module: nn.Module, values: Values) -> Iterator[Mutation]:
     for name in values.get("to", ACTIVATIONS):
         function = ACTIVATIONS[name]
         if name.split()[0] == type(module).__name__:
-            continue  # itself, or itself with an argument that another hypothesis sets
+            continue  # the same function, or the same with an argument that another hypothesis sets
         yield Mutation(name, partial(instead, forward=function), tuple(arguments_of(module)), whole=True)
 
 
 def tie_gradients(module: nn.Module, values: Values) -> Iterator[Mutation]:
-    """The same values with another gradient exactly at the lower and at the upper bound, where torch takes one side:
-    those of `shares`, and the mean of the slopes on both sides."""
+    """The same values with another gradient exactly at the lower and at the upper bound, where torch takes that of one
+    side: the gradients in `shares`, and the mean of the slopes on both sides."""
     low, high = _bounds(module)
     slope = float(getattr(module, "negative_slope", 0.0))
     for below, above in (*values.get("shares", ()), ((1.0 + slope) / 2, (1.0 + slope) / 2), (0.0, 0.0), (1.0, 1.0)):
@@ -118,9 +118,9 @@ Mask = Callable[[torch.Tensor], torch.Tensor]
 
 @dataclass(frozen=True)
 class Attending:
-    """How attention is computed: what scores are multiplied by, of the size of a head and all dimensions; over which
-    axis of (batch, heads, queries, keys) the softmax goes; how heads are cut of (batch, length, width) and joined; what
-    becomes of the mask (…, queries, keys) that is added to the scores."""
+    """How attention is computed: the factor of the scores, from the size of a head and of all dimensions; the axis of
+    the softmax in (batch, heads, queries, keys); how heads are cut from (batch, length, width) and joined; a change of
+    the mask (…, queries, keys) that is added to the scores."""
 
     scale: Callable[[int, int], float] = lambda size, width: size**-0.5
     axis: int = -1
@@ -192,8 +192,8 @@ def _attend(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """torch's MultiheadAttention written out. Raises ValueError for what is not written out here, and for a hypothesis
-    about a mask where there is none."""
+    """torch's MultiheadAttention written out. Raises ValueError for options that are not written out here, and for a
+    hypothesis about a mask where there is none."""
     if (m.dropout and m.training) or m.in_proj_weight is None or m.bias_k is not None or m.add_zero_attn:
         raise ValueError("an attention of options that are not written out")
     if masked and attn_mask is None and key_padding_mask is None:
@@ -253,7 +253,7 @@ def _padding_swapped(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
     return F.pad(x, (top, bottom, left, right), mode, value)
 
 
-# of a layer and its input, in place of the layer's forward
+# name -> a function of a layer and its input, in place of the layer's forward
 FORMULAS: dict[str, Callable[[Any, torch.Tensor], torch.Tensor]] = {
     "an average over the whole image": lambda m, x: x.mean((-2, -1), keepdim=True),
     "alpha that is not divided by size": lambda m, x: F.local_response_norm(x, m.size, m.alpha * m.size, m.beta, m.k),
@@ -274,8 +274,8 @@ FORMULAS: dict[str, Callable[[Any, torch.Tensor], torch.Tensor]] = {
 
 
 def states_exchanged(layer: nn.LSTM, x: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
-    """An LSTM whose steps each take the hidden state for the cell's and the reverse, as a loop over a cell that gets
-    them in the other order. Raises ValueError for one of several layers or directions, and for other first states."""
+    """An LSTM whose steps each take the hidden state for the cell state and the reverse, as in a loop over a cell that
+    gets them in the other order. Raises ValueError for several layers or directions, and for other first states."""
     if layer.num_layers > 1 or layer.bidirectional or layer.proj_size or x.dim() != 3:
         raise ValueError("an LSTM that is more than one loop")
     axis, found = int(layer.batch_first), []
@@ -303,7 +303,7 @@ def padded_by_zeros(f: Any, x: torch.Tensor, *args: Any, padding: Any = 0, **kwa
 
 
 def interleaved(x: torch.Tensor, counts: tuple[Any, ...]) -> torch.Tensor:
-    """Each element so many times in a row, along the last dimensions."""
+    """Each element `counts` times in a row, along the last dimensions."""
     flat = counts[0] if len(counts) == 1 and not isinstance(counts[0], int) else counts
     for dim, count in enumerate(flat[-x.dim() :]):
         x = x.repeat_interleave(int(count), dim)
@@ -409,8 +409,8 @@ MOST_ORDERS = 4  # parts of which every order is tried
 
 
 def in_another_order(path: str, cuts: Sequence[Cut]) -> Iterator[ModuleHypothesis]:
-    """The net uses the parts of what is cut otherwise in another order than that in which they fill the whole; cuts:
-    what is cut of the module at this path, biases like weights."""
+    """The net uses the parts of a cut tensor in another order than that in which they fill the whole; cuts: the cut
+    tensors of the module at this path, biases like weights."""
     groups: dict[tuple[str, ...], list[Cut]] = {}
     for cut in cuts:
         if len(cut.sizes) <= MOST_ORDERS and len({*cut.sizes}) == 1:
@@ -420,7 +420,7 @@ def in_another_order(path: str, cuts: Sequence[Cut]) -> Iterator[ModuleHypothesi
         of, parts = (whole.torch, whole.mindspore) if len(owners) == 1 else (whole.mindspore, whole.torch)
         first = tuple(range(len(parts)))
         for order in (each for each in itertools.permutations(first) if each != first):
-            # by whose weights each of torch's parts computes, or which part stands where in the whole
+            # the parts whose weights torch's parts compute with, or the order of the parts in the whole
             turned = tuple(parts[i] for i in (order if len(owners) == 1 else map(order.index, first)))
             other = replace(whole, mindspore=turned) if len(owners) == 1 else replace(whole, torch=turned)
             fix = f"have {_short(parts)} as the parts of {of[0]}, in this order; if they are others, write a map: "
@@ -430,7 +430,7 @@ def in_another_order(path: str, cuts: Sequence[Cut]) -> Iterator[ModuleHypothesi
 
 
 def _short(names: Sequence[str]) -> str:
-    """Names without the modules around all of them."""
+    """The names without the path that they have in common."""
     around = zip(*(name.split(".")[:-1] for name in names), strict=False)
     count = len([*itertools.takewhile(lambda parts: len({*parts}) == 1, around)])
     return ", ".join(".".join(name.split(".")[count:]) for name in names)

@@ -1,11 +1,11 @@
 """A layer with another attribute, padding, order of weights or normalisation; the operations of one's own forward.
 
 A mutation changes a copy of the module, whose parameters keep their names, so that every gradient has its counterpart.
-Mutations can be put one upon another.
+Mutations can be combined.
 
-Every torch function that a module itself calls passes through its Operations, and every module inside that it calls;
-what happens within those is their own. So a forward that nobody can trace (branches on shapes, loops over children) can
-still be run with one operation done otherwise.
+Every torch function, and every inner module, that a module itself calls passes through its Operations; calls within an
+inner module do not. So a forward that cannot be traced (branches on shapes, loops over children) can still be run with
+one operation done otherwise.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ Forward = Callable[..., torch.Tensor]
 
 @dataclass(frozen=True)
 class Mutation:
-    """One way to compute a module otherwise: what it is, in words that follow "as with"; how to make it so, in place;
-    and the torch arguments that are at stake; whole: it is another layer altogether."""
+    """One way to compute a module otherwise: its text, which follows "as with"; the change, made in place; and the
+    torch arguments that it concerns; whole: it is another layer altogether."""
 
     what: str
     apply: Change
@@ -47,7 +47,7 @@ class Mutation:
     whole: bool = False
 
     def hypothesis(self, fault: str | None = None) -> ModuleHypothesis:
-        """That a module was mutated so. fault: the known fault that it stands for."""
+        """The hypothesis that a module has this mutation. fault: the known fault that it stands for."""
         return Hypothesis(fault, self.what, self, self.fix)
 
 
@@ -61,7 +61,7 @@ def class_of(module: nn.Module) -> str:
 
 
 def arguments_of(module: nn.Module) -> dict[str, Any]:
-    """The constructor arguments of a module that its mapping row names, as its attributes tell them."""
+    """The constructor arguments of a module that its mapping row names, from its attributes."""
     try:
         row = table.row(f"torch.nn.{class_of(module)}")
     except UnknownRow:
@@ -77,7 +77,7 @@ def arguments_of(module: nn.Module) -> dict[str, Any]:
 
 
 def applies(module: nn.Module, when: str | None) -> bool:
-    """Whether a hypothesis that is for padded, or for unpadded, layers alone is for this one."""
+    """Whether a hypothesis for padded layers only, or for unpadded ones only, applies to this one."""
     if when is None:
         return True
     padding = getattr(module, "padding", 0)
@@ -96,14 +96,14 @@ def computing(forward: Callable[..., Any]) -> Change:
 
 
 def as_given(module: nn.Module, change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]]) -> None:
-    """Have a module compute with weights that are a function of its own; the gradients stay those of its own."""
+    """Have a module compute with a function of its own weights; the gradients stay those of its own weights."""
     original = module.forward
 
     def forward(*args: Any, **kwargs: Any) -> Any:
         own = dict(module._parameters)
         module._parameters.update(change({name: p for name, p in own.items() if p is not None}))
         names = getattr(module, "_flat_weights_names", None)
-        if names is not None:  # a recurrent layer holds them in a list besides
+        if names is not None:  # a recurrent layer also holds them in a list
             module._flat_weights = [module._parameters[name] for name in names]
         try:
             return original(*args, **kwargs)
@@ -144,7 +144,7 @@ def set_attribute(module: nn.Module, values: Values) -> Iterator[Mutation]:
 
 
 def as_made(module: nn.Module, made: Made) -> Iterator[Mutation]:
-    """The arguments with which MindSpore's Cell was made, where they mean others than the module has: all at once."""
+    """The arguments that MindSpore's Cell was made with, where they differ from the module's: all at once."""
     kind, own = f"torch.nn.{type(module).__name__}", arguments_of(module)
     try:
         row = table.row(kind)
@@ -166,7 +166,7 @@ def _set(values: Values, module: nn.Module) -> None:
 
 
 FIXED = {"bias", "affine", "elementwise_affine", "in_channels", "out_channels", "in_features", "out_features"}
-# what decides about tensors, which are compared by themselves
+# arguments that decide which tensors there are; tensors are compared by themselves
 
 
 def _as_tuple(value: Any) -> Any:
@@ -177,7 +177,7 @@ COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)  # of heads that are tried
 
 
 def other_heads(module: nn.Module) -> Iterator[Mutation]:
-    """Attention that cuts its width into another number of heads; what it keeps of a head's size and scale follows."""
+    """Attention that cuts its width into another number of heads; attributes for a head's size and scale follow."""
     own = {name: value for name, value in vars(module).items() if type(value) in (int, float) and value > 0}
     for name in (name for name, count in own.items() if HEADS.search(name) and type(count) is int):
         for count in COUNTS:
@@ -192,11 +192,11 @@ def other_heads(module: nn.Module) -> Iterator[Mutation]:
 
 
 HEADS = re.compile(r"^(?!d(im)?_)(.*_)?n?heads?$")  # heads, num_heads, n_head; dim_head is a size
-OF_A_HEAD = re.compile(r"^(?!all_).*head_(dim|size|width)$|^d(im)?_head$")  # all_head_size is that of all
+OF_A_HEAD = re.compile(r"^(?!all_).*head_(dim|size|width)$|^d(im)?_head$")  # all_head_size is the size of all heads
 
 
 def complement(module: nn.Module, values: Values) -> Iterator[Mutation]:
-    """The attribute is one less what it should be."""
+    """The attribute is one minus what it should be."""
     name = values["attribute"]
     current = getattr(module, name, None)
     if isinstance(current, float) and current != 0.5:
@@ -205,7 +205,7 @@ def complement(module: nn.Module, values: Values) -> Iterator[Mutation]:
 
 
 def training(module: nn.Module, values: Values) -> Iterator[Mutation]:
-    """The module is in the other mode, which `mode` says."""
+    """The module is in the other mode, given by `mode`."""
     mode = bool(values["mode"])
     if module.training == mode:
         return
@@ -257,7 +257,7 @@ def zero_padding(module: nn.Module, values: Values) -> Iterator[Mutation]:
 
 
 def missing(module: nn.Module, values: Values) -> Iterator[Mutation]:
-    """A parameter that is not there: zeros for a shift, ones for a scale, and no gradient."""
+    """A missing parameter: zeros for a shift, ones for a scale, and no gradient."""
     there = [n for n in values["parameters"] if getattr(module, n, None) is not None]
     if not there:
         return
@@ -376,7 +376,7 @@ def _normalised(
 
 def _affine(m: nn.Module, y: torch.Tensor) -> torch.Tensor:
     weight, bias = m.weight, getattr(m, "bias", None)
-    shape = getattr(m, "normalized_shape", [1, -1] + [1] * (y.dim() - 2))  # a batch norm's is of the channels
+    shape = getattr(m, "normalized_shape", [1, -1] + [1] * (y.dim() - 2))  # a batch norm's is that of the channels
     y = y if weight is None else y * weight.view(shape)
     return y if bias is None else y + bias.view(shape)
 
@@ -434,18 +434,18 @@ MUTATIONS: dict[str, Mutate] = {
 
 
 EDITS = "_operations_done_otherwise"
-# what queries a tensor and computes nothing
+# functions that only query a tensor
 QUESTIONS = {"__get__", "size", "dim", "numel", "stride", "is_floating_point", "__len__", "__bool__", "item", "__set__"}
 
 Do = Callable[..., Any]  # called with the operation's function first, then its arguments
 
-Place = tuple[int, str]  # index and name, so that what comes to stand elsewhere is left alone
+Place = tuple[int, str]  # index and name, so that an operation which moves to another index is left alone
 
 
 @dataclass
 class Operation:
     """One operation: its place in the sequence; the function's name, or for a module its dotted name inside and class;
-    the line of source that asks for it; arguments and result of the run in which it was seen."""
+    the line of source that calls it; arguments and result of the run in which it was seen."""
 
     index: int
     name: str
@@ -459,12 +459,12 @@ class Operation:
 
     @property
     def place(self) -> Place:
-        """What tells it from the others."""
+        """What distinguishes it from the others."""
         return (self.index, self.name)
 
     @property
     def text(self) -> str:
-        """How a text names it: a module by class and name, a function by its name and line of source."""
+        """Its name in a text: a module by class and name, a function by its name and line of source."""
         again = f", time {self.nth + 1}" if self.nth else ""
         if self.child is not None:
             return f"{self.name} {self.child}{again}"
@@ -483,9 +483,9 @@ class Operation:
 FUNCTIONS = ("torch.nn.functional.", "torch.", "torch.Tensor.")
 
 
-@cache  # every trial looks it up, and a name that the table has not takes it long
+@cache  # every trial looks it up, which is slow for a name that the table lacks
 def _counterpart(name: str) -> str:
-    """MindSpore's function for one of torch, in short; empty where the table has none."""
+    """The short name of MindSpore's function for one of torch; empty where the table has none."""
     try:
         return (table.row(name).mindspore or "").replace("mindspore.", "", 1)
     except UnknownRow:
@@ -493,7 +493,7 @@ def _counterpart(name: str) -> str:
 
 
 class Operations(TorchFunctionMode):
-    """Runs a module's forward; `otherwise` says by place what to do in place of an operation; `seen` keeps them."""
+    """Runs a module's forward. otherwise: place -> what to do instead of that operation; seen: collects operations."""
 
     def __init__(self, module: nn.Module, otherwise: Mapping[Place, Do], seen: list[Operation] | None = None) -> None:
         super().__init__()
@@ -527,7 +527,7 @@ class Operations(TorchFunctionMode):
         return result
 
     def call_of(self, path: str, inner: nn.Module) -> Callable[..., Any]:
-        """What is done in place of calling an inner module, its hooks included."""
+        """The replacement for calling an inner module, its hooks included."""
         original = inner._call_impl
 
         def forward(*args: Any, **kwargs: Any) -> Any:
@@ -538,7 +538,7 @@ class Operations(TorchFunctionMode):
         return forward
 
     def _line(self) -> str:
-        """The source of the module's own forward that is at work."""
+        """The source line of the module's own forward that is running."""
         frame = sys._getframe(1)
         while frame is not None:
             if frame.f_locals.get("self") is self.module and frame.f_code.co_filename != __file__:
@@ -550,7 +550,7 @@ class Operations(TorchFunctionMode):
 
 
 def edited(module: nn.Module, otherwise: Mapping[Place, Do]) -> None:
-    """Have a module do some of its own operations otherwise, each time it runs; once more, and it does both."""
+    """Have a module do some of its own operations otherwise, each time it runs; several calls of this add up."""
     edits = module.__dict__.get(EDITS)
     if edits is None:
         edits = module.__dict__[EDITS] = {}
@@ -559,7 +559,7 @@ def edited(module: nn.Module, otherwise: Mapping[Place, Do]) -> None:
 
 
 def watched(module: nn.Module, seen: list[Operation]) -> None:
-    """Have a module tell of its operations; the list fills when it runs, and holds its last run."""
+    """Have a module record its operations in `seen`, which holds those of its last run."""
 
     def mode() -> Operations:
         seen.clear()

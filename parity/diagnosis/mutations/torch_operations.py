@@ -28,7 +28,7 @@ NAMED = {"relu", "relu_", "gelu", "silu", "relu6", "hardswish", "sigmoid", "tanh
 TURNS = {"transpose", "permute", "swapaxes", "movedim", "t"}
 IN_PLACE = {"__iadd__", "__isub__", "__imul__", "__itruediv__", "add_", "mul_", "sub_", "div_", "relu_", "clamp_"}
 MOST_PARTS = 6  # of a concatenation that are exchanged
-PRESENT = 12  # earlier tensors that an operand may be mistaken for
+PRESENT = 12  # how many earlier tensors are tried in place of an operand
 SHAPED = {"flatten", "view", "reshape", "_unsafe_view"}
 NORMS = {"LayerNorm", "BatchNorm1d", "BatchNorm2d", "GroupNorm", "RMSNorm", "InstanceNorm2d"}
 RECURRENT = {"LSTM", "GRU", "RNN"}
@@ -51,7 +51,7 @@ def operation_mutations(
 ) -> Iterator[ModuleHypothesis]:
     """Every way to do one of these operations otherwise.
 
-    values: ways that change what is computed; gradients: ways that leave it as it is.
+    values: include ways that change the values; gradients: include ways that change the gradient alone.
     """
     if values:
         yield from _norms_moved(seen)
@@ -119,7 +119,7 @@ def _operands(op: Operation, earlier: Sequence[Operation]) -> Iterator[ModuleHyp
 
 
 def _made(value: torch.Tensor, earlier: Sequence[Operation]) -> bool:
-    """Whether a tensor is what one of these operations gave, and not what the module was handed."""
+    """Whether a tensor is the result of one of these operations, and not an input of the module."""
     return any(same_shape(value, e.result) and torch.equal(value, e.result) for e in earlier)
 
 
@@ -143,7 +143,7 @@ def _other_operand(op: Operation, position: int, other: Operation, its_input: bo
 
 
 def _moved(op: Operation, later: Sequence[Operation]) -> Iterator[ModuleHypothesis]:
-    """An activation that follows an addition comes before it, on one of the operands; an activation too many."""
+    """An activation after an addition comes before it instead, on one of the operands; an activation too many."""
     if op.name not in ADDS or len(op.args) != 2 or not same_shape(*op.args):
         return
     after = next((e for e in later if _takes(e, op)), None)
@@ -173,7 +173,7 @@ def _is_activation(op: Operation) -> bool:
 
 
 def _activations(op: Operation) -> Iterator[ModuleHypothesis]:
-    """Another activation, or one that torch has not."""
+    """Another activation, or one that torch's module does not have."""
     if _is_activation(op):
         for name, function in ACTIVATIONS.items():
             fault = "gelu-approximate" if op.name.lower() == "gelu" and "tanh" in name else None
@@ -183,7 +183,7 @@ def _activations(op: Operation) -> Iterator[ModuleHypothesis]:
 
 
 def _together(seen: Sequence[Operation]) -> Iterator[ModuleHypothesis]:
-    """The same rearrangement in all operations of a kind, as heads are cut in queries, keys and values alike."""
+    """The same rearrangement in all operations of a kind, since heads are cut alike in queries, keys and values."""
     groups: dict[object, list[Operation]] = {}
     for op in seen:
         if op.name in SHAPED | TURNS and op.args and isinstance(op.result, torch.Tensor):
@@ -191,7 +191,7 @@ def _together(seen: Sequence[Operation]) -> Iterator[ModuleHypothesis]:
     for ops in groups.values():
         ways = [[*arranged(op), *(_left_out(op) if op.name in TURNS else ())] for op in ops]
         for alike in zip(*ways, strict=False) if 1 < len(ops) <= MOST_PARTS else ():
-            more = f", and so in {len(ops) - 1} more like it"
+            more = f", and the same in {len(ops) - 1} more like it"
             each = Mutation(f"{alike[0].text}{more}", partial(_all_of, alike), fix=alike[0].fix)
             yield each.hypothesis(alike[0].fault)
 
@@ -250,7 +250,7 @@ def with_number(op: Operation, position: int, value: float, what: str) -> Module
 
 
 def _masks(op: Operation) -> Iterator[ModuleHypothesis]:
-    """What an operation takes as a mask is off by one: each query sees one key more, or one less; or is left out."""
+    """An operation's mask is off by one (each query sees one key more, or one less) or left out."""
     if op.name not in MASKED:
         return
     if op.name in LOGICAL and isinstance(op.result, torch.Tensor):
@@ -268,11 +268,11 @@ def _masks(op: Operation) -> Iterator[ModuleHypothesis]:
 
 LOGICAL = {"__and__", "__rand__", "__or__", "__ror__", "logical_and", "logical_or", "bitwise_and", "bitwise_or"}
 MASKED = {*LOGICAL, *ADDS, "masked_fill", "masked_fill_", "where", "scaled_dot_product_attention"}
-HIDDEN = -1e3  # what is added to a score to hide it is below
+HIDDEN = -1e3  # a number below this, added to a score, hides it
 
 
 def _is_mask(value: Any) -> bool:
-    """Whether a tensor says of queries and keys which of them meet: true or false, or zeros and what hides."""
+    """Whether a tensor is a mask of queries and keys: of true and false, or of zeros and numbers that hide."""
     if (
         not isinstance(value, torch.Tensor)
         or value.dim() < 2
@@ -290,7 +290,7 @@ def _with_mask(at: int | str, change: Callable[[Any], Any], f: Any, *args: Any, 
 
 
 def _moved_mask(further: int, mask: torch.Tensor) -> torch.Tensor:
-    """Each row is the next one, and the last stays; or the one before, and the first sees nothing."""
+    """Each row becomes the next one, and the last stays; or the one before, and the first hides everything."""
     if further > 0:
         return torch.cat([mask[..., 1:, :], mask[..., -1:, :]], -2)
     first = mask[..., :1, :1]
@@ -320,10 +320,11 @@ def _directions(op: Operation) -> Iterator[ModuleHypothesis]:
 
 
 def _norms_moved(seen: Sequence[Operation]) -> Iterator[ModuleHypothesis]:
-    """Norms behind the addition of their branch instead of at its beginning (post-norm), or the other way round; all
-    that stand so at once, for a block has them alike, and each in the place of the next, for it may be called so."""
+    """Norms after the addition of their branch instead of at its beginning (post-norm), or the other way round; one at
+    a time, and all at once, since a block treats them alike; and each in the place of the next, since a user may have
+    swapped their names."""
     for what, pairs in (
-        ("after the addition behind it (post-norm)", list(_before_a_branch(seen))),
+        ("after the addition that follows it (post-norm)", list(_before_a_branch(seen))),
         ("before the branch that it follows (pre-norm)", list(_after_a_branch(seen))),
     ):
         for chosen in dict.fromkeys((tuple(pairs), *((pair,) for pair in pairs))):
@@ -373,7 +374,7 @@ def _move(changes: Sequence[tuple[Operation, Operation, Operation]], module: nn.
 
 
 def _normed(norm: nn.Module, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments with one norm of the tensor that they begin with in each place where that stands."""
+    """The arguments with their first tensor replaced by its norm, wherever it occurs."""
     x, y = args[0], norm(args[0])
     return tuple(y if each is x else each for each in args)
 
@@ -384,17 +385,17 @@ def _gradient(op: Operation) -> Iterator[ModuleHypothesis]:
         yield otherwise(op, f"a gradient that passes {op.text}", lambda f, x, *a, **k: x, "detach")
     elif isinstance(op.result, torch.Tensor) and op.result.is_floating_point():
         if op.child is not None and op.args and isinstance(op.args[0], torch.Tensor):
-            fix = f"take out the ops.stop_gradient in front of {op.text}: torch's gradient passes there"
+            fix = f"take out the ops.stop_gradient before {op.text}: torch's gradient passes there"
             do = lambda f, x, *a, **k: f(x.detach(), *a, **k)  # noqa: E731
             yield edit(f"a stop_gradient before {op.text}", {op.place: do}, fix, "detach")
-        # the fault's own fix is the other way round: what torch stops
-        fix = f"take out the ops.stop_gradient behind {op.text}: torch's gradient passes there"
+        # the fault's own fix is for the reverse: a gradient that torch stops
+        fix = f"take out the ops.stop_gradient after {op.text}: torch's gradient passes there"
         what = f"a stop_gradient after {op.text}"
         yield edit(what, {op.place: lambda f, *a, **k: f(*a, **k).detach()}, fix, "detach")
 
 
 def _arguments(op: Operation) -> Iterator[ModuleHypothesis]:
-    """Other keyword arguments of the functions that have a known trap: the tables' hypotheses of the verb OPERATION."""
+    """Other keyword arguments of functions with a known trap: the tables' hypotheses of the verb OPERATION."""
     if op.child is not None:
         return
     for row in module_hypotheses([OPERATION]):
@@ -423,7 +424,7 @@ def turned(op: Operation, rank: int) -> Iterator[ModuleHypothesis]:
 
 
 def arranged(op: Operation) -> Iterator[ModuleHypothesis]:
-    """Shapes that agree and elements that stand elsewhere."""
+    """The right shape, with the elements in other places."""
     given = first_tensor(op.args)
     turned_round = f"the parts of {op.text} in the other order"
     if op.name in SHAPED and given is not None and given.dim() >= 3:
@@ -490,22 +491,22 @@ def _padded(op: Operation, widths: tuple[int, ...]) -> Iterator[ModuleHypothesis
 
 
 def _indexed(op: Operation, given: torch.Tensor) -> Iterator[ModuleHypothesis]:
-    """Elements that a tensor of whole numbers names, as each sample's last step: those before or behind, the first or
-    the last of all, or a mean."""
+    """Elements picked by a tensor of whole numbers, such as each sample's last step: those before or after them, the
+    first or the last of all, or a mean."""
     by_name = op.name != "__getitem__"
     index = op.args[2:] if by_name else (op.args[1] if isinstance(op.args[1], tuple) else (op.args[1],))
     if not given.is_floating_point() or any(each is None or each is ... or each is True for each in index):
-        return  # what stands behind such an index is of another dimension
+        return  # an index after one of these is for another dimension
     for i, at in enumerate(index):
         dim = op.args[1] if by_name else i
         if not isinstance(at, torch.Tensor) or at.is_floating_point() or at.dtype == torch.bool or not at.numel():
             continue
         if torch.equal(at.flatten(), torch.arange(at.numel())):
-            continue  # the samples themselves
+            continue  # it numbers the samples
         last = given.shape[dim] - 1
         others = {
             "the element before": (at - 1).clamp(0, last),
-            "the element behind": (at + 1).clamp(0, last),
+            "the element after": (at + 1).clamp(0, last),
             "the first element": torch.zeros_like(at),
             "the last element": torch.full_like(at, last),
         }
@@ -529,7 +530,7 @@ def _exchange(parts: Sequence[Any], i: int, j: int) -> list[Any]:
 
 
 def _packed(op: Operation, shape: tuple[int, ...]) -> Iterator[ModuleHypothesis]:
-    """Two dimensions of a new shape are read in the other order: (heads, 3, d) for (3, heads, d)."""
+    """Two dimensions of a new shape are in the other order: (heads, 3, d) for (3, heads, d)."""
     for i in range(1, len(shape)):
         for j in range(i + 1, len(shape)):
             if shape[i] == 1 or shape[j] == 1:
@@ -550,7 +551,7 @@ def _picked(op: Operation, given: torch.Tensor, index: tuple[Any, ...]) -> Itera
             yield otherwise(op, f"a mean for {op.text}", lambda f, x, *i, dim=dim, **k: x.mean(dim))
             for other in {0, given.shape[dim] - 1} - {at % given.shape[dim]}:
                 changed = (*index[:dim], other, *index[dim + 1 :])
-                # of a sequence (batch, step, channel), the last step of all instead of the sample's own last one
+                # in a sequence (batch, step, channel), the last step of all instead of the sample's own last one
                 padded = given.dim() == 3 and dim == 1 and other and at % given.shape[dim]
                 what = f"element {other} for {op.text}"
                 do = lambda f, x, *i, c=changed, **k: x[c]  # noqa: E731

@@ -44,10 +44,10 @@ def test_small_whole_numbers_become_int64(tmp_path: Path) -> None:
 BAD: dict[str, tuple[dict[str, np.ndarray], str]] = {
     "no labels": ({"images": X}, "lacks one of them"),
     "labels of another step": ({"images1": X, "labels2": Y}, "step 1 has only one of them"),
-    "an unknown name": ({"images": X, "labels": Y, "mask": Y}, "there is 'mask'; expected images"),
+    "an unknown name": ({"images": X, "labels": Y, "mask": Y}, "has 'mask'; expected images"),
     "numbered and not": ({"images": X, "labels": Y, "images1": X, "labels1": Y}, "number all or none"),
     "a gap": ({"input": X, "input.2": X, "labels": Y}, r"numbered \[0, 2\]"),
-    "said twice": ({"input": X, "images": X, "labels": Y}, "says again"),
+    "said twice": ({"input": X, "images": X, "labels": Y}, "means the same as"),
     "float64": ({"images": X.astype(np.float64), "labels": Y}, "images is float64; save it as float32"),
     "text": ({"images": np.array(["a"]), "labels": Y}, "images is <U1"),
     "empty": ({"images": X[:0], "labels": Y}, "images is empty"),

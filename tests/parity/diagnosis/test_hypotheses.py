@@ -68,5 +68,5 @@ def test_a_group_may_be_treated_as_another_one() -> None:
     """All parameters in one list: they have the options of the first group, and not those that stand for all."""
     groups = [Group(params=["a"], args={"weight_decay": 0.05}), Group(params=["b"], args={"lr": 2e-3})]
     rule = UpdateRule(Optimizer(name="AdamW", args={"lr": 1e-3}, groups=groups))
-    (found,) = [each for each in single_changes(rule) if each.text == "the group b is treated as the group a"]
+    (found,) = [each for each in single_changes(rule) if each.text == "the group b is treated like the group a"]
     assert [group.args for group in found.change.optimizer.groups] == [{"weight_decay": 0.05}] * 2

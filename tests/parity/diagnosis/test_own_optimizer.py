@@ -137,7 +137,7 @@ FOUND = {
     ("decayed", "decayed(decay=0.0)"): ("optimizer-argument", "every parameter", "weight_decay is 0"),
     ("grouped", "grouped(decay=0.05)"): ("optimizer-argument", "", "weight_decay is 0.0"),
     ("called", "called"): ("optimizer-argument", "every parameter", "weight_decay is 0"),
-    ("signs", "decayed"): (None, "every parameter", "torch's Signs computes as none whose rule is known"),
+    ("signs", "decayed"): (None, "every parameter", "torch's Signs follows no rule that is known"),
     ("own", "own(fault='coupled')"): ("adamw-as-adam-wd", "", "the decay is added to the gradient"),
     ("own", "own(fault='inside')"): (None, "every parameter", "eps stands inside the root"),
     ("own", "own(fault='uncorrected')"): ("adamweightdecay-no-bias-correction", "every parameter", "bias correction"),

@@ -71,7 +71,7 @@ def test_a_module_without_findings_has_no_verdict(tmp_path: Path) -> None:
 def test_a_container_that_fails_around_something_unknown_says_so(tmp_path: Path) -> None:
     outcome = Outcome(left_out={"block.relu#1": "MindSpore's net has no Cell of this name"})
     by = {m.name: m for m in module_verdicts(run(tmp_path, outcome), [finding("block output")])}
-    assert by["block"].own and by["block"].note == "block.relu#1 in it did not run alone, and may be the one"
+    assert by["block"].own and by["block"].note == "block.relu#1 in it did not run alone, and may be at fault"
 
 
 def test_nothing_replayed_is_nothing_said(tmp_path: Path) -> None:

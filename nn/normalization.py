@@ -10,8 +10,6 @@ from typing import Any
 
 from mindspore import Parameter, Tensor, nn, ops
 
-from .containers import buffer
-
 
 class RMSNorm(nn.Cell):
     """Divides by the root of the mean square over the last axes, those of `normalized_shape`, and scales.
@@ -113,10 +111,12 @@ class FrozenBatchNorm2d(nn.Cell):
     def __init__(self, num_features: int, eps: float = 1e-5) -> None:
         super().__init__()
         self.eps = eps
-        self.weight = buffer(ops.ones((num_features,)), name="weight")
-        self.bias = buffer(ops.zeros((num_features,)), name="bias")
-        self.running_mean = buffer(ops.zeros((num_features,)), name="running_mean")
-        self.running_var = buffer(ops.ones((num_features,)), name="running_var")
+        self.weight = Parameter(ops.ones((num_features,)), name="weight", requires_grad=False)
+        self.bias = Parameter(ops.zeros((num_features,)), name="bias", requires_grad=False)
+        self.running_mean = Parameter(ops.zeros((num_features,)), name="running_mean", requires_grad=False)
+        self.running_var = Parameter(ops.ones((num_features,)), name="running_var", requires_grad=False)
+        for tensor in (self.weight, self.bias, self.running_mean, self.running_var):
+            tensor.of_buffer = True  # see containers.py: named_parameters
 
     def construct(self, x: Tensor) -> Tensor:
         """x: (N, C, H, W)."""
@@ -366,8 +366,9 @@ def spectral_norm(
     u, v = (normalize(ops.standard_normal((size,)), 2.0, 0, eps) for size in matrix.shape)
     u, v = _moved(matrix, u, v, 15 if u_first else 0, eps, u_first)
     cell.weight_orig = Parameter(weight, name="weight_orig")
-    cell.weight_u = buffer(u, name="weight_u")
-    cell.weight_v = buffer(v, name="weight_v")
+    cell.weight_u = Parameter(u, name="weight_u", requires_grad=False)
+    cell.weight_v = Parameter(v, name="weight_v", requires_grad=False)
+    cell.weight_u.of_buffer = cell.weight_v.of_buffer = True
     return cell
 
 

@@ -115,6 +115,22 @@ class SourceFiles:
                 }
         return self._comments.get(file, {})
 
+    def comments_above(self, file: str, node: ast.ClassDef | ast.FunctionDef) -> list[str]:
+        """The comments right above a class or a function; none where there are so many that they are of the file."""
+        known = self.comments(file)
+        first = min(node.lineno, *(one.lineno for one in node.decorator_list), node.lineno)
+        line = first
+        while known.get(line - 1, ("", False))[1]:
+            line -= 1
+        return [known[one][0] for one in range(line, first)] if first - line <= MOST_COMMENTS and line > 1 else []
+
+    def docstring_of(self, qualified: str) -> str:
+        """The docstring of the file of a class or function, where it is a short one."""
+        file = self.modules.get(qualified.rpartition(".")[0])
+        text = (ast.get_docstring(self.tree(file)) or "").strip() if file is not None else ""
+        odd = '"""' in text or "\\" in text or text.endswith('"') or len(text.splitlines()) > MOST_LINES
+        return "" if odd else text
+
     def names(self, file: str) -> Imported:
         """What the names of a file stand for."""
         if file not in self.imported:
@@ -386,6 +402,8 @@ def none_anyway(takes: ast.arguments, name: str) -> bool:
     return isinstance(default, ast.Constant) and default.value is None
 
 
+MOST_LINES = 20  # of a docstring that is kept
+MOST_COMMENTS = 8  # lines above a class or a function
 LINE_ENDS = re.compile("\r\n|\r|\n")  # the line ends by which Python counts lines
 LONGEST_TEXT = 10_000  # letters of a node that is written anew, on one line
 DEEPEST = 120  # levels of a syntax tree; an `elif` is one more

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..checkpoint.convert import convert
 from ..model_spec import ask, ask_worker
-from .observe.observations import NONE, Made, kinds_of, to_json
+from .observe.observations import NONE, Made, constants_of, kinds_of, to_json
 from .source_files import SourceFiles, defaults_of, literal
 
 TORCH, MINDSPORE = (f"source.observe.{name}_variations_worker" for name in ("torch", "mindspore"))
@@ -63,13 +63,23 @@ def _optional(facts: SourceFiles) -> list[str]:
     node = None if forward is None else facts.node(forward)
     if node is None:
         return []
-    seen = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and {*kinds_of(n)} - {NONE}}
+    defaults = {name: literal(default) for name, default in defaults_of(node.args).items()}
+    seen = {
+        n.id
+        for n in ast.walk(node)
+        if isinstance(n, ast.Name) and {*kinds_of(n)} - {NONE} and (True, constants_of(n)) != _alone(defaults.get(n.id))
+    }
     takes = [item.arg for item in node.args.args if item.arg != "self"]
     given = [name for name in takes if name in seen]
     found: list[str] = []
     while given and given == takes[: len(given)] and given[-1] in defaults_of(node.args):
         found.append(given.pop())
     return found
+
+
+def _alone(default: tuple[bool, Any] | None) -> tuple[bool, list[Any]]:
+    """A default as the only value that an argument had: it was not given then."""
+    return (default[0], [default[1]]) if default is not None else (False, [])
 
 
 def _plain(value: Any) -> bool:

@@ -42,6 +42,7 @@ from .imports import Imports, report_undefined, undefined
 from .model_function import ModelFunction
 from .unused_code import defines, tidy
 
+LOOSE_COMMENT = re.compile(r"^( *# .*)\n\n(?= *(?:def |@))", re.MULTILINE)  # as ast writes those above methods
 ZOO = "zoo"  # stands for a file in the keys of functions that make a model zoo's models
 MODULE = "torch.nn.Module"
 DICTIONARIES = {"dict", "OrderedDict"}
@@ -267,6 +268,19 @@ class FileBuilder(Program):
                 name_node.id = self.python(file, name_node.id)
         self.definitions[qualified] = found
 
+    def _above(self, file: str, method: ast.FunctionDef) -> list[ast.stmt]:
+        return [ast.Expr(ast.Name(text, ast.Load())) for text in self.comments_above(file, method)]
+
+    def comments_of(self, qualified: str) -> list[str]:
+        """The comments above a class or function of the model."""
+        module, _, name = qualified.rpartition(".")
+        file = self.modules.get(module)
+        if file is None:
+            return []
+        function = self.functions.get(qualified)
+        node = self.class_node(file, name) if function is None else self.node(function)
+        return [] if node is None else self.comments_above(file, node)
+
     def _function(self, function: Function) -> None:
         node = self.node(function)
         if node is None:
@@ -305,10 +319,12 @@ class FileBuilder(Program):
                     self._needed(file, statement)
                     name = "construct" if statement.name == "forward" else statement.name
                     made = self._translated(context, statement, name)
+                    body += self._above(file, statement)
                     body.append(as_told(made) if name == "train" and self.derives(qualified, MODULE) else made)
                     adds |= context.adds
                 elif (first not in ran or statement.name in CALLED) and self.derives(qualified, MODULE):
-                    body += unseen_method(statement, context, wanted=statement.name in handed)
+                    found = unseen_method(statement, context, wanted=statement.name in handed)
+                    body += [*self._above(file, statement), *found] if found else []
                 elif first not in ran and not INSTALLED.intersection(Path(file).parts):
                     list_method(statement, context)
             elif not is_dropped(statement):
@@ -465,9 +481,14 @@ def _assembled(facts: Observations, new_names: Mapping[str, str]) -> tuple[FileB
 
 
 def _text(says: str, maker: ast.FunctionDef, assembly: FileBuilder) -> str:
-    nodes = [ast.fix_missing_locations(node) for node in (*assembly.definitions.values(), maker)]
-    body = "\n\n\n".join(map(ast.unparse, nodes))
-    return f'"""{says}"""\n\n{assembly.head.text(ast.parse(body))}\n\n\n{body}\n'
+    parts = []
+    for qualified, node in (*assembly.definitions.items(), ("", maker)):
+        above = assembly.comments_of(qualified)
+        parts.append("\n".join([*above, ast.unparse(ast.fix_missing_locations(node))]))
+    body = LOOSE_COMMENT.sub(r"\1\n", "\n\n\n".join(parts))
+    own = assembly.docstring_of(next(functions_in(assembly.facts.root), ""))
+    head = f'"""{says}\n\n{own}\n"""' if own else f'"""{says}"""'
+    return f"{head}\n\n{assembly.head.text(ast.parse(body))}\n\n\n{body}\n"
 
 
 def _of_context(statement: ast.stmt, context: str) -> bool:

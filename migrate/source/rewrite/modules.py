@@ -20,7 +20,7 @@ from ..observe.observations import (
     replacing,
     set_callee,
 )
-from ..source_files import literal
+from ..source_files import literal, short
 from .context import Context, Stage, Unwritable, handles
 from .control_flow import comment
 from .row_calls import is_super
@@ -194,16 +194,14 @@ def _untrained(value: ast.expr, context: Context, *options: ast.keyword) -> ast.
 def _asks_for_parameters(context: Context) -> bool:
     """Whether any class of the model, or a function that ran, asks a module for its parameters."""
     program = context.program
-    for file in {function.file for function in program.functions.values()}:
-        for node in program.tree(file).body:
-            ran = isinstance(node, ast.FunctionDef) and any(
-                name.endswith(f".{node.name}") for name in program.functions
-            )
-            if ran or isinstance(node, ast.ClassDef):
-                for inner in ast.walk(node):
-                    if isinstance(inner, ast.Attribute) and inner.attr in PARAMETERS_OF:
-                        return True
-    return False
+    ran = {short(name) for name in (*program.functions, *program.owners)}
+    return any(
+        isinstance(inner, ast.Attribute) and inner.attr in PARAMETERS_OF
+        for file in {function.file for function in program.functions.values()}
+        for node in program.tree(file).body
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name in ran
+        for inner in ast.walk(node)
+    )
 
 
 def _flag(call: ast.Call, context: Context) -> ast.expr:

@@ -329,8 +329,8 @@ def _as_window(argument: Argument) -> bool:
 
 
 def _is_default(row: Row, argument: str, value: Any) -> bool:
-    """Whether MindSpore would do the same without this argument."""
-    if argument not in row.defaults:
+    """Whether MindSpore would do the same without this argument, in its next versions too."""
+    if argument not in row.defaults or argument in TABLES["changing_defaults"].get(str(row.mindspore), ()):
         return False
     text = row.defaults[argument]
     try:

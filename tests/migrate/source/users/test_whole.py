@@ -78,9 +78,10 @@ def test_a_method_of_whichever_module_it_is(users: Users) -> None:
     found = users["noisy"]
     found.agrees()
     found.holds("if 'st' in name:\n                module.reset_noise()", "pad_mode='pad', padding=1, has_bias=True)")
-    found.lacks(
-        "requires_grad = False\n\n    def construct", "get_parameters()"
-    )  # one setting or the other runs `conv`
+    found.holds("# What is drawn is no parameter,\n# and stays until it is drawn anew.\nclass Noisy(nn.Cell):")
+    found.holds("    # Called before each step.\n    def reset_noise(self):", "nn.LeakyReLU(alpha=0.2)")
+    found.holds('"""A net.\n\nSmall editions of what people train')
+    found.lacks("get_parameters()")  # `conv` is not frozen: one setting or the other runs it
 
 
 def test_a_vision_transformer(users: Users) -> None:

@@ -550,6 +550,8 @@ def handing():
     return HandingNet(), (torch.randn(4, 6),)
 
 
+# What is drawn is no parameter,
+# and stays until it is drawn anew.
 class Noisy(nn.Module):
     """A layer whose noise is drawn when somebody asks for it, and a part that one setting or its contrary runs."""
 
@@ -558,13 +560,14 @@ class Noisy(nn.Module):
         self.weight = nn.Parameter(torch.ones(width))
         self.register_buffer("noise", torch.zeros(width))
         self.conv = nn.Sequential(nn.Conv2d(1, 1, 3, 1, 1), nn.ReLU())
-        self.residual = residual
+        self.act, self.residual = nn.LeakyReLU(0.2), residual
 
+    # Called before each step.
     def reset_noise(self):
         self.noise.copy_(torch.randn(self.noise.size()))
 
     def forward(self, x):
-        x = x * (self.weight + self.noise)
+        x = self.act(x * (self.weight + self.noise))
         if self.residual:
             return x + self.conv(x)
         else:

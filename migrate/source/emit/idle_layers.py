@@ -29,7 +29,7 @@ from ..rewrite.control_flow import comment
 from ..source_files import short
 
 MODULE, PARAMETER = "torch.nn.Module", "torch.nn.Parameter"
-REASON = "torch's optimizer skips layers that never run, MindSpore's would decay their weights"
+REASON = "torch's optimizer skips layers that never run, MindSpore's would decay them"
 OF_INITIALIZERS = "torch.nn.init."
 # attributes through which code reaches layers without naming them, and through which a class reaches its parameters
 UNNAMED = {"children", "named_children", "modules", "named_modules", "get_submodule", "_modules", "__dict__"}

@@ -20,7 +20,7 @@ from ..observe.observations import (
     replacing,
     set_callee,
 )
-from ..source_files import literal, short
+from ..source_files import literal
 from .context import Context, Stage, Unwritable, handles
 from .control_flow import comment
 from .row_calls import is_super
@@ -194,7 +194,7 @@ def _untrained(value: ast.expr, context: Context, *options: ast.keyword) -> ast.
 def _asks_for_parameters(context: Context) -> bool:
     """Whether any class of the model, or a function that ran, asks a module for its parameters."""
     program = context.program
-    ran = {short(name) for name in (*program.functions, *program.owners)}
+    ran = {part for name in program.functions for part in name.split(".")[-2:]}  # functions, and methods' classes
     return any(
         isinstance(inner, ast.Attribute) and inner.attr in PARAMETERS_OF
         for file in {function.file for function in program.functions.values()}

@@ -530,10 +530,7 @@ class Reader:
                 set_kinds(function, kinds)
                 return [*map(self._known, functions)], [g for name in functions for g in self._given(name)]
             for base in self.program.facts.bases(self.context.owner):
-                if f"{base}.{function.attr}" in self.program.functions:
-                    return [f"{base}.{function.attr}"], [UNSEEN]
-                body = own[1].body if (own := self.program.class_of(base)) is not None else []
-                if any(isinstance(n, ast.FunctionDef) and n.name == function.attr for n in body):
+                if f"{base}.{function.attr}" in self.program.functions or self._defines(base, function.attr):
                     return [f"{base}.{function.attr}"], [UNSEEN]
                 if base.startswith("torch.nn.Module"):
                     return [self._known(f"torch.nn.Module.{function.attr}")], [UNSEEN]
@@ -577,7 +574,12 @@ class Reader:
         """The methods of this name that the model's modules have, where other objects have none of that name."""
         others = method in OF_PYTHON or method in MODULE_METHODS or row_of(f"torch.Tensor.{method}") is not None
         modules = {cls for order in self.program.facts.orders for cls in order} & {*self.program.owners}
-        return [] if others else [name for cls in modules if (name := f"{cls}.{method}") in self.program.functions]
+        return [] if others else [f"{cls}.{method}" for cls in modules if self._defines(cls, method)]
+
+    def _defines(self, cls: str, method: str) -> bool:
+        """Whether a class of the program has a method itself."""
+        own = self.program.class_of(cls)
+        return own is not None and any(isinstance(n, ast.FunctionDef) and n.name == method for n in own[1].body)
 
 
 def _handled(name: str) -> bool:

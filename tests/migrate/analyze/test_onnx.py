@@ -132,7 +132,7 @@ def test_the_table_of_onnx_can_be_read() -> None:
 
 def test_a_bad_entry_of_the_table_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for text, words in (
-        ("- {onnx: Add}", "'Add': one of torch, by_axes and folds"),
+        ("- {onnx: Add}", "'Add': give exactly one of torch, by_axes and folds"),
         ("- {onnx: Add, torch: torch.add, remedy: x}", "refuse and remedy go together"),
         ("- {onnx: Add, torch: torch.add}\n- {onnx: Add, torch: torch.add}", "Add is there twice"),
         ("- {onnx: Add, torch: torch.add, tork: 1}", "unknown key 'tork'"),

@@ -29,11 +29,11 @@ def test_it_is_whole_and_computes_the_same(library: dict[str, Written], name: st
 def test_the_loop_collects_them_and_an_argument_asks_for_them(library: dict[str, Written]) -> None:
     found = library["head_of_tied"]
     found.holds(
-        "            all_hidden_states = (x,)\n            _, x = layer(x)\n"
+        "            all_hidden_states = (x,)\n            _, x = layer(x, **kwargs)\n"
         "            all_hidden_states = (*all_hidden_states, x)\n",
         "            all_hidden_states = (*all_hidden_states[:-1], x)\n        return",
         "        if not output_hidden_states:\n            return {'last_hidden_state': x}\n",
-        "self.body(x, output_hidden_states=True)",
+        "self.body(x, output_hidden_states=True, **kwargs)",
         "            return {'logits': self.out(mixed)}\n",
     )
     found.lacks("capture_outputs", "register_forward_hook")
@@ -41,7 +41,7 @@ def test_the_loop_collects_them_and_an_argument_asks_for_them(library: dict[str,
 
 def test_a_module_around_the_loop_hands_them_on(library: dict[str, Written]) -> None:
     found = library["head_of_around"]
-    found.holds("return (x, all_hidden_states)", "found, all_hidden_states = self.encoder(x)")
+    found.holds("return (x, all_hidden_states)", "found, all_hidden_states = self.encoder(x, **kwargs)")
     found.lacks("all_hidden_states[:-1]", "len(all_hidden_states) == 0")
 
 

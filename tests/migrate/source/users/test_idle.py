@@ -5,7 +5,7 @@ from __future__ import annotations
 from written import Written
 
 Users = dict[str, Written]
-REASON = "# torch's optimizer skips layers that never run, MindSpore's would decay their weights"
+REASON = "# torch's optimizer skips layers that never run, MindSpore's would decay them"
 
 
 def test_what_never_runs_and_what_does_not_under_a_setting_is_frozen(users: Users) -> None:

@@ -17,8 +17,8 @@ FILE = click.Path(path_type=Path)
 @command("convert-ckpt")
 @click.argument("source", metavar="SRC")
 @click.argument("destination", metavar="DST", required=False)
-@click.option("--to", type=click.Choice(["torch", "mindspore"]), help="Whose names DST gets.  [default: the other's]")
-@click.option("--key", metavar="NAME", help="Where the state_dict is in the file, when that is ambiguous.")
+@click.option("--to", type=click.Choice(["torch", "mindspore"]), help="DST's framework.  [default: the other one]")
+@click.option("--key", metavar="NAME", help="The key of the state_dict in the file, when several could be it.")
 @click.option(
     "--model", metavar="SPEC", type=TORCH_MODEL, help="The torch model, to learn the class that owns each tensor."
 )
@@ -28,10 +28,10 @@ FILE = click.Path(path_type=Path)
     type=MINDSPORE_MODEL,
     help="A MindSpore net that must be filled: every parameter, nothing left over.",
 )
-@click.option("--map", "name_map", metavar="FILE", type=NAME_MAP, help="What modules are called in MindSpore (YAML).")
-@click.option("--write-map", metavar="FILE", type=FILE, help="Write such a map for the net of --into, and no DST.")
+@click.option("--map", "name_map", metavar="FILE", type=NAME_MAP, help="Names of modules in MindSpore (YAML).")
+@click.option("--write-map", metavar="FILE", type=FILE, help="Write a first --map for the net of --into, and no DST.")
 @mappings_option
-@click.option("--dtype", metavar="DTYPE", help="Cast what is floating-point to float64, float32, float16 or bfloat16.")
+@click.option("--dtype", metavar="DTYPE", help="Cast floating-point tensors to float64, float32, float16 or bfloat16.")
 @click.option("--training", is_flag=True, help="Convert optimizer, schedule, loss scale and moving average too.")
 @click.option(
     "--optimizer",
@@ -40,7 +40,7 @@ FILE = click.Path(path_type=Path)
     help="With --training: the optimizer's class in torch, as torch.optim.AdamW, where the file fits several; or a "
     "function that returns (model, optimizer), where the order of its parameters is not clear.",
 )
-@click.option("--max-shard-size", metavar="SIZE", type=Size(), help="Of each file in a folder.  [default: 5GB]")
+@click.option("--max-shard-size", metavar="SIZE", type=Size(), help="Largest file in a folder.  [default: 5GB]")
 @click.option("--dry-run", is_flag=True, help="Print what would happen to every tensor, and write nothing.")
 @json_option("The plan, or the result")
 @click.option("--force", is_flag=True, help="Replace DST when it exists.")
@@ -48,16 +48,16 @@ FILE = click.Path(path_type=Path)
 def convert_ckpt(source: str, destination: str | None, **options: Any) -> None:
     """Convert a checkpoint from torch to MindSpore, or back, every tensor accounted for.
 
-    What SRC is, its content says. What DST becomes, its name says: .ckpt is MindSpore's; .pth, .pt and .bin are
-    torch's; .safetensors may be either's, and a name with a slash at its end is a folder of such files. A checkpoint
-    of one framework becomes one of the other; within one, with --to, it gets another format or --dtype.
+    The format of SRC is recognized by its content, that of DST by its name: .ckpt is MindSpore's; .pth, .pt and .bin
+    are torch's; .safetensors may be for either, and a name that ends with a slash is a folder of such files. By default
+    a checkpoint of one framework becomes one of the other; with --to it may stay, in another format or --dtype.
 
-    Names go by the class that owns each tensor, as `msmigrate mappings` lists them. A .ckpt notes what only torch
-    has, so that the way back is complete; for one that MindSpore has saved, names and shapes tell the way, or
-    --model. Neither framework is loaded, and nothing in the checkpoint is run.
+    A tensor's new name depends on the class of the layer that owns it, as `msmigrate mappings` lists them. A .ckpt
+    also stores what only torch has, so that converting back is complete; for one that MindSpore saved, names and
+    shapes decide, or --model. Neither framework is loaded, and nothing in the checkpoint is run.
 
-    A net whose modules are called otherwise needs a --map: pairs of a pattern over torch's module paths and the path
-    in MindSpore, as parity-step takes and writes it too. --write-map guesses one by order and shapes, to be checked.
+    A net whose modules have other names needs a --map: pairs of a pattern over torch's module paths and the path in
+    MindSpore, which parity-step takes and writes too. --write-map guesses one by order and shapes; check it.
 
     Where SRC has checksums, as torch's zip has of every storage, they are compared with what is copied: a single bit
     that differs is bad input, unless you take the bytes as they are, with --no-crc.
@@ -79,20 +79,20 @@ def convert_ckpt(source: str, destination: str | None, **options: Any) -> None:
 
 @command("inspect")
 @click.argument("path", metavar="FILE")
-@click.option("--key", metavar="NAME", help="Where the state_dict is in the file, when that is ambiguous.")
+@click.option("--key", metavar="NAME", help="The key of the state_dict in the file, when several could be it.")
 @mappings_option
 @click.option("--crc", is_flag=True, help="Read all of FILE and compare its checksums.")
 @click.option("--all", "whole", is_flag=True, help="List all tensors, not the first twenty.")
 @json_option("All tensors")
 def inspect(path: str, **options: Any) -> None:
-    """Show what a checkpoint holds: its tensors, their layers, and all else in it, none of it loaded or run.
+    """Show what a checkpoint holds: its tensors, their layers, and everything else, without loading or running it.
 
     FILE is any that convert-ckpt reads: of torch, of MindSpore, safetensors, or a folder of files with an index.
 
-    Of a checkpoint of `msmigrate train` whose recipe names a file of source it says which, whether that has changed
-    since, and the --trust-source with which predict, eval, export and serve import it.
+    For a checkpoint of `msmigrate train` whose recipe names a source file, it shows that file, whether it has changed
+    since, and the --trust-source option with which predict, eval, export and serve import it.
 
-    Exit code: 0 printed, 2 a file that cannot be read, or whose checksums are not those of its bytes.
+    Exit code: 0 printed, 2 a file that cannot be read, or that does not match its checksums.
     """
     gc.disable()
 

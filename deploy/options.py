@@ -34,7 +34,7 @@ class NetChoice(NetOptions):
 
     @property
     def encryption(self) -> str:
-        """The mode in which a MindIR is encrypted with the key, where there is one."""
+        """The mode of encryption of a MindIR with a key."""
         return self.enc_mode or ENC_MODES[0]
 
 
@@ -43,12 +43,12 @@ class ExportOptions(NetChoice):
     """What is exported, and as what. Raises BadInput for options that do not fit together."""
 
     out: Path
-    form: Annotated[str, Option("What is written.", flag="format", choices=FORMS)] = FORMS[0]
+    form: Annotated[str, Option("The file format.", flag="format", choices=FORMS)] = FORMS[0]
     batch: Annotated[int | None, Option("Examples at a time.  [default: 1, or as --input has it]", least=1)] = None
     dynamic: Annotated[bool, Option("Any size of batch; refused where two sizes do not run.")] = False
     images: Annotated[
         Path | None,
-        Option("Compare on these images.  [default: drawn numbers]", metavar="DIR|FILE", reads="file or folder"),
+        Option("Compare on these images.  [default: random numbers]", metavar="DIR|FILE", reads="file or folder"),
     ] = None
     from_onnx: Annotated[bool, Option("Make the lite model from ONNX instead of MindIR.")] = False
     json_file: Annotated[Path | None, Option("What was found", flag="json", stdout=True)] = None
@@ -78,10 +78,10 @@ class ExportOptions(NetChoice):
 class ServeOptions(NetChoice):
     """What is served, where, and how requests are gathered into batches. Raises BadInput."""
 
-    name: Annotated[str | None, Option("Under which the model is asked for.  [default: the name of the file]")] = None
+    name: Annotated[str | None, Option("The model's name in requests.  [default: the name of the file]")] = None
     host: Annotated[str, Option("The address to listen on.")] = "127.0.0.1"
-    port: Annotated[int, Option("0: a free one.", least=0, most=65535)] = 1500
+    port: Annotated[int, Option("The port to listen on; 0: any free one.", least=0, most=65535)] = 1500
     batch: Annotated[int, Option("Most instances run at once.", least=1, most=1024)] = 8
-    wait: Annotated[float, Option("ms for which a batch may fill.", least=0)] = 2.0
-    max_request: Annotated[float, Option("Most MB of a request.", least=0.001, most=2000)] = 16.0
+    wait: Annotated[float, Option("Milliseconds to wait for a batch to fill.", least=0)] = 2.0
+    max_request: Annotated[float, Option("Largest request, in MB.", least=0.001, most=2000)] = 16.0
     max_waiting: Annotated[int, Option("Most instances that may wait.", least=1)] = 256

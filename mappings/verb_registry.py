@@ -1,12 +1,12 @@
-"""The verbs that a row may name: those of a kind by name, also those that other distributions bring; shape verbs.
+"""The registry of verbs that a row may name, with those that other distributions bring; and the shape verbs.
 
 Another distribution brings a verb by an entry point of the group `msmigrate.verbs`: name -> an object that has
 `forward` and `inverse`, as those in verbs.py (arguments) and those below (shapes of state) have, and may have their
 `symbolic` and `description`. It is looked for when a row names a verb that is not built in, and loaded when that verb
 is first needed.
 
-A shape verb says how the shape of a state tensor changes on its way to MindSpore; the bytes never do. They stand apart
-from the verbs of arguments, so that a checkpoint's conversion imports nothing else of them.
+A shape verb says how the shape of a state tensor changes on its way to MindSpore; the bytes never do. The verbs of
+arguments are in another file, so that converting a checkpoint does not import them.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _distribution(entry: EntryPoint) -> str:
 
 
 def _guarded(function: Any, where: str) -> Any:
-    """The function, with any exception but ValueError (no counterpart for that value) told as where it comes from."""
+    """The function, with its exceptions reported as its own, but for ValueError (no counterpart for that value)."""
 
     def call(*args: Any) -> Any:
         try:

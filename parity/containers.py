@@ -1,8 +1,8 @@
 """Which containers have to run alone: those that are not judged by their parts.
 
-A container is the modules that it calls and what it computes between them. Where all that it calls agrees alone, and
-what it computes itself, forward and backward, agrees with torch's outputs and made-up gradients handed on in it, it
-agrees. Where one of these fails or could not be judged, it and all around it run alone too.
+A container is the modules that it calls and its own computation between them. It agrees where every module that it
+calls agrees alone and its own computation agrees forward and backward, on torch's outputs and on made-up gradients.
+Where one of these fails or could not be judged, it runs alone too, and so does every container around it.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from .verdict import Unjudged, Verdict
 
 FILE = "containers.json"  # in a run's folder: the labels of those that are to run alone, once it is known
 RAN = "containers-ran"  # empty, there once they have in MindSpore
-CERTAIN = (Unjudged.STORAGE, Unjudged.ZERO_GRADIENT)  # why a tensor has no verdict beside others that have
+CERTAIN = (Unjudged.STORAGE, Unjudged.ZERO_GRADIENT)  # why a tensor has no verdict while others do
 
 
 def choose(folder: Path, narrowing: Narrowing) -> list[Finding] | None:
-    """Judge what ran alone so far, and leave FILE; what was found, or None where more will run. Raises BadTrace."""
+    """Judge what ran alone so far, and write FILE; the findings, or None where more will run. Raises BadTrace."""
     traces = Traces.load(folder)
     assert traces.mindspore_replayed is not None
     recording, outcome = Recording.open(folder / FOLDER), Outcome.of(traces.mindspore_replayed)
@@ -47,23 +47,23 @@ def choose(folder: Path, narrowing: Narrowing) -> list[Finding] | None:
 
 
 def suspects(traces: Traces, recording: Recording, outcome: Outcome, findings: Iterable[Finding]) -> set[str]:
-    """The calls that do something else than torch's, or may, by these findings on what ran alone, and those around."""
+    """The calls that differ from torch's or may differ, by these findings on modules alone, and those around them."""
     raised = {label for trace in traces.replayed for label in failed(trace)}
     return around(recording, [*unjudged(recording, outcome), *_differing(recording, findings), *raised])
 
 
 def around(recording: Recording, labels: Iterable[str | None]) -> set[str]:
-    """These calls, and those that they happened in."""
+    """These calls, and the calls inside which they happened."""
     return {name for label in labels for name in recording.around(label)}
 
 
 def chosen(file: Path) -> list[str]:
-    """What `choose` left."""
+    """The labels that `choose` wrote."""
     return typed(list[str], read_json(file))
 
 
 def _differing(recording: Recording, findings: Iterable[Finding]) -> Iterator[str | None]:
-    """The calls that did something else than torch's, or may have."""
+    """The calls that differ from torch's, or may."""
     for finding in findings:
         label, _, tensor = finding.name.rpartition(" ")
         if finding.verdict is Verdict.PASS or finding.unjudged in CERTAIN:

@@ -36,7 +36,7 @@ COMPILER = "torch._dynamo"
 UTILITIES = f"{COMPILER}.utils"
 
 # MindSpore's CPU convolution with a kernel above 1x1 was measured 30 times slower than it need be on a machine with
-# AMX when oneDNN picks its instruction set itself; held to AVX2 it is as quick as PyTorch's. Only the MindSpore
+# AMX when oneDNN picks its instruction set itself; limited to AVX2 it is as quick as PyTorch's. Only the MindSpore
 # process gets this: PyTorch reads the same variable and would become slower.
 INSTRUCTION_SET = ("ONEDNN_MAX_CPU_ISA", "AVX2")
 
@@ -57,7 +57,7 @@ def run(main: Callable[[Job], Any], read: Callable[[Path], Job]) -> NoReturn:
 def answer(work: Callable[[], Any], where: Callable[[Exception], str] = lambda error: "") -> NoReturn:
     """Do the work as a worker, whose job is not in a file: what it returns, if not None, is sent as the result.
 
-    where: what says in which line of the user's own code an error was raised.
+    where: gives the line of the user's own code that raised an error.
     """
     listen()
     code = 0
@@ -78,8 +78,8 @@ def answer(work: Callable[[], Any], where: Callable[[Exception], str] = lambda e
 def answer_each(work: Callable[[list[str]], NoReturn]) -> NoReturn:
     """Be the worker of parent.Host: do the job of every line of stdin, its words as JSON, in a fork of this process.
 
-    What this process has imported no job imports again, and what one does to it no other one sees. The first job that
-    fails ends this process as it has ended itself.
+    Jobs do not import again what this process has imported, and do not see what other jobs change. The first job that
+    fails ends this process in the same way.
     """
     listen()
     for line in sys.stdin:
@@ -93,7 +93,7 @@ def answer_each(work: Callable[[list[str]], NoReturn]) -> NoReturn:
 
 
 def _job(work: Callable[[list[str]], NoReturn], words: list[str]) -> NoReturn:
-    """Do a job whose stdin is nowhere: the host's has the other jobs."""
+    """Do a job without a stdin: this process's stdin has the other jobs."""
     sys.stdin = Path(os.devnull).open()  # noqa: SIM115  (for as long as the process runs)
     os.dup2(sys.stdin.fileno(), 0)
     work(words)
@@ -119,7 +119,7 @@ def send(message: Message) -> None:
 
 
 def progress(what: str, state: State = State.WORKING, done: int | None = None, total: int | None = None) -> None:
-    """Say what begins now, or how far it is."""
+    """Report what begins now, or how far it is."""
     send(Progress(what, state, done, total))
 
 

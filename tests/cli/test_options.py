@@ -47,7 +47,7 @@ def test_and_they_are_what_was_declared(command: click.Command, kind: type[Any],
 
 def test_a_command_may_say_an_option_in_words_of_its_own() -> None:
     (steps,) = [param for param in convert_model.convert_model.params if param.name == "steps"]
-    assert isinstance(steps, click.Option) and steps.help == "Steps that are proven." and steps.default == 3
+    assert isinstance(steps, click.Option) and steps.help == "Training steps to prove." and steps.default == 3
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from ..observe.observations import (
 from ..rewrite.context import Problem, Program, Unwritable, expression, set_receivers
 from ..rewrite.library_lookups import write_reference
 from ..rewrite.row_calls import bind_arguments, known_argument, with_initial_values, write_call
-from ..source_files import short
+from ..source_files import literal, short
 
 # parameters of a cell that was part of another keep the names from there, and those of a later cell have their own
 NAMED = """for name, parameter in net.parameters_and_names():
@@ -111,7 +111,13 @@ class ModelFunction:
             free = [argument.arg for init in inits for argument in init.args.args[1 + len(root.args) :]]
             more = bool(set(free) - given) and None not in given
         if more and isinstance(root, ast.Call):
-            head = head.replace("()", "(**kwargs: Any)", 1)
+            inside = {n.id for line in self.shared.before for n in ast.walk(line) if isinstance(n, ast.Name)}
+            takes = []  # those that the model was made with may be given otherwise, too
+            for word in root.keywords:
+                if word.arg is not None and literal(word.value)[0] and word.arg not in inside:
+                    takes.append(f"{word.arg}={ast.unparse(word.value)}")
+                    word.value = ast.Name(word.arg, ast.Load())
+            head = head.replace("()", f"({', '.join([*takes, '**kwargs: Any'])})", 1)
             root.keywords.append(ast.keyword(None, ast.Name("kwargs", ast.Load())))
         maker = ast.parse(f"{head}\n    pass").body[0]
         assert isinstance(maker, ast.FunctionDef)

@@ -88,7 +88,7 @@ def test_it_says_what_a_person_would(source: Emitted) -> None:
         "self.blocks = nn.SequentialCell(*[Block(width, norm, stride=2 if i == 1 else 1) for i in range(depth)])",
         "self.head = nn.Dense(width, 10)",
         "self.scale = Parameter(",
-        "return Net(3, momentum=0.2, **kwargs)",
+        "return Net(3, momentum=momentum, **kwargs)",
     ):
         assert line in source.text, line
 

@@ -84,6 +84,12 @@ def test_a_method_of_whichever_module_it_is(users: Users) -> None:
     found.lacks("get_parameters()")  # `conv` is not frozen: one setting or the other runs it
 
 
+def test_what_a_model_was_made_with_may_be_given_otherwise(users: Users) -> None:
+    found = users["made_wide"]
+    found.agrees()
+    found.holds("def build(width=3, **kwargs: Any) -> WideNet:", "return WideNet(width=width, **kwargs)")
+
+
 def test_a_vision_transformer(users: Users) -> None:
     found = users["vit"]
     found.agrees()

@@ -550,6 +550,21 @@ def handing():
     return HandingNet(), (torch.randn(4, 6),)
 
 
+class WideNet(nn.Module):
+    """One that is made with an argument other than its default."""
+
+    def __init__(self, width=4, depth=1):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(6, width), *[nn.Linear(width, width) for _ in range(depth)])
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def made_wide():
+    return WideNet(width=3), (torch.randn(4, 6),)
+
+
 # What is drawn is no parameter,
 # and stays until it is drawn anew.
 class Noisy(nn.Module):

@@ -574,7 +574,7 @@ class Reader:
         """The methods of this name that the model's modules have, where other objects have none of that name."""
         others = method in OF_PYTHON or method in MODULE_METHODS or row_of(f"torch.Tensor.{method}") is not None
         modules = {cls for order in self.program.facts.orders for cls in order} & {*self.program.owners}
-        return [] if others else [f"{cls}.{method}" for cls in modules if self._defines(cls, method)]
+        return [] if others else [f"{cls}.{method}" for cls in sorted(modules) if self._defines(cls, method)]
 
     def _defines(self, cls: str, method: str) -> bool:
         """Whether a class of the program has a method itself."""

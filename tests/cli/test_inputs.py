@@ -123,7 +123,7 @@ BATCH: Wrong = [
     ("pipe.npz", "pipe.npz: cannot be read: it is a pipe"),
     ("unlabelled.npz", "unlabelled.npz: it lacks one of them; expected images"),
     ("double.npz", "double.npz: images is float64; save it as float32"),
-    ("right.safetensors", "right.safetensors: there is 'fc.weight'; expected images"),
+    ("right.safetensors", "right.safetensors: has 'fc.weight'; expected images"),
     ("folder:nowhere", "there is no folder nowhere"),
 ]
 MAP: Wrong = [

@@ -1,6 +1,6 @@
 """An export from beginning to end: which net it is of, and whether the file computes what that does; AIR's commands.
 
-The net's weights for MindSpore, how images are prepared for it and the torch model it is of are settled first, as serve
+The net's weights for MindSpore, how images are prepared for it and the torch model it is of are chosen first, as serve
 settles them too.
 
 Judged as parity-step judges (parity/verdict.py). With the torch model at hand, its float64 run is the reference and its
@@ -64,7 +64,7 @@ class Net(NamedTuple):
     notes: list[str]
 
 
-def settle(options: ExportOptions, folder: Path) -> Net:
+def choose_net(options: ExportOptions, folder: Path) -> Net:
     """Decide what is exported; a torch checkpoint is converted into `folder`, and so are weights for the torch model.
 
     Raises what reading the checkpoint and the recipe raises, and BadInput for options that do not fit together.
@@ -309,9 +309,9 @@ class Exported:
 def export(options: ExportOptions, folder: Path, on_message: OnMessage = ignore, worker: Worker = module) -> Exported:
     """Export a checkpoint into the caller's folder, and run what was written: that a file is there proves nothing.
 
-    Raises what `settle` raises, Unsupported for what cannot be exported or does not run, and WorkerFailed.
+    Raises what `choose_net` raises, Unsupported for what cannot be exported or does not run, and WorkerFailed.
     """
-    net = settle(options, folder)
+    net = choose_net(options, folder)
     net.job.write(folder / REQUEST)
     place = str(folder)
     call("the MindSpore process", [*worker("mindspore_export_worker"), place], folder / "export.log", on_message)

@@ -1,7 +1,7 @@
 """Whether a MindIR from somebody else would run code of its own: read from its structure, before it is loaded.
 
 MindSpore's operators only compute, with a few exceptions: `Custom` makes MindSpore load a shared library whose path is
-in the file. A large net's numbers are in files beside it, whose names are in the file too.
+in the file. A large net's numbers are in files next to it, whose names are in the file too.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class _Model(Cursor):
                     "that: export the net without it"
                 )
         elif PurePosixPath(text).is_absolute() or ".." in PurePosixPath(text).parts:
-            raise BadInput(f"{self.path} takes numbers from {shown(text)}, which is not beside it")
+            raise BadInput(f"{self.path} takes numbers from {shown(text)}, which is not next to it")
 
     def damaged(self) -> BadCheckpoint:
         return BadCheckpoint(

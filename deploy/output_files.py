@@ -1,7 +1,7 @@
 """The exported file and its external data, put in place together.
 
 MindSpore writes the parameters of a MindIR into a folder of their own when they have more than 1 GiB, and names it
-after the file; loading finds it by that name beside the file. A protobuf message, and so an ONNX file, cannot exceed
+after the file; loading finds it by that name next to the file. A protobuf message, and so an ONNX file, cannot exceed
 2 GiB; for more ONNX has external data.
 """
 
@@ -22,7 +22,7 @@ MARK, FOLDER, DATA = "_graph", "_variables", ".data"  # in names
 
 
 def stem_for(out: Path) -> str:
-    """How the names of a file and of what is beside it begin: MindSpore accepts only these characters."""
+    """How the names of a file and of what is next to it begin: MindSpore accepts only these characters."""
     return re.sub(r"[^0-9a-zA-Z_.-]", "_", out.stem) or "model"
 
 
@@ -78,7 +78,7 @@ def place(file: Path, target: Path, *, force: bool) -> None:
 
 @contextmanager
 def _placed_beside(made: Path, there: Path) -> Iterator[None]:
-    """Put what belongs beside a file in its place; what was there before comes back if the block fails."""
+    """Put what belongs next to a file in its place; what was there before comes back if the block fails."""
     if not made.exists():
         yield
         return

@@ -25,7 +25,7 @@ from ..workers.messages import BEGUN, COUNTED, DIVERGED, Event, OnMessage, Progr
 from ..workers.parent import Workers
 from . import containers, run_folder
 from .align import model_structure
-from .align.match_layers import settle
+from .align.match_layers import align_pair
 from .build_result import early_failure, report
 from .compare import SIDES, Sides, Traces, compare_steps
 from .job import ParityJob, check_inputs
@@ -237,7 +237,7 @@ def _attend(workers: Workers, job: ParityJob, on_message: OnMessage) -> Seen:
                 raise type(error)(f"the starting weights do not convert: {error}") from error
             on_message(worker.name, Event(COUNTED, {"tensors": len(plan.written)}))
         elif message.artifact in [file.name for file in structures] and all(file.exists() for file in structures):
-            settle(job)
+            align_pair(job)
             held = [t for module in model_structure.read(structures[0]).modules for t in module.tensors.values()]
             counted = sum("int" not in t.dtype for t in held)  # no counters, such as num_batches_tracked
             on_message(worker.name, Event(COUNTED, {"tensors": counted}))

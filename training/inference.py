@@ -1,4 +1,4 @@
-"""Evaluate or predict: settle the job, its images and its weights, and have a worker carry it out.
+"""Evaluate or predict: resolve the job, its images and its weights, and have a worker carry it out.
 
 What the user names (`--model`, `--recipe`) is built as given. What only the checkpoint names is data, which is not
 trusted: see training/recipe/stored.py.

@@ -1,1 +1,1 @@
-"""What a command does from start to end: options settled, processes started, results shown and written."""
+"""What a command does from start to end: options resolved, processes started, results shown and written."""

@@ -99,7 +99,7 @@ def convert_model(model: Any, out: str | Path, *, shapes: Sequence[str] = (), **
     """Write a torch model as a MindSpore class in a source file, convert its weights, and prove the step.
 
     model: the torch model by name (torchvision:resnet18, FILE.py:FUNCTION) or as the function that builds it.
-    out: the new source file, which ends in .py; the weights go into a .ckpt beside it.
+    out: the new source file, which ends in .py; the weights go into a .ckpt next to it.
     shapes: those of the model's inputs, such as "1x3x224x224"; found by trying where none are given.
     options: those of the command, with underscores: weights, seed, no_proof, recipe, batch, steps, mode, no_replay,
         timeout, html, parity_report, force.

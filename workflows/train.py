@@ -1,4 +1,4 @@
-"""What `msmigrate train` does, in order: settle, check target and data, prove the step, train, say what came of it.
+"""What `msmigrate train` does, in order: make the job, check target and data, prove the step, train, report.
 
 With --dry-run all that can be known of the run is planned and printed, and nothing is started.
 """
@@ -160,7 +160,7 @@ def _trained(
     check_inputs(recipe, None, SIDES if proves else (), draws=False)
     data = plan.look(recipe, options.spread.processes)
     targets = device_targets.ask(probe=probe)
-    job = settle(options, recipe, targets.default)
+    job = make_job(options, recipe, targets.default)
     targets.check(job.target, job.device_id, options.nproc)
     anew = begins_anew(options)
     with claimed(options) as folder:
@@ -272,7 +272,7 @@ def make_plan(options: Options, recipe: Recipe, probe: Sequence[str] = device_ta
     data = _planned_data(options, recipe, problems)
     per_epoch = data.steps_per_epoch if data else 0
     targets = _probed(options, recipe, data, probe, problems)
-    job = settle(options, recipe, targets.default)
+    job = make_job(options, recipe, targets.default)
     net, graph = targets.net or {}, targets.graph or {}
     if graph.get("problem"):
         problems.append(graph["problem"])
@@ -329,7 +329,7 @@ def _probed(
     ]
     if options.seed is not None:
         wanted.append(f"--seed={options.seed}")
-    if settle(options, recipe, "CPU").mode == "graph":
+    if make_job(options, recipe, "CPU").mode == "graph":
         rest = data.shard % recipe.data.batch if data and not recipe.data.drop_last else 0
         amp = None if recipe.amp is None else recipe.amp.model_dump(mode="json")
         run = {"target": target_of(options, recipe), "amp": amp, "last": rest}
@@ -406,7 +406,7 @@ def precision(options: Options) -> Amp | None:
     return before.amp if before else None
 
 
-def settle(options: Options, recipe: Recipe, default_target: str) -> Job:
+def make_job(options: Options, recipe: Recipe, default_target: str) -> Job:
     """The job: the command line over the recipe's `train` section; a resumed run keeps what it was begun with."""
     train = recipe.train
     before = previous(options.folder) if options.resume else None

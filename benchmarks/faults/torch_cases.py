@@ -26,7 +26,7 @@ from losses_torch import LOSSES
 from msmigrate.parity import containers
 from msmigrate.parity.align import model_structure as structures
 from msmigrate.parity.align import torch_user_model
-from msmigrate.parity.align.match_layers import settle
+from msmigrate.parity.align.match_layers import align_pair
 from msmigrate.parity.build_result import module_verdicts, report
 from msmigrate.parity.diagnosis import torch_diagnosis_worker as diagnosis
 from msmigrate.parity.job import ParityJob
@@ -90,7 +90,7 @@ def foreign(recipe_file: Path, options: ParityJob, destination: Path) -> None:
             time.sleep(0.01)
         if not there.exists():
             raise FileNotFoundError(there)
-        settle(job)
+        align_pair(job)
 
     recorded: Any = None
     written: set[str] = set()

@@ -130,7 +130,7 @@ def _lacks(mindir: Path) -> str | None:
         return None
     places = sorted({one.external_data.location for one in model.graph.parameter if one.external_data.location})
     lost = next((place for place in places if not (mindir.parent / place).exists()), None)
-    return None if lost is None else f"its numbers are in {lost}, which is not beside it"
+    return None if lost is None else f"its numbers are in {lost}, which is not next to it"
 
 
 def _inputs(mindir: Path, sizes: list[int]) -> tuple[list[tuple[tuple[int, ...], str]], list[int]]:

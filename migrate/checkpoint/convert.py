@@ -1,6 +1,6 @@
 """`msmigrate convert-ckpt`: a checkpoint of one framework becomes one of the other, without either of them.
 
-Three steps: read what the source holds (formats/registry.py), settle what becomes of every tensor (plan.py),
+Three steps: read what the source holds (formats/registry.py), plan what becomes of every tensor (plan.py),
 then move byte ranges into the new file (formats/byte_copy.py), which appears only when it is whole (atomic_files.py).
 """
 
@@ -217,7 +217,7 @@ def _settled(
         beside, read = _beside(opened, checkpoint, chosen, options, maker, notes)
         others = {name: what for name, what in checkpoint.others.items() if name not in read}
         checkpoint = checkpoint._replace(others=others)
-        plan = settle(
+        plan = plan_tensors(
             opened.path,
             checkpoint,
             chosen.holder,
@@ -294,7 +294,7 @@ Constant = Callable[[int], Tensor]  # makes a tensor of one int64, of bytes that
 Read = Callable[[Tensor], float]  # the value of a single number
 
 
-def settle(
+def plan_tensors(
     source: str,
     checkpoint: Checkpoint,
     holder: Holder,
@@ -309,7 +309,7 @@ def settle(
     constant: Constant,
     read: Read,
 ) -> Plan:
-    """Settle what happens to every tensor; refusals are entries, raised only by Plan.check.
+    """Plan what happens to every tensor; refusals are entries, raised only by Plan.check.
 
     net, into: the MindSpore net to fill, and its name. names: how modules are called in MindSpore, by --map. parts: as
     in Options. dtype: floating-point tensors are cast to it. beside: the training state, which is not cast. Raises

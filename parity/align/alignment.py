@@ -172,7 +172,7 @@ class Unlike:
 
 @dataclass(frozen=True)
 class Question:
-    """What only a map can settle: the reason, a text that the likely pairs are appended to; the names on either side
+    """What only a map can decide: the reason, a text that the likely pairs are appended to; the names on either side
     that could be counterparts; and the pairs in the order in which these run or are defined."""
 
     text: str
@@ -182,7 +182,7 @@ class Question:
 
     @property
     def message(self) -> str:
-        """All of it, with the lines of a map that would settle it."""
+        """All of it, with the lines of a map that would decide it."""
         return f"{self.text}: {'; '.join(f'- {line(*pair)}' for pair in self.likely)}"
 
 
@@ -210,7 +210,7 @@ class Alignment:
 
     calls: (torch path, call, MindSpore path, call) of the layers that run; parameters: torch state name -> Tensor,
     in the torch model's order; classes: how many the torch model tells apart; logits: the shape of its output; ask:
-    what has to be settled by a map first; unlike: the tensors that differ between the two nets; left_alone: the
+    what has to be decided by a map first; unlike: the tensors that differ between the two nets; left_alone: the
     parameters that torch's model does not compute with, and MindSpore's net freezes; freezes: whether it does so for
     this step alone; counts: framework -> path -> how often a layer runs in one pass, where that is not once; chains:
     torch path -> the Cells that compute one after the other what it does, none where no Cells do; shapes: torch path ->
@@ -338,7 +338,7 @@ def _regrouped(
 IDENTITY = Alignment(identity=True)
 
 ALIGNMENT = "alignment.json"
-OPEN = f"{ALIGNMENT}.partial"  # the alignment so far, where something is left to settle
+OPEN = f"{ALIGNMENT}.partial"  # the alignment so far, where something is left to decide
 FORMAT = 3
 MOST = 3  # of what is not alike, in one message
 MOST_NAMES = 5  # in one note
@@ -423,7 +423,7 @@ def write_map(folder: Path, path: Path) -> None:
 
 
 def _open(found: Alignment) -> Iterator[tuple[str, Iterable[tuple[str, str]]]]:
-    """What a map has to settle, or could: the reason, and each candidate pair."""
+    """What a map has to decide, or could: the reason, and each candidate pair."""
     for question in found.ask:
         every = [(torch, mindspore) for torch in question.torch for mindspore in question.mindspore]
         yield question.text, dict.fromkeys([*question.likely, *every])
@@ -513,7 +513,7 @@ Pairs = dict[str, tuple[str, str, str]]
 
 
 def doubts(torch: Layers, mindspore: Layers, pairs: Pairs, calls: Calls) -> list[Question]:
-    """One question for each group of layers that could change places, with the lines of a map that would settle it.
+    """One question for each group of layers that could change places, with the lines of a map that would decide it.
 
     Branches that start from one tensor and look alike run in an order that means nothing. Where the order of definition
     agrees with it on both sides they are paired in it; where it does not, the user has to say. The user is also asked

@@ -60,7 +60,7 @@ BETWEEN, BEFORE, BEHIND = slice(0, 2), slice(1, 2), slice(0, 1)  # what is known
 
 
 def align(torch: Structure, mindspore: Structure, rules: list[Rule], freezes: bool = False) -> Alignment:
-    """Align two structures; `ask` holds what cannot be settled, `unlike` the tensors that differ. freezes: the pair's.
+    """Align two structures; `ask` holds what cannot be decided, `unlike` the tensors that differ. freezes: the pair's.
     Raises BadInput for a map that does not fit."""
     return _Aligner(torch, mindspore, rules).align(freezes)
 
@@ -566,10 +566,10 @@ def align_sequence(n: int, m: int, score: Callable[[int, int], float]) -> list[t
     return pairs
 
 
-def settle(options: ParityJob) -> None:
+def align_pair(options: ParityJob) -> None:
     """Align the two structures that lie in the job's folder, and leave alignment.json there.
 
-    Raises Ambiguous for what the user has to settle by a map, BadInput for models that have nothing in common.
+    Raises Ambiguous for what the user has to decide by a map, BadInput for models that have nothing in common.
     """
     if options.pair is None:
         return

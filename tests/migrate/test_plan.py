@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msmigrate.errors import Ambiguous, BadCheckpoint, Unsupported
 from msmigrate.migrate.checkpoint import tensor_names
-from msmigrate.migrate.checkpoint.convert import settle
+from msmigrate.migrate.checkpoint.convert import plan_tensors
 from msmigrate.migrate.checkpoint.formats.reader import ByteRange, Checkpoint, Tensor
 from msmigrate.migrate.checkpoint.formats.registry import form
 from msmigrate.migrate.checkpoint.plan import Entry, Model, Net, Owners, Plan
@@ -33,7 +33,7 @@ def make(
     places = enumerate(shapes.items())
     tensors = {name: it if isinstance(it, Tensor) else tensor(*it, at=100 * i) for i, (name, it) in places}
     checkpoint = Checkpoint("torch", "torch zip", tensors, refused or {})
-    return settle(
+    return plan_tensors(
         "x.pth",
         checkpoint,
         form(Path("x.ckpt"), "torch", None).holder,

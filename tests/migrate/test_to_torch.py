@@ -18,7 +18,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msmigrate.errors import Ambiguous, BadCheckpoint, BadDestination, BadInput, MsmigrateError
 from msmigrate.migrate.checkpoint import convert, model_checks, tensor_names
-from msmigrate.migrate.checkpoint.convert import settle
+from msmigrate.migrate.checkpoint.convert import plan_tensors
 from msmigrate.migrate.checkpoint.formats import ckpt as mindspore_ckpt
 from msmigrate.migrate.checkpoint.formats import reader
 from msmigrate.migrate.checkpoint.formats.registry import form, open_source
@@ -316,7 +316,7 @@ def test_a_mindspore_net_has_no_say_on_the_way_to_torch(tmp_path: Path) -> None:
     holder, nothing = form("x.pth", "mindspore", None).holder, checkpoint.tensors["d.weight"]
     net = {"d.weight": ((2, 3), "float32")}
     with pytest.raises(BadInput, match="--into names a MindSpore net"):
-        settle("x.ckpt", checkpoint, holder, net=net, into="a:b", constant=lambda _: nothing, read=lambda _: 0)
+        plan_tensors("x.ckpt", checkpoint, holder, net=net, into="a:b", constant=lambda _: nothing, read=lambda _: 0)
 
 
 def test_a_checkpoint_is_none_of_text_whatever_its_first_length(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What evaluation and prediction settle before a framework starts, and what they make of a net's outputs."""
+"""What evaluation and prediction resolve before a framework starts, and what they make of a net's outputs."""
 
 from __future__ import annotations
 

@@ -474,7 +474,7 @@ def test_a_mindir_s_own_code_is_not_loaded(tmp_path: Path) -> None:
         with pytest.raises(BadInput, match="runs code that the file names"):
             serve(tmp_path / "net.mindir", worker=lambda name: NONE)
     for location in (b"/etc/passwd", b"../../x"):
-        with pytest.raises(BadInput, match="is not beside it"):
+        with pytest.raises(BadInput, match="is not next to it"):
             refuse_code(mindir(b"Add", location))
     content = mindir(b"Add").read_bytes()
     for cut in range(1, len(content)):

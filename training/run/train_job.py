@@ -17,7 +17,7 @@ from ..recipe.schema import Amp, Recipe, Strict
 
 
 class Job(Strict):
-    """One training run, as the command line and the recipe's `train` section settled it.
+    """One training run, as the command line and the recipe's `train` section have it.
 
     recipe: the recipe file, absolute. folder: where the run's files go, absolute. target, mode, device_id: where it
     runs; each process on one machine takes device_id + its local rank. seed, epochs, amp: instead of the recipe's.

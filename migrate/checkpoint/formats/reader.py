@@ -243,7 +243,7 @@ def _longer(name: str, prefix: str) -> bool:
     return name.startswith(prefix) and name != prefix
 
 
-# The bytes compared with the file's checksums, in a thread beside the copying
+# The bytes compared with the file's checksums, in a thread that runs during the copying
 
 CHECKSUM_BLOCK = 1 << 20  # bytes that are read at a time
 LISTED = 3  # names in a message

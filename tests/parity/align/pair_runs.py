@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msmigrate.parity.align.alignment import ALIGNMENT
-from msmigrate.parity.align.match_layers import settle
+from msmigrate.parity.align.match_layers import align_pair
 from msmigrate.parity.align.model_structure import SIDES, file
 from msmigrate.parity.build_result import report
 from msmigrate.parity.result import Report
@@ -37,7 +37,7 @@ def recorded(root: Path, names: Sequence[str]) -> Callable[[str], Report]:
             for name in names:
                 folder = root / name
                 if not (folder / ALIGNMENT).exists() and all(file(folder, side).exists() for side in SIDES):
-                    settle(options(root, name))
+                    align_pair(options(root, name))
             time.sleep(0.05)
     finally:
         for process in processes:

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import Ambiguous, BadInput, MsmigrateError
 from msmigrate.parity.align.alignment import ALIGNMENT, read_alignment, write_map
-from msmigrate.parity.align.match_layers import settle
+from msmigrate.parity.align.match_layers import align_pair
 from msmigrate.parity.align.model_structure import file, read
 from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.training.recipe import reader as recipes
@@ -44,7 +44,7 @@ def test_a_structure_comes_back(tmp_path: Path) -> None:
 
 def test_an_alignment_comes_back(tmp_path: Path) -> None:
     told(tmp_path)
-    settle(options(tmp_path))
+    align_pair(options(tmp_path))
     found = read_alignment(options(tmp_path))
     assert found.mindspore_path("fc") == "end_point" and found.torch_path("end_point") == "fc"
     assert found.parameters["fc.weight"].shape == (5, 8) and found.classes == 8
@@ -66,7 +66,7 @@ def refused(folder: Path) -> Path:
 
 def test_a_map_of_a_refused_alignment_has_what_is_open_as_comments(tmp_path: Path) -> None:
     with pytest.raises(Ambiguous):
-        settle(options(refused(tmp_path)))
+        align_pair(options(refused(tmp_path)))
     assert not (tmp_path / ALIGNMENT).exists()
     write_map(tmp_path, tmp_path / "map.yaml")
     text = (tmp_path / "map.yaml").read_text()
@@ -76,14 +76,14 @@ def test_a_map_of_a_refused_alignment_has_what_is_open_as_comments(tmp_path: Pat
     asked = text[text.index("# Open: left (Conv2d") :].splitlines()
     assert asked[1:5] == [f"# {line}" for line in proposed + others]
     (tmp_path / "map.yaml").write_text(text.replace(f"# {others[0]}", others[0]).replace(f"# {others[1]}", others[1]))
-    settle(options(tmp_path, tmp_path / "map.yaml"))
+    align_pair(options(tmp_path, tmp_path / "map.yaml"))
     assert read_alignment(options(tmp_path)).mindspore_path("left") == "first"
 
 
 def test_parity_step_writes_the_map_of_what_it_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def compare(_: Path, job: ParityJob) -> None:
         job.folder.mkdir()
-        settle(replace(job, folder=refused(job.folder)))
+        align_pair(replace(job, folder=refused(job.folder)))
 
     monkeypatch.setattr("msmigrate.workflows.parity_step.compare_steps", compare)
     written = tmp_path / "map.yaml"
@@ -120,7 +120,7 @@ def test_a_damaged_structure_is_aligned_or_one_line(tmp_path: Path, side: str, p
     target = file(told(tmp_path), side)
     target.write_text(json.dumps(damaged(json.loads(target.read_text()), path, leaf)))
     try:
-        settle(options(tmp_path))
+        align_pair(options(tmp_path))
     except MsmigrateError as error:
         assert "\n" not in str(error)
 
@@ -129,7 +129,7 @@ def test_a_damaged_structure_is_aligned_or_one_line(tmp_path: Path, side: str, p
 @given(path=st.lists(st.integers(0, 50), min_size=1, max_size=4), leaf=st.sampled_from(LEAVES))
 def test_a_damaged_alignment_is_read_or_one_line(tmp_path: Path, path: list[int], leaf: Any) -> None:
     told(tmp_path)
-    settle(options(tmp_path))
+    align_pair(options(tmp_path))
     target = tmp_path / ALIGNMENT
     target.write_text(json.dumps(damaged(json.loads(target.read_text()), path, leaf)))
     for use in (lambda: read_alignment(options(tmp_path)), lambda: write_map(tmp_path, tmp_path / "map")):
@@ -144,7 +144,7 @@ def test_what_is_no_structure_is_refused(tmp_path: Path, text: str) -> None:
     told(tmp_path)
     file(tmp_path, "torch").write_text(text)
     with pytest.raises(BadInput, match=r"structure-torch\.json: is no structure"):
-        settle(options(tmp_path))
+        align_pair(options(tmp_path))
     (tmp_path / ALIGNMENT).write_text(text)
     with pytest.raises(BadInput, match="is no alignment"):
         read_alignment(options(tmp_path))

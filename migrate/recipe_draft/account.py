@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..source import library_names as families
@@ -40,6 +40,8 @@ HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # writing to one of thes
 DRAFTED, ASKED, SILENT, LISTED = "drafted", "asked for", "silent", "listed"
 COMPUTES = (ast.Slice, ast.BinOp, ast.UnaryOp, ast.Compare, ast.ListComp, ast.GeneratorExp)
 RUNS = "the model runs here in training mode: its statistics move, and it draws"
+NO_LOSS = "the draft asks for the loss of this step"
+NOT_MADE = "of which nothing that was read makes an object"
 LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
 
 
@@ -83,23 +85,25 @@ class Account:
         self.flow = flow
         self.roles = Roles(flow, roots, accumulate)
         self.roots, self.said, self.asked, self.conditions, self.seed = roots, said, asked, conditions, seed
-        parts = [part for s in flow.statements for part in s.nodes]
-        self.named = {part.id for part in parts if isinstance(part, ast.Name)}
-        self.named |= {part.attr for part in parts if isinstance(part, ast.Attribute)}
-        imports = (name for s in flow.statements if isinstance(s.node, ast.ImportFrom) for name in s.node.names)
-        self.named |= {name.name for name in imports if name.asname in self.named}
-        for statement in flow.statements:
-            if isinstance(statement.function, FUNCTIONS) and statement.stands_at(said | asked):
-                self.named.add(statement.function.name)  # a function that the draft uses counts as called
-                self.named |= {statement.owner.name} if statement.owner is not None else set()
-        self._values = ValueKinds(flow, self.roles)
-        self.kinds = self._values.of
+        made = (one for found in flow.interpreter.made for one in found.of.lineage() if isinstance(one, ScriptClass))
+        self._made = {id(one.node) for one in made}
         self._steps: set[int] = set()  # the heads of loops and functions that hold a step
-        self.trainers: set[int] = set()  # the classes that make an optimizer or step, or that a library calls
+        parts = [part for s in flow.statements for part in s.nodes]
         self._by_name = {match[1] for part in parts if (match := silence.made_by_name(part))}
-        self.named |= self._by_name
         driven = (of for of in flow.classes() if of.name in self._by_name or silence.driven(flow.class_of(of)))
         self._driven = {id(of) for of in driven}
+        # the classes that make an optimizer or step, or that a library calls
+        self.trainers = self._driven | {id(s.owner) for s in flow.statements if s.owner is not None and self._trains(s)}
+        around = [one for s in flow.statements if s.stands_at(said | asked) for one in (s.function, s.owner)]
+        used = self._by_name | {one.name for one in around if isinstance(one, (*FUNCTIONS, ast.ClassDef))}
+        self.named, running = used, flow.statements  # a function that the draft uses counts as called
+        while (names := silence.names_in(running) | used) != self.named:
+            self.named = names
+            running = [s for s in flow.statements if self._runs(s)]  # what names a function may not run itself
+        self._only_in_parts = silence.only_in_parts(flow, self._of_part)
+        self.trainers = set()
+        self._values = ValueKinds(flow, self.roles)
+        self.kinds = self._values.of
         self.effects: set[int] = set()  # the functions that change something of training
         self._files = DataFiles(flow, name_of)
         self._data_files: dict[int, str] = {}  # the statements that write files which data are read from -> words
@@ -109,7 +113,7 @@ class Account:
             self.effects = {id(s.function) for s in self.acting.values() if s.function is not None}
             trains = (s.owner for s in self.acting.values() if s.owner is not None and self._trains(s))
             self.trainers = self._driven | {id(owner) for owner in trains}
-            self._data_files = self._files.that_make_data(self._reach(self.acting.values()), self.kinds)
+            self._data_files = self._files.that_make_data(silence.reach(flow, self.acting.values()), self.kinds)
             if before == (self.effects, self.trainers, self._data_files.keys()):
                 break
         self.open = {id(s.function) for s in self.acting.values() if s.function is not None and not self._within(s)}
@@ -120,7 +124,7 @@ class Account:
         self._mark_steps()
         self.roles.open = self.open
         self._mark_ends()
-        self.live = self._reach(self.acting.values())
+        self.live = silence.reach(flow, self.acting.values())
         self._counting, self._said_of = Counting.read(flow), set[int]()
         while self._opens_more():
             pass
@@ -267,7 +271,7 @@ class Account:
         if not isinstance(call.func, ast.Attribute) or (call.func.attr == "train" and self._drives(call.func.value)):
             return None
         if isinstance(self.flow.value(call.func.value), ArgumentParser):
-            return "it declares an argument, whose default is drafted where it is used"
+            return "it declares an argument, whose default stands where it is used"
         if call.func.attr == "to" and any(
             self.roles.is_dtype(a) for a in [*call.args, *(k.value for k in call.keywords)]
         ):
@@ -308,21 +312,6 @@ class Account:
         call = statement.alone
         exits = isinstance(call, ast.Call) and name_of(self.flow, call) in silence.EXITS
         return exits or isinstance(statement.node, (ast.Break, ast.Continue, ast.Return))
-
-    def _reach(self, ends: Iterable[Statement]) -> set[int]:
-        """The statements whose values reach those that act."""
-        waiting = list(ends)
-        live: set[int] = set()
-        while waiting:
-            statement = waiting.pop()
-            if id(statement) in live:
-                continue
-            live.add(id(statement))
-            waiting += statement.around
-            waiting += self.flow.sources(statement)
-            if statement.function is not None and isinstance(statement.node, ast.stmt):
-                waiting += [caller for caller, _, _ in self.flow.calls.get(id(statement.function), [])]
-        return live
 
     # how surely it runs
 
@@ -417,8 +406,9 @@ class Account:
             isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "backward") for call in statement.calls
         )
         said = said and not moves and not further  # a recipe has steps and backward passes in one place only
-        if step and LOSS in kinds and role_names.CRITERION not in self.roots.values() and not moves:
-            return LISTED, where  # the draft has no loss
+        lossless = LOSS in kinds and role_names.CRITERION not in self.roots.values()
+        if lossless and (moves or step):
+            return LISTED, where or NO_LOSS
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
             return (LISTED, where) if where else (DRAFTED, step or "a value of the draft comes from here")
         if not acts and not live:
@@ -449,16 +439,25 @@ class Account:
             return "it computes nothing that trains"
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return "a string"
+        if self._within(statement) and id(statement.function) not in self.open:
+            if not self._of_part(statement):
+                return "only models and data sets call this function, and they are accounted for where they are made"
+            assert statement.owner is not None
+            made = id(statement.owner) in self._made
+            return f"inside {statement.owner.name}, " + (
+                "which is accounted for where it is made" if made else NOT_MADE
+            )
         if not self._runs(statement):
             return "it runs only with other arguments than the defaults, or never"
-        if self._within(statement) and id(statement.function) not in self.open:
-            assert statement.owner is not None
-            return f"inside {statement.owner.name}, which is accounted for where it is made"
         if statement.function is not None and id(statement.function) not in self.open:
             return "inside a function that only computes, which is accounted for where it is called"
         return None
 
     def _within(self, statement: Statement) -> bool:
+        """Whether it is part of a model's or data set's class, or of a function that only such classes call."""
+        return self._of_part(statement) or id(statement.function) in self._only_in_parts
+
+    def _of_part(self, statement: Statement) -> bool:
         """Whether it is part of a model's or data set's class; a class that trains itself is read line by line."""
         if statement.owner is None or id(statement.owner) in self.trainers:
             return False

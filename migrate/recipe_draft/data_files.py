@@ -1,4 +1,4 @@
-"""The files that a script writes and reads its data from: a path of values that no variable shows.
+"""Where data come from: the files that a script writes and reads them from, and the data set of a loader.
 
 A statement that writes such a file makes data, and is listed in a draft; checkpoints, logs and figures are not.
 """
@@ -9,7 +9,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from ..source.infer.abstract_values import Constant
+from ..source.infer.abstract_values import Constant, LibraryObject, LibraryUse, known
 from .flow import GIVEN, IS, Flow, Statement
 from .silence import CONTAINERS, LISTS, matches, method_reason, reason
 
@@ -303,3 +303,25 @@ def _fit(one: Path, other: Path) -> bool:
         return False  # both are known, or one begins with options.out and the other with options.data
     begins = any(map(hole, first)) or first[0].startswith(first[1]) or first[1].startswith(first[0])
     return begins and (any(map(hole, last)) or last[0].endswith(last[1]) or last[1].endswith(last[0]))
+
+
+EVALUATION = re.compile(r"(?:^|[^a-z])(?:val|valid|validation|dev|test|eval)(?:$|[^a-z])|train=False|testset|valset")
+
+
+def evaluates(seen: LibraryUse) -> bool:
+    """Whether a loader is for validation or test, by the names in its call."""
+    argument = next((argument for argument in seen.arguments or [] if argument.name in (None, "dataset")), None)
+    texts, made = [seen.source.text(argument.node)] if argument is not None else [], dataset_of(seen)
+    if made is not None:
+        texts += [made.source.text(inner.node) for inner in made.arguments or []]
+        texts += [f"{inner.name}={known(inner.value)}" for inner in made.arguments or [] if inner.name == "train"]
+        texts += [text for inner in made.arguments or [] if isinstance(text := known(inner.value), str)]
+    return any(EVALUATION.search(text) or EVALUATION.search(text.lower()) for text in texts)
+
+
+def dataset_of(seen: LibraryUse | None) -> LibraryUse | None:
+    """The call that made a loader's data set."""
+    value = seen.get("dataset", 0) if seen is not None else None
+    while isinstance(value, LibraryObject) and isinstance(value.of, LibraryObject):
+        value = value.of
+    return value.seen if isinstance(value, LibraryObject) else None

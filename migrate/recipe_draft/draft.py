@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -34,6 +33,7 @@ from ..source.infer.interpreter import PERHAPS, Interpreter
 from ..source.library_names import DATASET
 from . import precision, training_sections
 from .account import Account
+from .data_files import dataset_of, evaluates
 from .entries import (
     ASK,
     DATA,
@@ -59,7 +59,7 @@ from .entries import (
 )
 from .flow import Flow
 from .silence import reason
-from .step_order import accumulate, steps_over
+from .step_order import accumulate, accumulated_by_library, loops_over, steps_over
 from .unread import setting, unread, unread_model
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: no line is
@@ -285,7 +285,6 @@ def _model_name(seen: LibraryUse) -> str | None:
     return None
 
 
-EVALUATION = re.compile(r"(?:^|[^a-z])(?:val|valid|validation|test|eval)(?:$|[^a-z])|train=False|testset|valset")
 LOADER_ARGUMENTS: tuple[str, ...] = (
     *("0", "1", "2", "dataset", "batch_size", "shuffle", "num_workers", "pin_memory", "drop_last", "timeout"),
     *("persistent_workers", "prefetch_factor", "pin_memory_device", "worker_init_fn"),
@@ -307,13 +306,17 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
     made = surely(calls(interpreter, DATA))
     loaders = list({id(seen.node): seen for seen in reversed(made)}.values())[::-1]  # the first run of each call
     stepped = [seen for seen in loaders if steps_over(flow, seen)]
-    plain = [seen for seen in loaders if not _evaluates(seen)]
+    plain = [seen for seen in loaders if not evaluates(seen)]
     if len(stepped) > 1:
         stepped = [seen for seen in stepped if seen in plain]
     alone = plain if len(plain) == 1 else loaders if len(loaders) == 1 else []
     found = stepped or [seen for seen in alone if seen.certainty != PERHAPS]  # the others may be for evaluation
     training = found[0] if len(found) == 1 else None
-    evaluation = next((seen for seen in loaders if seen is not training and _evaluates(seen)), None)
+    others = [seen for seen in loaders if seen is not training]
+    looped = [seen for seen in others if loops_over(flow, seen)]  # of those that are made, some may not be used
+    evaluating = [seen for seen in others if evaluates(seen)]
+    both = [seen for seen in evaluating if seen in looped]
+    evaluation = next(iter(both or (looped if len(looped) == 1 else evaluating)), None)
     if training is not None and evaluation is not None and either(training, evaluation):
         loaders, training = [training, evaluation], None  # only one of them is made, for both purposes
     assert section.below is not None
@@ -335,7 +338,7 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
             section.leave(loader, *taken, *SAMPLER, *BATCH_SAMPLER, "**")
             for run in (seen for seen in made if seen.node is loader.node):
                 section.left += [one for one in _samplers(run, flow) if one not in section.left]
-            of = _dataset(loader)
+            of = dataset_of(loader)
             if of is not None and source_of(of.name) is not None:
                 section.leave(of, "0", "1", *DATASET_ARGUMENTS)
     section.comments += _moved(flow) if not any(SHARED in text for _, text in section.left) else []
@@ -413,27 +416,8 @@ def _batches(loader: LibraryUse) -> LibraryUse | None:
     return made if made is not None and "torch.utils.data.BatchSampler" in restated(made.name) else None
 
 
-def _evaluates(seen: LibraryUse) -> bool:
-    """Whether a loader is for validation or test, by the names in its call."""
-    argument = next((argument for argument in seen.arguments or [] if argument.name in (None, "dataset")), None)
-    texts, made = [seen.source.text(argument.node)] if argument is not None else [], _dataset(seen)
-    if made is not None:
-        texts += [made.source.text(inner.node) for inner in made.arguments or []]
-        texts += [f"{inner.name}={known(inner.value)}" for inner in made.arguments or [] if inner.name == "train"]
-        texts += [text for inner in made.arguments or [] if isinstance(text := known(inner.value), str)]
-    return any(EVALUATION.search(text) or EVALUATION.search(text.lower()) for text in texts)
-
-
-def _dataset(seen: LibraryUse | None) -> LibraryUse | None:
-    """The call that made a loader's data set."""
-    value = seen.get("dataset", 0) if seen is not None else None
-    while isinstance(value, LibraryObject) and isinstance(value.of, LibraryObject):
-        value = value.of
-    return value.seen if isinstance(value, LibraryObject) else None
-
-
 def _source(loader: LibraryUse, key: str) -> list[Entry]:
-    made = _dataset(loader)
+    made = dataset_of(loader)
     if made is None:
         own = loader.get("dataset", 0)
         comments = [place(loader), f"a recipe cannot read its data set: {EXPORT}"]
@@ -465,6 +449,8 @@ def _batch(loader: LibraryUse, flow: Flow, key: str, factor: int) -> list[Entry]
     if value is None and not partly_unread(made):
         size = 1  # torch's default
     written = [place(made)] if made is not loader else []
+    if key == "batch" and (several := accumulated_by_library(flow)):
+        return [Entry(key, ASK, [*written, several, *computed(given, value, flow)])]
     if not isinstance(size, int) or size < 1:
         comments = [*written, f"{place(loader)}: its batch_size could not be read"]
         return [Entry(key, ASK, [*comments, *computed(given, value, flow)])]
@@ -499,13 +485,16 @@ def _fetching(loader: LibraryUse) -> list[Entry]:
 
 def transforms(loader: LibraryUse, key: str, flow: Flow) -> list[Entry]:
     """The list of transforms of a loader's data set."""
-    made = _dataset(loader)
+    made = dataset_of(loader)
     value = next((made.get(name) for name in ("transform", "transforms") if made and made.get(name)), None)
     if made is not None and value is None:  # ImageFolder(root, transform)
         value = next((a.value for a in made.arguments or [] if a.name is None and _holds_transforms(a.value)), None)
     steps = list(_flat(value)) if value is not None else []
     if not steps:
-        return [Entry(key, ASK, [f"{place(made or loader)}: its transforms could not be read"])]
+        own = loader.get("dataset", 0)
+        inside = own.of.find("__getitem__") if made is None and isinstance(own, ScriptObject) else None
+        at = f" ({inside.scope.source.shown} line {inside.node.lineno})" if isinstance(inside, ScriptFunction) else ""
+        return [Entry(key, ASK, [f"{place(made or loader)}: what its data set does to a sample was not read{at}"])]
     entries = list(_entries(steps, flow))
     if all(entry.out for entry in entries):
         return [Entry(key, ASK, [comment for entry in entries for comment in entry.comments])]

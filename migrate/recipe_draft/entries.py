@@ -388,20 +388,18 @@ def source_of(name: str) -> str | None:
 def calls(interpreter: Interpreter, key: str) -> list[LibraryUse]:
     """The calls that are for this key of a recipe, the surest first."""
     called = [seen for seen in interpreter.seen if seen.arguments is not None and seen.receiver is None]
-    called = [
-        seen for seen in called if seen.certainty != UNCALLED or not _of_a_class_that_nothing_makes(seen, interpreter)
-    ]
+    lived = {id(one.node) for made in interpreter.made for one in made.of.lineage() if isinstance(one, ScriptClass)}
+    if interpreter.made:
+        called = [seen for seen in called if seen.certainty != UNCALLED or not _of_a_class_not_in(lived, seen)]
     wanted = {name for name in {seen.name for seen in called} if key_of(name) == key}
     return by_sureness(seen for seen in called if seen.name in wanted)
 
 
-def _of_a_class_that_nothing_makes(seen: LibraryUse, interpreter: Interpreter) -> bool:
-    """Whether a call is in a class of which no object was seen, nor of a derived class."""
-    lived = {id(one.node) for made in interpreter.made for one in made.of.lineage() if isinstance(one, ScriptClass)}
-    classes = [node for node in ast.walk(seen.source.tree) if isinstance(node, ast.ClassDef)]
-    line = seen.node.lineno
-    around = [node for node in classes if node.lineno <= line <= (node.end_lineno or node.lineno)]
-    return bool(around) and not any(id(node) in lived for node in around) and bool(interpreter.made)
+def _of_a_class_not_in(lived: set[int], seen: LibraryUse) -> bool:
+    """Whether a call is in a class, and in none of these, of which objects were seen."""
+    line, classes = seen.node.lineno, seen.source.classes
+    around = {id(node) for node in classes if node.lineno <= line <= (node.end_lineno or node.lineno)}
+    return bool(around) and not around & lived
 
 
 def by_sureness(found: Iterable[LibraryUse]) -> list[LibraryUse]:
@@ -487,7 +485,9 @@ def _owner(interpreter: Interpreter, seen: LibraryUse) -> Value | None:
 
 
 def all_handed_over(interpreter: Interpreter, node: ast.expr) -> ast.expr:
-    """The call `model.parameters()`, where the name is a function's parameter for it; else the expression itself."""
+    """The call `model.parameters()`, in list(…) or where the name is a parameter for it; else the expression itself."""
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("list", "tuple", "iter") and len(node.args) == 1:
+        return all_handed_over(interpreter, node.args[0])
     value = interpreter.values.get(id(node), (0, None))[1]
     call = value.seen.node if isinstance(node, ast.Name) and isinstance(value, LibraryObject) and value.seen else None
     called = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "parameters"
@@ -569,9 +569,10 @@ def behind_names(parts: Iterable[ast.AST], interpreter: Interpreter, moves: Call
     found: dict[str, str] = {}
     for part in parts:
         if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Load):
-            value = known(interpreter.values.get(id(part), (0, None))[1])
+            held = interpreter.values.get(id(part), (0, None))[1]
+            value, default = known(held), isinstance(held, Constant) and bool(held.origins) and held.other is None
             word = isinstance(value, str) and len(value) <= LONGEST_WORD and not DEVICE.fullmatch(value)
-            plainly = word or isinstance(value, (int, float))
+            plainly = word or isinstance(value, (int, float)) or (default and value is None)
             if plainly and id(part) not in interpreter.varied and not moves(part):
                 found.setdefault(ast.unparse(part), repr(value))
     return ", ".join(f"{name} is {value}" for name, value in found.items())

@@ -327,13 +327,13 @@ class Flow:
             seen |= {id(one) for one in new}
             waiting += sorted({id(one): one for one in new}.values(), key=lambda one: one.lineno)
 
-    def sources(self, statement: Statement) -> Iterator[Statement]:
-        """The statements that wrote what a statement reads, and those of the functions that it passes on."""
+    def sources(self, statement: Statement, without: ast.Call | None = None) -> Iterator[Statement]:
+        """The statements that wrote what one reads, but not the result of one call; those of functions passed on."""
         called = {id(call.func) for call in statement.calls}
         for node in statement.nodes:
             if isinstance(node, ast.Call):
                 function = self.function_of(node)
-                yield from (s for s, _ in self.returns.get(id(function), []))
+                yield from (s for s, _ in self.returns.get(id(function), []) if node is not without)
                 yield from self._inside_of.get(id(function), []) if isinstance(function, ast.ClassDef) else ()
                 yield from self._options if function is None and self._hands_options(node) else ()
             value = self.value(node) if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called else None

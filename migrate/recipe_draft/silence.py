@@ -1,4 +1,4 @@
-"""Calls that a draft may omit, as data: each kind of call with the reason why no recipe needs it.
+"""What a draft may omit: calls, as data, each kind with the reason; what reaches nothing that trains; parts of models.
 
 The lists are about callees, never about a script. A call that is in none of them is listed in the draft.
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 import ast
 import fnmatch
 import re
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from ..source.infer.abstract_values import LibraryName, ScriptClass
+from .flow import FUNCTIONS, Flow, Statement
 
 PRINTS = "it prints, logs or draws"
 SEEDS = (
@@ -164,3 +166,63 @@ def made_by_name(node: ast.AST) -> re.Match[str] | None:
 def looked_through(name: str) -> bool:
     """Whether a loop over a function's result is a loop over its argument."""
     return matches(name, LOOKING_THROUGH)
+
+
+def reach(flow: Flow, ends: Iterable[Statement]) -> set[int]:
+    """The statements (their ids) whose values reach these.
+
+    The call of a function that one of them stands in is among them, but not what that function returns, if nothing that
+    is among them reads it: a training function's mean loss reaches only prints.
+    """
+    waiting: list[tuple[Statement, ast.Call | None]] = [(end, None) for end in ends]
+    read: set[int] = set()  # with all that they read
+    called: set[tuple[int, int]] = set()  # without the result of this call
+    while waiting:
+        statement, call = waiting.pop()
+        if id(statement) in read or (call is not None and (id(statement), id(call)) in called):
+            continue
+        if call is None:
+            read.add(id(statement))
+        else:
+            called.add((id(statement), id(call)))
+        sources = [*statement.around, *flow.sources(statement, without=call)]
+        waiting += [(source, None) for source in sources]
+        if statement.function is not None and isinstance(statement.node, ast.stmt):
+            waiting += [(caller, made) for caller, made, _ in flow.calls.get(id(statement.function), [])]
+    return read | {statement for statement, _ in called}
+
+
+def only_in_parts(flow: Flow, part: Callable[[Statement], bool]) -> set[int]:
+    """The functions (their ids) that nothing but methods of models and data sets names, or functions of this kind.
+
+    part: whether a statement stands in such a class.
+    """
+    users: dict[str, list[Statement]] = {}
+    for statement in flow.statements:
+        for name in names_in([statement]):
+            users.setdefault(name, []).append(statement)
+    imports = [name for one in flow.statements if isinstance(one.node, ast.ImportFrom) for name in one.node.names]
+    for alias in imports:
+        users[alias.name] = users.get(alias.name, []) + users.get(alias.asname or "", [])
+    functions = (one for one in flow.statements if isinstance(one.node, FUNCTIONS) and one.owner is None)
+    named = {id(one.node): name for one in functions if (name := getattr(one.node, "name", "")) in users}
+    found: set[int] = set()
+    while True:
+        more = {
+            function
+            for function, name in named.items()
+            if function not in found and all(part(one) or id(one.function) in found | {function} for one in users[name])
+        }
+        if not more:
+            return found
+        found |= more
+
+
+def names_in(statements: Iterable[Statement]) -> set[str]:
+    """The names and attributes in statements, and what is imported under one of them."""
+    statements = list(statements)
+    nodes = [node for one in statements for node in one.nodes]
+    found = {node.id for node in nodes if isinstance(node, ast.Name)}
+    found |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    imports = (name for one in statements if isinstance(one.node, ast.ImportFrom) for name in one.node.names)
+    return found | {name.name for name in imports if name.asname in found}

@@ -19,12 +19,13 @@ from ..source.infer.abstract_values import (
     LibraryUse,
     ScriptClass,
     ScriptFunction,
+    is_known,
     known,
 )
 from ..source.infer.expressions import truth
 from ..source.infer.interpreter import LONGEST, Interpreter
 from ..source.source_files import ScriptFile
-from .entries import place, several_train, sources
+from .entries import Comment, place, several_train, shown, sources
 from .flow import EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
 from .roles import EMA, LOADER, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, Roles, name_of
 
@@ -62,6 +63,22 @@ def accumulate(interpreter: Interpreter) -> tuple[int, list[str], set[str]]:
     return 1, [], set()
 
 
+ACCUMULATING = ("gradient_accumulation_steps", "accumulate_grad_batches")  # options of accelerate, Trainers, Lightning
+
+
+def accumulated_by_library(flow: Flow) -> str | None:
+    """Words for the call that has a library add up the gradients of several batches; None where there is none."""
+    for statement in flow.statements:
+        for call in statement.calls:
+            given = next((k.value for k in call.keywords if k.arg in ACCUMULATING), None)
+            own = isinstance(flow.value(call.func), (ScriptFunction, ScriptClass))
+            once = given is not None and is_known(value := flow.value(given)) and known(value) in (None, 1)
+            if given is not None and not own and not once:
+                words = f"{shown(statement.text)}: a step of the optimizer takes several batches of a loader"
+                return str(Comment(statement.place, words))
+    return None
+
+
 def _every_batch(interpreter: Interpreter, test: ast.expr, source: ScriptFile) -> bool:
     """Whether backward passes run outside of a condition, and gradients are cleared only inside of it."""
     inside: dict[str, list[bool]] = {"backward": [], "zero_grad": []}
@@ -78,7 +95,6 @@ def _every_batch(interpreter: Interpreter, test: ast.expr, source: ScriptFile) -
 
 def steps_over(flow: Flow, loader: LibraryUse) -> bool:
     """Whether a loop over this loader holds a backward pass, itself or in a function that it calls."""
-    roles = Roles(flow, {id(loader.node): LOADER}, 1)
 
     def holds(node: ast.AST, depth: int = 0) -> bool:
         for inner in ast.walk(node):
@@ -91,8 +107,14 @@ def steps_over(flow: Flow, loader: LibraryUse) -> bool:
                 return True
         return False
 
+    return any(holds(loop) for loop in loops_over(flow, loader))
+
+
+def loops_over(flow: Flow, loader: LibraryUse) -> list[ast.For | ast.AsyncFor]:
+    """The loops over this loader."""
+    roles = Roles(flow, {id(loader.node): LOADER}, 1)
     loops = [s.node for s in flow.statements if isinstance(s.node, (ast.For, ast.AsyncFor))]
-    return any(roles.loops_over(loop.iter) == LOADER and holds(loop) for loop in loops)
+    return [loop for loop in loops if roles.loops_over(loop.iter) == LOADER]
 
 
 @dataclass(frozen=True)

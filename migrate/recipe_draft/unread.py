@@ -8,16 +8,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..source.infer.abstract_values import LibraryObject, LibraryUse, ScriptObject, Value, known
+from ..source.library_names import MODULE, OPTIMIZER
 from .entries import ASK, Comment, partly_unread, shown
 from .flow import Flow, Statement
 
 
 def _makers(flow: Flow) -> Iterator[tuple[Statement, ast.Call]]:
-    """The calls that get parameters, and whose result has `step()` called: all optimizers, also unknown ones."""
-    steps = (call for s in flow.statements for call in s.calls if getattr(call.func, "attr", "") == "step")
-    for one in (one for call in steps for one in flow.behind(call.func.value)):  # type: ignore[attr-defined]
+    """The calls that get parameters, and make an optimizer of torch, or something whose `step()` is called."""
+    calls = [call for s in flow.statements for call in s.calls]
+    steps = (call.func.value for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "step")
+    unread = [one for start in steps for one in flow.behind(start) if isinstance(one, ast.Call)]
+    known = (call for call in calls if getattr(made := flow.value(call), "family", "") == OPTIMIZER and _is_read(made))
+    for one in {id(call): call for call in (*unread, *known)}.values():
         statement = flow.of.get(id(one))
-        if isinstance(one, ast.Call) and statement is not None and statement.alone is None and list(_given(one)):
+        if statement is not None and statement.alone is None and list(_given(one)):
             yield statement, one
 
 
@@ -45,28 +49,36 @@ def unread_optimizer(flow: Flow) -> str:
 def unread_model(flow: Flow) -> str:
     """Words for a trained model that could not be read: the line that makes the model of the optimizer."""
     makers = {id(call): call for _, call in _makers(flow)}
-    alone = len(makers) == 1 and len(set(_stepped(flow))) == 1  # with several optimizers there is no single model
+    alone = len(makers) == 1 and len(set(_stepped(flow))) <= 1  # with several optimizers there is no single model
     owners = (owner for call in makers.values() for owner in _given(call) if alone)
     for one in (one for owner in owners for one in flow.behind(owner)):
-        statement = flow.of.get(id(one))
-        made = isinstance(one, ast.Call) and not _is_read(flow.value(one))
-        if made and statement is not None and statement.alone is None:
+        statement, value = flow.of.get(id(one)), flow.value(one)
+        read = isinstance(value, ScriptObject) or getattr(value, "family", "") == MODULE
+        if isinstance(one, ast.Call) and not read and statement is not None and statement.alone is None:
             return _words(statement, "what this makes was not read")
     return "which model is trained was not found"
 
 
 def unread_loss(flow: Flow) -> str:
     """Words where the backward pass does not start from a loss of torch: the line that makes its start."""
-    for statement in flow.statements:
-        for call in (call for call in statement.calls if getattr(call.func, "attr", "") == "backward"):
-            for one in flow.behind(call.func.value):  # type: ignore[attr-defined]
-                made = flow.of.get(id(one))
-                inside = made is not None and made is not statement and made.alone is None
-                if made is not None and inside and not isinstance(one, ast.Constant):
-                    return _words(made, "the backward pass starts from this, and its loss was not read")
+    backward = [(s, call) for s in flow.statements for call in s.calls if getattr(call.func, "attr", "") == "backward"]
+    if not backward:
+        return "no call of backward() was found in the files that were read"
+    for statement, call in backward:
+        start = call.func.value  # type: ignore[attr-defined]
+        if isinstance(start, ast.Call) and getattr(start.func, "attr", "") == "scale" and start.args:
+            start = start.args[0]  # a scaler's loss
+        elif call.args and (isinstance(flow.value(start), ScriptObject) or re.search(TAKES_LOSS, ast.unparse(start))):
+            start = call.args[0]
+        for one in flow.behind(start):
+            made = flow.of.get(id(one))
+            inside = made is not None and made is not statement and made.alone is None
+            if made is not None and inside and not isinstance(one, ast.Constant):
+                return _words(made, "the backward pass starts from this, and its loss was not read")
     return "which loss the backward pass starts from was not found"
 
 
+TAKES_LOSS = r"(?i)accelerator|fabric|engine|scaler"  # whose backward() takes the loss
 PLAIN_BASES = ("object", "abc.", "enum.", "typing.", "collections.", "torch.")  # these read no options
 
 

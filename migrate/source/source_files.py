@@ -443,6 +443,11 @@ class ScriptFile:
         return [line.encode() for line in self.lines]
 
     @cached_property
+    def classes(self) -> list[ast.ClassDef]:
+        """The classes of the file, those inside of others too."""
+        return [node for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef)]
+
+    @cached_property
     def starts(self) -> list[int]:
         """Where each line begins, in bytes."""
         return [0, *accumulate(len(line) + 1 for line in self.encoded)]

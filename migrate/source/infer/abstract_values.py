@@ -66,6 +66,13 @@ class DictValue(Value):
 
 
 @dataclass(eq=False)
+class RangeValue(Value):
+    """A range of more numbers than are followed one by one."""
+
+    count: int
+
+
+@dataclass(eq=False)
 class LibraryName(Value):
     """A function, class or module of a library, by its qualified name."""
 

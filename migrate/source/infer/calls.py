@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import os
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeGuard
 
 from .. import library_names as names
 from ..source_files import ScriptFile
@@ -126,6 +129,8 @@ def _of_library(
         return values[0]
     if name == "os.path.join":
         return joined(values)
+    if name in ("sys.path.insert", "sys.path.append") and arguments and interpreter.certainty != OPTION:
+        _search_in(interpreter, arguments[-1].node, scope.source, first=name.endswith("insert"))
     if name.startswith("math."):
         return of_math(name.removeprefix("math."), values)
     if not names.is_library(name):
@@ -134,6 +139,78 @@ def _of_library(
     family = names.family_of(name)
     made_of = next((v for v in values if isinstance(v, (LibraryObject, ScriptObject)) and _wraps(family, v)), None)
     return LibraryObject(family, seen=seen, name=name, of=made_of)
+
+
+MOST_FOLDERS = 20  # that a script adds to where it is imported from
+
+
+def _search_in(interpreter: Interpreter, node: ast.expr, source: ScriptFile, first: bool) -> None:
+    """Look for imports in a folder that a script adds to sys.path, where reading can tell which it is."""
+    named = _path_of(node, source, MOST_FOLDERS)
+    folder = Path(os.path.normpath(interpreter.folder.absolute() / named)) if named else None
+    if folder is not None and folder.is_dir() and len(interpreter.search) < MOST_FOLDERS:
+        interpreter.search.insert(0 if first else len(interpreter.search), folder)
+
+
+def _path_of(node: ast.expr, source: ScriptFile, depth: int) -> str | None:
+    """The path that an expression of os.path, pathlib and `__file__` gives; a name has the one value of its file."""
+
+    def of(part: ast.expr) -> str | None:
+        return _path_of(part, source, depth - 1)
+
+    def put_together(parts: list[str | None], join: Callable[..., str]) -> str | None:
+        whole = [part for part in parts if part is not None]
+        return join(*whole) if whole and len(whole) == len(parts) else None
+
+    if depth == 0:
+        return None
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.Name(id="__file__"):
+            return str(source.path.absolute())
+        case ast.Name(id=name):
+            values = [one.value for one in source.tree.body if _assigns(one, name)]
+            return of(values[0]) if len(values) == 1 else None
+        case ast.Call(func=ast.Name(id="str" | "Path" | "PurePath" | "fspath"), args=[inner]):
+            return of(inner)
+        case ast.Call(func=ast.Name() | ast.Attribute() as called, args=parts):
+            named = called.id if isinstance(called, ast.Name) else called.attr
+            owner = called.value if isinstance(called, ast.Attribute) else None
+            if named in ("getcwd", "cwd"):
+                return "."
+            if named == "dirname" and parts:
+                return put_together([of(parts[0])], os.path.dirname)
+            if named in ("join", "joinpath"):
+                around = [owner] if named == "joinpath" and owner is not None else []
+                return put_together([of(part) for part in (*around, *parts)], os.path.join)
+            if named in ("abspath", "realpath", "normpath", "fspath", "Path") and parts:
+                return of(parts[0])
+            return of(owner) if named in ("resolve", "absolute", "as_posix", "expanduser") and owner else None
+        case ast.Attribute(
+            value=ast.Name(id="os") | ast.Attribute(attr="path"), attr="pardir" | "curdir" | "sep" as which
+        ):
+            return str(getattr(os, which))
+        case ast.Attribute(value=owner, attr="parent"):
+            return put_together([of(owner)], os.path.dirname)
+        case ast.Subscript(value=ast.Attribute(value=owner, attr="parents"), slice=ast.Constant(value=int(above))):
+            path = of(owner)
+            parents = list(Path(path).parents) if path is not None else []
+            return str(parents[above]) if 0 <= above < len(parents) else None
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            return put_together([of(left), of(right)], os.path.join)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return put_together([of(left), of(right)], lambda one, other: one + other)
+        case ast.JoinedStr(values=pieces):
+            inner = [piece.value if isinstance(piece, ast.FormattedValue) else piece for piece in pieces]
+            return put_together([of(piece) for piece in inner], lambda *texts: "".join(texts))
+    return None
+
+
+def _assigns(statement: ast.stmt, name: str) -> TypeGuard[ast.Assign]:
+    return isinstance(statement, ast.Assign) and any(
+        isinstance(target, ast.Name) and target.id == name for target in statement.targets
+    )
 
 
 def _object_called(interpreter: Interpreter, value: Value) -> Value:

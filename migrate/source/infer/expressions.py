@@ -26,6 +26,7 @@ from .abstract_values import (
     ListValue,
     Origin,
     ParsedArguments,
+    RangeValue,
     Scope,
     ScriptClass,
     ScriptFunction,
@@ -470,7 +471,8 @@ def builtin(name: str, values: list[Value]) -> Value:
         raw = [plain(value) for value in values]
         try:
             numbers = range(*raw)
-            return wrapped(list(numbers), origins(*values)) if len(numbers) <= 16 else Value()
+            found = origins(*values)
+            return wrapped(list(numbers), found) if len(numbers) <= 16 else RangeValue(len(numbers), origins=found)
         except _EXPECTED:
             return Value()
     if name == "round" and len(values) == 2 and not abs(known(values[1], 0) or 0) <= 100:

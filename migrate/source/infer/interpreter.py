@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -103,6 +104,7 @@ class Interpreter:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.search = [folder]  # the folders that imports are looked for in: what the script adds to sys.path too
         self.files: dict[str, ScriptModule] = {}
         self.not_there: dict[str, tuple[str, int]] = {}  # module -> file and line of the import
         self.unreadable: dict[str, str] = {}  # file -> why
@@ -204,27 +206,31 @@ class Interpreter:
         parts = name.split(".")
         if not all(part.isidentifier() for part in parts) or len(self.files) >= MOST_FILES:
             return None
-        self.spent += 5
-        at = self.folder.joinpath(*parts)
-        for path in (at.with_suffix(".py"), at / "__init__.py"):
-            if path.is_file():
-                shown = str(path.relative_to(self.folder))
-                try:
-                    source = read_script_file(path, shown)
-                except BadInput as error:
-                    self.unreadable[shown] = str(error)
-                    return None
-                loops, self.loops = self.loops, []
-                try:
-                    return self._run_file(source, name)
-                finally:
-                    self.loops = loops
-        if at.is_dir():
-            self.files[name] = ScriptModule(
-                Scope(ScriptFile(at, name, (), ast.Module([], [])), names={"__name__": Constant(name)})
-            )
-            return self.files[name]
+        for folder in self.search:
+            self.spent += 5
+            at = folder.joinpath(*parts)
+            for path in (at.with_suffix(".py"), at / "__init__.py"):
+                if path.is_file():
+                    return self._read_file(path, name)
+            if at.is_dir():
+                self.files[name] = ScriptModule(
+                    Scope(ScriptFile(at, name, (), ast.Module([], [])), names={"__name__": Constant(name)})
+                )
+                return self.files[name]
         return None
+
+    def _read_file(self, path: Path, name: str) -> ScriptModule | None:
+        shown = os.path.relpath(path, self.folder)
+        try:
+            source = read_script_file(path, shown)
+        except BadInput as error:
+            self.unreadable[shown] = str(error)
+            return None
+        loops, self.loops = self.loops, []
+        try:
+            return self._run_file(source, name)
+        finally:
+            self.loops = loops
 
     def own_file(self, name: str, node: ast.stmt, scope: Scope, relative: bool = False) -> Value | None:
         """The file of the script's folder that an import means; an import of something unknown is remembered."""

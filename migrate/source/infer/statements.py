@@ -17,6 +17,7 @@ from .abstract_values import (
     ListValue,
     Origin,
     ParsedArguments,
+    RangeValue,
     Scope,
     ScriptClass,
     ScriptFunction,
@@ -26,6 +27,7 @@ from .abstract_values import (
     first,
     is_known,
     known,
+    origins,
     with_other,
     wrapped,
 )
@@ -218,10 +220,15 @@ def _note_epochs(interpreter: Interpreter, node: Any, scope: Scope) -> None:
         if getattr(call.func, "id", "") == "trange":
             break
         call = call.args[0]
+    place = Origin(scope.source.shown, node.lineno, scope.source.text(call))
     if not isinstance(call, ast.Call) or not call.args:
+        rounds = interpreter.value(call, scope)  # a range that a function is given
+        listed = isinstance(rounds, ListValue) and rounds.closed
+        count = rounds.count if isinstance(rounds, RangeValue) else len(rounds.items) if listed else 0
+        if count:
+            interpreter.epochs.append((Constant(count, origins=origins(rounds)), place, interpreter.certainty))
         return
     ends = [interpreter.value(end, scope) for end in call.args[:2]]
-    place = Origin(scope.source.shown, node.lineno, scope.source.text(call))
     bound = ends[-1]
     if len(ends) == 2:
         bound = binary(ast.Sub(), ends[1], ends[0]) if is_known(ends[0]) else ends[1]

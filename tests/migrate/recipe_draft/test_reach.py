@@ -1,0 +1,330 @@
+"""What of a script reaches its training: files elsewhere, code that nothing runs, values that are only printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from msmigrate.migrate.analyze.script_analysis import analyze_script
+from msmigrate.migrate.recipe_draft.draft import Draft
+from msmigrate.reports.script_analysis import recipe_text
+
+Write = Callable[..., Path]
+
+HEAD = """
+import os, sys
+from pathlib import Path
+import torch, torch.nn as nn, torchvision
+from torch.utils.data import DataLoader, Dataset
+from torchvision import datasets, transforms
+"""
+REST = """
+net = torchvision.models.resnet18(num_classes=7)
+data = datasets.ImageFolder("/birds/train", transforms.ToTensor())
+loader = DataLoader(data, batch_size=16, shuffle=True, drop_last=True)
+criterion = nn.CrossEntropyLoss()
+opt = torch.optim.SGD(net.parameters(), lr=0.2)
+"""
+LOOP = """
+for epoch in range(4):
+    for x, y in loader:
+        loss = criterion(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+def drafted(script: Path) -> Any:
+    return yaml.safe_load(recipe_text(analyze_script(script)))
+
+
+def listed(script: Path) -> list[str]:
+    return [line.split(": ", 1)[1] for line in drafted(script).get("not_in_this_recipe", [])]
+
+
+def reasons(script: Path) -> dict[str, str]:
+    """The reason for each statement's verdict, by its source."""
+    return {line.statement.text: line.why for line in Draft(analyze_script(script).interpreter).account.lines}
+
+
+FOLDERS = {
+    "os.path": 'sys.path.insert(0, os.path.join(os.path.dirname(__file__), "src"))',
+    "absolute": 'sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "src"))',
+    "pathlib": 'sys.path.append(str(Path(__file__).resolve().parent / "src"))',
+    "a name": 'HERE = os.path.dirname(os.path.realpath(__file__))\nsys.path.insert(1, HERE + "/src")',
+    "names of names": 'HERE = Path(__file__).parent\nSRC = HERE / "src"\nsys.path.insert(0, f"{SRC}")',
+    "of the working folder": 'sys.path.append("src")',
+    "by getcwd": 'sys.path.append(os.path.join(os.getcwd(), "src"))',
+}
+
+
+@pytest.mark.parametrize("how", FOLDERS.values(), ids=FOLDERS)
+def test_a_folder_that_the_script_adds_to_its_path_is_read(how: str, write: Write) -> None:
+    """What stands in src/ was said not to be there, and with it the rate and the loader."""
+    script = write(f"{HEAD}{how}\nfrom settings import RATE, batches\n{REST.replace('0.2', 'RATE')}{LOOP}")
+    (script.parent / "src").mkdir()
+    (script.parent / "src" / "settings.py").write_text("RATE = 0.75\nbatches = 3\n")
+    found = recipe_text(analyze_script(script))
+    assert yaml.safe_load(found)["optimizer"]["args"]["lr"] == 0.75
+    assert "src/settings.py line 1: RATE = 0.75" in found
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))",
+        "sys.path.insert(0, str(Path(__file__).resolve().parents[1]))",
+        'sys.path.append("..")',
+        "sys.path.append(os.path.join(os.path.dirname(__file__), os.pardir))",
+    ],
+)
+def test_so_is_the_folder_above_it(how: str, tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "common.py").write_text("RATE = 0.75\n")
+    script = tmp_path / "tools" / "train.py"
+    script.write_text(f"{HEAD}{how}\nfrom common import RATE\n{REST.replace('0.2', 'RATE')}{LOOP}")
+    found = recipe_text(analyze_script(script))
+    assert yaml.safe_load(found)["optimizer"]["args"]["lr"] == 0.75
+    assert "../common.py line 1: RATE = 0.75" in found
+
+
+@pytest.mark.parametrize("how", ['sys.path.append(os.environ["SRC"])', 'sys.path.append("/nowhere/at/all")', ""])
+def test_a_folder_that_reading_cannot_tell_is_not_searched(how: str, write: Write) -> None:
+    script = write(f"{HEAD}{how}\nfrom settings import RATE\n{REST.replace('0.2', 'RATE')}{LOOP}")
+    (script.parent / "src").mkdir()
+    (script.parent / "src" / "settings.py").write_text("RATE = 0.75\n")
+    assert drafted(script)["optimizer"]["args"]["lr"] == "???"
+
+
+def test_means_that_a_training_function_returns_for_a_print_are_not_listed(write: Write) -> None:
+    """The whole call counted as read, since the step stands in it, and so did all that it returns."""
+    script = write(f"""{HEAD}{REST}
+def train_one(epoch):
+    total, correct, n = 0.0, 0, 0
+    for x, y in loader:
+        out = net(x)
+        loss = criterion(out, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        total += loss.item() * len(x)
+        correct += (out.argmax(1) == y).sum().item()
+        n += len(x)
+    mean = total / n
+    return mean, correct / n
+for epoch in range(4):
+    mean, accuracy = train_one(epoch)
+    print(mean, accuracy)
+""")
+    assert listed(script) == []
+    assert reasons(script)["mean = total / n"] == "what it computes reaches only prints, logs and files"
+
+
+def test_those_that_a_schedule_reads_are(write: Write) -> None:
+    script = write(f"""{HEAD}{REST}
+plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(opt)
+def train_one(epoch):
+    total = 0.0
+    for x, y in loader:
+        loss = criterion(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+        total += loss.item()
+    return total
+for epoch in range(4):
+    total = train_one(epoch)
+    plateau.step(total)
+""")
+    found = listed(script)
+    assert "total += loss.item()" in found and "plateau.step(total)" in found
+
+
+def test_what_only_code_that_does_not_run_names_does_not_run(write: Write) -> None:
+    """A helper was listed line by line, although only the method of a class that nothing makes calls it."""
+    script = write(f"""{HEAD}
+import networkx
+def cluster(rows):
+    graph = networkx.Graph()
+    graph.add_nodes_from(rows)
+    return graph
+class Builder:
+    def build(self, rows):
+        return cluster(rows)
+{REST}{LOOP}""")
+    assert listed(script) == []
+
+
+PARTS = {
+    "forward": "def forward(self, x):\n        return wavelet(self.body(x))",
+    "the constructor": "def forward(self, x):\n        return self.body(x)\n    def more(self):\n"
+    "        self.filters = wavelet(torch.ones(3))",
+}
+
+
+@pytest.mark.parametrize("method", PARTS.values(), ids=PARTS)
+def test_what_only_a_model_s_class_calls_is_part_of_the_model(method: str, write: Write) -> None:
+    script = write(f"""{HEAD}
+import pywt
+def scaled(rows):
+    rows = rows / pywt.norm(rows)
+    return rows
+def wavelet(rows):
+    rows = pywt.dwt(scaled(rows))
+    return rows
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(3, 7)
+    {method}
+{REST.replace("torchvision.models.resnet18(num_classes=7)", "Net()")}{LOOP}""")
+    assert listed(script) == []
+    said = "only models and data sets call this function, and they are accounted for where they are made"
+    assert reasons(script).get("rows = pywt.dwt(scaled(rows))", said) == said
+    assert reasons(script).get("rows = rows / pywt.norm(rows)", said) == said
+
+
+def test_a_function_that_the_script_itself_calls_too_is_read(write: Write) -> None:
+    script = write(f"""{HEAD}
+import pywt
+def wavelet(rows):
+    rows = pywt.dwt(rows)
+    return rows
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(3, 7)
+    def forward(self, x):
+        return self.body(wavelet(x))
+{REST.replace("torchvision.models.resnet18(num_classes=7)", "Net()")}
+{LOOP.replace("net(x)", "net(wavelet(x))")}""")
+    assert listed(script) == ["loss = criterion(net(wavelet(x)), y)"]
+    assert "where it is called" in reasons(script)["rows = pywt.dwt(rows)"]
+
+
+def test_what_a_data_set_does_with_a_broken_file_is_part_of_it(write: Write) -> None:
+    """`except` was said to run only with other arguments, or never."""
+    script = write(f"""{HEAD}
+class Sounds(Dataset):
+    def __init__(self, names):
+        self.names = names
+    def __len__(self):
+        return len(self.names)
+    def __getitem__(self, index):
+        try:
+            row = torch.load(self.names[index])
+        except Exception:
+            row = torch.zeros(40)
+        return row, 1
+class Unused(nn.Module):
+    def forward(self, x):
+        x = x * 2
+        return x
+{REST.replace('datasets.ImageFolder("/birds/train", transforms.ToTensor())', "Sounds(os.listdir('/sounds'))")}{LOOP}""")
+    why = reasons(script)
+    assert why["row = torch.zeros(40)"] == "inside Sounds, which is accounted for where it is made"
+    found = recipe_text(analyze_script(script))
+    assert "what its data set does to a sample was not read (train.py line" in found
+
+
+def test_the_loader_that_is_evaluated_is_the_one_that_is_looped_over(write: Write) -> None:
+    """Of three loaders that one function returns, the test's was drafted as validation, and nothing used it."""
+    script = write(
+        f"""{HEAD}
+def loaders():
+    sets = [datasets.ImageFolder(f"/birds/{{part}}", transforms.ToTensor()) for part in ("a", "b", "c")]
+    train_data = datasets.ImageFolder("/birds/a", transforms.ToTensor())
+    held_out = datasets.ImageFolder("/birds/b", transforms.ToTensor())
+    test_data = datasets.ImageFolder("/birds/c", transforms.ToTensor())
+    first = DataLoader(train_data, batch_size=16, shuffle=True)
+    second = DataLoader(held_out, batch_size=3)
+    third = DataLoader(test_data, batch_size=5)
+    return first, second, third
+loader, checked, unused = loaders()
+{REST.split(chr(10), 4)[4]}{LOOP}
+    for x, y in checked:
+        print(criterion(net(x), y).item())
+""".replace(REST.split("\n")[1], "").replace("criterion = nn", "net = torchvision.models.resnet18()\ncriterion = nn", 1)
+    )
+    found = drafted(script)["data"]
+    assert found["eval_batch"] == 3 and found["validation"] == "folder:/birds/b"
+
+
+def test_a_list_of_all_parameters_is_the_whole_model(write: Write) -> None:
+    for given in ("list(net.parameters())", "tuple(net.parameters())"):
+        script = write(HEAD + REST.replace("net.parameters()", given) + LOOP)
+        assert listed(script) == []
+
+
+def test_epochs_that_a_function_is_given_as_a_range(write: Write) -> None:
+    script = write(f"""{HEAD}{REST}
+def fit(epochs):
+    for epoch in epochs:
+        for x, y in loader:
+            loss = criterion(net(x), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+fit(range(20, 120))
+""")
+    assert drafted(script)["train"]["epochs"] == 100 and listed(script) == []
+
+
+@pytest.mark.parametrize(
+    "backward", ["scaler.scale(loss).backward()", "accelerator.backward(loss)", "self_made.backward(loss)"]
+)
+def test_the_line_that_makes_a_loss_is_named_and_not_the_one_of_a_scaler(backward: str, write: Write) -> None:
+    script = write(f"""{HEAD}{REST}
+from accelerate import Accelerator
+class Own:
+    def backward(self, loss):
+        loss.backward()
+self_made = Own()
+accelerator = Accelerator()
+scaler = torch.cuda.amp.GradScaler()
+def own(a, b):
+    return (a - b).abs().mean()
+{LOOP.replace("criterion(net(x), y)", "own(net(x), y)").replace("loss.backward()", backward)}""")
+    found = recipe_text(analyze_script(script))
+    assert "loss = own(net(x), y): the backward pass starts from this" in found
+
+
+def test_a_script_without_a_backward_pass_says_so(write: Write) -> None:
+    script = write(HEAD + REST + LOOP.replace("loss.backward()", "pass").replace("opt.step()", "break"))
+    assert "no call of backward() was found in the files that were read" in recipe_text(analyze_script(script))
+
+
+@pytest.mark.parametrize(
+    ("makes", "asks"),
+    [
+        ("Accelerator(gradient_accumulation_steps=4)", True),
+        ("Accelerator(gradient_accumulation_steps=steps)", True),
+        ("Accelerator(gradient_accumulation_steps=1)", False),
+        ("Accelerator()", False),
+    ],
+)
+def test_a_batch_that_a_library_adds_up_is_asked_for(makes: str, asks: bool, write: Write) -> None:
+    """`batch: 16` was drafted, where a step takes four of them."""
+    script = write(f"{HEAD}from accelerate import Accelerator\nfrom elsewhere import steps\na = {makes}\n{REST}{LOOP}")
+    assert (drafted(script)["data"]["batch"] == "???") == asks
+
+
+def test_a_default_of_none_is_said_behind_a_listed_line(write: Write) -> None:
+    """Of `Losses(args.masks, args.weight)` only the weight was said, and without masks it counts for nothing."""
+    script = write(f"""{HEAD}
+import argparse
+from elsewhere import Losses
+parser = argparse.ArgumentParser()
+parser.add_argument("--masks", default=None)
+parser.add_argument("--weight", type=float, default=0.3)
+args = parser.parse_args()
+{REST.replace("nn.CrossEntropyLoss()", "Losses(args.masks, args.weight)")}{LOOP}""")
+    assert has(listed(script), "criterion = Losses(args.masks, args.weight) [args.masks is None, args.weight is 0.3]")
+
+
+def has(found: list[str], beginning: str) -> bool:
+    return any(line.startswith(beginning) for line in found)

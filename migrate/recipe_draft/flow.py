@@ -23,6 +23,7 @@ from ..source.infer.abstract_values import (
     ScriptObject,
     Value,
 )
+from ..source.infer.calls import changed_arguments, root
 from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter, is_property
 from ..source.source_files import ScriptFile
 
@@ -163,17 +164,6 @@ def parts_of(node: ast.expr, follows: Callable[[ast.expr], bool]) -> Iterator[as
             waiting += ast.iter_child_nodes(part)
 
 
-def root(node: ast.expr) -> ast.expr:
-    """The expression that attributes, elements and methods are taken of: `a` in `a.b[0].c()`."""
-    while True:
-        if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
-            node = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            node = node.func.value
-        else:
-            return node
-
-
 class Flow:
     """The statements of a script and the files read with it, and the definitions behind every name that they read.
 
@@ -192,6 +182,7 @@ class Flow:
         self.spent = 0  # of the budget
         self.ended: tuple[str, int] | None = None  # where there was too much to follow
         self._known: dict[int, Statement] = {}
+        self._changed: dict[int, set[str]] = {}  # a function of the script -> the parameters that it changes
         self._late: list[tuple[ast.Name, ScopeNames]] = []
         self._outside: list[tuple[str, ScopeNames, Definition]] = []  # changes of names that are defined elsewhere
         self._modules: dict[str, ScopeNames] = {}
@@ -209,11 +200,11 @@ class Flow:
             if self.spent > BUDGET:
                 break
             self.reads[id(node)] = self.reads.get(id(node), frozenset()) | frozenset(scope.find(node.id))
-        self._inside_of: dict[int, list[Statement]] = {}  # a function, or a class
+        self.inside_of: dict[int, list[Statement]] = {}  # a function, or a class
         for statement in self.statements:
             self._note_calls(statement)
             for holder in (statement.owner, statement.function):
-                self._inside_of.setdefault(id(holder), []).append(statement)
+                self.inside_of.setdefault(id(holder), []).append(statement)
 
     def function_of(self, call: ast.Call) -> ast.AST | None:
         """The script's own function or class that a call calls, where the interpreter knew it."""
@@ -327,19 +318,6 @@ class Flow:
             seen |= {id(one) for one in new}
             waiting += sorted({id(one): one for one in new}.values(), key=lambda one: one.lineno)
 
-    def sources(self, statement: Statement, without: ast.Call | None = None) -> Iterator[Statement]:
-        """The statements that wrote what one reads, but not the result of one call; those of functions passed on."""
-        called = {id(call.func) for call in statement.calls}
-        for node in statement.nodes:
-            if isinstance(node, ast.Call):
-                function = self.function_of(node)
-                yield from (s for s, _ in self.returns.get(id(function), []) if node is not without)
-                yield from self._inside_of.get(id(function), []) if isinstance(function, ast.ClassDef) else ()
-                yield from self._options if function is None and self._hands_options(node) else ()
-            value = self.value(node) if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called else None
-            yield from self._inside_of.get(id(value.node), []) if isinstance(value, ScriptFunction) else ()
-            yield from (definition.statement for definition in self.written(node) if definition.way != GIVEN)
-
     def written(self, node: ast.AST) -> Iterable[Definition]:
         """The definitions of the value that is read here: of a name, or of an attribute of any object."""
         if isinstance(node, ast.Name):
@@ -348,7 +326,7 @@ class Flow:
             return self.attributes.get(node.attr, ())
         return ()
 
-    def _hands_options(self, call: ast.Call) -> bool:
+    def hands_options(self, call: ast.Call) -> bool:
         """Whether a call gets all arguments of the command line at once, so that it may read any of them."""
         given = [*call.args, *(k.value for k in call.keywords)]
         for inner in list(given):
@@ -357,7 +335,7 @@ class Flow:
         return any(isinstance(self.value(one), ParsedArguments) for one in given)
 
     @cached_property
-    def _options(self) -> list[Statement]:
+    def options(self) -> list[Statement]:
         """The statements that write an argument of the command line."""
         return [
             statement
@@ -537,9 +515,10 @@ class Flow:
         """A call that is a statement may change its object and its arguments; any other call, an unknown object."""
         if isinstance(call, (ast.Await, ast.Yield)) and call.value is not None:
             call = call.value
-        if not isinstance(call, ast.Call) or self._passed(call.func):
+        if not isinstance(call, ast.Call) or self.passed(call.func):
             return
-        changed: list[tuple[ast.expr, ast.expr | None]] = [(argument, None) for argument in call.args]
+        arguments = changed_arguments(call, self.value(call.func), self.passed, self._changed)
+        changed: list[tuple[ast.expr, ast.expr | None]] = [(argument, None) for argument in arguments]
         if isinstance(call.func, ast.Attribute):
             changed.append((call.func.value, call))  # its arguments become part of it
         if not alone:
@@ -557,7 +536,7 @@ class Flow:
             if isinstance(root(one), ast.Name) and not _is_self(root(one)) and not module:
                 define(root(one), given, ADDS)
 
-    def _passed(self, func: ast.expr) -> bool:
+    def passed(self, func: ast.expr) -> bool:
         """Whether a call is one of those that change nothing, such as print."""
         found = self.value(func)
         name = found.name if isinstance(found, LibraryName) else func.id if isinstance(func, ast.Name) else ""

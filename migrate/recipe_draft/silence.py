@@ -8,11 +8,11 @@ from __future__ import annotations
 import ast
 import fnmatch
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
-from ..source.infer.abstract_values import LibraryName, ScriptClass
-from .flow import FUNCTIONS, Flow, Statement
+from ..source.infer.abstract_values import LibraryName, ScriptClass, ScriptFunction
+from .flow import FUNCTIONS, GIVEN, Flow, Statement
 
 PRINTS = "it prints, logs or draws"
 SEEDS = (
@@ -185,11 +185,42 @@ def reach(flow: Flow, ends: Iterable[Statement]) -> set[int]:
             read.add(id(statement))
         else:
             called.add((id(statement), id(call)))
-        sources = [*statement.around, *flow.sources(statement, without=call)]
+        sources = [*statement.around, *_sources(flow, statement, call)]
         waiting += [(source, None) for source in sources]
         if statement.function is not None and isinstance(statement.node, ast.stmt):
             waiting += [(caller, made) for caller, made, _ in flow.calls.get(id(statement.function), [])]
     return read | {statement for statement, _ in called}
+
+
+def _sources(flow: Flow, statement: Statement, without: ast.Call | None) -> Iterator[Statement]:
+    """The statements that wrote what one reads, but not the result of one call; those of functions passed on, and those
+    that change something in a function that is called for this."""
+    called = {id(call.func) for call in statement.calls}
+    for node in statement.nodes:
+        if isinstance(node, ast.Call):
+            function = flow.function_of(node)
+            inside = flow.inside_of.get(id(function), []) if function is not None else []
+            yield from (s for s, _ in flow.returns.get(id(function), []) if node is not without)
+            if isinstance(function, ast.ClassDef):  # whoever gets the object may call what the script does not
+                yield from (s for s in inside if not flow.calls.get(id(s.function)) or _is_special(s.function))
+            elif node is statement.alone and without is None:
+                yield from (one for one in inside if _changes(flow, one))
+            yield from flow.options if function is None and flow.hands_options(node) else ()
+        value = flow.value(node) if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called else None
+        yield from flow.inside_of.get(id(value.node), []) if isinstance(value, ScriptFunction) else ()
+        yield from (definition.statement for definition in flow.written(node) if definition.way != GIVEN)
+
+
+def _is_special(function: ast.AST | None) -> bool:
+    return getattr(function, "name", "").startswith("__")
+
+
+def _changes(flow: Flow, statement: Statement) -> bool:
+    """Whether it may change an object: by an attribute, an element, `+=`, or a call that is the statement."""
+    targets = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
+    written = any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in targets)
+    called = isinstance(statement.alone, ast.Call) and not flow.passed(statement.alone.func)
+    return written or called or isinstance(statement.node, ast.AugAssign)
 
 
 def only_in_parts(flow: Flow, part: Callable[[Statement], bool]) -> set[int]:

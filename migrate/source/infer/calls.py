@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -431,3 +431,75 @@ def _converted(value: Value, kind: CallArgument | None) -> Value:
         return Constant(convert(value.value))
     except ValueError:
         return Value()
+
+
+# what a call changes
+
+
+def root(node: ast.expr) -> ast.expr:
+    """The expression that attributes, elements and methods are taken of: `a` in `a.b[0].c()`."""
+    while True:
+        if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        else:
+            return node
+
+
+def changed_arguments(
+    call: ast.Call, called: Value | None, passed: Callable[[ast.expr], bool], known: dict[int, set[str]]
+) -> list[ast.expr]:
+    """The arguments whose objects a call may change: of one of the script's functions, those that it changes.
+
+    passed: whether a callee, such as print, changes nothing. known: what was found of functions, by their ids.
+    """
+    if not isinstance(called, ScriptFunction) or isinstance(called.node, ast.Lambda):
+        return call.args
+    if id(called.node) not in known:
+        known[id(called.node)] = _changed_names(called.node, passed)
+    names = [one.arg for one in (*called.node.args.posonlyargs, *called.node.args.args)]
+    names = names[1:] if called.receiver is not None else names
+    starred = next((at for at, one in enumerate(call.args) if isinstance(one, ast.Starred)), len(names))
+    kept = {at for at, name in enumerate(names[:starred]) if name not in known[id(called.node)]}
+    return [one for at, one in enumerate(call.args) if at not in kept]
+
+
+def _changed_names(function: ast.FunctionDef | ast.AsyncFunctionDef, passed: Callable[[ast.expr], bool]) -> set[str]:
+    """The names whose objects a function may change, by an attribute, an element, `+=` or a call, or hands back."""
+    found: set[str] = set()
+    aliases: dict[str, set[str]] = {}  # a name -> the names whose object, or a part of it, it may be
+    for node in ast.walk(function):
+        written: list[ast.expr] = []
+        for target, value in _bindings(node):
+            names = {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}
+            for part in (part for part in ast.walk(target) if isinstance(part, ast.Name)):
+                aliases.setdefault(part.id, set()).update(names)
+        if isinstance(node, (ast.Assign, ast.Delete)):
+            written = [one for one in node.targets if isinstance(one, (ast.Attribute, ast.Subscript))]
+        elif isinstance(node, ast.AugAssign):
+            written = [node.target]
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not passed(node.value.func):
+            given = (keyword.value for keyword in node.value.keywords)
+            written = [node.value.func, *node.value.args, *given]
+        elif isinstance(node, ast.Return) and node.value is not None:
+            written = [node.value]
+        found |= {at.id for one in written if isinstance(at := root(one), ast.Name)}
+    waiting = list(found)
+    while waiting:
+        more = aliases.get(waiting.pop(), set()) - found
+        found |= more
+        waiting += more
+    return found
+
+
+def _bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What a node binds, and to what."""
+    if isinstance(node, ast.Assign):
+        yield from ((target, node.value) for target in node.targets)
+    elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+        yield node.target, node.iter
+    elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
+        yield node.target, node.value
+    elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+        yield node.optional_vars, node.context_expr

@@ -144,6 +144,60 @@ for epoch in range(4):
     assert "total += loss.item()" in found and "plateau.step(total)" in found
 
 
+OWN = """
+class Meter:
+    def __init__(self):
+        self.seen = []
+    def note(self, epoch, values):
+        mean = sum(values) / len(values)
+        print(epoch, mean)
+class Run:
+    def __init__(self):
+        self.meter = Meter()
+    def fit(self):
+        for epoch in range(4):
+            losses = []
+            for x, y in loader:
+                loss = criterion(net(x), y)
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+                losses.append(loss.item())
+            self.meter.note(epoch, losses)
+            CHECK
+Run().fit()
+"""
+
+
+def test_what_a_class_of_the_script_only_notes_is_not_listed(write: Write) -> None:
+    """All methods of a class counted as read once an object of it was, and what they are given as changed by them."""
+    assert listed(write(HEAD + REST + OWN.replace("CHECK", "pass"))) == []
+
+
+@pytest.mark.parametrize(
+    "changing",
+    [
+        "values.append(0)",
+        "values[0] = 0",
+        "rest = values\n        rest.clear()",
+        "for one in values:\n            one.clear()",
+    ],
+)
+def test_what_it_changes_is_followed(changing: str, write: Write) -> None:
+    """`losses` is read by a schedule after a method has changed it."""
+    script = write(
+        HEAD
+        + REST
+        + "plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(opt)\n"
+        + OWN.replace("CHECK", "plateau.step(sum(losses))").replace("print(epoch, mean)", changing)
+    )
+    found = {line.statement.text: line.verdict for line in Draft(analyze_script(script).interpreter).account.lines}
+    assert "losses.append(loss.item())" in listed(script)
+    assert found["self.meter.note(epoch, losses)"] == "listed" or any(
+        changing.split()[-1] in line for line in listed(script)
+    ), found
+
+
 def test_what_only_code_that_does_not_run_names_does_not_run(write: Write) -> None:
     """A helper was listed line by line, although only the method of a class that nothing makes calls it."""
     script = write(f"""{HEAD}

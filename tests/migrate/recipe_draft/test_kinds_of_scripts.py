@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from drafts import drafted, has, listed
 from msmigrate.migrate.analyze.script_analysis import analyze_script
 from msmigrate.reports.script_analysis import recipe_text
 
@@ -31,18 +32,6 @@ for epoch in range(4):
         loss.backward()
         opt.step()
 """
-
-
-def drafted(script: Path) -> Any:
-    return yaml.safe_load(recipe_text(analyze_script(script)))
-
-
-def listed(script: Path) -> list[str]:
-    return [line.split(": ", 1)[1] for line in drafted(script).get("not_in_this_recipe", [])]
-
-
-def has(found: list[str], *beginnings: str) -> bool:
-    return all(any(line.startswith(beginning) for line in found) for beginning in beginnings)
 
 
 def test_a_trainer_of_a_library_and_what_it_calls_is_listed(write: Write) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
+from drafts import drafted, has, listed, reasons
 from msmigrate.migrate.analyze.script_analysis import analyze_script
 from msmigrate.migrate.recipe_draft.draft import Draft
 from msmigrate.reports.script_analysis import recipe_text
@@ -36,19 +36,6 @@ for epoch in range(4):
         loss.backward()
         opt.step()
 """
-
-
-def drafted(script: Path) -> Any:
-    return yaml.safe_load(recipe_text(analyze_script(script)))
-
-
-def listed(script: Path) -> list[str]:
-    return [line.split(": ", 1)[1] for line in drafted(script).get("not_in_this_recipe", [])]
-
-
-def reasons(script: Path) -> dict[str, str]:
-    """The reason for each statement's verdict, by its source."""
-    return {line.statement.text: line.why for line in Draft(analyze_script(script).interpreter).account.lines}
 
 
 FOLDERS = {
@@ -378,7 +365,3 @@ parser.add_argument("--weight", type=float, default=0.3)
 args = parser.parse_args()
 {REST.replace("nn.CrossEntropyLoss()", "Losses(args.masks, args.weight)")}{LOOP}""")
     assert has(listed(script), "criterion = Losses(args.masks, args.weight) [args.masks is None, args.weight is 0.3]")
-
-
-def has(found: list[str], beginning: str) -> bool:
-    return any(line.startswith(beginning) for line in found)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from drafts import drafted, listed
 from msmigrate.migrate.analyze.script_analysis import analyze_script
 from msmigrate.reports.script_analysis import recipe_text
 
@@ -110,16 +110,8 @@ CASES = [
 ]  # fmt: skip
 
 
-def drafted(script: Path) -> Any:
-    return yaml.safe_load(recipe_text(analyze_script(script)))
-
-
 def lines(text: str, depth: int) -> str:
     return "\n".join(" " * depth + line for line in text.split(" | "))
-
-
-def listed(script: Path) -> list[str]:
-    return [line.split(": ", 1)[1] for line in drafted(script).get("not_in_this_recipe", [])]
 
 
 @pytest.mark.parametrize(("batch", "begin", "end", "said"), CASES)

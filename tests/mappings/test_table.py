@@ -174,6 +174,27 @@ def test_a_value_that_the_class_does_not_take_is_for_the_one_that_the_row_has_ot
         table.translate("Conv1d", {"padding_mode": "reflect", "dtype": "torch.float64"}, (1, 2, 3))
 
 
+def test_a_whole_number_is_a_float_where_torch_has_one() -> None:
+    """MindSpore's losses, norms and optimizers refuse margin=1, eps=1 and rho=1."""
+    assert repr(table.translate("torch.nn.CosineEmbeddingLoss", {"margin": 1}).kwargs["margin"]) == "1.0"
+    assert (
+        repr(
+            table.translate(
+                "torch.nn.functional.cross_entropy", {"input": 0, "target": 0, "label_smoothing": 0}
+            ).kwargs["label_smoothing"]
+        )
+        == "0.0"
+    )
+    assert (
+        repr(
+            table.translate("torch.nn.Conv2d", {"in_channels": 1, "out_channels": 2, "kernel_size": 3}).kwargs[
+                "in_channels"
+            ]
+        )
+        == "1"
+    )
+
+
 def test_true_is_not_one() -> None:
     assert not table.same(True, 1)
     assert table.same(1, 1.0)

@@ -10,8 +10,8 @@ import ast
 import copy
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from ...errors import BadInput, Unsupported
 from ...mappings import table
@@ -20,15 +20,17 @@ from ...mappings.rows import Argument, Call, Row
 from ...mappings.verbs import VERBS, Verb
 from ..source.infer.abstract_values import (
     CallArgument,
+    Expression,
     LibraryName,
     LibraryObject,
     LibraryUse,
     ListValue,
+    ScriptObject,
     Value,
     is_known,
     known,
 )
-from ..source.library_names import MODULE, SCHEDULE, family_of
+from ..source.library_names import MODULE, SCHEDULE, TABLES, TENSOR, dtype_name, family_of, is_dtype
 from ..source.source_files import LONGEST_TEXT
 
 MOVES = ("to", "cuda", "cpu", "float")  # methods that return their object
@@ -44,6 +46,7 @@ OPERANDS: dict[type, tuple[str, ...]] = {
 }
 SHORT = {"long": "int64", "int": "int32", "short": "int16", "half": "float16", "float": "float32", "double": "float64"}
 OF_A_TUPLE = ("torch.reshape", "torch.broadcast_to", "torch.permute", "torch.tile")  # take sizes or axes as one tuple
+DEVICES = re.compile(r"device|cuda|gpu|cpu|rank", re.IGNORECASE)  # in the text of an argument that is a device
 SIMPLE = (ast.Name, ast.Attribute, ast.Constant, ast.Call, ast.Subscript)
 
 
@@ -73,9 +76,11 @@ def rewrite(seen: LibraryUse, row: Row, texts: Texts) -> Rewritten:
     unpacked = [node for node in unpacked if not (isinstance(node, ast.Starred) and _takes_any(row))]
     if unpacked:
         notes.append(f"arguments are unpacked from {seen.source.text(unpacked[0])}: write them out")
-    moved = _moved(seen, row, given)
+    if given.get("copy") is True and row.torch == "torch.Tensor.to":
+        notes.append("copy=True: cast gives its own input where the dtype is the same: write .copy() after it")
+    moved = _moved(row, given)
     if moved is not None:
-        return Rewritten(written(given[row.arguments[0].torch]), (moved,))
+        return moved
     values, after = _stand_ins(row, given, notes)
     try:
         call = table.translate(row.torch, values)
@@ -114,16 +119,46 @@ def left_out(seen: LibraryUse, row: Row, texts: Texts) -> str | None:
     return text_of(seen, seen.node.func.value, texts)
 
 
-def _moved(seen: LibraryUse, row: Row, given: Mapping[str, Any]) -> str | None:
-    """The row's remark on x.to(device), where it says that a device is left out."""
-    for argument in row.arguments:
-        value = given.get(argument.torch)
-        if argument.device and value is not None:
-            text = value if isinstance(value, str) else repr(value)
-            is_dtype = isinstance(value, Expression) and any(name in _listed(argument) for name in value.names)
-            if not is_dtype and re.search(r"device|cuda|gpu|cpu|rank", text, re.IGNORECASE):
-                return argument.remedy
-    return None
+def _moved(row: Row, given: Mapping[str, Any]) -> Rewritten | None:
+    """The tensor itself for x.to(device), with the row's remark; both where nothing tells what it is."""
+    argument = next((argument for argument in row.arguments if argument.device), None)
+    value = given.get(argument.torch) if argument else None
+    if argument is None or not isinstance(value, Expression) or value.moves is False:
+        return None
+    own = written(given[row.arguments[0].torch])
+    if value.moves:
+        again = given.get("copy") is True
+        return Rewritten(f"{_operand(own)}.copy()" if again else own, (argument.remedy or "",))
+    cast = f"{row.mindspore}(input={own}, dtype={value})"
+    return Rewritten(
+        notes=(f"{value}: of a device leave .to({value}) out; of a dtype write {cast}, of a tensor its .dtype there",)
+    )
+
+
+def _named_to(positional: list[Any], named: dict[str, Any]) -> None:
+    """The arguments of x.to in any order that torch takes: the dtype, or the dtype of a tensor, or else the device."""
+
+    def is_dtype_of(value: Any) -> bool:
+        known_one = isinstance(value, Expression) and any(is_dtype(name.rpartition(".")[2]) for name in value.names)
+        return known_one or str(value).endswith(".dtype")
+
+    device, rest = named.pop("device", None), positional[1:]
+    del positional[1:]
+    first = rest.pop(0) if rest else named.pop("other", None)
+    if is_dtype_of(first) or (first is not None and device is not None):  # also x.to(dtype, device=device)
+        named["dtype"] = first
+    elif isinstance(first, Expression) and first.tensor:
+        named["dtype"] = Expression(f"{_operand(first.text)}.dtype")
+    else:
+        if rest and not isinstance(rest[0], bool):
+            named["dtype"] = rest.pop(0)
+        if "dtype" not in named:
+            device = first if device is None else device
+            text = device if isinstance(device, str) else repr(device)
+            named["dtype"] = Expression(text)
+            unsure = isinstance(first, Expression) and not first.device and not DEVICES.search(text)
+            named["dtype"].moves = None if unsure else True
+    named.update(zip(("non_blocking", "copy"), rest, strict=False))
 
 
 def _bound(seen: LibraryUse, row: Row, texts: Texts) -> dict[str, Any]:
@@ -149,6 +184,8 @@ def _bound(seen: LibraryUse, row: Row, texts: Texts) -> dict[str, Any]:
             schedules = _schedules(argument.value, texts) if crossing and crossing.verb == SCHEDULES else None
             named[argument.name] = value if schedules is None else schedules
     _in_old_order(seen, positional, named)
+    if row.torch == "torch.Tensor.to":
+        _named_to(positional, named)
     return table.bind(row, named, tuple(positional))
 
 
@@ -182,6 +219,8 @@ def _value(seen: LibraryUse, argument: CallArgument, texts: Texts) -> Any:
         return ast.literal_eval(argument.node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         found = Expression(f"{text_of(seen, argument.node, texts)}{argument.at}", known(argument.value))
+        object_ = argument.value if isinstance(argument.value, LibraryObject) else LibraryObject("")
+        found.tensor, found.device = object_.family == TENSOR, object_.name == "torch.device"
         found.several = isinstance(argument.value, ListValue) or seen.name in OF_A_TUPLE
         if isinstance(argument.value, LibraryName):  # torch.float32; a member of an enumeration, by its value
             last = argument.value.name.rpartition(".")[2]
@@ -237,7 +276,8 @@ def _stand_ins(row: Row, given: Mapping[str, Any], notes: list[str]) -> tuple[di
             table_of = ", ".join(f"{torchs!r}: {mindspores!r}" for torchs, mindspores in argument.values)
             by_name = any(str(torchs).startswith("torch.") for torchs, _ in argument.values)
             after |= dict.fromkeys(argument.to, value if by_name else Expression(f"{{{table_of}}}[{value}]"))
-            notes += [f"{argument.torch}={value} crosses by {{{table_of}}}"] if by_name else []
+            own = value.text.endswith(".dtype")  # of a tensor of MindSpore's
+            notes += [f"{argument.torch}={value} crosses by {{{table_of}}}"] if by_name and not own else []
         elif argument.verb:
             _through_verb(row, argument, value, values, after, notes)
     return values, after
@@ -341,29 +381,6 @@ def _examples(row: Row) -> dict[str, Any]:
 Texts = Mapping[int, str]  # a node of a call -> the call rewritten
 
 
-class Expression:
-    """An expression inside a call's arguments: it prints as its text, and refuses to be computed with."""
-
-    def __init__(self, text: str, value: Any = None) -> None:
-        self.text, self.value = text, value
-        self.names: tuple[str, ...] = ()  # its possible names in the tables, where it is a library's own value
-        self.several = False  # whether it is known to be a list or a tuple
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def __bool__(self) -> bool:
-        return True  # as a number other than 0, which a note says
-
-
-def _refuse(self: Expression, *rest: Any) -> Any:
-    raise ValueError(f"it depends on {self.text}")
-
-
-for _name in "float int index iter len add radd sub rsub mul rmul truediv neg lt le gt ge".split():  # noqa: SIM905
-    setattr(Expression, f"__{_name}__", _refuse)
-
-
 def text_of(seen: LibraryUse, node: ast.expr, texts: Texts) -> str:
     """The source of a node, with the calls inside it rewritten."""
     if seen.source.length(node) > LONGEST_TEXT:
@@ -386,11 +403,11 @@ def _replaced(node: Any, new: Callable[[ast.AST], str | None]) -> Any:
     if text is not None:
         return ast.Name(id=text, ctx=ast.Load())
     made = copy.copy(node)
-    for field, value in ast.iter_fields(node):
+    for name, value in ast.iter_fields(node):
         changed = _replaced(value, new)
-        if field in OPERANDS.get(type(node), ()) and changed is not value and isinstance(changed, ast.Name):
+        if name in OPERANDS.get(type(node), ()) and changed is not value and isinstance(changed, ast.Name):
             changed = ast.Name(id=_operand(changed.id), ctx=ast.Load())
-        setattr(made, field, changed)
+        setattr(made, name, changed)
     return made
 
 
@@ -413,70 +430,163 @@ def written(value: Any) -> str:
     return repr(value)
 
 
+# the rows' code
+
 NAMES_TO_FILL = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b")
-# torch's calls in such rows: the names of the arguments in their order, and defaults as text
-FILLED_BY: dict[str, dict[str, str | None]] = {
-    "torch.utils.data.DataLoader": {
-        "dataset": None,
-        "batch_size": "1",
-        "shuffle": "False",
-        "sampler": None,
-        "batch_sampler": None,
-        "num_workers": "1",
-        "collate_fn": None,
-        "pin_memory": None,
-        "drop_last": "False",
-    },
-    "torch.utils.data.random_split": {"dataset": None, "lengths": None},
-    "torchvision.datasets.ImageFolder": {"root": None},
-    "torchvision.datasets.ImageNet": {"root": None},
-    "torchvision.datasets.CIFAR10": {"root": None},
-    "torchvision.datasets.CIFAR100": {"root": None},
-    "torchvision.datasets.MNIST": {"root": None},
-    "torchvision.datasets.FakeData": {"size": "1000", "image_size": "(3, 224, 224)", "num_classes": "10"},
-    "torchvision.transforms.v2.MixUp": {"alpha": "1.0", "num_classes": None},
-    "torchvision.transforms.v2.CutMix": {"alpha": "1.0", "num_classes": None},
-    "timm.data.Mixup": {"mixup_alpha": "1.0", "cutmix_alpha": "0.0"},
-    "torch.nn.Parameter": {"data": None, "requires_grad": "True"},
-    "torch.manual_seed": {"seed": None},
-    "torch.multiprocessing.spawn": {"fn": None, "args": None, "nprocs": "1"},
-    "torch.amp.autocast": {"device_type": None, "dtype": "mindspore.float16"},
-    "torch.amp.GradScaler": {
-        "device": None,
-        "init_scale": "65536.0",
-        "growth_factor": "2.0",
-        "backoff_factor": "0.5",
-        "growth_interval": "2000",
-    },
-    "apex.amp.initialize": {"models": None, "optimizers": None, "enabled": None, "opt_level": '"O1"'},
-    "torch.optim.swa_utils.get_ema_multi_avg_fn": {"decay": "0.999"},
-    "timm.utils.ModelEmaV2": {"model": None, "decay": "0.9999"},
-    "timm.utils.ModelEmaV3": {"model": None, "decay": "0.9999"},
-}
-KEYWORDS_ONLY = ("torchvision.transforms.v2.MixUp", "torchvision.transforms.v2.CutMix", "torch.amp.autocast")
+FILLED_BY: dict[str, dict[str, str | None]] = TABLES["filled_by"]
+WORDS: dict[str, str] = TABLES["words"]
 
 
-def filled(row: Row, seen: LibraryUse) -> str | None:
-    """The row's text on what to write by hand, with the call's own arguments in place of the names in capitals.
+@dataclass(frozen=True)
+class ScriptNames:
+    """What the script itself calls its objects.
+
+    assigned: the node of a call (or of a base class) -> the variable that its result becomes, or the class. only: the
+    file and a word of the rows' code -> the one such object of the file.
+    """
+
+    assigned: Mapping[int, str] = field(default_factory=dict)
+    only: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    modules: frozenset[tuple[str, str]] = frozenset()  # the file and the name of what is a module by its use
+    nearest: Mapping[int, Mapping[str, str]] = field(default_factory=dict)  # at a call's node: words and variables
+
+
+Capitals = dict[str, str]  # the name of an argument -> its text
+# changes the code and these texts; returns the code, and what is to be said
+Filler = Callable[[LibraryUse, str, Capitals, "Texts", ScriptNames], tuple[str, list[str]]]
+
+
+class Filled(NamedTuple):
+    """A row's code with the script's own names and values.
+
+    inside: as a part of another call, where it is one expression that has everything of the call.
+    """
+
+    text: str | None
+    inside: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def filled(row: Row, seen: LibraryUse, texts: Texts, names: ScriptNames, fill: Filler | None = None) -> Filled:
+    """The row's text on what to write by hand, with the call's own arguments in place of the names in capitals, and
+    the script's own variables in place of `net`, `optimizer` and the like.
 
     `BATCH_SIZE` is the call's `batch_size`, or torch's default where the call gives none; a name in capitals that no
     argument has (EPOCHS, COLUMNS) is left for the reader to fill in, as are all where the function is not called.
+    fill: what else the code takes from such a call.
     """
-    if row.rewrite is None or seen.arguments is None or row.torch not in FILLED_BY:
-        return row.rewrite
-    names = FILLED_BY[row.torch]
+    if row.rewrite is None:
+        return Filled(None)
+    template, notes = row.rewrite, []
+    capitals, given = _arguments(row, seen, texts)
+    if fill is not None and seen.arguments is not None:
+        template, notes = fill(seen, template, capitals, texts, names)
+    own, receiver = _own_words(row, seen, texts, names) if row.kind == "script" else ({}, None)
+    used: set[str] = set()
+
+    def filling(found: re.Match[str]) -> str:
+        text = own.get(found[0], capitals.get(found[0].lower(), found[0]))
+        used.add(found[0] if found[0] in own else found[0].lower())
+        return text
+
+    # not in a string, not as an attribute, not as an argument's name, and not as a word of a remark
+    words = "".join(rf"(?<!the )(?<![\w.\"'])(?:{re.escape(name)})(?![\w\"'=])|" for name in own)
+    text = re.sub(words + NAMES_TO_FILL.pattern, filling, template)
+    for name, remark in TABLES["not_carried"].get(row.torch, {}).items():
+        if name in given:
+            notes.append(f"{name}={given[name]}: {remark}")
+    if row.kind == "script" and row.cases and seen.arguments is not None:
+        crossed = rewrite(seen, row, texts)  # for what it says of values that have no counterpart
+        notes += [str(error) for error in (crossed.refused, crossed.mistaken) if error]
+    lost = set(given) - used - {"*", "**"}
+    whole = not lost and "*" not in given and "**" not in given and (receiver is None or receiver in used)
+    return Filled(text, _expression(text, own) if whole and seen.arguments is not None else None, tuple(notes))
+
+
+def _expression(text: str, own: Mapping[str, str]) -> str | None:
+    """The one expression that the code is; of an assignment to the variable of the result, what is assigned."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    if len(tree.body) != 1 or NAMES_TO_FILL.search(re.sub(r"([\"']).*?\1|#.*|\bO\d\b", "", text)):
+        return None
+    (statement,) = tree.body
+    if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) in (*TABLES["results"], *own.values()):
+        return ast.get_source_segment(text, statement.value)
+    return ast.get_source_segment(text, statement.value) if isinstance(statement, ast.Expr) else None
+
+
+def _arguments(row: Row, seen: LibraryUse, texts: Texts) -> tuple[dict[str, str], dict[str, str]]:
+    """The texts of the names in capitals, and those of all arguments that are given, by their names."""
+    names = FILLED_BY.get(row.torch, {})
+    if seen.arguments is None:
+        return {}, {}
     unpacked = any(argument.name in ("*", "**") for argument in seen.arguments)  # these may hold any argument
-    texts: dict[str, str] = {name: text for name, text in names.items() if text is not None and not unpacked}
-    by_position = () if row.torch in KEYWORDS_ONLY else tuple(names)
+    capitals: dict[str, str] = {name: text for name, text in names.items() if text is not None and not unpacked}
+    by_position = () if row.torch in TABLES["keywords_only"] else tuple(names)
+    given: dict[str, str] = {}
     plain = [argument for argument in seen.arguments if argument.name is None]
-    for name, argument in [*zip(by_position, plain, strict=False), *((a.name, a) for a in seen.arguments if a.name)]:
-        if name in names:
-            text = f"{seen.source.text(argument.node)}{argument.at}"
-            texts[name] = " ".join(text.split()).replace("torch.", "mindspore.")
-    if texts.get("num_workers") == "0":
-        texts["num_workers"] = "1"  # MindSpore's minimum
+    for place, argument in enumerate(plain):
+        given[by_position[place] if place < len(by_position) else f"{place}"] = _written_out(seen, argument, texts)
+    given |= {argument.name: _written_out(seen, argument, texts) for argument in seen.arguments if argument.name}
+    capitals |= {name: text for name, text in given.items() if name in names}
+    for name in TABLES["whole_numbers"].get(row.torch, ()):
+        capitals[name] = _whole(capitals.get(name, name.upper()))
+    if capitals.get("num_workers") == "0":
+        capitals["num_workers"] = "1"  # MindSpore's minimum
+    return capitals, given
 
-    def own(found: re.Match[str]) -> Any:
-        return texts.get(found[0].lower(), found[0])
 
-    return NAMES_TO_FILL.sub(own, row.rewrite)
+def _written_out(seen: LibraryUse, argument: CallArgument, texts: Texts) -> str:
+    text = " ".join(f"{text_of(seen, argument.node, texts)}{argument.at}".split())
+    return re.sub(r"\btorch\.(\w+)\b(?!\()", lambda it: dtype_name(it[1]) if is_dtype(it[1]) else it[0], text)
+
+
+def _whole(text: str) -> str:
+    """A number as an int, which MindSpore takes only; an expression is converted when it runs."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text if text.isupper() else f"int({text})"
+    return str(int(number)) if number.is_integer() else text
+
+
+def _own_words(row: Row, seen: LibraryUse, texts: Texts, names: ScriptNames) -> tuple[dict[str, str], str | None]:
+    """The script's variables for the words of a row's code, and the word that is the receiver of the method."""
+    own = {word: text for (file, word), text in names.only.items() if file == seen.source.shown}
+    own |= names.nearest.get(id(seen.node), {})
+    result = names.assigned.get(id(seen.node))
+    for name in TABLES["results"] if result is not None else ():
+        own[name] = result or name
+    if result is not None and "," not in result:
+        own["batches"] = f"{result}_batches"
+    for argument in seen.arguments or []:
+        for word, family in WORDS.items():
+            if family == family_of_value(argument.value) and argument.name not in ("*", "**"):
+                own[word] = text_of(seen, argument.node, texts)
+    receiver = None
+    called = isinstance(seen.node, ast.Call) and isinstance(seen.node.func, ast.Attribute) and seen.receiver is not None
+    if called:
+        assert isinstance(seen.node, ast.Call) and isinstance(seen.node.func, ast.Attribute)
+        owner = row.torch.rpartition(".")[0]
+        receiver = next((word for word, of in WORDS.items() if OWNER_OF.get(of, of) == owner), None)
+        held = seen.node.func.value
+        text = text_of(seen, held, texts)
+        if receiver is not None:
+            own[receiver] = result if result and isinstance(held, ast.Call) and receiver == "net" else _operand(text)
+        elif row.torch == "torch.Tensor.backward" and isinstance(held, ast.Name):
+            own["loss"] = text
+    return own, receiver
+
+
+OWNER_OF = {family: owners[0] for family, owners in TABLES["owners"].items()}
+
+
+def family_of_value(value: Value) -> str:
+    if isinstance(value, ScriptObject):
+        return value.of.family()
+    if isinstance(value, LibraryObject):
+        row = row_of(value.name) if value.name else None
+        return "loss" if row is not None and row.kind == "loss" else value.family or (row.torch if row else "")
+    return ""

@@ -103,6 +103,7 @@ class LibraryUse:
     order: int
     receiver: LibraryObject | ScriptObject | None = None
     tests: tuple[tuple[ast.expr, Scope], ...] = ()  # the conditions around it
+    perhaps: str = ""  # what it is where its object is of another family, which nothing tells
 
     def get(self, name: str, position: int | None = None) -> Value | None:
         """The value of an argument by its name or position, or None where it was not given."""
@@ -350,3 +351,28 @@ def agreed(values: Iterable[Value]) -> Value:
         if any(type(one) is not type(found) or getattr(one, same) != getattr(found, same) for one in values):
             return Value()
     return found
+
+
+class Expression:
+    """An expression inside a call's arguments: it prints as its text, and refuses to be computed with."""
+
+    def __init__(self, text: str, value: Any = None) -> None:
+        self.text, self.value = text, value
+        self.names: tuple[str, ...] = ()  # its possible names in the tables, where it is a library's own value
+        self.several = False  # whether it is known to be a list or a tuple
+        self.tensor = self.device = False  # whether it is known to be a tensor, a device
+        self.moves: bool | None = False  # whether it is the device of x.to(…); None: or a dtype, which nothing tells
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __bool__(self) -> bool:
+        return True  # as a number other than 0, which a note says
+
+
+def _refuse(self: Expression, *rest: Any) -> Any:
+    raise ValueError(f"it depends on {self.text}")
+
+
+for _name in "float int index iter len add radd sub rsub mul rmul truediv neg lt le gt ge".split():  # noqa: SIM905
+    setattr(Expression, f"__{_name}__", _refuse)

@@ -247,10 +247,15 @@ def _method(
     family, name = _family(value)
     if not family and not (names.is_library(name) and names.is_class(name)):
         text = hasattr(str, method) and any(isinstance(known(given), str) for given in values)
-        guessed = None if text else names.telling_method(method) or _by_habit(node, method)
+        likely = names.TABLES["either"].get(method)
+        surely = _by_use(interpreter, node, method, scope) or (_by_habit(node, method) if likely else None)
+        guessed = None if text else surely or likely or names.telling_method(method) or _by_habit(node, method)
+        other = names.telling_method(method) if guessed and likely and not surely else None
         if guessed is None and not names.is_library(name):
             return _loader_inside(values) or Value()
         family, name = (guessed, "") if guessed else ("", name)
+    else:
+        other = None
     qualified, row = names.method_row(family, name, method)
     if row is None and name in HOLDERS and method not in names.MODULE_METHODS:
         return LibraryObject(names.MODULE if method in ("values", "pop") else names.TENSOR)  # a module in it is called
@@ -260,6 +265,7 @@ def _method(
         value if isinstance(value, (LibraryObject, ScriptObject)) and _family(value)[0] else LibraryObject(family)
     )
     seen = interpreter.note(qualified, node, scope, arguments, receiver)
+    seen.perhaps = names.method_row(other, "", method)[0] if other and other != family else ""
     if family == names.TENSOR:
         return Value() if method in names.PLAIN_RESULTS else LibraryObject(names.TENSOR, seen=seen)
     if family == names.MODULE and method in _ITSELF:
@@ -324,6 +330,15 @@ def _wraps(family: str, value: Value) -> bool:
 def _loader_inside(values: list[Value]) -> Value | None:
     """A loader among the arguments of a function that is not read: a wrapper such as tqdm is iterated like it."""
     return next((v for v in values if isinstance(v, LibraryObject) and v.family == names.LOADER), None)
+
+
+def _by_use(interpreter: Interpreter, node: ast.Call, method: str, scope: Scope) -> str | None:
+    """The family of an unknown object, where the file uses it as a module elsewhere, and modules have the method."""
+    inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if not isinstance(inner, (ast.Name, ast.Attribute)) or getattr(inner, "id", "") == "self":
+        return None
+    used = ast.unparse(inner) in interpreter.modules_of(scope.source)
+    return names.MODULE if used and names.method_row(names.MODULE, "", method)[1] is not None else None
 
 
 def _by_habit(node: ast.Call, method: str) -> str | None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import copy
 import os
+import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,7 @@ class Interpreter:
         self.varied: set[int] = set()  # those that had another value when they were read again
         self.reached: dict[int, tuple[int, tuple[str, ...]]] = {}  # a statement -> how surely, under which conditions
         self.yields: dict[int, bool] = {}  # whether a function is a generator
+        self.modules: dict[str, frozenset[str]] = {}  # by file: what is a module by its use
         self.runs: dict[int, int] = {}
         self.returns: list[list[tuple[int, Value]]] = []
         self.unnamed: set[int] = set()  # nodes of functions that nothing names, whose uses are left out
@@ -353,6 +355,17 @@ class Interpreter:
         self.seen.append(seen)
         return seen
 
+    def modules_by_use(self) -> set[tuple[str, str]]:
+        """The file and the text of every object that its use tells to be a module."""
+        files = {module.scope.source.shown: module.scope.source for module in self.files.values()}
+        return {(file, text) for file, source in files.items() for text in self.modules_of(source)}
+
+    def modules_of(self, source: ScriptFile) -> frozenset[str]:
+        """The texts of a file's objects that are modules: by a method that only modules have, or by what made them."""
+        if source.shown not in self.modules:
+            self.modules[source.shown] = frozenset(_modules(source.tree))
+        return self.modules[source.shown]
+
     def note_named(self, value: Value, node: ast.expr, scope: Scope) -> None:
         """Keep a name of a library that is passed on and not called, where the table has a row for it."""
         name = value.name if isinstance(value, LibraryName) else ""
@@ -460,6 +473,20 @@ class Interpreter:
         else:
             made.attributes |= {argument.name: argument.value for argument in arguments if argument.name}
         return made
+
+
+def _modules(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            method = node.func.attr
+            bare = method in names.TABLES["telling_no_arguments"] and not node.args and not node.keywords
+            if bare or (names.telling_method(method) == names.MODULE and method not in names.TABLES["either"]):
+                yield ast.unparse(node.func.value)
+        made = node.value if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+        if isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr == "from_pretrained":
+            of = ast.unparse(made.func.value).rpartition(".")[2]
+            if of[:1].isupper() and re.search(names.TABLES["no_module"], of) is None:
+                yield from (ast.unparse(target) for target in node.targets if isinstance(node, ast.Assign))
 
 
 def _named_in(node: ast.AST, files: set[str]) -> set[str]:

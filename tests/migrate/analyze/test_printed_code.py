@@ -1,0 +1,394 @@
+"""The code that is printed for what a script does itself: with its own names and values, and so that it runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msmigrate.migrate.analyze.script_analysis import Use, analyze_script
+from script_uses import use_of
+
+Write = Callable[..., Path]
+
+
+def rewritten(code: str, name: str, write: Write) -> Use:
+    """The use of one thing in a few lines."""
+    return use_of(analyze_script(write(f"import torch\n{code}\n")), name)
+
+
+def printed(code: str, name: str, write: Write) -> str:
+    """All that is printed of one use, its code before its notes."""
+    use = rewritten(
+        f"from torch import nn, optim\nfrom torch.utils.data import Dataset, DataLoader\n{code}", name, write
+    )
+    return "\n".join(text for text in (use.rewritten, use.rewrite, *use.notes) if text)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("model.parameters()", "(model.trainable_params(), "),
+        ("list(student.parameters())", "(list(student.trainable_params()), "),
+        (
+            "filter(lambda p: p.requires_grad, m.parameters())",
+            "(filter(lambda p: p.requires_grad, m.trainable_params()), ",
+        ),
+        (
+            "[{'params': model.fc.parameters(), 'lr': 0.1}, {'params': self.g.parameters()}]",
+            "([{'params': model.fc.trainable_params(), 'lr': 0.1}, {'params': self.g.trainable_params()}], ",
+        ),
+        (
+            "[p for n, p in model.named_parameters() if 'bias' in n]",
+            "([p for n, p in [(name, p) for name, p in model.parameters_and_names() if p.requires_grad] if 'bias'",
+        ),
+        ("chain(a.parameters(), b.parameters())", "(chain(a.trainable_params(), b.trainable_params()), "),
+    ],
+)
+def test_the_parameters_that_an_optimizer_is_given_are_mindspores(given: str, expected: str, write: Write) -> None:
+    found = rewritten(f"o = torch.optim.Adam({given}, lr=0.1)", "torch.optim.Adam", write)
+    assert found.rewritten is not None and expected in found.rewritten
+
+
+def test_an_argument_that_the_code_leaves_out_is_said_and_not_lost_in_another_call(write: Write) -> None:
+    script = write("import torch\no = torch.optim.Adam(model.parameters(recurse=False))")
+    uses = {use.torch: use for use in analyze_script(script).uses}
+    assert "recurse=False" in uses["torch.nn.Module.parameters"].notes[0]
+    assert uses["torch.optim.Adam"].rewritten is not None
+    assert "trainable_params" not in uses["torch.optim.Adam"].rewritten
+
+
+TWO_MODELS = """
+import torch
+def step(gen, disc):
+    opt_g = torch.optim.Adam(gen.parameters())
+    opt_d = torch.optim.Adam(disc.parameters())
+    gen.train()
+    disc.train(False)
+    loss_d = disc(x).mean()
+    loss_d.backward()
+    opt_d.step()
+    loss_g = gen(x).mean()
+    loss_g.backward()
+    opt_g.step()
+"""
+
+
+def test_two_models_of_a_script_stay_two(write: Write) -> None:
+    uses = analyze_script(write(TWO_MODELS)).uses
+    lines = {use.line: f"{use.rewritten or ''}{use.rewrite or ''}" for use in uses}
+    assert lines[6].startswith("gen.set_train(True)") and lines[7].startswith("disc.set_train(False)")
+    assert "logits = disc(image)" in lines[9] and "opt_d.parameters" in lines[9] and "(loss_d, logits)" in lines[9]
+    assert lines[10] == "opt_d(grads)" and lines[13] == "opt_g(grads)"
+    assert "logits = gen(image)" in lines[12] and "opt_g.parameters" in lines[12]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("to(device)", "x"),
+        ("to('cuda:0', non_blocking=True)", "x"),
+        ("to(0)", "x"),
+        ("to(args.device)", "x"),
+        ("to(other.device)", "x"),
+        ("to(device=where)", "x"),
+        ("to(device, dtype=torch.float32)", "mindspore.ops.cast(input=x, dtype=mindspore.float32)"),
+        ("to(device, torch.long)", "mindspore.ops.cast(input=x, dtype=mindspore.int64)"),
+        ("to(where, torch.long)", "mindspore.ops.cast(input=x, dtype=mindspore.int64)"),
+        ("to(dtype=torch.half, device=device)", "mindspore.ops.cast(input=x, dtype=mindspore.float16)"),
+        ("to(torch.int32, True)", "mindspore.ops.cast(input=x, dtype=mindspore.int32)"),
+        ("to(torch.float64, copy=True)", "mindspore.ops.cast(input=x, dtype=mindspore.float64)"),
+        ("to(device, copy=True)", "x.copy()"),
+        ("to(y)", "mindspore.ops.cast(input=x, dtype=y.dtype)"),
+        ("to(other=y)", "mindspore.ops.cast(input=x, dtype=y.dtype)"),
+        ("to(y.dtype)", "mindspore.ops.cast(input=x, dtype=y.dtype)"),
+        ("to(y.device, y.dtype)", "mindspore.ops.cast(input=x, dtype=y.dtype)"),
+        ("to(where)", None),
+    ],
+)
+def test_every_form_of_to(call: str, expected: str | None, write: Write) -> None:
+    code = f"x, y = torch.ones(2), torch.ones(2)\nwhere = found()\ndevice = torch.device('cuda')\nx.{call}"
+    found = rewritten(code, "torch.Tensor.to", write)
+    assert found.rewritten == expected, found.notes
+    if expected is None:
+        (note,) = found.notes
+        assert "leave .to(where) out" in note and "mindspore.ops.cast(input=x, dtype=where)" in note
+
+
+@pytest.mark.parametrize(
+    ("before", "sure"),
+    [
+        ("opt = torch.optim.Adam(thing.parameters())", True),
+        ("thing.eval()", True),
+        ("thing = UNet.from_pretrained('x')", True),
+        ("thing = Tokenizer.from_pretrained('x')", False),
+        ("thing = made()", False),
+        ("trainer.train(thing)", False),
+    ],
+)
+def test_what_is_a_module_by_its_use(before: str, sure: bool, write: Write) -> None:
+    found = rewritten(f"{before}\nthing.requires_grad_(False)", "torch.nn.Module.requires_grad_", write)
+    assert found.rewrite == "for p in msmigrate.nn.parameters(thing):\n    p.requires_grad = False"
+    assert any("of a torch.Tensor" in note for note in found.notes) is not sure
+
+
+def test_a_tensor_s_requires_grad_stays_a_tensor_s(write: Write) -> None:
+    found = rewritten("x = torch.ones(2)\nx.requires_grad_()", "torch.Tensor.requires_grad_", write)
+    assert found.way == "missing"
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "said"),
+    [
+        (
+            "t = nn.Parameter(torch.randn(1))",
+            "torch.nn.Parameter",
+            "mindspore.Parameter(msmigrate.nn.functional.randn(",
+        ),
+        ("torch.Tensor(w).cuda()", "torch.Tensor.cuda", "mindspore.Tensor(w, mindspore.float32)"),
+        ("torch.LongTensor([1]).cuda()", "torch.Tensor", "mindspore.Tensor([1], mindspore.int64)"),
+        ("torch.Tensor(2, n)", "torch.Tensor", "mindspore.ops.zeros((2, n,), mindspore.float32)"),
+        ("t = nn.Parameter(torch.ones(1)).cuda()", "torch.Tensor.cuda", "mindspore.Parameter(mindspore.ops.ones("),
+        ("t = nn.Parameter(torch.ones(1)).cuda()", "torch.Tensor.cuda", "torch gives a plain tensor"),
+        (
+            "x = torch.ones(1)\ntorch.autograd.Variable(x.cuda()).detach()",
+            "torch.Tensor.detach",
+            "stop_gradient(value=x)",
+        ),
+        ("x = torch.ones(1)\ny = x.cpu().numpy()", "torch.Tensor.numpy", ".asnumpy().copy()"),
+        (
+            "self.register_buffer('inv', a / 2)",
+            "torch.nn.Module.register_buffer",
+            "self.inv = mindspore.Parameter(a / 2, ",
+        ),
+        ("m.register_buffer('b', None)", "torch.nn.Module.register_buffer", "m.b = None"),
+        (
+            "m.register_buffer(f'b{i}', v)",
+            "torch.nn.Module.register_buffer",
+            "setattr(m, f'b{i}', mindspore.Parameter(v",
+        ),
+        (
+            "m.register_parameter('b', nn.Parameter(v))",
+            "torch.nn.Module.register_parameter",
+            "m.b = mindspore.Parameter(v,",
+        ),
+        (
+            "s = torch.amp.GradScaler()",
+            "torch.amp.GradScaler",
+            "s = mindspore.amp.DynamicLossScaler(scale_value=65536.0, ",
+        ),
+        ("s = torch.amp.GradScaler()", "torch.amp.GradScaler", "scale_factor=2, "),
+        ("s = torch.amp.GradScaler(growth_factor=g)", "torch.amp.GradScaler", "scale_factor=int(g), "),
+        (
+            "s = torch.amp.GradScaler(growth_factor=1.5)",
+            "torch.amp.GradScaler",
+            "1.5: DynamicLossScaler takes an int only",
+        ),
+        (
+            "s = torch.amp.GradScaler(backoff_factor=0.1)",
+            "torch.amp.GradScaler",
+            "backoff_factor=0.1: it is not carried",
+        ),
+        (
+            "nn.utils.clip_grad_norm_(m.parameters(), c.clip)",
+            "torch.nn.utils.clip_grad_norm_",
+            "grads = mindspore.ops.clip_by_norm(grads, c.clip)  # the gradients of m.trainable_params()",
+        ),
+        ("n = nn.utils.clip_grad_norm_(p, 1.0)", "torch.nn.utils.clip_grad_norm_", "n is the norm before clipping"),
+        (
+            "nn.utils.clip_grad_norm_(p, 1.0, norm_type=1)",
+            "torch.nn.utils.clip_grad_norm_",
+            "norm_type=1 has no counterpart",
+        ),
+        ("nn.utils.clip_grad_value_(p, 0.5)", "torch.nn.utils.clip_grad_value_", "clip_by_value(grads, -0.5, 0.5)"),
+        ("val = DataLoader(v, 8)", "torch.utils.data.DataLoader", "for image, label in val_batches:"),
+        ("val = DataLoader(v, 8, collate_fn=c)", "torch.utils.data.DataLoader", "collate_fn=c: it is not carried"),
+        ("class D(Dataset): pass", "torch.utils.data.Dataset", "return image, label  # of a class: numpy.int32(label)"),
+        ("torch.save(m.state_dict(), f'{d}/a.pth')", "torch.save", "save_checkpoint(m, f'{d}/a.ckpt')"),
+        ("torch.save(net, 'a_{}.pt'.format(e))", "torch.save", "save_checkpoint(net, 'a_{}.ckpt'.format(e))"),
+        ("s = {'e': 1, 'net': m.state_dict()}\ntorch.save(s, 'a.tar')", "torch.save", "save_checkpoint(m, 'a.ckpt')"),
+        ("s = {'e': 1, 'net': m.state_dict()}\ntorch.save(s, 'a.tar')", "torch.save", "not carried: 'e'"),
+        ("torch.save(m.state_dict(), path)", "torch.save", "path: a str that ends in .ckpt"),
+        ("ck = torch.load('d/a.pth')", "torch.load", "ck = mindspore.load_checkpoint('d/a.ckpt')"),
+        ("big = torch.load('a.pth')\nbig.eval()", "torch.load", "the file holds a whole model: make big by its class"),
+        (
+            "m.load_state_dict(torch.load('a.pth'))",
+            "torch.nn.Module.load_state_dict",
+            "(m, mindspore.load_checkpoint('a.ckpt'), ",
+        ),
+        ("m.load_state_dict(ck['model'])", "torch.nn.Module.load_state_dict", "load_param_into_net(m, ck, "),
+        (
+            "import torchvision\nt = torchvision.transforms.Compose([torchvision.transforms.ToTensor()])",
+            "torchvision.transforms.Compose",
+            "dataset.transforms.Compose([mindspore.dataset.vision.ToTensor(output_type=numpy.float32)])",
+        ),
+    ],
+)
+def test_a_row_s_code_has_the_script_s_own_names_and_values(code: str, name: str, said: str, write: Write) -> None:
+    assert said in printed(code, name, write)
+
+
+def test_a_check_that_the_script_does_not_make_is_not_printed(write: Write) -> None:
+    name = "torch.nn.Module.load_state_dict"
+    assert "assert" in printed("m.load_state_dict(s)", name, write)
+    assert "assert" not in printed("m.load_state_dict(s, strict=False)", name, write)
+
+
+def test_the_columns_are_those_of_the_script_s_own_data_set(write: Write) -> None:
+    data = "class D(Dataset):\n    def __len__(self): return 9\n    def __getitem__(self, i):\n        return %s\n"
+    three = printed(f"{data % 'image, mask, name'}train = DataLoader(D(), 4)", "torch.utils.data.DataLoader", write)
+    assert (
+        'GeneratorDataset(D(), ["image", "mask", "name"], ' in three
+        and "for image, mask, name in train_batches" in three
+    )
+    assert "__getitem__ returns 3 values" in three
+    mapping = printed(f"{data % '{}'}train = DataLoader(D(), 4)", "torch.utils.data.DataLoader", write)
+    assert "__getitem__ returns a dict" in mapping
+
+
+AS_PRINTED = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+from torchvision import transforms
+
+class Points(Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        image, score = made(index)
+        return image, score
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 1)
+        self.scale = nn.Parameter(torch.ones(1))
+        self.register_buffer("shift", torch.zeros(1))
+
+model, frozen = Net(), Net()
+frozen.requires_grad_(False)
+optimizer = torch.optim.Adam(filter(lambda p: p.requires_grad, model.parameters()), lr=0.1)
+second = torch.optim.SGD([{"params": model.fc.parameters(), "lr": 0.1}], lr=0.2)
+criterion = nn.MSELoss()
+scaler = torch.amp.GradScaler()
+weights = torch.Tensor([1, 2]).cuda()
+transform = transforms.Compose([transforms.Resize((4, 4)), transforms.ToTensor()])
+loader = DataLoader(Points(), batch_size=4)
+model.train()
+x = torch.ones(4, 4)
+y = torch.ones(4, 1).to("cuda", dtype=torch.float64)
+z = y.to(x)
+loss = criterion(model(x), z)
+loss.backward()
+nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+optimizer.step()
+torch.save({"epoch": 1, "model": model.state_dict()}, "net.pth")
+checkpoint = torch.load("net.pth")
+frozen.load_state_dict(checkpoint["model"])
+kept = z.detach().cpu().numpy()
+"""
+RUN = """
+import mindspore, msmigrate.nn, msmigrate.optim, numpy
+from PIL import Image
+mindspore.set_device("CPU")
+
+class Points:
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, index):
+        return numpy.ones(4, numpy.float32), numpy.float32(index / 8)
+
+class Net(mindspore.nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.fc = {linear}
+        self.scale = {parameter}
+        {buffer}
+
+    def construct(self, x):
+        return self.fc(x) * self.scale + self.shift
+
+model, frozen = Net(), Net()
+{freeze}
+assert [p.requires_grad for p in frozen.get_parameters()] == [False] * 4
+optimizer = {adam}
+second = {sgd}
+assert [len(one.parameters) for one in (optimizer, second)] == [3, 2]
+criterion = {loss}
+{scaler}
+weights = {weights}
+assert weights.dtype == mindspore.float32
+transform = {compose}
+image = transform(Image.new("RGB", (9, 7)))[0]
+assert image.shape == (3, 4, 4) and image.dtype == numpy.float32
+EPOCHS = 1
+{loader}
+assert label.dtype == mindspore.float32 and label.asnumpy().max() == 0.875
+{train}
+x, image, label = mindspore.ops.ones((4, 4)), mindspore.ops.ones((4, 4)), mindspore.ops.ones((4, 1))
+y = {y}
+z = {z}
+assert (y.dtype, z.dtype) == (mindspore.float64, mindspore.float32)
+{backward}
+{clip}
+assert abs(sum(float((g * g).sum()) for g in grads) ** 0.5 - 0.5) < 1e-5
+{step}
+{save}
+{load}
+{state}
+same = [bool((a.value() == b.value()).all()) for a, b in zip(frozen.get_parameters(), model.get_parameters())]
+assert all(same)
+kept = {kept}
+kept[0] = 7
+assert float(z[0, 0]) == 7
+copied = kept.copy()
+copied[0] = 8
+assert float(z[0, 0]) == 7
+for view in (z[1:], z.T, z.reshape(2, 2)):  # MindSpore copies what is a view of another tensor
+    view.asnumpy()[0] = 9
+assert float(z[0, 0]) == 7 and float(z[1, 0]) == 1
+print("ran")
+"""
+
+
+def test_what_is_printed_runs_in_mindspore(write: Write, tmp_path: Path) -> None:
+    """Every conversion of a small script in its place, without a change by hand."""
+    uses = analyze_script(write(AS_PRINTED)).uses
+
+    def of(source: str, words: bool = False, before: str = "") -> str:
+        (use,) = [use for use in uses if use.source.startswith(source) and (use.rewritten or use.rewrite)][:1]
+        text = (use.rewrite if words or use.rewritten is None else use.rewritten) or ""
+        return text.replace("\n", f"\n{before}").replace("image, score in", "image, label in")
+
+    code = RUN.format(
+        linear=of("nn.Linear"),
+        parameter=of("nn.Parameter"),
+        buffer=of("self.register_buffer"),
+        freeze=of("frozen.requires_grad_"),
+        adam=of("torch.optim.Adam"),
+        sgd=of("torch.optim.SGD"),
+        loss=of("nn.MSELoss"),
+        scaler=of("torch.amp.GradScaler").partition("\n")[0],
+        weights=of("torch.Tensor([1, 2]).cuda()"),
+        compose=of("transforms.Compose"),
+        loader=of("DataLoader"),
+        train=of("model.train"),
+        y=of('torch.ones(4, 1).to("cuda"'),
+        z=of("y.to(x)"),
+        backward=of("loss.backward"),
+        clip=of("nn.utils.clip_grad_norm_"),
+        step=of("optimizer.step"),
+        save=of("torch.save"),
+        load=of("torch.load"),
+        state=of("frozen.load_state_dict"),
+        kept=of("z.detach().cpu().numpy"),
+    )
+    file = tmp_path / "printed_code.py"
+    file.write_text(code, encoding="utf-8")
+    done = subprocess.run([sys.executable, str(file)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.endswith("ran\n"), code + done.stderr[-3000:]

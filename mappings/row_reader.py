@@ -299,6 +299,7 @@ def _fault(entry: Any, file: str) -> Fault:
         fix=fields.take("fix", str),
         measured=fields.take("measured", str),
         hypothesis=fields.take("hypothesis", dict, default={}),
+        needs=fields.take("needs", str, type(None), default=None),
     )
     fields.done()
     unknown = set(fault.shows_in) - set(STAGES)

@@ -198,6 +198,7 @@ class Fault:
     """One way in which a port goes wrong, where it shows, and what to do.
 
     hypothesis: how diagnosis tries the fault on the torch side: the verb that computes it, and the verb's values.
+    needs: a regular expression; a script in which it matches nothing cannot have the fault.
     """
 
     id: str
@@ -208,6 +209,7 @@ class Fault:
     fix: str
     measured: str
     hypothesis: Mapping[str, Any] = field(default_factory=dict)
+    needs: str | None = None
 
 
 # From the dotted names of a translated call to Python objects, at run time, in whichever framework is there

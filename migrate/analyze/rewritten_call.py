@@ -477,7 +477,8 @@ def filled(row: Row, seen: LibraryUse, texts: Texts, names: ScriptNames, fill: F
     """
     if row.rewrite is None:
         return Filled(None)
-    template, notes = row.rewrite, []
+    template = row.rewrite
+    notes: list[str] = []
     capitals, given = _arguments(row, seen, texts)
     if fill is not None and seen.arguments is not None:
         template, notes = fill(seen, template, capitals, texts, names)

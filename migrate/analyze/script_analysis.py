@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import BadInput
+from ...mappings import table
 from ...mappings.aliases import find, row_of
 from ...mappings.rows import MISSING, NOT_RUN, Row
 from ..source import library_names
@@ -149,12 +150,17 @@ class ScriptAnalysis:
 
     @property
     def pitfalls(self) -> dict[str, list[Use]]:
-        """The faults that rows warn of -> the uses of these rows."""
+        """The faults that rows warn of and the script can have -> the uses of these rows."""
         found: dict[str, list[Use]] = {}
         for use in self.uses:
             for fault in use.pitfalls:
                 found.setdefault(fault, []).append(use)
-        return found
+        text = "\n".join(line for file in self.interpreter.files.values() for line in file.scope.source.lines)
+        faults = table.faults()
+        possible = [
+            fault for fault in found if faults[fault].needs is None or re.search(faults[fault].needs or "", text)
+        ]
+        return {fault: found[fault] for fault in possible}
 
     @property
     def verdict(self) -> str:
@@ -232,6 +238,7 @@ def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
 def _names(interpreter: Interpreter, uses: list[LibraryUse]) -> ScriptNames:
     """What the script calls the results of its calls, and the objects of which a file has only one."""
     assigned: dict[int, str] = {}
+    text: str | None
     for source in {module.scope.source.shown: module.scope.source for module in interpreter.files.values()}.values():
         assigned |= dict(_assigned(source))
     several: dict[tuple[str, str], set[str]] = {}

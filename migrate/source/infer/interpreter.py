@@ -482,11 +482,11 @@ def _modules(tree: ast.AST) -> Iterator[str]:
             bare = method in names.TABLES["telling_no_arguments"] and not node.args and not node.keywords
             if bare or (names.telling_method(method) == names.MODULE and method not in names.TABLES["either"]):
                 yield ast.unparse(node.func.value)
-        made = node.value if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
-        if isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr == "from_pretrained":
-            of = ast.unparse(made.func.value).rpartition(".")[2]
-            if of[:1].isupper() and re.search(names.TABLES["no_module"], of) is None:
-                yield from (ast.unparse(target) for target in node.targets if isinstance(node, ast.Assign))
+        match node:
+            case ast.Assign([target], ast.Call(ast.Attribute(made_by, "from_pretrained"))):
+                of = ast.unparse(made_by).rpartition(".")[2]
+                if of[:1].isupper() and re.search(names.TABLES["no_module"], of) is None:
+                    yield ast.unparse(target)
 
 
 def _named_in(node: ast.AST, files: set[str]) -> set[str]:

@@ -248,6 +248,25 @@ def test_the_columns_are_those_of_the_script_s_own_data_set(write: Write) -> Non
     assert "__getitem__ returns a dict" in mapping
 
 
+@pytest.mark.parametrize(
+    ("fault", "without", "with_it"),
+    [
+        ("adamw-as-adam-wd", "torch.optim.Adam(p, lr=0.1)", "torch.optim.Adam(p, lr=0.1, weight_decay=0.1)"),
+        ("wd-skips-gamma-beta", "torch.optim.SGD(p, 0.1)", "torch.optim.SGD(p, 0.1, 0.9, 0, 1e-4)"),
+        ("momentum-nesterov-ignored", "torch.optim.SGD(p, 0.1)", "torch.optim.SGD(p, **settings)"),
+        ("grad-not-accumulated", "loss.backward()", "loss.backward()\nif step % 4 == 0: opt.step()"),
+        ("loss-scale-hidden-by-adam", "torch.optim.Adam(p)", "torch.optim.Adam(p)\ns = torch.amp.GradScaler()"),
+        ("label-int64", "DataLoader(d, 4)", "DataLoader(d, 4)\nloss = nn.CrossEntropyLoss()"),
+    ],
+)
+def test_a_pitfall_that_the_script_cannot_have_is_not_listed(
+    fault: str, without: str, with_it: str, write: Write
+) -> None:
+    first = "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader\n"
+    assert fault not in analyze_script(write(first + without)).pitfalls
+    assert fault in analyze_script(write(first + with_it)).pitfalls
+
+
 AS_PRINTED = """
 import torch
 from torch import nn

@@ -62,7 +62,8 @@ def test_the_terminal_is_told_everything(analysis: ScriptAnalysis) -> None:
     assert "max_size=10 has no counterpart" in " ".join(text.split())
     assert "also 20" in text  # the same call twice is shown once
     assert "only with other arguments than the defaults: train.py:16" in text
-    assert "wd-skips-gamma-beta" in text
+    assert "unused-param-zero-grad" in text
+    assert "wd-skips-gamma-beta" not in text  # no weight decay in it
     assert "\x1b" not in text
     assert max(map(len, text.split("\n"))) <= 100
 
@@ -80,8 +81,8 @@ def test_json_holds_every_use(analysis: ScriptAnalysis) -> None:
     assert found["missing"] == ["torchvision.transforms.Resize"] and found["no_row"][-1] == "torch.frobnicate"
     assert not found["moves"]
     use = next(use for use in found["uses"] if use["torch"] == "torch.optim.SGD")
-    assert use["line"] == 14 and use["rewritten"].startswith(f"{use['mindspore']}(model.parameters(), lr=args.lr, ")
-    assert found["pitfalls"]["wd-skips-gamma-beta"]["places"] == ["train.py:14"]
+    assert use["line"] == 14 and use["rewritten"].startswith(f"{use['mindspore']}(model.trainable_params(), lr=args.lr, ")
+    assert found["pitfalls"]["unused-param-zero-grad"]["places"] == ["train.py:14"]
 
 
 def test_the_page_is_one_file_and_quotes_nothing(analysis: ScriptAnalysis) -> None:

@@ -9,7 +9,7 @@ import pytest
 from msmigrate.mappings.table import row
 from msmigrate.migrate.source.library_names import ROWS_FIRST, TABLES, dtype_name, family_of, habit, is_dtype
 
-SOURCE = Path(__file__).parents[3] / "migrate" / "source"
+SOURCE = Path(__file__).parents[3] / "migrate"
 
 
 def test_every_table_is_read() -> None:

@@ -81,7 +81,9 @@ def test_json_holds_every_use(analysis: ScriptAnalysis) -> None:
     assert found["missing"] == ["torchvision.transforms.Resize"] and found["no_row"][-1] == "torch.frobnicate"
     assert not found["moves"]
     use = next(use for use in found["uses"] if use["torch"] == "torch.optim.SGD")
-    assert use["line"] == 14 and use["rewritten"].startswith(f"{use['mindspore']}(model.trainable_params(), lr=args.lr, ")
+    assert use["line"] == 14 and use["rewritten"].startswith(
+        f"{use['mindspore']}(model.trainable_params(), lr=args.lr, "
+    )
     assert found["pitfalls"]["unused-param-zero-grad"]["places"] == ["train.py:14"]
 
 

@@ -220,6 +220,11 @@ def test_a_tensor_s_requires_grad_stays_a_tensor_s(write: Write) -> None:
         ),
         ("m.load_state_dict(ck['model'])", "torch.nn.Module.load_state_dict", "load_param_into_net(m, ck, "),
         (
+            "opt.load_state_dict(ck['opt'])",
+            "torch.optim.Optimizer.load_state_dict",
+            "load_param_into_net(opt, mindspore.load",
+        ),
+        (
             "import torchvision\nt = torchvision.transforms.Compose([torchvision.transforms.ToTensor()])",
             "torchvision.transforms.Compose",
             "dataset.transforms.Compose([mindspore.dataset.vision.ToTensor(output_type=numpy.float32)])",

@@ -111,12 +111,15 @@ def telling_method(method: str) -> str | None:
 
     None for names such as `mean`, `split` or `copy`, which lists, strings, files or arrays have too.
     """
+    return next(iter(families_with(method)), None)
+
+
+@cache
+def families_with(method: str) -> tuple[str, ...]:
+    """The families whose objects have such a method, where other objects have none of this name."""
     if method in COMMON or method.startswith("_"):
-        return None
-    for family, owners in OWNERS.items():
-        if any(f"{owner}.{method}" in index() for owner in owners):
-            return family
-    return None
+        return ()
+    return tuple(family for family, owners in OWNERS.items() if any(f"{owner}.{method}" in index() for owner in owners))
 
 
 def habit(name: str) -> str:

@@ -249,7 +249,7 @@ def _method(
         text = hasattr(str, method) and any(isinstance(known(given), str) for given in values)
         likely = names.TABLES["either"].get(method)
         surely = _by_use(interpreter, node, method, scope) or (_by_habit(node, method) if likely else None)
-        guessed = None if text else surely or likely or names.telling_method(method) or _by_habit(node, method)
+        guessed = None if text else surely or likely or _by_habit(node, method) or names.telling_method(method)
         other = names.telling_method(method) if guessed and likely and not surely else None
         if guessed is None and not names.is_library(name):
             return _loader_inside(values) or Value()

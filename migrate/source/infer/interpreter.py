@@ -480,7 +480,7 @@ def _modules(tree: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             method = node.func.attr
             bare = method in names.TABLES["telling_no_arguments"] and not node.args and not node.keywords
-            if bare or (names.telling_method(method) == names.MODULE and method not in names.TABLES["either"]):
+            if bare or names.families_with(method) == (names.MODULE,):
                 yield ast.unparse(node.func.value)
         match node:
             case ast.Assign([target], ast.Call(ast.Attribute(made_by, "from_pretrained"))):

@@ -354,7 +354,7 @@ EPOCHS = 1
 {loader}
 assert label.dtype == mindspore.float32 and label.asnumpy().max() == 0.875
 {train}
-x, image, label = mindspore.ops.ones((4, 4)), mindspore.ops.ones((4, 4)), mindspore.ops.ones((4, 1))
+x, image, label = mindspore.ops.ones((4, 4)), mindspore.ops.ones((4, 4)), 100 * mindspore.ops.ones((4, 1))
 y = {y}
 z = {z}
 assert (y.dtype, z.dtype) == (mindspore.float64, mindspore.float32)

@@ -175,9 +175,9 @@ def image(height: int, width: int) -> np.ndarray:
 def extent(crop: np.ndarray) -> np.ndarray:
     """Where a crop of `image` came from: column and row, smallest, largest, mean and first; then how much the noise
     deviates; float64 (9,)."""
-    pixels = np.asarray(crop)[..., :2].reshape(-1, 2).astype(np.float64)
-    noise = np.asarray(crop)[..., 2].astype(np.float64).std()
-    return np.concatenate([pixels.min(0), pixels.max(0), pixels.mean(0), pixels[0], [noise]])
+    *places, noise = (np.ascontiguousarray(np.asarray(crop)[..., channel]).reshape(-1) for channel in range(3))
+    kinds = (np.min, np.max, np.mean, lambda values: values[0])
+    return np.array([*(kind(place) for kind in kinds for place in places), noise.std()], np.float64)
 
 
 def measured(step: int) -> float:

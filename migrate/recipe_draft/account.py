@@ -87,6 +87,7 @@ class Account:
         self.roots, self.said, self.asked, self.conditions, self.seed = roots, said, asked, conditions, seed
         made = (one for found in flow.interpreter.made for one in found.of.lineage() if isinstance(one, ScriptClass))
         self._made = {id(one.node) for one in made}
+        self._overridden = silence.overridden(flow)
         self._steps: set[int] = set()  # the heads of loops and functions that hold a step
         parts = [part for s in flow.statements for part in s.nodes]
         self._by_name = {match[1] for part in parts if (match := silence.made_by_name(part))}
@@ -321,7 +322,7 @@ class Account:
         if CERTAINTIES[rank] == OPTION and not self.flow.doubtful(statement, set()):
             return False
         function = statement.function
-        if id(function) in self.interpreter.unnamed or (
+        if id(function) in self.interpreter.unnamed | self._overridden or (
             statement.owner is not None and statement.owner.name not in self.named
         ):
             return False

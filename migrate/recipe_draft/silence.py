@@ -257,3 +257,23 @@ def names_in(statements: Iterable[Statement]) -> set[str]:
     found |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
     imports = (name for one in statements if isinstance(one.node, ast.ImportFrom) for name in one.node.names)
     return found | {name.name for name in imports if name.asname in found}
+
+
+def overridden(flow: Flow) -> set[int]:
+    """The methods (their ids) of base classes that every object that was seen has otherwise, and no `super()` calls."""
+    nodes = [node for one in flow.statements for node in one.nodes if isinstance(node, ast.Attribute)]
+    above = {node.attr for node in nodes if isinstance(node.value, ast.Call) and _is_super(node.value)}
+    classes = {id(made.of.node): made.of for made in flow.interpreter.made}.values()
+    used: set[int] = set()
+    bases: dict[int, str] = {}
+    for of in classes:
+        for base in (one for one in of.lineage() if isinstance(one, ScriptClass)):
+            for name, found in base.scope.names.items():
+                if isinstance(found, ScriptFunction) and not isinstance(found.node, ast.Lambda):
+                    bases[id(found.node)] = name
+                    used |= {id(found.node)} if of.find(name) is found else set()
+    return {function for function, name in bases.items() if function not in used and name not in above}
+
+
+def _is_super(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "super"

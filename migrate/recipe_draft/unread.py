@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..source.infer.abstract_values import LibraryObject, LibraryUse, ScriptObject, Value, known
+from ..source.infer.interpreter import CERTAINTIES
 from ..source.library_names import MODULE, OPTIMIZER
 from .entries import ASK, Comment, partly_unread, shown
 from .flow import Flow, Statement
@@ -64,6 +65,8 @@ def unread_loss(flow: Flow) -> str:
     backward = [(s, call) for s in flow.statements for call in s.calls if getattr(call.func, "attr", "") == "backward"]
     if not backward:
         return "no call of backward() was found in the files that were read"
+    reached, never = flow.interpreter.reached, (len(CERTAINTIES), ())
+    backward.sort(key=lambda found: reached.get(id(found[0].node), never)[0])  # the surest first
     for statement, call in backward:
         start = call.func.value  # type: ignore[attr-defined]
         if isinstance(start, ast.Call) and getattr(start.func, "attr", "") == "scale" and start.args:

@@ -365,3 +365,45 @@ parser.add_argument("--weight", type=float, default=0.3)
 args = parser.parse_args()
 {REST.replace("nn.CrossEntropyLoss()", "Losses(args.masks, args.weight)")}{LOOP}""")
     assert has(listed(script), "criterion = Losses(args.masks, args.weight) [args.masks is None, args.weight is 0.3]")
+
+
+BASE = """
+class Trainer:
+    def train_one(self, x, y):
+        loss = (net(x) - y).abs().mean()
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    def fit(self):
+        for epoch in range(4):
+            for x, y in loader:
+                self.train_one(x, y)
+class Own(Trainer):
+    def train_one(self, x, y):
+        loss = criterion(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+Own().fit()
+"""
+
+
+def test_a_method_that_every_object_has_otherwise_does_not_run(write: Write) -> None:
+    """The step of the base class was listed beside that of the class that trains."""
+    assert listed(write(HEAD + REST + BASE)) == []
+
+
+def test_unless_the_script_calls_it_by_super_or_makes_an_object_of_the_base(write: Write) -> None:
+    by_super = BASE.replace("        loss = criterion", "        super().train_one(x, y)\n        loss = criterion")
+    for script in (by_super, BASE + "Trainer().fit()\n"):
+        assert has(listed(write(HEAD + REST + script)), "loss = (net(x) - y).abs().mean()")
+
+
+def test_the_loss_of_a_step_that_runs_is_named_first(write: Write) -> None:
+    idle = """
+if False:
+    other = (net(x) * 0).mean()
+    other.backward()
+"""
+    script = write(HEAD + REST + idle + LOOP.replace("criterion(net(x), y)", "(net(x) - y).abs().mean()"))
+    assert "loss = (net(x) - y).abs().mean(): the backward pass starts" in recipe_text(analyze_script(script))

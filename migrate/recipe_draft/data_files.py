@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from ..source.infer.abstract_values import Constant, LibraryObject, LibraryUse, known
-from .flow import GIVEN, IS, Flow, Statement
+from .flow import GIVEN, IS, LOOPS, Flow, Statement
 from .silence import CONTAINERS, LISTS, matches, method_reason, reason
 
 # calls that read files, and calls that write them, by kind of file: a reader may read what a writer of its kind wrote
@@ -81,8 +81,8 @@ class DataFiles:
     def that_make_data(self, live: set[int], kinds: Callable[[ast.AST], Iterable[str]]) -> dict[int, str]:
         """The statements that write a file which the live statements read, or run a program -> that, in words.
 
-        kinds: gives the kinds of a value. Trained values are not data; where the path is unknown, only values that are
-        known to be data count.
+        kinds: gives the kinds of a value. Trained values are not data, unless they are loaded again in a loop; where
+        the path is unknown, only values that are known to be data count.
         """
         found: dict[int, str] = {}
         for writer, reader, same in self._read_again([s for s in self.flow.statements if id(s) in live]):
@@ -90,7 +90,8 @@ class DataFiles:
             behind = [one for written in self._content(writer) for one in self.flow.behind(written)] if not same else []
             trained = any({"model", "loss"} & set(kinds(one)) for one in behind)
             data = same or (not trained and ("data" in of or any(map(self._reads, behind))))
-            if of & {"model", "optimizer", "rate"} or not data:
+            again = same and self._in_a_loop(self.flow.of[id(reader)])  # weights that later steps go on from
+            if (of & {"model", "optimizer", "rate"} and not again) or not data:
                 continue
             file, line = self.flow.of[id(reader)].place
             for statement in self._statements(writer):
@@ -99,6 +100,14 @@ class DataFiles:
             if any(self._runs_a_program(call) for call in statement.calls):
                 found[id(statement)] = "a program, which may make the data"
         return found
+
+    def _in_a_loop(self, statement: Statement, seen: frozenset[int] = frozenset()) -> bool:
+        """Whether a statement is in a loop, or in a function that is called in one."""
+        if any(isinstance(head.node, LOOPS) for head in statement.around):
+            return True
+        function = id(statement.function)
+        callers = self.flow.calls.get(function, []) if function not in seen else []
+        return any(self._in_a_loop(caller, seen | {function}) for caller, _, _ in callers)
 
     def read_for(self, node: ast.expr) -> bool:
         """Whether a value comes from a file that is read."""

@@ -493,8 +493,8 @@ def transforms(loader: LibraryUse, key: str, flow: Flow) -> list[Entry]:
     if not steps:
         own = loader.get("dataset", 0)
         inside = own.of.find("__getitem__") if made is None and isinstance(own, ScriptObject) else None
-        at = f" ({inside.scope.source.shown} line {inside.node.lineno})" if isinstance(inside, ScriptFunction) else ""
-        return [Entry(key, ASK, [f"{place(made or loader)}: what its data set does to a sample was not read{at}"])]
+        line = f" ({inside.scope.source.shown} line {inside.node.lineno})" if isinstance(inside, ScriptFunction) else ""
+        return [Entry(key, ASK, [f"{place(made or loader)}: what its data set does to a sample was not read{line}"])]
     entries = list(_entries(steps, flow))
     if all(entry.out for entry in entries):
         return [Entry(key, ASK, [comment for entry in entries for comment in entry.comments])]

@@ -13,6 +13,7 @@ from ...mappings.rows import Row
 from ..analyze.rewritten_call import SCHEDULES
 from ..source import library_names as names
 from ..source.infer.abstract_values import (
+    CallArgument,
     DictValue,
     LibraryObject,
     LibraryUse,
@@ -77,16 +78,29 @@ def optimizer(interpreter: Interpreter, flow: Flow) -> Entry:
     section.leave(chosen, *map(str, range(len(row.arguments))), *(argument.torch for argument in row.arguments))
     groups = chosen.arguments[0] if chosen.arguments and chosen.arguments[0].name in (None, "params") else None
     node = all_handed_over(interpreter, groups.node) if groups is not None else None
-    if trained(interpreter) is not None and (node is None or not _whole_model(interpreter, node)):
+    one = _only_group(interpreter, groups)
+    whole = any(_whole_model(interpreter, given) for given in (node, one) if given is not None)
+    if trained(interpreter) is not None and not whole:
         text = chosen.source.text(groups.node) if groups is not None else "its parameters"
         at = (chosen.source.shown, (groups.node if groups is not None else chosen.node).lineno)
         section.left.append((at, f"{' '.join(text.split())} is all that {chosen.name} trains, not the whole model"))
     if groups is not None and node is groups.node and not re.search(r"parameters\(\)$", chosen.source.text(node)):
-        section.comments.append(f"it gets {chosen.source.text(groups.node)}, and not model.parameters():")
-        section.comments.append("no_weight_decay and groups are for parameters with other options")
+        if one is None:
+            section.comments.append(f"it gets {chosen.source.text(groups.node)}, and not model.parameters():")
+            section.comments.append("no_weight_decay and groups are for parameters with other options")
         _decays(section, groups.value)
     section.comments += [f"with other arguments: {place(seen)}" for seen in options(found)]
     return section
+
+
+def _only_group(interpreter: Interpreter, groups: CallArgument | None) -> ast.expr | None:
+    """The parameters of a list of one group: [{"params": model.parameters(), "lr": 0.1}]."""
+    listed = groups.node if groups is not None else None
+    if not isinstance(listed, ast.List) or len(listed.elts) != 1 or not isinstance(listed.elts[0], ast.Dict):
+        return None
+    pairs = zip(listed.elts[0].keys, listed.elts[0].values, strict=True)
+    found = next((value for key, value in pairs if isinstance(key, ast.Constant) and key.value == "params"), None)
+    return all_handed_over(interpreter, found) if found is not None else None
 
 
 def _whole_model(interpreter: Interpreter, node: ast.expr) -> bool:
@@ -105,10 +119,14 @@ def _decays(section: Entry, groups: Value) -> None:
         return
     section.below += [args] if args not in section.below else []
     rates = [group.pairs.get("lr") for group in listed]
-    if any(rate is not None for rate in rates) and all(entry.key != "lr" for entry in args.below):
-        same = number(rates[0]) is not None and len({number(rate) for rate in rates}) == 1
-        comments = sources(rates[0]) if same else ["its groups have rates of their own, for the key groups"]
-        args.below.insert(0, Entry("lr", number(rates[0]) if same else ASK, comments))
+    if any(rate is not None for rate in rates):
+        default = next((entry.value for entry in args.below if entry.key == "lr"), None)
+        sizes = [default if rate is None else number(rate) for rate in rates]
+        same = isinstance(sizes[0], (int, float)) and len(set(sizes)) == 1
+        given = next(rate for rate in rates if rate is not None)
+        comments = sources(given) if same else ["its groups have rates of their own, for the key groups"]
+        args.below = [entry for entry in args.below if entry.key != "lr"]
+        args.below.insert(0, Entry("lr", sizes[0] if same else ASK, comments))
     common = next((entry.value for entry in args.below if entry.key == "weight_decay"), 0.0)
     values = [group.pairs.get("weight_decay") for group in listed]
     sizes = [common if value is None else number(value) for value in values]
@@ -159,6 +177,9 @@ def part_section(key: str, seen: LibraryUse, row: Row) -> Entry:
     assert section.below is not None
     if any(not entry.out for entry in args):
         section.below.append(Entry("args", below=args))
+    for entry in (entry for entry in args if entry.out):  # what the table refuses, and the step would be without
+        at = (seen.source.shown, seen.node.lineno)
+        section.left.append((at, f"{entry.key}={entry.value} of {seen.name}, which MindSpore does not have"))
     return section
 
 

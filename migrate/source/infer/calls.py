@@ -202,8 +202,8 @@ def _path_of(node: ast.expr, source: ScriptFile, depth: int) -> str | None:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             return put_together([of(left), of(right)], lambda one, other: one + other)
         case ast.JoinedStr(values=pieces):
-            inner = [piece.value if isinstance(piece, ast.FormattedValue) else piece for piece in pieces]
-            return put_together([of(piece) for piece in inner], lambda *texts: "".join(texts))
+            plain = [piece.value if isinstance(piece, ast.FormattedValue) else piece for piece in pieces]
+            return put_together([of(piece) for piece in plain], lambda *texts: "".join(texts))
     return None
 
 

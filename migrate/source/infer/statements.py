@@ -223,8 +223,8 @@ def _note_epochs(interpreter: Interpreter, node: Any, scope: Scope) -> None:
     place = Origin(scope.source.shown, node.lineno, scope.source.text(call))
     if not isinstance(call, ast.Call) or not call.args:
         rounds = interpreter.value(call, scope)  # a range that a function is given
-        listed = isinstance(rounds, ListValue) and rounds.closed
-        count = rounds.count if isinstance(rounds, RangeValue) else len(rounds.items) if listed else 0
+        listed = rounds.items if isinstance(rounds, ListValue) and rounds.closed else []
+        count = rounds.count if isinstance(rounds, RangeValue) else len(listed)
         if count:
             interpreter.epochs.append((Constant(count, origins=origins(rounds)), place, interpreter.certainty))
         return

@@ -407,3 +407,48 @@ if False:
 """
     script = write(HEAD + REST + idle + LOOP.replace("criterion(net(x), y)", "(net(x) - y).abs().mean()"))
     assert "loss = (net(x) - y).abs().mean(): the backward pass starts" in recipe_text(analyze_script(script))
+
+
+KEEPS = """
+for run in range(5):
+    best = 0.0
+    for epoch in range(4):
+        for x, y in loader:
+            loss = criterion(net(x), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        score = evaluated(net)
+        if score > best:
+            best = score
+            torch.save(net.state_dict(), "best.pth")
+    AFTER
+"""
+LOADS = 'net.load_state_dict(torch.load("best.pth"))'
+
+
+def test_the_best_weights_that_a_later_run_goes_on_from_are_listed_with_what_chooses_them(write: Write) -> None:
+    head = HEAD + REST + "from elsewhere import evaluated\n"
+    found = listed(write(head + KEEPS.replace("AFTER", LOADS)))
+    assert has(found, 'torch.save(net.state_dict(), "best.pth") [it writes what train.py', "best = score", LOADS)
+    assert any(line.startswith("score = evaluated(net)") for line in found)
+
+
+def test_weights_that_are_saved_for_later_are_not(write: Write) -> None:
+    head = HEAD + REST + "from elsewhere import evaluated\n"
+    assert not has(listed(write(head + KEEPS.replace("AFTER", "pass"))), "torch.save")
+    assert not has(listed(write(head + KEEPS.replace("    AFTER", LOADS))), "torch.save")
+
+
+def test_one_group_of_all_parameters_is_the_whole_model(write: Write) -> None:
+    one = 'SGD([{"params": net.parameters(), "initial_lr": 0.2, "lr": 0.3}], lr=0.2)'
+    script = write(HEAD + REST.replace("SGD(net.parameters(), lr=0.2)", one) + LOOP)
+    assert listed(script) == [] and drafted(script)["optimizer"]["args"]["lr"] == 0.3
+
+
+def test_what_a_schedule_is_given_and_mindspore_lacks_is_listed(write: Write) -> None:
+    """`last_epoch=0` was a comment alone, and the rate fell an epoch later than in the script."""
+    step = "moves = torch.optim.lr_scheduler.StepLR(opt, 50, last_epoch=0)"
+    script = write(HEAD + REST + step + LOOP + "    moves.step()\n")
+    said = "last_epoch=0 of torch.optim.lr_scheduler.StepLR, which MindSpore does not have"
+    assert listed(script) == [said]

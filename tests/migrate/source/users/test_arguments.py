@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from written import Written
 
 Users = dict[str, Written]
 
 
+@pytest.mark.full
 def test_a_star_before_what_always_has_as_many(users: Users) -> None:
     found = users["unpacked"]
     found.agrees()
@@ -20,12 +22,14 @@ def test_classes_that_do_not_take_what_others_of_the_variable_do(users: Users) -
     found.lacks("inplace=", "unused")
 
 
+@pytest.mark.full
 def test_fans_gains_factors_and_dtypes(users: Users) -> None:
     found = users["computed"]
     found.agrees()
     found.holds("def _calculate_fan_in_and_fan_out(", "nn.Upsample(scale_factor=float(2 ** i)", "found = []")
 
 
+@pytest.mark.full
 def test_norms_without_weights_pools_in_a_variable_and_axes_by_numpys_name(users: Users) -> None:
     found = users["norms"]
     found.agrees()
@@ -33,6 +37,7 @@ def test_norms_without_weights_pools_in_a_variable_and_axes_by_numpys_name(users
     found.holds("PartialLayerNorm", "elementwise_affine=False", "nn.LayerNorm((6,), epsilon=1e-05)", "stride=2")
 
 
+@pytest.mark.full
 def test_bounds_of_any_kind_and_layers_that_begin_anew(users: Users) -> None:
     found = users["drawn"]
     found.agrees()
@@ -61,6 +66,7 @@ def test_a_loop_that_picks_one_module(users: Users) -> None:
     found.lacks("Examples", ">>>", "out = layer(x)")
 
 
+@pytest.mark.full
 def test_sizes_that_a_dataclass_computes(users: Users) -> None:
     found = users["sizes"]
     found.agrees()
@@ -87,6 +93,7 @@ def test_a_class_of_one_s_own_begins_as_its_base_of_torch_s_does(users: Users) -
     assert not fresh["self_attn.out_proj.bias"].any() and fresh["self_attn.out_proj.weight"].any()
 
 
+@pytest.mark.full
 def test_arrays_and_tensors_that_a_class_is_given(users: Users) -> None:
     found = users["on_graph"]
     found.agrees()
@@ -94,6 +101,7 @@ def test_arrays_and_tensors_that_a_class_is_given(users: Users) -> None:
     found.holds("np.array(0.3, dtype=np.float32)", "np.array(np.zeros((0, 2)), dtype=np.float64)", "int(a), int(b)")
 
 
+@pytest.mark.full
 def test_libraries_of_arrays_are_imported_as_they_are(users: Users) -> None:
     found = users["rotated"]
     found.agrees()
@@ -101,6 +109,7 @@ def test_libraries_of_arrays_are_imported_as_they_are(users: Users) -> None:
     found.lacks("NotImplementedError")
 
 
+@pytest.mark.full
 def test_tensors_that_layers_in_a_loop_call_each_by_its_own_name(users: Users) -> None:
     found = users["named_alike"]
     found.agrees("eval", "train")

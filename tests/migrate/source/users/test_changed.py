@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from written import Written
 
 Users = dict[str, Written]
@@ -23,18 +24,21 @@ def test_frozen_parts(users: Users) -> None:
     found.lacks("backbone.body.get_parameters()", "norm.gamma")
 
 
+@pytest.mark.full
 def test_numbers_that_were_set(users: Users) -> None:
     found = users["numbers"]
     found.agrees()
     found.holds("net.rate = 0.25")
 
 
+@pytest.mark.full
 def test_a_sequential_that_grew(users: Users) -> None:
     found = users["extended"]
     found.agrees()
     found.holds("add_cell(net, 'fc', nn.Dense(64, 2))", "add_cell(net, 'act', nn.Tanh())")
 
 
+@pytest.mark.full
 def test_layers_that_were_set_otherwise(users: Users) -> None:
     found = users["set_otherwise"]
     found.agrees()
@@ -52,6 +56,7 @@ def test_what_cannot_be_told_is_a_problem(users: Users) -> None:
     assert said == ["the model got another forward after it was made: write a class with that"]
 
 
+@pytest.mark.full
 def test_modes_that_are_set_on_the_way(users: Users) -> None:
     found = users["measured"]
     found.agrees()
@@ -64,6 +69,7 @@ def test_weights_that_became_one(users: Users) -> None:
     found.holds("net.head.weight = net.embed.embedding_table")
 
 
+@pytest.mark.full
 def test_weights_that_were_drawn_anew(users: Users) -> None:
     found = users["drawn_anew"]
     found.agrees()

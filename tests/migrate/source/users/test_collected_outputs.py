@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-
 import pytest
-from written import HERE, Written, builders, write
+from written import LIBRARY, Written, builders
 
-MODELS = HERE / "library" / "collected_torch.py"
-NAMES = [name for name in builders(MODELS) if name != "head_in_expression"]
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Written]:
-    """Every model by the name of the function that makes it."""
-    folder = tmp_path_factory.mktemp("library")
-    file = Path(shutil.copy(MODELS, folder))
-    (folder / "out").mkdir()
-    return write([f"{file}:{name}" for name in builders(MODELS)], folder / "out")
+NAMES = [name for name in builders(LIBRARY[1]) if name != "head_in_expression"]
+QUICK = ("head_of_tied",)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.full] * (n not in QUICK)) for n in NAMES])
 def test_it_is_whole_and_computes_the_same(library: dict[str, Written], name: str) -> None:
     library[name].agrees()
 
@@ -39,12 +27,14 @@ def test_the_loop_collects_them_and_an_argument_asks_for_them(library: dict[str,
     found.lacks("capture_outputs", "register_forward_hook")
 
 
+@pytest.mark.full
 def test_a_module_around_the_loop_hands_them_on(library: dict[str, Written]) -> None:
     found = library["head_of_around"]
     found.holds("return (x, all_hidden_states)", "found, all_hidden_states = self.encoder(x, **kwargs)")
     found.lacks("all_hidden_states[:-1]", "len(all_hidden_states) == 0")
 
 
+@pytest.mark.full
 def test_what_is_changed_behind_the_layer_is_no_hidden_state_but_the_last(library: dict[str, Written]) -> None:
     found = library["head_of_halved"]
     found.holds("            all_hidden_states = (*all_hidden_states, x)\n            x = x * 0.5\n")
@@ -52,6 +42,7 @@ def test_what_is_changed_behind_the_layer_is_no_hidden_state_but_the_last(librar
     found.holds("hidden states in return x")  # which did not run, and raises where they are asked for
 
 
+@pytest.mark.full
 def test_who_is_asked_by_the_configuration_asks_it_again(library: dict[str, Written]) -> None:
     library["tied_by_configuration"].holds(
         "def construct(self, x, output_hidden_states: bool | None=None, **kwargs):",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from written import Written
 
 Users = dict[str, Written]
 
 
+@pytest.mark.full
 def test_a_spectrum_is_real_again(users: Users) -> None:
     found = users["spectrum"]
     found.agrees()
@@ -19,6 +21,7 @@ def test_products_and_quotients(users: Users) -> None:
     found.holds("mul(found, view_as_complex(self.weight)) * 2.0")
 
 
+@pytest.mark.full
 def test_a_product_of_complex_matrices_among_zeros(users: Users) -> None:
     found = users["modes"]
     found.agrees()
@@ -30,6 +33,7 @@ def test_what_has_no_gradient_of_complex_tensors_is_refused(users: Users) -> Non
     assert "torch.prod of a complex tensor" in left and "** 2 of a complex tensor" in left
 
 
+@pytest.mark.full
 def test_a_cosine_transform_by_a_matrix_that_a_fourier_transform_gives(users: Users) -> None:
     found = users["cosine"]
     found.agrees()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from written import Written
 
 Users = dict[str, Written]
@@ -25,6 +26,7 @@ def test_a_decorator_that_does_more_is_told(users: Users) -> None:
     assert "NotImplementedError" in str(found.failed)
 
 
+@pytest.mark.full
 def test_a_name_that_nothing_defines_is_told(users: Users) -> None:
     found = users["lacking"]
     assert [problem.text for problem in found.source.problems] == ["Lacking uses GAINS, which could not be written"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from written import Written
 
 Users = dict[str, Written]
@@ -21,6 +22,7 @@ def test_what_never_runs_and_what_does_not_under_a_setting_is_frozen(users: User
     )
 
 
+@pytest.mark.full
 def test_a_setting_by_which_a_method_returns_is_one(users: Users) -> None:
     found = users["left_early"]
     found.agrees()
@@ -32,6 +34,7 @@ def test_a_setting_by_which_a_method_returns_is_one(users: Users) -> None:
     )
 
 
+@pytest.mark.full
 def test_what_other_inputs_modes_or_calls_run_trains(users: Users) -> None:
     found = users["on_some_inputs"]
     found.agrees()
@@ -44,6 +47,7 @@ def test_what_others_run_or_hold_trains(users: Users) -> None:
     found.lacks("requires_grad")
 
 
+@pytest.mark.full
 def test_what_a_derived_class_runs_trains(users: Users) -> None:
     found = users["run_by_the_derived"]
     found.agrees()

@@ -9,22 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from written import HERE, Written, builders, write
+from written import LIBRARY, Written, builders
 
-MODELS = HERE / "library" / "transformers_torch.py"
+MODELS = LIBRARY[0]
 NAMES = builders(MODELS)
+QUICK = ("bert", "gpt2")
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Written]:
-    """Every model by the name of the function that makes it."""
-    folder = tmp_path_factory.mktemp("library")
-    file = Path(shutil.copy(MODELS, folder))
-    (folder / "out").mkdir()
-    return write([f"{file}:{name}" for name in NAMES], folder / "out")
-
-
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.full] * (n not in QUICK)) for n in NAMES])
 def test_it_is_whole_and_computes_the_same(library: dict[str, Written], name: str) -> None:
     found = library[name]
     found.agrees()
@@ -44,6 +36,10 @@ def test_what_a_registry_gave_stands_in_its_place(library: dict[str, Written]) -
     library["bert"].holds(
         "self.intermediate_act_fn = GELUActivation()", "attention_interface: Callable = eager_attention"
     )
+
+
+@pytest.mark.full
+def test_what_another_registry_gave_stands_in_its_place(library: dict[str, Written]) -> None:
     library["llama_for_causal_lm"].holds("self.act_fn = SiLUActivation()")
 
 

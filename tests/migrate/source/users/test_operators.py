@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from written import Written
 
 Users = dict[str, Written]
@@ -13,12 +14,14 @@ def test_layers_that_are_called_with_the_size_of_their_output(users: Users) -> N
     found.holds("class Up(ConvTranspose2d):", "class Back(ConvTranspose1d):", "self.down(x)", "output_size=deep.shape")
 
 
+@pytest.mark.full
 def test_arguments_that_the_layers_do_not_have(users: Users) -> None:
     found = users["beyond"]
     found.agrees()
     found.holds("partial(PaddedConv2d", "padding_mode='circular'", "padding_mode=border", "output_padding=1")
 
 
+@pytest.mark.full
 def test_norms_of_images_that_keep_statistics(users: Users) -> None:
     found = users["tracked"]
     found.agrees()
@@ -31,6 +34,7 @@ def test_einops_patterns_of_any_number_of_axes(users: Users) -> None:
     found.holds("x.reshape((b, s, *rest))", "def repeat_v_fh_d_to_d_v_f_h_2(x, h):")
 
 
+@pytest.mark.full
 def test_what_is_looked_up_among_all_arguments_stays(users: Users) -> None:
     found = users["prefixed"]
     found.agrees()

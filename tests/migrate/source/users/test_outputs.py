@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from written import HERE, Written
 
 Users = dict[str, Written]
@@ -21,6 +22,7 @@ def test_inputs_by_name_only(users: Users) -> None:
     found.holds("def construct(self, *, left: Tensor, right: Optional[Tensor]=None, scale: float=1.0) -> Tensor:")
 
 
+@pytest.mark.full
 def test_several_inputs_and_outputs(users: Users) -> None:
     found = users["several"]
     found.agrees()
@@ -34,6 +36,7 @@ def test_a_dataclass_comes_out(users: Users) -> None:
     found.lacks("class Output", "dataclass")
 
 
+@pytest.mark.full
 def test_a_named_tuple_comes_out_in_training(users: Users) -> None:
     found = users["named_tuple_output"]
     found.agrees()
@@ -41,6 +44,7 @@ def test_a_named_tuple_comes_out_in_training(users: Users) -> None:
     found.lacks("Outputs")
 
 
+@pytest.mark.full
 def test_fields_of_what_a_net_inside_gives(users: Users) -> None:
     found = users["fields"]
     found.agrees()
@@ -48,12 +52,14 @@ def test_fields_of_what_a_net_inside_gives(users: Users) -> None:
     found.holds("class Limits(NamedTuple):")
 
 
+@pytest.mark.full
 def test_a_dictionary_comes_out(users: Users) -> None:
     found = users["dict_output"]
     found.agrees()
     found.holds("result = {}", "self.body.name_cells().items()", "result.update({'sum': sum(features.values())})")
 
 
+@pytest.mark.full
 def test_dictionaries_of_pairs(users: Users) -> None:
     found = users["pyramid"]
     found.agrees()
@@ -96,12 +102,14 @@ def test_an_operator_without_a_row_is_told_with_its_line(users: Users) -> None:
     assert found.failed is not None and "NotImplementedError" in found.failed
 
 
+@pytest.mark.full
 def test_trees_of_tensors(users: Users) -> None:
     found = users["leaves"]
     found.agrees()
     found.holds("spec = tree_flatten(tree)", "tree_unflatten((self.first(leaf), *rest), spec)")
 
 
+@pytest.mark.full
 def test_a_function_that_a_class_is_given_later(users: Users) -> None:
     found = users["given_later"]
     found.agrees()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from written import Written
 
 Users = dict[str, Written]
@@ -16,6 +17,7 @@ def test_methods_in_the_place_of_forward_and_of_others(users: Users) -> None:
     found.lacks("self.forward = ")
 
 
+@pytest.mark.full
 def test_what_gives_a_module_another_forward_later_raises(users: Users) -> None:
     found = users["fused_later"]
     found.agrees()
@@ -29,6 +31,7 @@ def test_what_is_no_method_of_its_class_is_a_problem(users: Users) -> None:
     ]
 
 
+@pytest.mark.full
 def test_no_method_takes_the_place_of_a_cells_own(users: Users) -> None:
     """A net that nobody may call in graph mode: `compile` raised there, which had not run in torch."""
     found = users["trained"]
@@ -36,6 +39,7 @@ def test_no_method_takes_the_place_of_a_cells_own(users: Users) -> None:
     found.lacks("def compile", "def trainable_params")
 
 
+@pytest.mark.full
 def test_a_module_under_the_name_of_a_cells_method_is_a_problem(users: Users) -> None:
     """Making it raised a KeyError of MindSpore's, and weights were not converted."""
     said = [problem.text for problem in users["grown"].source.problems]

@@ -17,6 +17,7 @@ def test_buffers_that_are_saved_and_not(users: Users) -> None:
     assert {"scale", "count", "weight", "gain"} == {*found.names.values()}
 
 
+@pytest.mark.full
 def test_a_running_mean_that_training_moves(users: Users) -> None:
     found = users["running"]
     found.agrees()
@@ -31,6 +32,7 @@ def test_running_statistics_of_a_copied_norm_are_moved(users: Users) -> None:
     found.lacks("float(self.num_batches_tracked)", "running_var is None", "add_(1)")
 
 
+@pytest.mark.full
 def test_lists_and_dictionaries_of_parameters(users: Users) -> None:
     found = users["parameters"]
     found.agrees()
@@ -64,6 +66,7 @@ def test_classes_that_come_from_torchs(users: Users) -> None:
     found.holds("if isinstance(self.scale, (nn.BatchNorm1d, nn.BatchNorm2d,")
 
 
+@pytest.mark.full
 def test_what_has_no_row_is_told_and_the_rest_written(users: Users) -> None:
     found = users["orthogonal"]
     assert [problem.text for problem in found.source.problems] == [
@@ -82,6 +85,7 @@ def test_weights_that_are_computed(users: Users) -> None:
     assert not {"gradient/first.weight", "gradient/last.weight"} & trained
 
 
+@pytest.mark.full
 def test_weights_by_their_largest_singular_value(users: Users) -> None:
     found = users["spectral_normed"]
     found.agrees()
@@ -89,6 +93,7 @@ def test_weights_by_their_largest_singular_value(users: Users) -> None:
     assert found.names["fc.parametrizations.weight.0._u"] == "fc.weight_u"
 
 
+@pytest.mark.full
 def test_weights_that_a_function_makes_smaller(users: Users) -> None:
     found = users["rescaled"]
     found.agrees()
@@ -99,6 +104,7 @@ def test_weights_that_a_function_makes_smaller(users: Users) -> None:
     assert set(found.mindspore["fresh/layers.0.gain"].tolist()) == {1.5}
 
 
+@pytest.mark.full
 def test_a_norm_by_hand_around_a_layer(users: Users) -> None:
     found = users["own_spectral"]
     found.agrees()
@@ -107,6 +113,7 @@ def test_a_norm_by_hand_around_a_layer(users: Users) -> None:
     )
 
 
+@pytest.mark.full
 def test_names_that_are_computed(users: Users) -> None:
     found = users["numbered"]
     found.agrees()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from written import Written
 
 Users = dict[str, Written]
@@ -23,12 +24,14 @@ def test_a_zoos_model_is_made_by_a_function_of_the_file(users: Users) -> None:
     found.lacks("weights", "register_model", "handle_legacy")
 
 
+@pytest.mark.full
 def test_constructors_of_long_ago(users: Users) -> None:
     found = users["old"]
     found.agrees()
     found.holds("ops.zeros((width, 4), mindspore.float32)", "setattr(self, 'layer_%d' % i, ", "net.classes = 4")
 
 
+@pytest.mark.full
 def test_a_tensor_may_have_no_axes(users: Users) -> None:
     found = users["without_axes"]
     found.agrees()
@@ -47,12 +50,14 @@ def test_what_did_not_run_calls_attributes_and_fills_lists(users: Users) -> None
     found.lacks("NotImplementedError")
 
 
+@pytest.mark.full
 def test_weights_begin_in_another_shape_and_under_another_name(users: Users) -> None:
     found = users["begun"]
     found.agrees()
     found.holds("w.set_data(initializer(", ".init_data().reshape(w.shape))", "shift.set_data(initializer(")
 
 
+@pytest.mark.full
 def test_a_dtype_may_be_a_class_of_pythons(users: Users) -> None:
     found = users["python_types"]
     found.agrees()
@@ -64,6 +69,7 @@ def test_a_dtype_may_be_a_class_of_pythons(users: Users) -> None:
     found.holds("rows, _ = nonzero(self.mask, True)", "if row == 7:\n                continue")
 
 
+@pytest.mark.full
 def test_settings_that_are_computed_from_others_are_so_again(users: Users) -> None:
     found = users["computed_settings"]
     found.agrees()
@@ -76,6 +82,7 @@ def test_settings_that_are_computed_from_others_are_so_again(users: Users) -> No
     found.lacks("depth: int", "tall: ", "height: ")
 
 
+@pytest.mark.full
 def test_what_old_versions_of_torch_left_in_models(users: Users) -> None:
     found = users["habits"]
     found.agrees()
@@ -89,6 +96,7 @@ def test_what_old_versions_of_torch_left_in_models(users: Users) -> None:
     found.lacks("Variable(", "torch.device")
 
 
+@pytest.mark.full
 def test_a_list_of_layers_may_hold_none(users: Users) -> None:
     found = users["gaps"]
     found.agrees()
@@ -96,6 +104,7 @@ def test_a_list_of_layers_may_hold_none(users: Users) -> None:
     found.holds("None if mask is None else Parameter(mask, name='mask', requires_grad=False)")
 
 
+@pytest.mark.full
 def test_a_convolution_may_continue_its_input(users: Users) -> None:
     found = users["continued"]
     found.agrees()
@@ -114,12 +123,14 @@ def test_a_function_whose_backward_is_another_one_is_told(users: Users) -> None:
     assert "Rounded: its backward is not the derivative of its forward" in problem.text and problem.line > 1
 
 
+@pytest.mark.full
 def test_a_class_from_one_with_another_argument_has_another_base(users: Users) -> None:
     found = users["padded"]
     found.agrees()
     found.holds("class Segments(PaddedEmbedding):")
 
 
+@pytest.mark.full
 def test_a_class_from_one_that_a_package_offers(users: Users) -> None:
     found = users["derived"]
     found.agrees("eval", "train")

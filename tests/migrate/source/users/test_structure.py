@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from written import Written
 
 Users = dict[str, Written]
 
 
+@pytest.mark.full
 def test_classes_that_are_sequential(users: Users) -> None:
     found = users["sequential"]
     found.agrees()
@@ -26,6 +28,7 @@ def test_a_shared_module_and_tied_weights(users: Users) -> None:
     assert "decoder.weight" not in found.names.values()
 
 
+@pytest.mark.full
 def test_layers_under_names_that_are_computed(users: Users) -> None:
     found = users["named"]
     found.agrees()
@@ -40,6 +43,7 @@ def test_a_config_an_enum_and_a_table_of_classes(users: Users) -> None:
     found.holds("if pool not in (Pool.MEAN, Pool.MAX):", "raise ValueError(f'there is no pool {pool}')")
 
 
+@pytest.mark.full
 def test_layers_by_a_list_of_dictionaries(users: Users) -> None:
     users["config_loop"].agrees()
 
@@ -56,6 +60,7 @@ def test_partial_lambdas_and_functions_inside(users: Users) -> None:
     found.holds("norm=partial(nn.LayerNorm, epsilon=1e-06)", "def residual(y, scale=0.5):", "lambda x: x * 2")
 
 
+@pytest.mark.full
 def test_an_object_that_makes_layers_as_it_is_called(users: Users) -> None:
     found = users["built"]
     found.agrees()
@@ -68,6 +73,7 @@ def test_an_object_that_makes_layers_as_it_is_called(users: Users) -> None:
     found.holds("[x.item() for x in ops.linspace(rate, 0, depth)]")  # which did not run
 
 
+@pytest.mark.full
 def test_arguments_that_are_passed_on(users: Users) -> None:
     found = users["passing"]
     found.agrees()
@@ -84,6 +90,7 @@ def test_a_package_of_several_files(users: Users) -> None:
     found.lacks("import torch", "layers.", "helpers", "conv3", "nn.ReLU", "nn.SELU", "ACTIVATIONS")
 
 
+@pytest.mark.full
 def test_files_that_call_different_things_the_same(users: Users) -> None:
     found = users["twins"]
     found.agrees()
@@ -92,12 +99,14 @@ def test_files_that_call_different_things_the_same(users: Users) -> None:
     found.holds("norm: type[nn.Cell]=None, dtype: Any=mindspore.float32", "ops.silu(")
 
 
+@pytest.mark.full
 def test_one_of_two_inputs(users: Users) -> None:
     found = users["either"]
     found.agrees()
     found.holds("(x is None) != (embedded is None)", "^ 1")
 
 
+@pytest.mark.full
 def test_functions_that_a_table_names_and_nothing_called(users: Users) -> None:
     found = users["started"]
     found.agrees()
@@ -108,6 +117,7 @@ def test_functions_that_a_table_names_and_nothing_called(users: Users) -> None:
     assert ["the value of m.weight was not seen" in one.text for one in found.source.not_run] == [True]
 
 
+@pytest.mark.full
 def test_what_a_module_holds_by_name(users: Users) -> None:
     found = users["in_turn"]
     found.agrees()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from written import Written
 
 Users = dict[str, Written]
@@ -24,6 +25,7 @@ def test_operations_that_write_into_their_tensor(users: Users) -> None:
     found.holds("y = y + x", "y = y * 0.5", "y = ops.relu(y)", "w = ops.add(w, 0.5 * z)")
 
 
+@pytest.mark.full
 def test_writing_into_slices(users: Users) -> None:
     found = users["assigned"]
     found.agrees()
@@ -31,12 +33,14 @@ def test_writing_into_slices(users: Users) -> None:
     found.holds("if 0 not in z[:, begin:end].shape:")  # MindSpore's CPU fails where nothing is in the slice
 
 
+@pytest.mark.full
 def test_einsum_where_masks_padding_and_interpolation(users: Users) -> None:
     found = users["mathematics"]
     found.agrees()
     found.holds("einsum('bid,bjd->bij', (q, k))", "float('-inf')", "x = ops.where(x > 0, ")
 
 
+@pytest.mark.full
 def test_one_size_made_another(users: Users) -> None:
     users["upsampled"].agrees()
 
@@ -48,6 +52,7 @@ def test_types_and_devices(users: Users) -> None:
     found.lacks("torch.float", ".to(", ".cuda(", ".cpu(")
 
 
+@pytest.mark.full
 def test_questions_of_a_device_are_answered_as_on_the_cpu(users: Users) -> None:
     found = users["places"]
     found.agrees()
@@ -56,6 +61,7 @@ def test_questions_of_a_device_are_answered_as_on_the_cpu(users: Users) -> None:
     users["halved"].agrees()
 
 
+@pytest.mark.full
 def test_a_question_of_a_device_that_cannot_be_written_raises(users: Users) -> None:
     """It was answered on the device "meta", and would have been taken as that."""
     found = users["places_and_kernels"]
@@ -70,6 +76,7 @@ def test_contexts(users: Users) -> None:
     found.lacks("torch.", "checkpoint(", "autocast(")
 
 
+@pytest.mark.full
 def test_lists_over_two_loops(users: Users) -> None:
     found = users["merged"]
     found.agrees()
@@ -85,6 +92,7 @@ def test_writing_under_another_name_of_a_tensor(users: Users) -> None:
     found.lacks("parts[1] = lost")
 
 
+@pytest.mark.full
 def test_a_function_hands_back_the_tensors_that_it_writes_into(users: Users) -> None:
     found = users["given_tensors"]
     found.agrees()
@@ -105,6 +113,7 @@ def test_a_function_that_gives_something_else_back_than_it_writes_into_is_refuse
     ]
 
 
+@pytest.mark.full
 def test_windows_by_how_far_values_lie_apart_and_a_choice_by_a_method(users: Users) -> None:
     found = users["windows"]
     found.agrees()

@@ -14,6 +14,7 @@ def test_recurrent_layers(users: Users) -> None:
     found.holds("PaddedEmbedding(vocab, embed, padding_idx=0")
 
 
+@pytest.mark.full
 def test_lists_that_shrink_and_dictionaries_of_others(users: Users) -> None:
     found = users["stacked"]
     found.agrees()
@@ -21,18 +22,21 @@ def test_lists_that_shrink_and_dictionaries_of_others(users: Users) -> None:
     found.lacks(".insert(", ".pop(", ".extend(", ".reverse(", "reversed(", "dict(", "**every")
 
 
+@pytest.mark.full
 def test_a_list_of_the_function_around(users: Users) -> None:
     found = users["noted"]
     found.agrees()
     found.holds("noted.extend(items)")
 
 
+@pytest.mark.full
 def test_the_tutorials_transformer(users: Users) -> None:
     found = users["transformer"]
     found.agrees()
     found.holds("self.transformer_encoder(src, src_mask=self.src_mask)", "pe[:, 0::2] = ", "self.pe = Parameter(")
 
 
+@pytest.mark.full
 def test_attention_in_three_ways(users: Users) -> None:
     users["attention"].agrees()
 
@@ -50,6 +54,7 @@ def test_nanogpt(users: Users) -> None:
     found.lacks("hasattr", "import torch", "torch.nn")
 
 
+@pytest.mark.full
 def test_a_loss_that_is_computed_where_targets_are_given(users: Users) -> None:
     """That `targets` are tensors, their use says: they were None as it ran."""
     found = users["gpt_that_generates"]
@@ -68,12 +73,14 @@ def test_arguments_that_were_never_given(users: Users) -> None:
     assert any("a statement of this kind (With) is not read" in text for text in said)
 
 
+@pytest.mark.full
 def test_keywords_that_are_passed_on_without_any(users: Users) -> None:
     found = users["handing"]
     found.agrees()
     found.holds("return self.part(x, **kwargs)", "self.part = ScaledPart(**options)")
 
 
+@pytest.mark.full
 def test_a_method_of_whichever_module_it_is(users: Users) -> None:
     found = users["noisy"]
     found.agrees()
@@ -84,18 +91,21 @@ def test_a_method_of_whichever_module_it_is(users: Users) -> None:
     found.lacks("get_parameters()")  # `conv` is not frozen: one setting or the other runs it
 
 
+@pytest.mark.full
 def test_what_a_model_was_made_with_may_be_given_otherwise(users: Users) -> None:
     found = users["made_wide"]
     found.agrees()
     found.holds("def build(width=3, **kwargs: Any) -> WideNet:", "return WideNet(width=width, **kwargs)")
 
 
+@pytest.mark.full
 def test_a_vision_transformer(users: Users) -> None:
     found = users["vit"]
     found.agrees()
     found.lacks("DropPath(")  # its rate is 0 everywhere: only what ran is written
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["unet", "annotated", "resnet", "vae"])
 def test_others(users: Users, name: str) -> None:
     found = users[name]

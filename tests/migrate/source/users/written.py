@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from msmigrate.migrate.source.observe.observations import Observations
 
 STOPPED = 3  # as in mindspore_worker.py
 HERE = Path(__file__).parent
+LIBRARY = [HERE / "library" / name for name in ("transformers_torch.py", "collected_torch.py")]
 
 
 class Written(NamedTuple):
@@ -74,14 +75,11 @@ def builders(file: Path) -> list[str]:
     return [node.name for node in functions if node.returns is None and not node.args.args]
 
 
-def copied(folder: Path, names: Sequence[str] | None = None) -> list[str]:
+def copied(folder: Path, names: Collection[str]) -> list[str]:
     """Copy the models out of this checkout, whose own files are no user's; returns `FILE.py:NAME`…"""
     shutil.copytree(HERE, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("test_*", "__pycache__"))
     return [
-        f"{folder / file.relative_to(HERE)}:{name}"
-        for file in models()
-        for name in builders(file)
-        if names is None or name in names
+        f"{folder / file.relative_to(HERE)}:{name}" for file in models() for name in builders(file) if name in names
     ]
 
 

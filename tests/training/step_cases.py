@@ -6,7 +6,7 @@ The two workers run as scripts, side by side, so this file is found beside them;
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,8 @@ class Case:
 
     model: the model it is run on. graph: compiled in quick runs too; images: with the images' gradient too. frozen: the
     beginnings of the names that do not train. overflow: the step, from 0, that has an infinite target. lean: the loop's
-    own call too in quick runs. pynative: operator by operator in quick runs. full: in full runs only.
+    own call too in quick runs. pynative: operator by operator in quick runs. late: in full runs only. full: so too, and in
+    two of the variants.
     """
 
     keys: dict[str, Any]
@@ -49,11 +50,17 @@ class Case:
     steps: int = STEPS
     lean: bool = False
     pynative: bool = True
+    late: bool = False
     full: bool = False
 
     @property
     def quick(self) -> tuple[str, ...]:
-        """The variants of MindSpore's run that are worth their compilation every time."""
+        """The variants of MindSpore's run in quick runs."""
+        return () if self.late else self.usual
+
+    @property
+    def usual(self) -> tuple[str, ...]:
+        """The variants of MindSpore's run that are worth their compilation every time that the case is run."""
         wanted = {
             "pynative": self.pynative,
             "graph": self.graph and not self.images,
@@ -171,11 +178,11 @@ def _option(name: str, keys: dict[str, Any], **more: Any) -> Case:
 NORMED = ("O1", "O3")  # the options for which norms matter
 # alone, every option has a case; those that a quick run leaves out are in its loop, and the pairs are for full runs
 QUICK = {
-    "accumulation": {"lean": True},
-    "dynamic scale": {"lean": True},
+    "accumulation": {"lean": True, "late": True},
+    "dynamic scale": {"lean": True, "late": True},
     "O2": {"pynative": True},
-    "O3": {"graph": True},
-    "warm average": {"pynative": True},
+    "O3": {"pynative": True},
+    "warm average": {"pynative": True, "late": True},
     "epochs": {"pynative": True},
 }
 for _name, _keys in OPTIONS.items():
@@ -184,9 +191,15 @@ for _name, _keys in OPTIONS.items():
     CASES[_name] = _option(_name, _keys, **{"model": _model, "pynative": False, **QUICK.get(_name, {})})
 CASES |= {name: _option(name, keys, full=True) for name, keys in pairs().items()}
 CASES |= {
-    "loop": _option("loop", LOOP, overflow=2, lean=True),
+    "loop": _option("loop", LOOP, overflow=2, lean=True, pynative=False),
     "loop in half": _option("loop in half", LOOP_HALF, lean=True, pynative=False),
 }
+# what rows of the mapping table or other cases show too, on less than a whole net
+LATE = (
+    *("dampening", "amsgrad", "adamw", "rmsprop centered", "nadam", "accumulate 4", "loss scale", "class weights"),
+    *("ignore index", "squares", "sum", "cosine", "step", "multi step", "linear", "resnet together", "resnet adamw"),
+)
+CASES |= {name: replace(CASES[name], late=True) for name in LATE}
 RATE_STEPS = 20
 RATES: dict[str, Part] = {
     "cosine": Part.model_validate(COSINE),

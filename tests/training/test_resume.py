@@ -21,6 +21,21 @@ REMEMBERS: dict[str, Any] = {
     # an epoch of 14 steps, so that the run passes two ends of epochs
     "data": {"batch": 100, "eval_batch": 120},
 }
+# the same of few images and a net of few tensors: an epoch of 7 steps, and again a run that passes two ends of epochs
+GREY = [{"name": "Grayscale"}, {"name": "ToTensor"}]
+FEW: dict[str, Any] = {
+    "model": {"name": "lenet5", "args": {"block": None}},
+    "optimizer": {"no_weight_decay": ["bias"]},
+    "data": {
+        "source": "synthetic:112x32",
+        "validation": "synthetic:24x32",
+        "batch": 16,
+        "eval_batch": 16,
+        "transforms": [{"name": "RandomCrop", "args": {"size": 32, "padding": 1}}, *GREY],
+        "eval_transforms": GREY,
+    },
+    "train": {"epochs": 3, "max_steps": 16, "checkpoint_steps": 3},
+}
 MIXED = {"mixup": {"mixup_alpha": 0.8, "cutmix_alpha": 1.0}, "loss": {"name": "CrossEntropyLoss"}}
 
 
@@ -60,6 +75,15 @@ def compare_logs(whole: Path, killed: Path, kills: int) -> None:
 
 
 def test_killed_at_a_random_moment(tmp_path: Path) -> None:
+    seed = random.randrange(1 << 30)
+    print(f"random moment of seed {seed}")
+    generator = random.Random(seed)
+    moment = (generator.randint(4, 13), generator.uniform(0, 0.1))
+    interrupted(tmp_path, "pynative", [moment], FEW)
+
+
+@pytest.mark.full
+def test_killed_at_a_random_moment_of_a_longer_run(tmp_path: Path) -> None:
     seed = random.randrange(1 << 30)
     print(f"random moment of seed {seed}")
     generator = random.Random(seed)

@@ -37,7 +37,7 @@ class Case:
 
     model: the model it is run on. graph: compiled in quick runs too; images: with the images' gradient too. frozen: the
     beginnings of the names that do not train. overflow: the step, from 0, that has an infinite target. lean: the loop's
-    own call too in quick runs. pynative: operator by operator in quick runs. late: in full runs only. full: in these, and
+    own call too in quick runs. pynative: operator by operator in quick runs. late: in full runs only. full: so too, and
     in two of the variants.
     """
 

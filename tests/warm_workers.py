@@ -3,7 +3,7 @@
 A test that compares two small nets spends more time on importing torch and MindSpore than on the nets. Here one process
 for each framework imports it once, and every worker of this process's tests is a fork of it: with its own session,
 working folder, environment and pipes, as Popen would start it; so is what warm_commands.py hands over. What has an
-environment for the first time starts cold, and with `--cold` all does.
+environment that is not the tests' own for the first time starts cold, and with `--cold` all does.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ PRELOADED = {
 # what differs from worker to worker, or only says which test runs, and is not read while a framework is imported
 PASSED_ON = {processes.TOKEN, "PYTHONUNBUFFERED", "PYTEST_CURRENT_TEST", "PWD", "OLDPWD", "COLUMNS", "LINES"}
 PASSED_ON |= {"TORCHINDUCTOR_CACHE_DIR"}  # which torch sets where a test imports its compiler
+PASSED_ON |= {"NO_COLOR", "FORCE_COLOR", "EXTENT"}  # which commands and the workers of tests read when they run
 TESTS = Path(__file__).resolve().parent
 Key = tuple[str | tuple[str, str], ...]  # a framework, and the variables that it is imported with
 LARGEST = 1 << 17  # bytes of a request
@@ -48,11 +49,12 @@ cold_start = processes.start
 
 
 class WarmWorkers:
-    """The processes that workers are forked from: one for each framework and environment that was seen twice."""
+    """The processes that workers are forked from, one for each framework and environment: the tests', or seen twice."""
 
     def __init__(self) -> None:
         self.seen: Counter[Key] = Counter()
         self.servers = dict[Key, Server]()
+        self.usual = _imported_with(os.environ)
         self.forked = False  # whether this process is itself a fork, whose end would end what it starts
 
     def start(self, command: Sequence[str], **options: Any) -> Any:
@@ -65,7 +67,7 @@ class WarmWorkers:
         framework = _framework(command)
         if framework is None:
             return None
-        key = (framework, *sorted((name, value) for name, value in environment.items() if name not in PASSED_ON))
+        key = (framework, *_imported_with(environment))
         self.seen[key] += 1
         self.start_servers()
         return self.servers.get(key)
@@ -73,13 +75,19 @@ class WarmWorkers:
     def start_servers(self) -> None:
         """Start the processes that are missing."""
         for key, times in self.seen.items():
-            if times > 1 and key not in self.servers and not self.forked:
+            often = times > 1 or key[1:] == self.usual
+            if often and key not in self.servers and not self.forked:
                 self.servers[key] = Server(str(key[0]), dict(pair for pair in key[1:] if isinstance(pair, tuple)))
 
     def end(self) -> None:
         for server in self.servers.values():
             server.channel.close()
             processes.end(server.process)
+
+
+def _imported_with(environment: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """What a framework may read of an environment while it is imported."""
+    return tuple(sorted((name, value) for name, value in environment.items() if name not in PASSED_ON))
 
 
 def _framework(command: Sequence[str]) -> str | None:

@@ -28,7 +28,8 @@ class Case:
 CASES = {
     case.name: case
     for case in (
-        *(Case(f"random {wrong}", wrong) for wrong in ("none", "elements for channels", "path unscaled")),
+        *(Case(f"random {wrong}", wrong) for wrong in ("none", "elements for channels")),
+        Case("random path unscaled", "path unscaled", full=True),
         Case("random rate is what is kept", "rate is what is kept", full=True),
         Case("random functional rate", "functional rate", full=True),
         Case("compiled", "none", "graph"),

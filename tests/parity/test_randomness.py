@@ -153,7 +153,7 @@ def test_a_net_with_random_layers_is_at_parity(modes: Callable[[str], Report]) -
     ("wrong", "place"),
     [
         ("elements for channels", "channels"),
-        ("path unscaled", "path"),
+        pytest.param("path unscaled", "path", marks=pytest.mark.full),
         pytest.param("rate is what is kept", "elements", marks=pytest.mark.full),
         pytest.param("functional rate", "head.fc", marks=pytest.mark.full),
     ],

@@ -41,7 +41,7 @@ CASES: dict[str, Case] = {
     "rmsprop": _case("RMSprop", args={"lr": 0.003, "momentum": 0.9, "centered": True}, schedule=COSINE),
     "resnet": _case("SGD", "resnet_tiny", args={"lr": 0.05, "momentum": 0.9, "weight_decay": 0.01}, schedule=COSINE),
 }
-QUICK = ("sgd", "everything", "dampening", "adam", "adamw")
+QUICK = ("sgd", "everything", "adam", "adamw")
 
 
 def chosen() -> dict[str, Case]:

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # for structures, pair_cases and
 
 from pair_cases import QUICK, QUICK_DRAWING, SLOW, SLOW_DRAWING
 from pair_runs import recorded
+from selected import named
 
 Verdict = Callable[[str], Report]
 
@@ -24,9 +25,9 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def verdict(pairs: Path) -> Verdict:
+def verdict(request: pytest.FixtureRequest, pairs: Path) -> Verdict:
     """The report of a quick pair."""
-    return recorded(pairs, QUICK)
+    return recorded(pairs, [name for name in QUICK if name in named(request)])
 
 
 @pytest.fixture(scope="session")

@@ -37,7 +37,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def test_every_parameter_is_stepped_by_its_own_gradient(quick: Any) -> None:
     """Two layers are alike, so that a gradient in another's place raises no error: it steps the wrong weight."""
-    assert len(quick["off"]) >= 28
+    assert len(quick["off"]) >= 20
     assert {case: names for case, names in quick["off"].items() if names} == {}
 
 

@@ -73,6 +73,7 @@ def test_what_is_shared_filled_by_a_pass_or_made_once_for_all_examples_is_compar
     assert alone | {("forward", "eval", "blocks.1.place"), ("forward", "wiring", "blocks.1.place input")} <= judged
 
 
+@pytest.mark.full
 def test_layers_that_have_the_channels_last_are_compared(verdict: Callable[[str], Report]) -> None:
     """They had another shape in the net, and alone they raised."""
     report = verdict("ChannelsFirst")
@@ -98,6 +99,7 @@ def test_a_net_without_layers_is_judged_by_all_that_it_gives(verdict: Callable[[
     assert report.first_divergence is not None and report.first_divergence.name == "outputs.1"
 
 
+@pytest.mark.full
 def test_what_torch_leaves_as_memory_is_has_no_distribution_to_differ_in(verdict: Callable[[str], Report]) -> None:
     """MindSpore's values were "not torch's", which were whatever lay there: now and then 1e36."""
     report = verdict("Unset")
@@ -138,6 +140,7 @@ def test_what_nothing_is_computed_with_may_be_frozen_and_not_decayed(verdict: Ca
     )
 
 
+@pytest.mark.full
 def test_among_what_may_be_frozen_what_trains_in_torch_is_found(verdict: Callable[[str], Report]) -> None:
     report = verdict("frozen_too_much")
     assert report.outcome is Outcome.MISMATCH
@@ -164,6 +167,7 @@ def test_what_is_one_module_here_and_several_there(slow_verdict: Callable[[str],
     assert not any("branch" in cell for cell in cells.values())  # an Identity is no permutation
 
 
+@pytest.mark.full
 def test_a_fault_in_such_a_place_is_found_there_and_nowhere_else(verdict: Callable[[str], Report]) -> None:
     assert at_fault(verdict("composed_wrong")) == {
         "stages.0.0.gate": "groups.0.0.hard",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import CodeType
 
 import pytest
+from selected import named
 
 sys.path.insert(0, str(Path(__file__).parent))  # for written
 
@@ -30,22 +29,3 @@ def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     (folder / "out").mkdir()
     models = [f"{shutil.copy(file, folder)}:{name}" for file in LIBRARY for name in builders(file) if name in wanted]
     return write(models, folder / "out")
-
-
-def named(request: pytest.FixtureRequest) -> set[str]:
-    """The words in the selected tests that use a fixture, and their parameters: the names of models are among them."""
-    found: set[str] = set()
-    for item in request.session.items:
-        if isinstance(item, pytest.Function) and request.fixturename in item.fixturenames:
-            found |= {*words(item.function.__code__.co_consts)}
-            found |= {*words(item.callspec.params.values())} if hasattr(item, "callspec") else set()
-    return found
-
-
-def words(constants: Iterable[object] | CodeType) -> Iterator[str]:
-    """The texts among the constants of a function, in tuples and in functions inside of it."""
-    for constant in constants.co_consts if isinstance(constants, CodeType) else constants:
-        if isinstance(constant, str):
-            yield constant
-        elif isinstance(constant, (tuple, frozenset, CodeType)):
-            yield from words(constant)

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import yaml
 from msmigrate.mappings import table
+from selected import named
 
 HERE = Path(__file__).parent
 LABELS = ("torch", "wrong", "right")
@@ -55,6 +56,7 @@ def read() -> dict[str, dict[str, Any]]:
 
 
 NEEDS = read()
+QUICK = [*table.faults()][::3]  # a quick run has every third
 
 
 def asked(framework: str, name: str) -> dict[str, Any]:
@@ -75,12 +77,12 @@ def asked(framework: str, name: str) -> dict[str, Any]:
     }
 
 
-def answers(folder: Path, framework: str) -> dict[str, dict[str, Any]]:
-    """What the lines of one framework yield; those of a check once more, on what it is to pass on."""
-    questions = {name: asked(framework, name) for name in NEEDS}
+def answers(folder: Path, framework: str, names: set[str]) -> dict[str, dict[str, Any]]:
+    """What the lines of these faults in one framework yield; those of a check once more, on what it is to pass on."""
+    questions = {name: asked(framework, name) for name in NEEDS if name in names}
     if framework == "mindspore":
         for name, needs in NEEDS.items():
-            if "check" in needs:
+            if "check" in needs and name in names:
                 source = {"right": table.examples()[name][2]}
                 given = {**needs["mindspore"], **needs["check"]}
                 questions[f"{name}: passes"] = {"given": given, "lines": source, "show": {"right": "None"}}
@@ -99,13 +101,13 @@ def answers(folder: Path, framework: str) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def yields(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    folder = tmp_path_factory.mktemp("examples")
-    torch, mindspore = answers(folder, "torch"), answers(folder, "mindspore")
+def yields(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    folder, names = tmp_path_factory.mktemp("examples"), named(request)
+    torch, mindspore = (answers(folder, framework, names) for framework in ("torch", "mindspore"))
     return {name: {**torch.get(name, {}), **found} for name, found in mindspore.items()}
 
 
-@pytest.mark.parametrize("name", table.faults())
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.full] * (n not in QUICK)) for n in NEEDS])
 def test_lines_run_as_the_fault_says(yields: dict[str, dict[str, Any]], name: str) -> None:
     found, wrongs = yields[name], complaints(name, yields)
     assert not wrongs, f"{wrongs}\n{table.examples()[name]}\n{json.dumps(found)[:2000]}"

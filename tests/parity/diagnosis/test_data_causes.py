@@ -15,7 +15,7 @@ First = Callable[[str, tuple[str, str, str | None]], None]
 CASES = [
     ("mean", ("data", "Normalize", "normalize-mean-missing")),
     pytest.param("deviation", ("data", "Normalize", "normalize-argument"), marks=pytest.mark.full),
-    ("size", ("data", "Resize", "transform-argument")),
+    pytest.param("size", ("data", "Resize", "transform-argument"), marks=pytest.mark.full),
     pytest.param("mean and interpolation", ("data", "Resize", "resize-interpolation"), marks=pytest.mark.full),
 ]
 

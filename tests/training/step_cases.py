@@ -181,7 +181,7 @@ QUICK = {
     "accumulation": {"lean": True, "late": True},
     "dynamic scale": {"lean": True, "late": True},
     "O2": {"pynative": True},
-    "O3": {"pynative": True},
+    "O3": {"graph": True},
     "warm average": {"pynative": True, "late": True},
     "epochs": {"pynative": True},
 }

@@ -204,8 +204,8 @@ def test_steps_agree_with_a_loop_written_by_hand(sides, loop, case):
     [
         pytest.param("O1", "graph", marks=pytest.mark.full),
         ("O2", "pynative"),
-        ("O3", "pynative"),
-        pytest.param("O3", "graph", marks=pytest.mark.full),
+        ("O3", "graph"),
+        pytest.param("O3", "pynative", marks=pytest.mark.full),
     ],
 )
 def test_the_level_says_which_weights_are_rounded(sides, case, variant):
@@ -223,8 +223,8 @@ def test_the_level_says_which_weights_are_rounded(sides, case, variant):
     [
         pytest.param("O1", "lean", marks=pytest.mark.full),
         ("O2", "pynative"),
-        ("O3", "pynative"),
-        pytest.param("O3", "graph", marks=pytest.mark.full),
+        ("O3", "graph"),
+        pytest.param("O3", "pynative", marks=pytest.mark.full),
         ("loop in half", "lean"),
     ],
 )

@@ -53,11 +53,10 @@ def failed(report: Report) -> list[str]:
     return [finding.place for finding in report.findings if finding.verdict is Verdict.FAIL]
 
 
-@pytest.mark.parametrize("steps", [1, pytest.param(2, marks=pytest.mark.full)])
-def test_what_is_cut_otherwise_is_compared_as_torch_has_it(steps: int, tmp_path: Path) -> None:
+def test_what_is_cut_otherwise_is_compared_as_torch_has_it(tmp_path: Path) -> None:
     """A packed projection, half a one, a gate, a convolution, two layers for one; with all that a recipe does to
     gradients and weights."""
-    report = run(tmp_path, "cut()", "cut()", MORE, steps=steps)
+    report = run(tmp_path, "cut()", "cut()", MORE)
     assert report.outcome is Outcome.PARITY, failed(report)
     judged = {(f.stage, f.part, f.name) for f in report.findings if f.verdict is Verdict.PASS}
     names = {"blocks.0.attn.qkv.weight", "blocks.1.attn.to_kv.weight", "left.weight", "right.weight", "stem.weight"}
@@ -69,9 +68,9 @@ def test_what_is_cut_otherwise_is_compared_as_torch_has_it(steps: int, tmp_path:
             ("gradients", "given micro-batches"),
             ("update", "given norms"),
             ("update", "given gradients"),
-            ("update", f"step{steps}"),
-            ("update", f"step{steps} exp_avg_sq"),
-            ("update", f"step{steps} ema"),
+            ("update", "step2"),
+            ("update", "step2 exp_avg_sq"),
+            ("update", "step2 ema"),
             ("update", "learning rate and weight decay"),
         ):
             assert (stage, part, name) in judged, (stage, part, name, sorted({p for s, p, _ in judged if s == stage}))

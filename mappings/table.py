@@ -311,9 +311,7 @@ def cross(found: Row, argument: Argument, values: Mapping[str, Any]) -> dict[str
         except ValueError as error:
             raise unsupported(found, argument, value, str(error)) from None
     elif type(value) is int and isinstance(argument.default, float) and not argument.values:
-        value = float(
-            value
-        )  # torch takes a whole number there, and several of MindSpore's classes and operators do not
+        value = float(value)  # which torch takes whole, and several of MindSpore's classes and operators do not
     if len(argument.to) > 1:
         return dict(zip(argument.to, value, strict=True))
     return dict.fromkeys(argument.to, value)

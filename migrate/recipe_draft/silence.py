@@ -260,9 +260,15 @@ def names_in(statements: Iterable[Statement]) -> set[str]:
 
 
 def overridden(flow: Flow) -> set[int]:
-    """The methods (their ids) of base classes that every object that was seen has otherwise, and no `super()` calls."""
-    nodes = [node for one in flow.statements for node in one.nodes if isinstance(node, ast.Attribute)]
-    above = {node.attr for node in nodes if isinstance(node.value, ast.Call) and _is_super(node.value)}
+    """The methods (their ids) of base classes that every object that was seen has otherwise, and no `super()` calls.
+
+    A class that a statement names may have objects that were not seen, and its methods may be called by its name.
+    """
+    heads = [one for one in flow.statements if not isinstance(one.node, ast.ClassDef)]
+    nodes = [node for one in heads for node in one.nodes if isinstance(node, (ast.Name, ast.Attribute))]
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
+    above = {node.attr for node in attributes if isinstance(node.value, ast.Call) and _is_super(node.value)}
+    named = {id(of.node) for node in nodes if isinstance(of := flow.value(node), ScriptClass)}
     classes = {id(made.of.node): made.of for made in flow.interpreter.made}.values()
     used: set[int] = set()
     bases: dict[int, str] = {}
@@ -271,7 +277,7 @@ def overridden(flow: Flow) -> set[int]:
             for name, found in base.scope.names.items():
                 if isinstance(found, ScriptFunction) and not isinstance(found.node, ast.Lambda):
                     bases[id(found.node)] = name
-                    used |= {id(found.node)} if of.find(name) is found else set()
+                    used |= {id(found.node)} if of.find(name) is found or id(base.node) in named else set()
     return {function for function, name in bases.items() if function not in used and name not in above}
 
 

@@ -240,8 +240,8 @@ for epoch in range(4):
     found = draft(recipe_text(analyze_script(write(two))))
     assert "accumulate" not in found and found["optimizer"] == found["model"] == found["loss"] == "???"
     lines = left(write(two))
-    asked = " [the draft asks for the loss of this step]"
-    parts = (f"worse.backward(){asked}", "opt_judge.step()", "better.backward() [only where i % n_critic == 0]")
+    why = " [the draft asks for the loss of this step]"
+    parts = (f"worse.backward(){why}", "opt_judge.step()", "better.backward() [only where i % n_critic == 0]")
     assert set(parts) <= set(lines)
 
 

@@ -395,7 +395,9 @@ def test_a_method_that_every_object_has_otherwise_does_not_run(write: Write) -> 
 
 def test_unless_the_script_calls_it_by_super_or_makes_an_object_of_the_base(write: Write) -> None:
     by_super = BASE.replace("        loss = criterion", "        super().train_one(x, y)\n        loss = criterion")
-    for script in (by_super, BASE + "Trainer().fit()\n"):
+    by_name = by_super.replace("super().train_one(x, y)", "Trainer.train_one(self, x, y)")
+    chosen = BASE + "import json\nkinds = [Trainer, Own]\nkinds[json.load(open('kind'))]().fit()\n"
+    for script in (by_super, by_name, chosen, BASE + "Trainer().fit()\n"):
         assert has(listed(write(HEAD + REST + script)), "loss = (net(x) - y).abs().mean()")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -54,6 +55,9 @@ PREFIX = "torch.Tensor."
 LIMITS = {"torch.finfo", "torch.iinfo"}  # what numbers a dtype can hold
 TEMPLATES: dict[str, str] = TABLES["tensor_methods"]
 PAIR = ("values", "indices")
+# what x.to(…) is given besides a dtype or a tensor: a device, how it is copied, and how it lies in memory
+NO_CAST = {ObjectKind("torch.device"), ObjectKind("torch.memory_format"), NONE, *map(PlainKind, ("str", "bool", "int"))}
+CLASS_OF_TENSORS = re.compile(r"torch\.(?:cuda\.)?(\w+)Tensor")
 
 
 class Call(NamedTuple):
@@ -90,11 +94,38 @@ def _reshape(call: Call) -> ast.expr:
 def _to(call: Call) -> ast.expr:
     """The cast alone: a device, and how it is copied, are no concern of a tensor of MindSpore's."""
     for item in (*call.args, *call.named.values()):
-        if item.kinds == [DtypeKind()]:
+        kinds = {*item.kinds}
+        if kinds == {DtypeKind()}:
             return method_call(call.tensor.node, "astype", item.node)
+        if kinds == {DtypeKind(), NONE} and isinstance(item.node, (ast.Name, ast.Attribute)):
+            given = ast.Compare(item.node, [ast.IsNot()], [ast.Constant(None)])
+            cast = method_call(call.tensor.node, "astype", copy.deepcopy(item.node))
+            return ast.IfExp(given, cast, copy.deepcopy(call.tensor.node))
         if always(item.kinds, TensorKind):
             return method_call(call.tensor.node, "astype", attribute(item.node, "dtype"))
+        if not kinds <= NO_CAST:
+            raise Unwritable(f"{ast.unparse(item.node)} may be a dtype or a device: write x.to(dtype=…), or the device")
     return call.tensor.node
+
+
+def _type(call: Call) -> ast.expr:
+    """`x.type(torch.LongTensor)` and `x.type("torch.LongTensor")`, the classes as dtypes; and `x.type(dtype)`."""
+    if len(call.args) != 1 or {*call.args[0].kinds} != {DtypeKind()}:
+        raise Unwritable("torch.Tensor.type: write the dtype, as in x.to(torch.int64)")
+    return _to(call)
+
+
+def _as_dtype(node: ast.expr, context: Context) -> ast.expr | None:
+    """One of torch's classes of tensors, or its name, as the dtype of its values; None for anything else."""
+    if isinstance(node, ast.IfExp):
+        sides = [_as_dtype(side, context) for side in (node.body, node.orelse)]
+        return None if None in sides else ast.IfExp(context.visit(node.test), *sides)
+    name = node.value if isinstance(node, ast.Constant) else None
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        name = context.program.names(context.file).name(node)
+    found = CLASS_OF_TENSORS.fullmatch(name) if isinstance(name, str) else None
+    dtype = TABLES["legacy_dtypes"].get(found[1]) if found else None
+    return None if dtype is None else context.name(f"mindspore.{dtype}")
 
 
 METHODS: dict[str, Writer] = {
@@ -102,7 +133,7 @@ METHODS: dict[str, Writer] = {
     "view": _reshape,
     "reshape": _reshape,
     "to": _to,
-    "type": _to,
+    "type": _type,
     "type_as": _to,
 }
 
@@ -114,12 +145,16 @@ def method(node: ast.Call, context: Context) -> ast.expr | None:
     if len(callees) != 1 or not isinstance(node.func, ast.Attribute):
         return None
     named = {word.arg: word.value for word in node.keywords if word.arg is not None}
-    given = (copy.deepcopy(part) for part in (node.func.value, *node.args, *named.values()))
-    tensor, *items = (argument_of(part, context) for part in given)
+    name = callees[0].removeprefix(PREFIX)
+    given = [copy.deepcopy(part) for part in (node.func.value, *node.args, *named.values())]
+    dtypes = [_as_dtype(part, context) if name == "type" else None for part in given]
+    tensor, *items = (
+        argument_of(part, context) if dtype is None else ObservedArgument(dtype, [DtypeKind()], None)
+        for part, dtype in zip(given, dtypes, strict=True)
+    )
     count = len(node.args)
     starred = any(isinstance(item, ast.Starred) for item in node.args)
     call = Call(tensor, items[:count], dict(zip(named, items[count:], strict=True)), starred)
-    name = callees[0].removeprefix(PREFIX)
     return (
         METHODS[name](call) if name in METHODS else fill_template(TEMPLATES[name], {"self": tensor.node}, context.name)
     )

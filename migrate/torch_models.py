@@ -115,24 +115,21 @@ def split(made: Any) -> tuple[torch.nn.Module, Any]:
 
 
 def let_copy(model: torch.nn.Module) -> torch.nn.Module:
-    """Make a model copyable at any time, also with weights that each run computes anew, as weight_norm's, or with
-    functions that refer to its modules; returns the model.
+    """Make a model copyable at any time, also where it keeps what it has computed, as weight_norm does, or functions that
+    refer to its modules; returns the model.
 
     torch cannot copy a tensor that was computed with a gradient, and Python does not copy functions: these would still
     use the old modules.
     """
     copy._deepcopy_dispatch[types.FunctionType] = _copied  # type: ignore[attr-defined]
-
-    def forget(whole: torch.nn.Module, *_: Any) -> None:
-        for module in whole.modules():
-            for name, value in list(vars(module).items()):
-                computed = isinstance(value, torch.Tensor) and value.grad_fn is not None
-                if computed and any(part.startswith(f"{name}_") for part in module._parameters):
-                    vars(module)[name] = value.detach()
-
-    forget(model)
-    model.register_forward_hook(forget)
+    copy._deepcopy_dispatch[torch.Tensor] = _values  # type: ignore[attr-defined]
     return model
+
+
+def _values(tensor: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
+    """A copy of a tensor, and of one that was computed its values."""
+    copied: torch.Tensor = tensor.__deepcopy__(memo) if tensor.is_leaf else tensor.detach().clone()
+    return copied
 
 
 def _copied(function: types.FunctionType, memo: dict[int, Any]) -> types.FunctionType:

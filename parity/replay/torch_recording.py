@@ -19,7 +19,7 @@ from torch.nn.utils.rnn import PackedSequence
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
-from ...training.models.model_names import flat
+from ...training.models.model_names import fields_of, flat
 from ..options import Stage
 from ..record.randomness import Draws
 from ..record.torch_device import CPU
@@ -217,7 +217,8 @@ class _Recorder:
             return {key: self._keep(each, seen) for key, each in value.items()}
         if value is None or type(value) in (bool, int, float, str):
             return value
-        return Unsupported(type(value).__name__)
+        named = {} if seen is None else fields_of(value)  # what a module returns, and not what it takes
+        return {key: self._keep(each, seen) for key, each in named.items()} or Unsupported(type(value).__name__)
 
     def _store(self, tensor: torch.Tensor) -> Stored:
         """The stored tensor; one that is seen again unchanged is not read again."""

@@ -19,7 +19,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from ...training.models.model_names import flat
+from ...training.models.model_names import fields_of, flat
 from ...workers.worker import progress
 from ..options import Stage
 from ..record.kinks import KINKED, POOLED
@@ -251,6 +251,7 @@ def tensors(value: Any) -> list[torch.Tensor]:
     """The tensors in a nest, in order; a packed sequence counts as (N, T, …) and its lengths, as in a recording."""
     if isinstance(value, PackedSequence):
         return list(pad_packed_sequence(value, batch_first=True))
+    value = fields_of(value) or value
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):

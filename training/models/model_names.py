@@ -3,6 +3,7 @@ of what any model gives, the tensors in it and their shapes."""
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -141,10 +142,18 @@ def _closest(name: str, known: Iterable[str]) -> str:
 # What any model gives
 
 
+def fields_of(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass by their names; of anything else none, nor of one that is a dictionary itself."""
+    if isinstance(value, (dict, type)) or not dataclasses.is_dataclass(value):
+        return {}
+    return {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
+
+
 def flat(value: Any, kind: type | tuple[type, ...]) -> list[Any]:
-    """The tensors (objects of `kind`) in a nest of tuples, lists and dicts, in order."""
+    """The tensors (objects of `kind`) in a nest of tuples, lists, dicts and dataclasses, in order."""
     if isinstance(value, kind):
         return [value]
+    value = fields_of(value) or value
     if isinstance(value, dict):
         return [found for item in value.values() for found in flat(item, kind)]
     if isinstance(value, (list, tuple)):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import math
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ from .observations import PROOF_FILES
 from .torch_simplified_transformers import for_training
 
 WEIGHTS, BATCH = PROOF_FILES
+# how the values of an example may change places: anywhere, whole rows (a column may hold months), or not at all
+ANYWHERE: tuple[int | None, ...] = (None, 1, 0)
 
 
 def report(text: str, folder: str, seed: str, batch: str, steps: str, *given: str) -> dict[str, Any]:
@@ -53,15 +56,17 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *given: st
         inputs = tuple(_tokens(x, size) for x, size in zip(inputs, vocabularies(model, whole, inputs), strict=True))
     first_error = ""
     # the second count is for models such as a graph's, whose nodes are not examples and keep their number
-    for count in dict.fromkeys((int(batch), *inputs[0].shape[:1])):
+    counts = dict.fromkeys((int(batch), *inputs[0].shape[:1]))
+    for count, axes in itertools.product(counts, ANYWHERE):
         made, *more = (
-            many([_varied(x, given or returned is not None) for x in inputs], count, first=not step)
+            many([_varied(x, given or returned is not None) for x in inputs], count, axes, first=not step)
             for step in range(int(steps))
         )
         try:
             with torch.no_grad():
-                args, kwargs = with_tensors(whole, made)
-                found = model.train()(*args, **kwargs)
+                for each in (*more, made):
+                    args, kwargs = with_tensors(whole, each)
+                    found = model.train()(*args, **kwargs)
             break
         except Exception as error:
             why = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
@@ -123,18 +128,20 @@ def ordered(model: torch.nn.Module, inputs: Inputs) -> tuple[Any, ...] | None:
     return (*inputs.train, *(inputs.kwargs[name] for name in given))
 
 
-def many(inputs: list[torch.Tensor], batch: int, *, first: bool) -> list[torch.Tensor]:
+def many(inputs: list[torch.Tensor], batch: int, axes: int | None, *, first: bool) -> list[torch.Tensor]:
     """`batch` examples like the inputs, where all inputs share their first axis; else the inputs unchanged.
 
-    Each holds the values of an input in another order, so that a token stays a token, and a mask a mask. first: the
-    inputs themselves come first.
+    Each holds the values of an input in another order, so that a token stays a token, and a mask a mask. axes: how many
+    axes of an example are put in another order together; None for all. first: the inputs themselves come first.
     """
     if any(x.ndim == 0 or len(x) != len(inputs[0]) for x in inputs):
         return [_plain(x) for x in inputs]
-    rows = [torch.randperm(x[0].numel()) for x in inputs for _ in range(batch)]
     found = []
-    for i, x in enumerate(inputs):
-        values = [x[k % len(x)].reshape(-1)[rows[i * batch + k]].reshape(x.shape[1:]) for k in range(batch)]
+    for x in inputs:
+        outer, inner = (x.shape[1:], ()) if axes is None else (x.shape[1 : 1 + axes], x.shape[1 + axes :])
+        examples = x.reshape(len(x), math.prod(outer), *inner)
+        orders = [torch.randperm(examples.shape[1]) for _ in range(batch)]
+        values = [examples[k % len(x)][order].reshape(x.shape[1:]) for k, order in enumerate(orders)]
         values[: len(x)] = list(x[:batch]) if first else values[: len(x)]
         found.append(_plain(torch.stack(values)))
     return found

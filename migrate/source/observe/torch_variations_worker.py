@@ -28,6 +28,7 @@ from ...checkpoint.torch_model_worker import public_name
 from ...model_spec import parse, place_of, serve
 from ...torch_models import builder, inputs_for, let_copy, quietly, split, twice
 from .observations import EnumMember, Items, Made, Pairs, Reference, from_json
+from .torch_proof_worker import tensors as of_output
 from .torch_simplified_transformers import for_training
 
 GROWN = 1.05  # factor of the weights before the last run
@@ -173,8 +174,7 @@ def ran(model: torch.nn.Module, given: list[Any], words: Any, seed: int) -> dict
 
 def tensors(value: Any) -> list[torch.Tensor]:
     """The tensors of floating-point numbers in an output, in order."""
-    leaves = pytree.tree_leaves(dict(value) if isinstance(value, dict) else value)
-    return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()]
+    return [x for x in of_output(value) if x.is_floating_point()]
 
 
 def outputs(value: Any, mode: str) -> dict[str, Any]:

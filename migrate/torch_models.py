@@ -115,8 +115,8 @@ def split(made: Any) -> tuple[torch.nn.Module, Any]:
 
 
 def let_copy(model: torch.nn.Module) -> torch.nn.Module:
-    """Make a model copyable at any time, also where it keeps what it has computed, as weight_norm does, or functions that
-    refer to its modules; returns the model.
+    """Make a model copyable at any time, also where it keeps what it has computed, as weight_norm does, or functions
+    that refer to its modules; returns the model.
 
     torch cannot copy a tensor that was computed with a gradient, and Python does not copy functions: these would still
     use the old modules.

@@ -379,13 +379,13 @@ def defaults_of(takes: ast.arguments) -> dict[str, ast.expr]:
 
 
 def local_names(function: ast.AST) -> Iterator[str]:
-    """The names of the parameters, variables and functions inside a function, at any depth."""
+    """The names of the parameters, variables, functions and caught errors inside a function, at any depth."""
     for inner in ast.walk(function):
         if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
             yield inner.id
         elif isinstance(inner, ast.arg):
             yield inner.arg
-        elif isinstance(inner, ast.FunctionDef):
+        elif isinstance(inner, (ast.FunctionDef, ast.ExceptHandler)) and inner.name is not None:
             yield inner.name
 
 

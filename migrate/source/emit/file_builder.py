@@ -33,7 +33,7 @@ from ..rewrite.control_flow import fill_empty_blocks
 from ..rewrite.library_lookups import ChosenEntries
 from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration
 from ..rewrite.replaced_methods import handed_methods, lacks_forward, without_forward
-from ..rewrite.rewriter import CALLED, as_told, list_method, rewrite_function, unseen_function, unseen_method
+from ..rewrite.rewriter import as_told, list_method, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..source_files import OWN, Constant, literal, local_names, says_its_value, short
 from ..variations import Variation, variations
@@ -322,10 +322,10 @@ class FileBuilder(Program):
                     body += self._above(file, statement)
                     body.append(as_told(made) if name == "train" and self.derives(qualified, MODULE) else made)
                     adds |= context.adds
-                elif (first not in ran or statement.name in CALLED) and self.derives(qualified, MODULE):
+                elif self.derives(qualified, MODULE):  # also what ran before the model did, such as from_config
                     found = unseen_method(statement, context, wanted=statement.name in handed)
                     body += [*self._above(file, statement), *found] if found else []
-                elif first not in ran and not INSTALLED.intersection(Path(file).parts):
+                elif not INSTALLED.intersection(Path(file).parts):
                     list_method(statement, context)
             elif not is_dropped(statement):
                 body.append(self._attribute(file, statement))

@@ -31,7 +31,7 @@ from ..observe.observations import (
 from ..source_files import blocks_of, local_names, substitute
 from .context import Context, Stage, Unwritable, handles
 from .devices import asks_for_device
-from .graph_mode import in_blocks, is_pure
+from .graph_mode import in_blocks, is_pure, iterated
 from .unseen import SAFE, Reader, unseen_expression, unseen_statements, was_observed, writable
 
 SIMPLE = (ast.Raise, ast.Pass)
@@ -90,16 +90,29 @@ class _Pruning:
             notes, statement.body = split_comments(self.block(statement.body))
             return [*notes, statement] if statement.body else notes
         if isinstance(statement, ast.Try):
-            if not any(self.ran(handler.body) for handler in statement.handlers):
-                parts = (statement.body, statement.orelse, statement.finalbody)
-                return [kept for part in parts for kept in self.block(part)]
-            return [statement]
+            return [statement] if any(self.ran(one.body) for one in statement.handlers) else self.tried(statement)
         if isinstance(statement, ast.Assert):
             test, said = statement.test, statement.msg
             if not self.checks and (self.values.decides(test) or not writable(test, self.context)):
                 return []
             return [replacing(ast.Assert(test, said if said is not None and harmless(said) else None), statement)]
         return [] if isinstance(statement, ast.Pass) else [statement]
+
+    def tried(self, statement: ast.Try) -> list[ast.stmt]:
+        """A `try` in which nothing was raised: as it is where Python runs it, for MindSpore compiles none; there its
+        statements alone, so that an error goes on."""
+        replaces = all(isinstance(one.body[-1], ast.Raise) for one in statement.handlers)
+        parts = [self.block(part) for part in (statement.body, statement.orelse, statement.finalbody)]
+        for handler in () if replaces else statement.handlers:
+            if self.context.in_python:
+                handler.body = self.unseen(handler.body)
+            else:
+                caught = f"{ast.unparse(handler).partition(':')[0]}: MindSpore compiles no try, so the error goes on"
+                self.context.did_not_run(handler.body[0], caught)
+        if replaces or not self.context.in_python:
+            return [kept for part in parts for kept in part]
+        statement.body, statement.orelse, statement.finalbody = parts
+        return [statement]
 
     def loop(self, statement: ast.For | ast.While) -> list[ast.stmt]:
         """A loop, also one whose body never ran."""
@@ -561,23 +574,8 @@ def loop(node: ast.For, context: Context) -> list[ast.stmt]:
         node.target = ast.Tuple([ast.Name("_", ast.Store()), node.target], ast.Store())
         node.iter = ast.Call(cells, [], [])
     else:
-        node.target, node.iter = context.visit(node.target), _iterated(node.iter, context)
+        node.target, node.iter = context.visit(node.target), iterated(node.iter, context)
     return [node] if node.body else []
-
-
-@handles(syntax=[ast.comprehension])
-def comprehension(node: ast.comprehension, context: Context) -> ast.comprehension:
-    """The loop of a comprehension."""
-    node.target, node.iter = context.visit(node.target), _iterated(node.iter, context)
-    node.ifs = [context.visit(test) for test in node.ifs]
-    return node
-
-
-def _iterated(node: ast.expr, context: Context) -> ast.expr:
-    """What a loop iterates over; for modules by name their names, since MindSpore compiles no loop over a Cell."""
-    named = kinds_of(node) == [ModuleKind("torch.nn.ModuleDict")]
-    found: ast.expr = context.visit(node)
-    return ast.Call(ast.Attribute(found, "keys", ast.Load()), [], []) if named else found
 
 
 def without_gradient(body: list[ast.stmt], context: Context) -> list[ast.stmt]:

@@ -32,6 +32,7 @@ from typing import Any
 from ..observe.observations import (
     DictKind,
     Kind,
+    ModuleKind,
     TensorKind,
     always,
     always_sequences,
@@ -480,3 +481,18 @@ def _plain(node: ast.AST) -> bool:
         return True
     text = ast.unparse(node.func)
     return text in ONLY_COMPUTE or text.startswith("math.") or text in ("partial", "functools.partial")
+
+
+@handles(syntax=[ast.comprehension])
+def comprehension(node: ast.comprehension, context: Context) -> ast.comprehension:
+    """The loop of a comprehension."""
+    node.target, node.iter = context.visit(node.target), iterated(node.iter, context)
+    node.ifs = [context.visit(test) for test in node.ifs]
+    return node
+
+
+def iterated(node: ast.expr, context: Context) -> ast.expr:
+    """What a loop iterates over; for modules by name their names, since MindSpore compiles no loop over a Cell."""
+    named = kinds_of(node) == [ModuleKind("torch.nn.ModuleDict")]
+    found: ast.expr = context.visit(node)
+    return ast.Call(ast.Attribute(found, "keys", ast.Load()), [], []) if named else found

@@ -142,6 +142,11 @@ class Reader:
         self.variables: dict[str, list[Kind]] = {}
         if any(context.owner in bases for bases in self.program.facts.orders):
             self.variables["self"] = [ModuleKind(context.owner)]
+            of_class = context.function is not None and "classmethod" in map(
+                ast.unparse, context.function.decorator_list
+            )
+            if context.function is not None and of_class:
+                self.variables[context.function.args.args[0].arg] = [CallableKind("class", context.owner)]
         for inner in ast.walk(context.function) if context.function is not None else ():
             if isinstance(inner, ast.Name):
                 self._know(inner.id, [kind for kind in kinds_of(inner) if kind != NONE])
@@ -319,7 +324,7 @@ class Reader:
             case ast.Tuple() | ast.List():
                 kinds = list(dict.fromkeys(kind for item in node.elts for kind in self.expression(item)))
                 return [SequenceKind("list" if isinstance(node, ast.List) else "tuple", tuple(kinds))]
-            case ast.Dict() if None not in node.keys:
+            case ast.Dict():
                 for key, value in zip(node.keys, node.values, strict=True):
                     self.expression(key or value)
                     self.expression(value)
@@ -562,6 +567,9 @@ class Reader:
                 case DictKind():
                     names.append(f"builtins.dict.{function.attr}")
                     gives.append(UNSEEN)
+                case _ if kind == UNSEEN and function.attr in OF_PYTHON and not self._of_torch(function.attr):
+                    names.append(f"builtins.object.{function.attr}")
+                    gives.append(UNSEEN)
                 case _ if kind == UNSEEN and (found := self._of_any_module(function.attr)):
                     names += found
                     gives.append(UNSEEN)
@@ -571,9 +579,13 @@ class Reader:
 
     def _of_any_module(self, method: str) -> list[str]:
         """The methods of this name that the model's modules have, where other objects have none of that name."""
-        others = method in OF_PYTHON or method in MODULE_METHODS or row_of(f"torch.Tensor.{method}") is not None
+        others = method in OF_PYTHON or self._of_torch(method)
         modules = {cls for order in self.program.facts.orders for cls in order} & {*self.program.owners}
         return [] if others else [f"{cls}.{method}" for cls in sorted(modules) if self._defines(cls, method)]
+
+    def _of_torch(self, method: str) -> bool:
+        """Whether torch's modules or tensors have a method of this name."""
+        return method in MODULE_METHODS or row_of(f"torch.Tensor.{method}") is not None
 
     def _defines(self, cls: str, method: str) -> bool:
         """Whether a class of the program has a method itself."""

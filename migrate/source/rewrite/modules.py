@@ -340,14 +340,16 @@ def module_method(call: ast.Call, context: Context) -> ast.expr | None:
 
 @handles(f"module {ATTENTION}")
 def attention(node: ast.Call, context: Context) -> ast.expr:
-    """A call of MultiheadAttention, which in MindSpore returns only the output where no weights are requested."""
+    """A call of MultiheadAttention, whose tuple in MindSpore has the output alone where no weights are requested:
+    `(attention(x, x, x, need_weights=wanted) + (None,))[:2]`, where that is not known."""
     wanted = _given(node, 4, "need_weights") or ast.Constant(True)
     if isinstance(wanted, ast.Constant) and not wanted.value:
         alone = ast.Subscript(context.kept(node), ast.Constant(0), ast.Load())  # MindSpore's is a tuple of one
         return ast.Tuple([alone, ast.Constant(None)], ast.Load())
-    if not isinstance(wanted, ast.Constant) and constants_of(wanted) != [True]:
-        raise Unwritable(f"{ATTENTION} that returns weights only sometimes: {ast.unparse(wanted)}")
-    return context.kept(node)
+    if isinstance(wanted, ast.Constant):
+        return context.kept(node)
+    padded = ast.BinOp(context.kept(node), ast.Add(), ast.Tuple([ast.Constant(None)], ast.Load()))
+    return ast.Subscript(padded, ast.Slice(None, ast.Constant(2)), ast.Load())
 
 
 @handles("torch.nn.Module.__setattr__", "torch.nn.Module.__getattr__")

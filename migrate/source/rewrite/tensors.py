@@ -49,7 +49,7 @@ from .context import (
     row_of,
 )
 from .initializers import VALUES, attribute, method_call, underlying_tensor, write_value
-from .row_calls import NUMPYS, argument_of, is_method
+from .row_calls import NUMPYS, argument_of, is_method, pythons_number
 
 PREFIX = "torch.Tensor."
 LIMITS = {"torch.finfo", "torch.iinfo"}  # what numbers a dtype can hold
@@ -483,18 +483,28 @@ ARRAY = ObjectKind("numpy.ndarray")
 
 @handles(syntax=[ast.Subscript])
 def indexed_by_numpys(node: ast.Subscript, context: Context) -> ast.expr | None:
-    """`x[:, places]` with a tensor for an array of NumPy's, which MindSpore's tensors take for no index."""
+    """`x[:, places]` with a tensor for an array of NumPy's, and `x[:count]` with a Python number for one of NumPy's:
+    MindSpore's tensors take these for no index."""
     items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    if not always(kinds_of(node.value), TensorKind) or [ARRAY] not in [kinds_of(item) for item in items]:
-        return None
-    visited = [
-        ast.Call(context.name("mindspore.Tensor"), [context.visit(item)], [])
-        if kinds_of(item) == [ARRAY]
-        else context.visit(item)
-        for item in items
+    parts = [
+        part for item in items for part in ([*ast.iter_child_nodes(item)] if isinstance(item, ast.Slice) else [item])
     ]
+    of_numpy = any(kind == ARRAY or kind in NUMPYS for part in parts for kind in kinds_of(part))
+    if not of_numpy or not always(kinds_of(node.value), TensorKind):
+        return None
+    visited = [_index(item, context) for item in items]
     index = ast.Tuple(visited, ast.Load()) if isinstance(node.slice, ast.Tuple) else visited[0]
     return ast.Subscript(context.visit(node.value), index, node.ctx)
+
+
+def _index(item: ast.expr, context: Context) -> ast.expr:
+    if isinstance(item, ast.Slice):
+        bounds = (item.lower, item.upper, item.step)
+        return ast.Slice(*(None if bound is None else _index(bound, context) for bound in bounds))
+    kinds, visited = kinds_of(item), context.visit(item)
+    if kinds == [ARRAY]:
+        return ast.Call(context.name("mindspore.Tensor"), [visited], [])
+    return pythons_number(visited, kinds)[0]
 
 
 @handles("torch.randint")

@@ -528,11 +528,9 @@ class Context(ast.NodeTransformer):
         """The keywords; of a `**dictionary` whose values are all None, only those whose default is something else."""
         found: list[ast.keyword] = []
         own = not self.program.translated.isdisjoint(name.removeprefix("module ") for name in called)
-        inside = [] if self.function is None else ast.walk(self.function)
-        rests = {one.kwarg.arg for one in inside if isinstance(one, ast.arguments) and one.kwarg is not None}
         for word in call.keywords:
             entries = entries_of(word.value) if word.arg is None else None
-            passed_on = entries == {} and own and ast.unparse(word.value) in rests  # there may be some another time
+            passed_on = entries == {} and own  # there may be some another time
             if passed_on or entries is None or any(kinds != [NONE] for kinds in entries.values()):
                 found.append(word)
                 continue

@@ -453,3 +453,48 @@ class InTurn(nn.Sequential):
 
 def in_turn():
     return InTurn(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 4)), (torch.randn(3, 4),)
+
+
+class MadeNet(nn.Module):
+    """Made by its class methods, and with what catches errors."""
+
+    def __init__(self, width: int = 6, names=("one",)):
+        super().__init__()
+        self.fc = nn.Linear(6, width)
+        scales = {"one": 2.0}
+        try:
+            self.scales = [scales[name] for name in names]
+        except KeyError as error:
+            print("no such name", error)
+            self.scales = [1.0] * len(names)
+        self.table = scales
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(width=config.get("width", 6), **config.get("more", {}))
+
+    @classmethod
+    def small(cls, **more):
+        more = {**more}
+        return cls(width=2, **more)
+
+    def count(self):
+        return sum(p.numel() for p in self.parameters())
+
+    def forward(self, x):
+        try:
+            scale = self.table["one"]
+        except KeyError:
+            scale = 1.0
+        try:
+            first = self.scales[0]
+        except IndexError:
+            raise ValueError("no scales") from None
+        return self.fc(x) * scale * first
+
+
+def made_by_class():
+    torch.manual_seed(1)
+    net = MadeNet.from_config({"width": 5})
+    assert net.count() == 35
+    return net, vectors()

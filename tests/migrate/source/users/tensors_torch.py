@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -457,3 +458,86 @@ class WindowNet(nn.Module):
 
 def windows():
     return WindowNet(), [torch.randn(2, 5, 3)]
+
+
+class CastNet(nn.Module):
+    """Every way to say to which type a tensor goes."""
+
+    def __init__(self, half: float = 0.5):
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+        self.half = half
+
+    def wide(self, x, target=None):
+        return x.to(target) if target is None else x.to(target).float()
+
+    def forward(self, x):
+        by_class = x.type(torch.LongTensor) * self.half
+        there = x.type(torch.LongTensor).to(x.device) * self.half
+        named = x.type("torch.IntTensor") * self.half
+        back = x.double().type(torch.FloatTensor).cpu()
+        chosen = x.type(torch.cuda.FloatTensor if torch.cuda.is_available() else torch.FloatTensor)
+        maybe = self.wide(x) + self.wide(x, torch.float64)
+        return self.fc(x) + by_class + there + named + back + chosen + maybe
+
+
+def casts():
+    torch.manual_seed(1)
+    return CastNet(), (3 * torch.randn(4, 6),)
+
+
+class ClassNet(nn.Module):
+    """A variable that is a class of tensors, which nothing in MindSpore is."""
+
+    def __init__(self, kind=torch.LongTensor):
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+        self.kind = kind
+
+    def forward(self, x):
+        return self.fc(x) + x.type(self.kind)
+
+
+def cast_by_variable():
+    return ClassNet(), vectors()
+
+
+class NumpysNet(nn.Module):
+    """NumPy's whole numbers as bounds of slices and as indices."""
+
+    def __init__(self, shape=(2, 2)):
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+        self.count = np.prod(shape)
+        self.sizes = np.array([2, 3])
+
+    def forward(self, x):
+        y = self.fc(x)
+        return y[:, : self.count], y[:, self.count :], y[np.int64(0), : self.sizes.max()], y[:, self.sizes[0]]
+
+
+def numpys_bounds():
+    return NumpysNet(), vectors()
+
+
+class SometimesNet(nn.Module):
+    """Attention whose weights are given only sometimes."""
+
+    def __init__(self, need: bool = True):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.need = need
+
+    def forward(self, x):
+        y, weights = self.attention(x, x, x, need_weights=self.need)
+        return y if weights is None else y + weights.mean()
+
+
+def weights_sometimes():
+    torch.manual_seed(1)
+    return SometimesNet(), tokens()
+
+
+def weights_never():
+    torch.manual_seed(1)
+    return SometimesNet(need=False), tokens()

@@ -122,3 +122,13 @@ def test_what_a_module_holds_by_name(users: Users) -> None:
     found = users["in_turn"]
     found.agrees()
     found.holds("for name, layer in self._cells.items():")
+
+
+def test_class_methods_that_made_the_model_and_what_catches_errors(users: Users) -> None:
+    found = users["made_by_class"]
+    found.agrees()
+    found.holds("return cls(width=config.get('width', 6), **config.get('more', {}))", "return cls(width=2, **more)")
+    found.holds("except KeyError as error:", "def count(self):")
+    found.lacks("IndexError")
+    (left,) = [one for one in found.source.not_run if "try" in one.text]
+    assert left.text == "except KeyError: MindSpore compiles no try, so the error goes on"

@@ -52,6 +52,30 @@ def test_types_and_devices(users: Users) -> None:
     found.lacks("torch.float", ".to(", ".cuda(", ".cpu(")
 
 
+def test_casts_by_a_class_of_tensors(users: Users) -> None:
+    found = users["casts"]
+    found.agrees()
+    found.holds("x.astype(mindspore.int64) * self.half", "x.astype(mindspore.int32)")
+    found.holds("ops.cast(x, dtype=mindspore.float64).astype(mindspore.float32)")
+
+
+def test_a_class_of_tensors_in_a_variable_is_refused(users: Users) -> None:
+    (problem,) = users["cast_by_variable"].source.problems
+    assert problem.text == "torch.Tensor.type: write the dtype, as in x.to(torch.int64)"
+
+
+def test_numpys_numbers_as_bounds(users: Users) -> None:
+    found = users["numpys_bounds"]
+    found.agrees()
+    found.holds("y[:, :int(self.count)]", "y[int(np.int64(0)), :int(self.sizes.max())]")
+
+
+@pytest.mark.parametrize("name", ["weights_sometimes", "weights_never"])
+def test_attention_weights_that_are_given_only_sometimes(users: Users, name: str) -> None:
+    users[name].agrees()
+    users[name].holds("(self.attention(x, x, x, need_weights=self.need) + (None,))[:2]")
+
+
 @pytest.mark.full
 def test_questions_of_a_device_are_answered_as_on_the_cpu(users: Users) -> None:
     found = users["places"]

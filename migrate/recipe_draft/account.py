@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..source import library_names as families
 from ..source.infer.abstract_values import (
@@ -29,9 +29,10 @@ from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, j
 from . import roles as role_names
 from . import silence
 from .data_files import DataFiles
-from .entries import behind_names, called_where, shown
+from .entries import behind_names, called_where
 from .flow import FUNCTIONS, LOOPS, Flow, Statement
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds, name_of
+from .silence import Line
 from .step_order import Counting, misplaced, trains_at
 from .unread import read_by_libraries
 
@@ -43,24 +44,6 @@ RUNS = "the model runs here in training mode: its statistics move, and it draws"
 NO_LOSS = "the draft asks for the loss of this step"
 NOT_MADE = "of which nothing that was read makes an object"
 LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
-
-
-@dataclass(frozen=True)
-class Line:
-    """The account of one statement: a verdict, and the reason in words."""
-
-    statement: Statement
-    kinds: Kinds
-    verdict: str
-    why: str
-    loop: str = ""  # the loop around it, which determines how often it runs
-    values: str = ""  # the values of its names
-
-    @property
-    def text(self) -> str:
-        """Its source, why it is listed where that is not obvious, the loop around it, and the values of its names."""
-        more = (f" [{shown(one)}]" for one in (self.why, self.loop, self.values) if one)
-        return shown(self.statement.text) + "".join(more)
 
 
 class Account:
@@ -350,7 +333,8 @@ class Account:
 
     def _line(self, statement: Statement, kinds: Kinds, verdict: str, why: str) -> Line:
         loops = [" ".join(head.text.rstrip(":").split()) for head in self._loops(statement)]
-        values = behind_names(statement.nodes, self.interpreter, self._counting.moves) if verdict == LISTED else ""
+        said = [behind_names(statement.nodes, self.interpreter, self._counting.moves), *self._counting.says(statement)]
+        values = ", ".join(filter(None, said)) if verdict == LISTED else ""
         return Line(statement, kinds, verdict, why, loops[-1] if loops else "", values)
 
     # judging
@@ -589,7 +573,7 @@ class Account:
             known = is_known(found) and not self._files.read_for(node.value) and not self._counting.of(node.value)
             scaled = isinstance(node.value, ast.BinOp) and not isinstance(node.value.op, ast.Add)  # by devices, say
             return (None if scaled else why) or ("a value known by reading" if known else None)
-        if self._counting.of(node.value):
+        if self._counting.of(node.value) or id(statement) in self._counting.carried:
             return None  # only its first value is known
         empty = isinstance(found, (ListValue, DictValue)) and not (
             getattr(found, "items", None) or getattr(found, "pairs", None)

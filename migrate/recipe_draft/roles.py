@@ -17,6 +17,7 @@ from ..source.infer.abstract_values import (
     Value,
     known,
 )
+from ..source.infer.calls import is_outer
 from ..source.infer.interpreter import CERTAINTIES, OPTION
 from . import silence
 from .flow import ADDS, EACH, GIVEN, IS, LOOPS, NAMED, Definition, Flow, Statement
@@ -487,7 +488,7 @@ class ValueKinds:
         open_: functions that are known to."""
         alone = statement.alone if isinstance(statement.alone, ast.Call) else None
         targets = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
-        if any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in targets):
+        if any(isinstance(one, (ast.Attribute, ast.Subscript)) or is_outer(one, statement.function) for one in targets):
             return True
         changes = alone is not None and getattr(alone.func, "attr", "") in silence.CHANGERS
         return changes or (alone is not None and id(self.flow.function_of(alone)) in open_)

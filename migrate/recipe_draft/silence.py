@@ -1,4 +1,5 @@
-"""What a draft may omit: calls, as data, each kind with the reason; what reaches nothing that trains; parts of models.
+"""What a draft may omit: calls, as data, each kind with the reason; what reaches nothing that trains; parts of models;
+and the line that says so of a statement.
 
 The lists are about callees, never about a script. A call that is in none of them is listed in the draft.
 """
@@ -9,10 +10,31 @@ import ast
 import fnmatch
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 from ..source.infer.abstract_values import LibraryName, ScriptClass, ScriptFunction
+from .entries import shown
 from .flow import FUNCTIONS, GIVEN, Flow, Statement
+
+
+@dataclass(frozen=True)
+class Line:
+    """The account of one statement: a verdict, and the reason in words."""
+
+    statement: Statement
+    kinds: frozenset[str]
+    verdict: str
+    why: str
+    loop: str = ""  # the loop around it, which determines how often it runs
+    values: str = ""  # the values of its names
+
+    @property
+    def text(self) -> str:
+        """Its source, why it is listed where that is not obvious, the loop around it, and the values of its names."""
+        more = (f" [{shown(one)}]" for one in (self.why, self.loop, self.values) if one)
+        return shown(self.statement.text) + "".join(more)
+
 
 PRINTS = "it prints, logs or draws"
 SEEDS = (

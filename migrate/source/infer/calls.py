@@ -518,3 +518,15 @@ def _bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
         yield node.target, node.value
     elif isinstance(node, ast.withitem) and node.optional_vars is not None:
         yield node.optional_vars, node.context_expr
+
+
+def is_outer(node: ast.AST | None, function: ast.AST | None) -> bool:
+    """Whether this is a name, or a tuple with one, that a function declares global or nonlocal."""
+    shared = (one for one in ast.walk(function) if isinstance(one, (ast.Global, ast.Nonlocal))) if function else ()
+    names = {name for one in shared for name in one.names}
+    return node is not None and any(names_it(node, name) for name in names)
+
+
+def names_it(node: ast.AST, name: str) -> bool:
+    """Whether this is a name, or has it inside."""
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))

@@ -128,7 +128,7 @@ for epoch in range(4):
     plateau.step(total)
 """)
     found = listed(script)
-    assert "total += loss.item()" in found and "plateau.step(total)" in found
+    assert has(found, "total += loss.item() [total begins with 0.0]", "plateau.step(total)")
 
 
 OWN = """
@@ -454,3 +454,94 @@ def test_what_a_schedule_is_given_and_mindspore_lacks_is_listed(write: Write) ->
     script = write(HEAD + REST + step + LOOP + "    moves.step()\n")
     said = "last_epoch=0 of torch.optim.lr_scheduler.StepLR, which MindSpore does not have"
     assert listed(script) == [said]
+
+
+SCALED = LOOP.replace(
+    "        loss = criterion(net(x), y)\n", "        ROUND\n        loss = criterion(net(x) / USE, y)\n"
+)
+COUNTED = {  # what stands before the loop, in a round of it, what the step reads, and the line that must be listed
+    "a sum": ("seen = 1", "seen = seen + 1", "seen", "seen = seen + 1 [seen begins with 1]"),
+    "in place": ("seen = 1", "seen += 1", "seen", "seen += 1 [seen begins with 1]"),
+    "by another name": ("seen = 1", "more = seen + 1; seen = more", "seen", "seen = more [seen begins with 1]"),
+    "in a tuple": ("seen, other = 1, 2", "seen, other = seen + 1, 3", "seen", "seen, other = seen + 1, 3 [seen begins"),
+    "after the step": ("seen = 1", "pass", "seen", "seen = 5 [seen begins with 1]"),
+    "an element": ('state = {"n": 1}', 'state["n"] = state["n"] + 1', 'state["n"]', 'state["n"] = state["n"] + 1'),
+    "an attribute": ("class S: n = 1\ns = S()", "s.n = s.n * 2", "s.n", "s.n = s.n * 2"),
+    "a global name": (
+        "seen = 1\ndef tick():\n    global seen\n    seen = seen + 1",
+        "tick()",
+        "seen",
+        "seen = seen + 1",
+    ),
+    "by a method": (
+        "class S:\n    n = 1\n    def go(self):\n        self.n = self.n + 1\ns = S()",
+        "s.go()",
+        "s.n",
+        "self.n = self.n + 1",
+    ),
+    "by a method of an attribute": (
+        "class S:\n    n = 1\n    def go(self):\n        self.n = self.n + 1\nclass T:\n    pass\nt = T()\nt.s = S()",
+        "t.s.go()",
+        "t.s.n",
+        "self.n = self.n + 1",
+    ),
+    "for a function": (
+        "seen = 1\ndef own(n):\n    f = 1 / n\n    return f",
+        "seen = seen + 1",
+        "own(seen)",
+        "seen = seen",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "inside", "read", "says"), COUNTED.values(), ids=COUNTED)
+@pytest.mark.parametrize("loop", ["for", "while"])
+def test_what_a_round_sets_again_is_no_value(
+    before: str, inside: str, read: str, says: str, loop: str, write: Write
+) -> None:
+    """The draft said `[seen is 2]`, which is the first step's, and nothing of `seen = seen + 1`."""
+    text = SCALED.replace("ROUND", inside).replace("USE", read)
+    text += "        seen = 5\n" if inside == "pass" else ""
+    if loop == "while":
+        text = text.replace("for epoch in range(4):", "while True:")
+    found = listed(write(f"{HEAD}{REST}{before}\n{text}"))
+    assert has(found, says) and not any(f"{read} is " in line or "f is " in line for line in found)
+
+
+def test_what_a_round_leaves_as_it_is_stays_a_value(write: Write) -> None:
+    only_with = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--w', action='store_true')\n"
+    only_with += "a = p.parse_args()\n"
+    for before, inside in (("w = 3", "pass"), ("w = 3", "w = 3"), (only_with + "w = 3", "if a.w: w = w + 1")):
+        script = write(f"{HEAD}{REST}{before}\n{SCALED.replace('ROUND', inside).replace('USE', 'w')}")
+        assert has(listed(script), "loss = criterion(net(x) / w, y) [w is 3]"), inside
+
+
+def test_a_name_of_two_values_by_an_undecided_condition_has_both(write: Write) -> None:
+    """It was said to be the second."""
+    script = write(
+        f"{HEAD}{REST}w = 1\nif time.time() > 3:\n    w = 2\n{SCALED.replace('ROUND', 'pass')}".replace("USE", "w")
+    )
+    assert has(listed(script), "loss = criterion(net(x) / w, y) [w is 1 or 2]", "w = 2 [only where time.time() > 3]")
+
+
+def test_a_rate_that_is_worked_out_from_a_counter_is_not_the_first_steps(write: Write) -> None:
+    """`param_group['lr'] = lr` said the rate of the first step."""
+    own = """
+class Moves:
+    def __init__(self, of, factor):
+        self.of, self.factor, self.n = of, factor, 0
+    def step(self):
+        self.count()
+        self.of.step()
+    def count(self):
+        self.n += 1
+        lr = self.factor * min(self.n ** -0.5, self.n * 0.001)
+        for group in self.of.param_groups:
+            group["lr"] = lr
+moves = Moves(opt, 0.25)
+"""
+    found = listed(write(HEAD + REST + own + LOOP.replace("opt.step()", "moves.step()")))
+    assert has(found, 'group["lr"] = lr [for group in self.of.param_groups]') and not any(
+        "lr is" in one for one in found
+    )
+    assert has(found, "lr = self.factor * min(self.n ** -0.5, self.n * 0.001) [self.factor is 0.25]")

@@ -31,9 +31,9 @@ from . import silence
 from .data_files import DataFiles
 from .entries import behind_names, called_where
 from .flow import FUNCTIONS, LOOPS, Flow, Statement
-from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds, name_of
-from .silence import Line
-from .step_order import Counting, misplaced, trains_at
+from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
+from .silence import Line, name_of
+from .step_order import Counting, misplaced, picks, trains_at
 from .unread import read_by_libraries
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
@@ -106,7 +106,7 @@ class Account:
             if statement.function is not None and called and not self._within(statement):
                 self.open.add(id(statement.function))
         self._mark_steps()
-        self.roles.open = self.open
+        self.roles.open, self.roles.steps = self.open, self._steps
         self._mark_ends()
         self.live = silence.reach(flow, self.acting.values())
         self._counting, self._said_of = Counting.read(flow), set[int]()
@@ -279,6 +279,7 @@ class Account:
             if statement.function is not None:
                 waiting += [caller for caller, _, _ in self.flow.calls.get(id(statement.function), [])]
                 self.open.add(id(statement.function))
+                self._steps.add(id(statement.function))
 
     def _mark_ends(self) -> None:
         """Mark statements that leave a training loop under a condition, which decide how long or on what is trained."""
@@ -496,6 +497,8 @@ class Account:
             reasons = [self.passed(one) if isinstance(one, ast.Call) else None for one in outer]
             return reasons[0] if reasons and all(reasons) else None
         value = getattr(node, "value", None)
+        if any(self.roles.hands_computed(one) for one in calls):
+            return None
         if isinstance(value, ast.Call) and isinstance(node, (ast.Expr, ast.Assign)):
             found = self._outer_reason(value)
             inner = [call for call in calls if call is not value]
@@ -505,6 +508,7 @@ class Account:
                 self.passed(one) or self._plain_call(one) or self.roles.exact(one) for one in inner
             )  # the values in it are used later
             cut = isinstance(node, ast.Assign) and any(isinstance(part, COMPUTES) for part in ast.walk(value.func))
+            cut = cut or (isinstance(node, ast.Assign) and picks(self.roles, value, self._steps))
             changes = any(self._changes(one) for one in inner) or id(statement) in self.acting
             if found and not kept and not changes and not used and not cut:
                 return found

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..source.infer.abstract_values import LibraryName, ScriptClass, ScriptFunction
+from ..source.infer.abstract_values import LibraryName, LibraryObject, ScriptClass, ScriptFunction
 from .entries import shown
-from .flow import FUNCTIONS, GIVEN, Flow, Statement
+from .flow import FUNCTIONS, GIVEN, NAMED, Flow, Statement
 
 
 @dataclass(frozen=True)
@@ -183,6 +183,26 @@ def made_by_name(node: ast.AST) -> re.Match[str] | None:
     gym makes an object; else None."""
     text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
     return re.fullmatch(r"[\w.%]*:(\w+)", text)
+
+
+def name_of(flow: Flow, call: ast.Call) -> str:
+    """The qualified name of a call's callee, as far as it is known; "" for the script's own and for objects."""
+    found = flow.value(call.func)
+    if isinstance(found, LibraryName):
+        return found.name
+    if isinstance(call.func, ast.Name):
+        own = any(
+            d.way != NAMED or d.statement.node.__class__.__name__ != "ImportFrom"
+            for d in flow.reads.get(id(call.func), ())
+        )
+        return "" if own else call.func.id
+    if isinstance(call.func, ast.Attribute):
+        receiver = flow.value(call.func.value)
+        if isinstance(receiver, LibraryObject) and receiver.name and not receiver.family:
+            return f"{receiver.name}.{call.func.attr}"
+        if isinstance(receiver, LibraryName):
+            return f"{receiver.name}.{call.func.attr}"
+    return ""
 
 
 def looked_through(name: str) -> bool:

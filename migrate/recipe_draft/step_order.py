@@ -28,7 +28,8 @@ from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter
 from ..source.source_files import ScriptFile
 from .entries import Comment, place, several_train, shown, sources
 from .flow import ADDS, EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
-from .roles import EMA, LOADER, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, Roles, name_of
+from .roles import EMA, LOADER, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
+from .silence import LEAVING_ATTRIBUTES, name_of
 
 CLEAR, RUN, BACKWARD, UNSCALE, CLIP, UPDATE = "clear", "run", "backward", "unscale", "clip", "update"
 RESCALE, AVERAGE, MOVE, MAKE = "rescale", "average", "move", "make"
@@ -431,6 +432,28 @@ def _is_object(flow: Flow, node: ast.expr) -> bool:
     if isinstance(node, ast.Attribute):
         return isinstance(node.value, ast.Name) and bool(flow.attributes.get(node.attr))
     return isinstance(node, ast.Name) and bool(flow.reads.get(id(node)))
+
+
+def picks(roles: Roles, node: ast.expr, loops: set[int]) -> bool:
+    """Whether an expression takes an entry out of a batch, or out of what is computed from one, that is not surely the
+    input or the label: batch["image"], x[1], batch.x. loops: those with a step, whatever they go over."""
+    called = {id(one.func) for one in ast.walk(node) if isinstance(one, ast.Call)}
+    parts = [one for one in ast.walk(node) if isinstance(one, (ast.Subscript, ast.Attribute)) and id(one) not in called]
+    return any(
+        (roles.role(one) in STRONGEST and roles.exact(one) is None) or _of_a_round(roles.flow, one, loops)
+        for one in parts
+    )
+
+
+def _of_a_round(flow: Flow, part: ast.Subscript | ast.Attribute, loops: set[int]) -> bool:
+    """Whether it is an entry of a part of what one of these loops gives in a round, or of all of it, by a key."""
+    whole = isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Constant) and type(part.slice.value) is int
+    for one in flow.reads.get(id(part.value), ()):
+        numbered = isinstance(one.value, ast.Call) and getattr(one.value.func, "id", "") == "enumerate"
+        path = one.path[1:] if numbered else one.path
+        if one.way == EACH and id(one.statement) in loops and (path or not whole):
+            return getattr(part, "attr", "") not in LEAVING_ATTRIBUTES
+    return False
 
 
 @dataclass(frozen=True)

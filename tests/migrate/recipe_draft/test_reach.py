@@ -545,3 +545,86 @@ moves = Moves(opt, 0.25)
         "lr is" in one for one in found
     )
     assert has(found, "lr = self.factor * min(self.n ** -0.5, self.n * 0.001) [self.factor is 0.25]")
+
+
+PICKED = {  # the loop over batches, the statements that take the batch apart, the model's input, and what is listed
+    "a key": ("batch in loader", 'x, y = batch["low"].to("cuda"), batch["y"]', "x", 'x, y = batch["low"].to("cuda")'),
+    "a key by itself": ("batch in loader", 'x = batch["low"].to("cuda")', "x", 'x = batch["low"].to("cuda")'),
+    "a plain key": ("batch in loader", 'x = batch["low"]', "x", 'x = batch["low"]'),
+    "a key by a name": ("batch in loader", 'k = "low"; x = batch[k].cuda()', "x", "x = batch[k].cuda() [k is 'low']"),
+    "a key in the call": (
+        "batch in loader",
+        "pass",
+        'batch["low"].cuda()',
+        'loss = criterion(net(batch["low"].cuda()), y)',
+    ),
+    "an attribute": ("batch in loader", "x = batch.x.to('cuda')", "x", "x = batch.x.to('cuda')"),
+    "an entry of the input": ("(a, y) in loader", "x = a[1].to('cuda')", "x", "x = a[1].to('cuda')"),
+    "its slice": ("(a, y) in loader", "x = a[:, 1].cuda()", "x", "x = a[:, 1].cuda()"),
+    "the second of two inputs": ("(a, b), y in loader", "x = b.cuda()", "x", "loss = criterion(net(x), y)"),
+    "numbered": ("i, ((a, b), y) in enumerate(loader)", "x = b", "x", "loss = criterion(net(x), y)"),
+    "the third": ("a, y, x in loader", "x = x.cuda()", "x", "loss = criterion(net(x), y)"),
+    "the third by its number": ("batch in loader", "x = batch[2].cuda()", "x", "x = batch[2].cuda()"),
+}
+
+
+@pytest.mark.parametrize(("over", "apart", "given", "says"), PICKED.values(), ids=PICKED)
+def test_an_entry_of_a_batch_that_nothing_says_is_the_input_is_listed(
+    over: str, apart: str, given: str, says: str, write: Write
+) -> None:
+    """`batch["low"].to(device)` was the step of a recipe, and `x[1].to(device)` the choice of a device."""
+    text = LOOP.replace("x, y in loader", over).replace("net(x)", f"net({given})")
+    script = write(HEAD + REST + text.replace("        loss", f"        {apart}\n        loss", 1))
+    assert has(listed(script), says)
+
+
+WHOLE = {
+    "unpacked": ("batch in loader", "x, y = batch"),
+    "by number": ("batch in loader", "x = batch[0].to('cuda'); y = batch[1].cuda()"),
+    "numbered": ("i, batch in enumerate(loader)", "x, y = batch[0], batch[1]"),
+    "moved": ("x, y in loader", "x = x.to('cuda'); y = y.cuda()"),
+    "with a third": ("x, y, names in loader", "names = names.cuda()"),
+}
+
+
+@pytest.mark.parametrize(("over", "apart"), WHOLE.values(), ids=WHOLE)
+def test_the_input_and_the_label_are_a_recipes_step(over: str, apart: str, write: Write) -> None:
+    text = LOOP.replace("x, y in loader", over)
+    assert listed(write(HEAD + REST + text.replace("        loss", f"        {apart}\n        loss", 1))) == []
+
+
+ONE = """
+def one(x, y):
+    loss = criterion(net(x), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    return loss
+for epoch in range(4):
+    for x, y in loader:
+        CALL
+"""
+
+
+@pytest.mark.parametrize(
+    "call", ["one(x * 2, y)", "one(x[1].cuda(), y)", "last = one(x[1], y)", "print(one(x=x[0], y=y))"]
+)
+def test_what_is_computed_in_the_call_of_a_step_is_listed(call: str, write: Write) -> None:
+    """Such a call was passed over, since the function's statements are accounted for one by one."""
+    assert listed(write(HEAD + REST + ONE.replace("CALL", call))) == [call]
+
+
+@pytest.mark.parametrize(
+    "call", ["one(x, y)", "one(x.cuda(), y.to('cuda'))", "last = one(y=y, x=x)", "print(one(x, y))"]
+)
+def test_a_call_of_a_step_with_the_batch_is_not(call: str, write: Write) -> None:
+    assert listed(write(HEAD + REST + ONE.replace("CALL", call))) == []
+
+
+def test_so_it_is_where_no_loader_was_read(write: Write) -> None:
+    """`x = pair[1].to(device)` was the choice of a device, in a loop over one loader or another of a dict."""
+    both = 'both = {"train": loader, "val": DataLoader(data, batch_size=7)}\nfrom elsewhere import phases\n'
+    text = "for epoch in phases:" + LOOP.split(":", 1)[1].replace("x, y in loader", "pair, y in both[epoch]")
+    apart = '        x = pair[1].to("cuda")\n        y = y.to("cuda")\n        loss'
+    found = listed(write(HEAD + REST + both + text.replace("        loss", apart, 1)))
+    assert has(found, 'x = pair[1].to("cuda")') and not has(found, "y = y.to")

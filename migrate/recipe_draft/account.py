@@ -384,6 +384,7 @@ class Account:
             return LISTED, ", ".join(filter(None, (self._data_files[id(statement)], where)))
         said = statement.stands_at(self.said)
         further = sum(self._changes(call) for call in statement.calls) > 1  # than the draft covers
+        further = further or any(self._takes_in(call, statement) for call in statement.calls)
         if statement.stands_at(self.asked) and not further:
             return ASKED, "the draft asks for it"
         acts, live = id(statement) in self.acting, id(statement) in self.live
@@ -415,6 +416,15 @@ class Account:
             return SILENT, silent
         silent = self._plain_value(statement, kinds) if not where else None
         return (SILENT, silent) if silent is not None else (LISTED, where)
+
+    def _takes_in(self, call: ast.Call, of: Statement) -> bool:
+        """Whether something that the draft has is made in the arguments of another call: Moves(SGD(…), warmup)."""
+        given = [part for one in (*call.args, *(k.value for k in call.keywords)) for part in ast.walk(one)]
+        if id(call) in self.roots or not any(id(part) in self.roots for part in given):
+            return False
+        holds = getattr(call.func, "attr", "") in silence.CONTAINERS or self._plain_call(call)
+        runs = any(self._hands(one) and call in (one, getattr(one.func, "value", None)) for one in of.calls)
+        return not (holds or runs or silence.looked_through(name_of(self.flow, call)) or self.roles.exact(call))
 
     def _by_kind(self, statement: Statement) -> str | None:
         node = statement.node

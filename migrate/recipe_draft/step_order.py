@@ -18,6 +18,7 @@ from ..source.infer.abstract_values import (
     LibraryName,
     LibraryObject,
     LibraryUse,
+    ParsedArguments,
     ScriptClass,
     ScriptFunction,
     is_known,
@@ -514,6 +515,10 @@ class Counting:
         if isinstance(node, ast.Name):
             return node.id in self.each or any(node.id == name for _, name in self.names) or bool(self._several(node))
         if isinstance(node, ast.Attribute):
+            written = (part for one in self.flow.options for target in _targets(one) for part in ast.walk(target))
+            of_line = isinstance(self.flow.value(node.value), ParsedArguments)  # args.k is not self.k
+            if of_line and all(getattr(part, "attr", "") != node.attr for part in written):
+                return False
             return node.attr in self.attributes or node.attr in self.set_again
         return isinstance(node, ast.Subscript) and self.moves(node.value)
 

@@ -628,3 +628,58 @@ def test_so_it_is_where_no_loader_was_read(write: Write) -> None:
     apart = '        x = pair[1].to("cuda")\n        y = y.to("cuda")\n        loss'
     found = listed(write(HEAD + REST + both + text.replace("        loss", apart, 1)))
     assert has(found, 'x = pair[1].to("cuda")') and not has(found, "y = y.to")
+
+
+MOVES = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--k", type=float, default=1.5)
+args = parser.parse_args()
+class Moves:
+    def __init__(self, of, k, warmup=4000):
+        self.of, self.k, self.warmup, self.n = of, k, warmup, 0
+    def zero_grad(self):
+        self.of.zero_grad()
+    def step(self):
+        self.n += 1
+        for group in self.of.param_groups:
+            group["lr"] = self.k * min(self.n ** -0.5, self.n * self.warmup ** -1.5)
+        self.of.step()
+    def change(self, k):
+        self.k = k
+def fit(net, opt):
+    for epoch in range(4):
+        for x, y in loader:
+            loss = criterion(net(x), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    opt.change(2.5)
+"""
+AROUND = {
+    "in place": "opt = Moves(SGD, args.k)\nfit(net, opt)",
+    "by name": "opt = Moves(of=SGD, k=args.k, warmup=30)\nfit(net, opt)",
+    "in the call of a step": "fit(net, Moves(SGD, args.k))",
+    "an attribute": "class Holds: pass\nholds = Holds()\nholds.opt = Moves(SGD, args.k)\nfit(net, holds.opt)",
+    "of a file that is not there": "from elsewhere import Moves as Own\nopt = Own(SGD, args.k)\nfit(net, opt)",
+    "of a function": "def made():\n    return Moves(SGD, args.k)\nfit(net, made())",
+}
+OPT = "opt = torch.optim.SGD(net.parameters(), lr=0.2)"
+
+
+@pytest.mark.parametrize("made", AROUND.values(), ids=AROUND)
+def test_what_takes_in_an_optimizer_that_is_made_in_its_call_is_listed(made: str, write: Write) -> None:
+    """It counted as the line of the optimizer, and what else it is given stood nowhere."""
+    text = made.replace("SGD", OPT.partition("= ")[2])
+    found = listed(write(HEAD + REST.replace(OPT, "") + MOVES + text + "\n"))
+    line = next(one for one in text.split("\n") if "torch.optim" in one).strip()
+    assert has(found, f"{line} [args.k is 1.5]")
+
+
+@pytest.mark.parametrize(
+    "made", ["fit(net, SGD)", "opt = SGD\nfit(net, opt)", "print(fit(net, SGD))", "own = [SGD]\nfit(net, own[0])"]
+)
+def test_a_function_that_steps_may_be_given_an_optimizer_made_in_its_call(made: str, write: Write) -> None:
+    fit = MOVES.replace("    opt.change(2.5)\n", "")
+    found = listed(write(HEAD + REST.replace(OPT, "") + fit + made.replace("SGD", OPT.partition("= ")[2]) + "\n"))
+    assert not any("torch.optim" in line for line in found)

@@ -29,7 +29,7 @@ from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, j
 from . import roles as role_names
 from . import silence
 from .data_files import DataFiles
-from .entries import behind_names, called_where
+from .entries import called_where
 from .flow import FUNCTIONS, LOOPS, Flow, Statement
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
 from .silence import Line, name_of
@@ -109,7 +109,7 @@ class Account:
         self.roles.open, self.roles.steps = self.open, self._steps
         self._mark_ends()
         self.live = silence.reach(flow, self.acting.values())
-        self._counting, self._said_of = Counting.read(flow), set[int]()
+        self.counting, self._said_of = Counting.read(flow), set[int]()
         while self._opens_more():
             pass
         self.misplaced = read_by_libraries(flow) | misplaced(flow, self.roles, self._runs, self._undecided)
@@ -334,8 +334,7 @@ class Account:
 
     def _line(self, statement: Statement, kinds: Kinds, verdict: str, why: str) -> Line:
         loops = [" ".join(head.text.rstrip(":").split()) for head in self._loops(statement)]
-        said = [behind_names(statement.nodes, self.interpreter, self._counting.moves), *self._counting.says(statement)]
-        values = ", ".join(filter(None, said)) if verdict == LISTED else ""
+        values = self.counting.values(statement) if verdict == LISTED else ""
         return Line(statement, kinds, verdict, why, loops[-1] if loops else "", values)
 
     # judging
@@ -565,7 +564,7 @@ class Account:
         if any(self._values.is_data(one.value) for one in kept) or any(changed):
             return None  # it changes an existing object
         if all(isinstance(part, LITERAL) for part in ast.walk(node.value)):
-            anew = self._counting.starts_anew(statement)  # its uses do not show that
+            anew = self.counting.starts_anew(statement)  # its uses do not show that
             return None if anew else "a value, which is accounted for where it is used"
         parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
         if (
@@ -584,10 +583,10 @@ class Account:
             return None  # of a list that is filled in a loop, only the first round is known
         if called and not kinds:
             why = next((why for one in called if (why := self.passed(one))), None)
-            known = is_known(found) and not self._files.read_for(node.value) and not self._counting.of(node.value)
+            known = is_known(found) and not self._files.read_for(node.value) and not self.counting.of(node.value)
             scaled = isinstance(node.value, ast.BinOp) and not isinstance(node.value.op, ast.Add)  # by devices, say
             return (None if scaled else why) or ("a value known by reading" if known else None)
-        if self._counting.of(node.value) or id(statement) in self._counting.carried:
+        if self.counting.of(node.value) or id(statement) in self.counting.carried:
             return None  # only its first value is known
         empty = isinstance(found, (ListValue, DictValue)) and not (
             getattr(found, "items", None) or getattr(found, "pairs", None)

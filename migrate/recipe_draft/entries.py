@@ -43,8 +43,6 @@ LARGEST = 10**18  # the reader takes whole numbers of at most 18 digits, and no 
 ASK = "???"  # in place of a value that could not be read; no recipe with it is valid
 MOST_LINES = 4  # of the script that comments name for one value
 RESERVED = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
-
-
 Place = tuple[str, int]  # file and line
 
 
@@ -84,12 +82,16 @@ class Entry:
     roots: dict[int, str] = field(default_factory=dict)
     left: list[tuple[Place, str]] = field(default_factory=list)
 
+    @property
+    def asks(self) -> bool:
+        """Whether its value is ???."""
+        return self.value == ASK or (self.below or [])[:1] == [Entry("name", ASK)]
+
     def places(self, asked: bool) -> set[Place]:
         """The lines that its values come from; asked: instead, the lines of values that are ???."""
         if self.out:
             return set()
-        asks = self.value == ASK or (self.below or [])[:1] == [Entry("name", ASK)]
-        own = {comment.at for comment in self.comments if isinstance(comment, Comment)} if asks is asked else set()
+        own = {comment.at for comment in self.comments if isinstance(comment, Comment)} if self.asks is asked else set()
         return own.union(*(entry.places(asked) for entry in self.below or []))
 
     def all_left(self) -> Iterator[tuple[Place, str]]:
@@ -251,7 +253,9 @@ def part(seen: LibraryUse, row: Row, brief: bool = False) -> Part:
             found = _fitting(argument, recipe_value(value, argument))
         except NotConstant:
             where = f"{seen.source.shown} line {seen.node.lineno}"
-            entries.append(Entry(argument.torch, ASK, [f"{where}: {argument.torch}={_short(text)} could not be read"]))
+            entries.append(
+                Entry(argument.torch, ASK, [f"{where}: {argument.torch}={shortened(text, 60)} could not be read"])
+            )
             continue
         entry = Entry(argument.torch, found, sources(value))
         try:
@@ -327,10 +331,6 @@ def _fitting(argument: Argument, value: Any) -> Any:
 
 def _listed(value: Any) -> Any:
     return [_listed(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def number(value: Value | None) -> float | int | None:

@@ -352,6 +352,12 @@ class Flow:
             if isinstance(target, ast.Attribute) and isinstance(self.value(target.value), ParsedArguments)
         ]
 
+    @cached_property
+    def changing(self) -> set[str]:
+        """The names and attributes in the statements that change an object, such as a list."""
+        found = (s for s in self.statements if any(one.way == ADDS for one in s.defines))
+        return {getattr(node, "id", getattr(node, "attr", "")) for s in found for node in s.nodes}
+
     def _note_calls(self, statement: Statement) -> None:
         for node in statement.nodes:
             self.of[id(node)] = statement

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from ...mappings.aliases import row_of
 from ..source import library_names as families
 from ..source.infer.abstract_values import (
+    Constant,
     LibraryName,
     LibraryObject,
     ScriptClass,
@@ -414,7 +415,11 @@ class ValueKinds:
 
     def _by_name(self, node: ast.expr, name: str) -> Kinds:
         """The usual kind of an unknown object by its name: a reason to list a statement, never to omit one."""
-        found = self.flow.value(node)
+        found, of = self.flow.value(node), self.flow.of.get(id(node))
+        if isinstance(getattr(node, "ctx", None), ast.Store) and of is not None:
+            value = getattr(of.node, "value", None)
+            given = self.flow.value(value) if value is not None else None
+            found = given if isinstance(given, Constant) else found  # d_model = 128 is a number
         unknown = found is None or type(found) is Value or (isinstance(found, LibraryObject) and not found.family)
         plain_object = isinstance(found, ScriptObject) and not found.of.family()
         family = families.habit(name) if unknown or plain_object else ""

@@ -15,9 +15,11 @@ from ...printable import shortened
 from ..source import library_names as families
 from ..source.infer.abstract_values import (
     Constant,
+    DictValue,
     LibraryName,
     LibraryObject,
     LibraryUse,
+    ListValue,
     ParsedArguments,
     ScriptClass,
     ScriptFunction,
@@ -27,7 +29,7 @@ from ..source.infer.abstract_values import (
 from ..source.infer.expressions import truth
 from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter
 from ..source.source_files import ScriptFile
-from .entries import Comment, place, several_train, shown, sources
+from .entries import LONGEST_WORD, Comment, behind_names, place, several_train, shown, sources
 from .flow import ADDS, EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
 from .roles import EMA, LOADER, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
 from .silence import LEAVING_ATTRIBUTES, name_of
@@ -502,13 +504,27 @@ class Counting:
         """Whether an expression reads such an attribute."""
         return any(isinstance(part, ast.Attribute) and part.attr in self.attributes for part in ast.walk(node))
 
-    def says(self, statement: Statement) -> list[str]:
-        """What the names that a statement sets for the next round begin with, and the numbers of those that it reads
-        and that are one or another: `step begins with 0`, `scale is 1 or 2`."""
+    def values(self, statement: Statement) -> str:
+        """The values of the names in a statement; what those that it sets for the next round begin with; and both
+        values of one that has one or another: `x is 4, step begins with 0, scale is 1 or 2`."""
         begin = [f"{name} begins with {v}" for name, v in self.carried.get(id(statement), {}).items() if v]
         names = (node for node in statement.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
         several = {node.id: self._several(node) for node in names}
-        return [*begin, *(f"{name} is {' or '.join(found)}" for name, found in several.items() if found and all(found))]
+        either = [f"{name} is {' or '.join(found)}" for name, found in several.items() if found and all(found)]
+        plain = behind_names(statement.nodes, self.flow.interpreter, self.moves)
+        return ", ".join(filter(None, [plain, *self._tables(statement), *begin, *either]))
+
+    def _tables(self, statement: Statement) -> Iterator[str]:
+        """The short lists and tables that its calls are given by name."""
+        given = (one for call in statement.calls for one in (*call.args, *(k.value for k in call.keywords)))
+        named = (one.value if isinstance(one, ast.Starred) else one for one in given)
+        for one in (one for one in named if isinstance(one, (ast.Name, ast.Attribute))):
+            value, name = self.flow.value(one), getattr(one, "id", getattr(one, "attr", ""))
+            varied = id(one) in self.flow.interpreter.varied or name in self.flow.changing
+            if isinstance(value, (ListValue, DictValue)) and not varied and not self.moves(one):
+                text = repr(known(value))
+                if is_known(value) and known(value) and len(text) <= LONGEST_WORD:
+                    yield f"{ast.unparse(one)} is {text}"
 
     def moves(self, node: ast.AST) -> bool:
         """Whether a name, an attribute or an element may have another value whenever it is read."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ..source.infer.abstract_values import LibraryObject, LibraryUse, ScriptObject, Value, known
 from ..source.infer.interpreter import CERTAINTIES
 from ..source.library_names import MODULE, OPTIMIZER
-from .entries import ASK, Comment, partly_unread, shown
+from .entries import ASK, Comment, Entry, partly_unread, shown
 from .flow import Flow, Statement
 
 
@@ -111,6 +111,23 @@ def _is_read(made: Value | None) -> bool:
 def _words(statement: Statement, why: str) -> str:
     """The place, text and a reason, not as a Comment: the line is listed too, and does not count as drafted."""
     return str(Comment(statement.place, f"{shown(statement.text)}: {why}"))
+
+
+def say_values(sections: Iterable[Entry], flow: Flow, values: Callable[[Statement], str], listed: set[int]) -> None:
+    """Add to the lines that are named where a draft asks for something what their names are, as in a listed line.
+
+    values: gives them in words. listed: statements (their ids) that say it themselves.
+    """
+    waiting, known = list(sections), dict[int, str]()
+    while waiting:
+        entry = waiting.pop(0)
+        waiting += entry.below or []
+        for index, comment in enumerate(entry.comments if entry.asks and not entry.out else []):
+            at = {comment.at} if isinstance(comment, Comment) else set()
+            for statement in (s for s in flow.statements if s.stands_at(at) and id(s) not in listed | known.keys()):
+                said = known[id(statement)] = values(statement)
+                if said and isinstance(comment, Comment):
+                    entry.comments[index] = Comment(comment.at, f"{comment.about} [{said}]".lstrip())
 
 
 def setting(seen: LibraryUse, name: str, position: int | None = None) -> Any:

@@ -683,3 +683,56 @@ def test_a_function_that_steps_may_be_given_an_optimizer_made_in_its_call(made: 
     fit = MOVES.replace("    opt.change(2.5)\n", "")
     found = listed(write(HEAD + REST.replace(OPT, "") + fit + made.replace("SGD", OPT.partition("= ")[2]) + "\n"))
     assert not any("torch.optim" in line for line in found)
+
+
+OWN_NET = """
+class Net(nn.Module):
+    def __init__(self, dim, heads=2, **more):
+        super().__init__()
+        self.layer = nn.Linear(dim, heads)
+    def forward(self, x):
+        return self.layer(x)
+"""
+MADE = {  # how the script makes its model, and what the draft says of that
+    "names": ("d_model = 12\nheads = 3\nnet = Net(d_model, heads)", "Net(d_model, heads) [d_model is 12, heads is 3]"),
+    "annotated": ("d_model: int = 12\nnet = Net(d_model)", "Net(d_model) [d_model is 12]"),
+    "a function": ("def built(dim):\n    return Net(dim)\nnet = built(12)", "Net(dim) [dim is 12]"),
+    "called twice": ("def built(dim):\n    return Net(dim)\nother = built(7)\nnet = built(12)", "Net(dim) [dim is 12]"),
+    "a table": ("cfg = {'dim': 12, 'heads': 3}\nnet = Net(**cfg)", "Net(**cfg) [cfg is {'dim': 12, 'heads': 3}]"),
+    "an element": ("cfg = {'dim': 12}\nnet = Net(cfg['dim'])", "Net(cfg['dim']) [cfg['dim'] is 12]"),
+    "a list": ("dims = [4, 8]\nnet = Net(12, dims=dims)", "Net(12, dims=dims) [dims is [4, 8]]"),
+    "a list that changes": ("dims = [4, 8]\ndims.append(2)\nnet = Net(12, dims=dims)", "Net(12, dims=dims)\n"),
+    "a class": (
+        "class Config:\n    model_dim = 12\nnet = Net(Config.model_dim)",
+        "Net(Config.model_dim) [Config.model_dim is 12]",
+    ),
+    "in two ways": (
+        "heads = 3\nif time.time() > 3:\n    heads = 4\nnet = Net(12, heads)",
+        "Net(12, heads) [heads is 3 or 4]",
+    ),
+}
+
+
+@pytest.mark.parametrize(("makes", "says"), MADE.values(), ids=MADE)
+def test_what_a_draft_asks_for_says_what_its_names_are(makes: str, says: str, write: Write) -> None:
+    """`d_model = 128` was listed for its name, and `heads = 4` said nowhere."""
+    net = "net = torchvision.models.resnet18(num_classes=7)"
+    script = write(HEAD + OWN_NET + REST.replace(net, makes) + LOOP)
+    found = recipe_text(analyze_script(script))
+    assert f": {says}" in found and yaml.safe_load(found)["model"] == "???"
+    assert not any("d_model" in line for line in listed(script))
+
+
+def test_so_do_a_data_set_and_a_file_of_another_folder(write: Write) -> None:
+    data = 'data = datasets.ImageFolder("/birds/train", transforms.ToTensor())'
+    own = """
+from own import Birds
+root, size = "/birds", 32
+data = Birds(root, size=size)
+"""
+    script = write(HEAD + REST.replace(data, own) + LOOP)
+    (script.parent / "own.py").write_text(
+        "from torch.utils.data import Dataset\nclass Birds(Dataset):\n"
+        "    def __init__(self, root, size): pass\n    def __getitem__(self, at): return 1, 2\n"
+    )
+    assert ": Birds(root, size=size) [root is '/birds', size is 32]" in recipe_text(analyze_script(script))

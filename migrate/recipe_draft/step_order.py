@@ -165,7 +165,8 @@ def misplaced(
         event for s in flow.statements if runs(s) for kind in _kinds(flow, roles, s) for event in _events(flow, s, kind)
     ]
     of: dict[str, list[Event]] = {}
-    for event in sorted(found, key=lambda event: event.at):
+    outer = {(one.kind, one.at[:level]) for one in found for level in range(1, len(one.at))}  # the step() that has it
+    for event in sorted((one for one in found if (one.kind, one.at) not in outer), key=lambda event: event.at):
         of.setdefault(event.kind, []).append(event)
     backward = of.get(BACKWARD, [])
     loop = backward[0].loop if backward else None

@@ -736,3 +736,26 @@ data = Birds(root, size=size)
         "    def __init__(self, root, size): pass\n    def __getitem__(self, at): return 1, 2\n"
     )
     assert ": Birds(root, size=size) [root is '/birds', size is 32]" in recipe_text(analyze_script(script))
+
+
+PLAIN = """
+class Own:
+    def __init__(self, of):
+        self.optimizer = of
+    def zero_grad(self):
+        self.optimizer.zero_grad()
+    def step(self):
+        self.optimizer.step()
+own = Own(opt)
+"""
+OF_OWN = LOOP.replace("opt.", "own.")
+
+
+def test_the_update_inside_of_an_own_step_is_the_only_one(write: Write) -> None:
+    """`self.optimizer.step()` was said to be a second update, after the `own.step()` that runs it."""
+    assert listed(write(HEAD + REST + PLAIN + OF_OWN)) == ["own = Own(opt)"]
+    twice = PLAIN.replace(
+        "        self.optimizer.step()", "        self.optimizer.step()\n        self.optimizer.step()"
+    )
+    for script in (PLAIN + OF_OWN + "        opt.step()\n", twice + OF_OWN):
+        assert any("[a second update in this step]" in line for line in listed(write(HEAD + REST + script)))

@@ -392,7 +392,7 @@ class Account:
             isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "backward") for call in statement.calls
         )
         said = said and not moves and not further  # a recipe has steps and backward passes in one place only
-        lossless = LOSS in kinds and role_names.CRITERION not in self.roots.values()
+        lossless = LOSS in kinds and not {role_names.CRITERION, role_names.FUNCTIONAL} & {*self.roots.values()}
         if lossless and (moves or step):
             return LISTED, where or NO_LOSS
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):

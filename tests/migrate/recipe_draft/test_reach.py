@@ -759,3 +759,10 @@ def test_the_update_inside_of_an_own_step_is_the_only_one(write: Write) -> None:
     )
     for script in (PLAIN + OF_OWN + "        opt.step()\n", twice + OF_OWN):
         assert any("[a second update in this step]" in line for line in listed(write(HEAD + REST + script)))
+
+
+def test_the_loss_of_a_function_is_not_asked_for_where_the_draft_has_it(write: Write) -> None:
+    functional = "nn.functional.cross_entropy"
+    text = LOOP.replace("criterion(net(x), y)", f"{functional}(net(x).flatten(1), y)")
+    found = listed(write(HEAD + REST.replace("criterion = nn.CrossEntropyLoss()", "") + text))
+    assert found == [f"loss = {functional}(net(x).flatten(1), y)"]

@@ -329,7 +329,11 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
     if training is None:
         several = [f"{place(seen)}: which loader is trained on could not be read" for seen in loaders]
         section.comments += several or ["no data loader was found", *_moved(flow)]
-        section.below += [Entry("source", ASK), Entry("batch", ASK), Entry("transforms", ASK)]
+        made = [seen for seen in loaders if seen.certainty != PERHAPS]
+        sizes = [entry for seen in made for entry in _batch(seen, flow, "batch", accumulate)]
+        same = len(sizes) > 1 and len({entry.value for entry in sizes}) == 1  # whichever trains
+        agreed = sizes[0] if same else Entry("batch", ASK)
+        section.below += [Entry("source", ASK), agreed, Entry("transforms", ASK)]
         return section
     section.comments.append(place(training))
     for loader in (training, evaluation):

@@ -766,3 +766,41 @@ def test_the_loss_of_a_function_is_not_asked_for_where_the_draft_has_it(write: W
     text = LOOP.replace("criterion(net(x), y)", f"{functional}(net(x).flatten(1), y)")
     found = listed(write(HEAD + REST.replace("criterion = nn.CrossEntropyLoss()", "") + text))
     assert found == [f"loss = {functional}(net(x).flatten(1), y)"]
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "rate", "asks"),
+    [
+        ("Adam(net.parameters(), betas=(0.5, 0.9))", "group['lr'] = 0.5 / (1 + epoch)", True),
+        ("Adam(net.parameters())", "group['lr'] = 0.5 / (1 + epoch)", True),
+        ("Adam(net.parameters(), lr=0.3)", "group['lr'] = 0.5 / (1 + epoch)", False),
+        ("Adam(net.parameters())", "group['weight_decay'] = 0.5 / (1 + epoch)", False),
+    ],
+)
+def test_a_rate_that_is_set_by_hand_is_asked_for_where_the_optimizer_has_none(
+    optimizer: str, rate: str, asks: bool, write: Write
+) -> None:
+    by_hand = f"    for group in opt.param_groups:\n        {rate}\n    for x, y"
+    script = write(
+        HEAD + REST.replace("SGD(net.parameters(), lr=0.2)", optimizer) + LOOP.replace("    for x, y", by_hand)
+    )
+    assert (drafted(script)["optimizer"].get("args", {}).get("lr") == "???") == asks
+    assert recipe_text(analyze_script(script)).count("which schedule is it?") == ("'lr'" in rate)
+
+
+BOTH = """
+both = {"a": loader, "b": DataLoader(data, batch_size=SIZE)}
+from elsewhere import chosen
+for epoch in range(4):
+    for x, y in both[chosen(epoch)]:
+        loss = criterion(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(("size", "batch"), [("16", 16), ("8", "???"), ("chosen", "???")])
+def test_the_batch_of_all_loaders_is_that_of_the_one_that_trains(size: str, batch: int | str, write: Write) -> None:
+    script = write(HEAD + REST + BOTH.replace("SIZE", size))
+    assert drafted(script)["data"]["batch"] == batch

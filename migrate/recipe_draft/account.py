@@ -29,12 +29,11 @@ from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, j
 from . import roles as role_names
 from . import silence
 from .data_files import DataFiles
-from .entries import called_where
 from .flow import FUNCTIONS, LOOPS, Flow, Statement
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
 from .silence import Line, name_of
 from .step_order import Counting, misplaced, picks, trains_at
-from .unread import read_by_libraries
+from .unread import by_callers, called_where, read_by_libraries
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # writing to one of these changes the training
@@ -352,7 +351,9 @@ class Account:
             anew = id(statement.function) not in self._said_of  # only at a function's first line
             calls = called_where(statement, self.flow, self._runs, self._undecided) if anew else ""
             self._said_of.add(id(statement.function))
-            why = ", ".join(filter(None, (why or self._where(statement, all_=True), calls)))
+            why = why or self._where(statement, all_=True)
+            more = joined([one for one in by_callers(statement, self.flow, self._runs) if one not in why])
+            why = ", ".join(filter(None, (why, f"{'and ' * bool(why)}only where {more}" * bool(more), calls)))
         return self._line(statement, kinds, verdict, why)
 
     def _ends(self, lines: list[Line]) -> Iterator[Line]:

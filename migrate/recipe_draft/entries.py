@@ -34,9 +34,9 @@ from ..source.infer.abstract_values import (
     origins,
     plain,
 )
-from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS, UNCALLED, Interpreter, joined
+from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS, UNCALLED, Interpreter
 from ..source.library_names import MODULE, OPTIMIZER, SCHEDULE, family_of, is_class
-from .flow import ADDS, Flow, Statement, parts_of
+from .flow import ADDS, Flow, parts_of
 
 WORD = re.compile(r"[A-Za-z_][\w.-]*")  # a string that needs no quotes in YAML
 LARGEST = 10**18  # the reader takes whole numbers of at most 18 digits, and no infinity
@@ -576,25 +576,3 @@ def behind_names(parts: Iterable[ast.AST], interpreter: Interpreter, moves: Call
             if plainly and id(part) not in interpreter.varied and not moves(part):
                 found.setdefault(ast.unparse(part), repr(value))
     return ", ".join(f"{name} is {value}" for name, value in found.items())
-
-
-def called_where(
-    statement: Statement, flow: Flow, runs: Callable[[Statement], bool], undecided: Callable[[Statement], list[str]]
-) -> str:
-    """The places that call a statement's function where they are several and one has a condition; else "".
-
-    runs: whether a statement runs with the defaults. undecided: gives the undecided conditions of a statement.
-    """
-    function, seen = statement.function, set[int]()
-    while function is not None and id(function) not in seen:
-        seen.add(id(function))
-        callers = list({id(one): one for one, _, _ in flow.calls.get(id(function), []) if runs(one)}.values())
-        if len(callers) > 1:
-            conditions = [undecided(one) for one in callers]
-            places = [
-                ":".join(map(str, one.place)) + (f" only where {joined(found)}" if found else "")
-                for one, found in zip(callers, conditions, strict=True)
-            ]
-            return f"called at {', and at '.join(places)}" if any(conditions) else ""
-        function = callers[0].function if callers else None
-    return ""

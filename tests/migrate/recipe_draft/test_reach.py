@@ -804,3 +804,43 @@ for epoch in range(4):
 def test_the_batch_of_all_loaders_is_that_of_the_one_that_trains(size: str, batch: int | str, write: Write) -> None:
     script = write(HEAD + REST + BOTH.replace("SIZE", size))
     assert drafted(script)["data"]["batch"] == batch
+
+
+RUN = """
+val = DataLoader(data, batch_size=9)
+def run(batches, PARAMETER):
+    for x, y in batches:
+        loss = criterion(net(x), y)
+        if TEST:
+            opt.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_value_(net.parameters(), 3)
+            opt.step()
+        else:
+            net.fc.weight.data.mul_(0.5)
+for epoch in range(4):
+    run(loaderONE)
+    run(valOTHER)
+"""
+CALLERS = {
+    "a default": ("cross=False", "not cross", "", ", cross=True", "not cross"),
+    "a flag": ("train", "train", ", True", ", False", "train"),
+    "a word": ("kind", "kind == 'train'", ", 'train'", ", kind='val'", "kind == 'train'"),
+    "an optimizer": ("own=None", "own is not None", ", opt", "", "own is not None"),
+}
+
+
+@pytest.mark.parametrize(("parameter", "test", "one", "other", "says"), CALLERS.values(), ids=CALLERS)
+def test_a_condition_that_one_caller_meets_and_not_the_other_is_said(
+    parameter: str, test: str, one: str, other: str, says: str, write: Write
+) -> None:
+    """Both sides of `if data_type == 'train'` were listed as if both ran."""
+    text = RUN.replace("PARAMETER", parameter).replace("TEST", test).replace("ONE", one).replace("OTHER", other)
+    found = listed(write(HEAD + REST + text))
+    assert has(found, f"nn.utils.clip_grad_value_(net.parameters(), 3) [only where {says}]")
+    assert has(found, f"net.fc.weight.data.mul_(0.5) [only where not ({says})]")
+
+
+def test_a_condition_that_every_caller_meets_is_not(write: Write) -> None:
+    text = RUN.replace("PARAMETER", "train=True").replace("TEST", "train").replace("ONE", ", True").replace("OTHER", "")
+    assert "nn.utils.clip_grad_value_(net.parameters(), 3)" in listed(write(HEAD + REST + text))

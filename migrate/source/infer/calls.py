@@ -137,8 +137,18 @@ def _of_library(
         return _loader_inside(values) or LibraryObject("", name=name)
     seen = interpreter.note(name, node, scope, arguments)
     family = names.family_of(name)
+    if family == names.LOADER and interpreter.certainty != OPTION:
+        _used_as_data(seen.get("dataset", 0))
     made_of = next((v for v in values if isinstance(v, (LibraryObject, ScriptObject)) and _wraps(family, v)), None)
     return LibraryObject(family, seen=seen, name=name, of=made_of)
+
+
+def _used_as_data(value: Value | None) -> None:
+    """Note that a class of the script's own, and those that it has its samples from, is one of data sets, since a
+    loader gets an object of it."""
+    for of in value.of.lineage() if isinstance(value, ScriptObject) else ():
+        if isinstance(of, ScriptClass) and {"__getitem__", "__iter__"} & of.scope.names.keys():
+            of.used_as = names.DATASET
 
 
 MOST_FOLDERS = 20  # that a script adds to where it is imported from

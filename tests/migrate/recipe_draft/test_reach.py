@@ -844,3 +844,34 @@ def test_a_condition_that_one_caller_meets_and_not_the_other_is_said(
 def test_a_condition_that_every_caller_meets_is_not(write: Write) -> None:
     text = RUN.replace("PARAMETER", "train=True").replace("TEST", "train").replace("ONE", ", True").replace("OTHER", "")
     assert "nn.utils.clip_grad_value_(net.parameters(), 3)" in listed(write(HEAD + REST + text))
+
+
+PAIRS = """
+class Pairs(object):
+    def __init__(self, root, size):
+        self.size = size
+        self.files = [file.upper() for file in os.listdir(root)]
+    def __len__(self):
+        return len(self.files)
+    def __getitem__(self, at):
+        x = torch.zeros(self.size) / 255.0
+        return x, self.files[at]
+"""
+USED = {
+    "by its place": "data = Pairs('/birds', 32)",
+    "by name": "data = Pairs('/birds', 32)\nBY_NAME",
+    "a class of its own": "class Own(Pairs):\n    def __getitem__(self, at):\n        return super().__getitem__(at)\n"
+    "data = Own('/birds', 32)",
+}
+
+
+@pytest.mark.parametrize("made", USED.values(), ids=USED)
+def test_a_class_that_a_loader_gets_is_a_data_set_without_torchs_base(made: str, write: Write) -> None:
+    """Its __getitem__ was listed line by line, and its __init__ passed over."""
+    data = 'data = datasets.ImageFolder("/birds/train", transforms.ToTensor())'
+    rest = REST.replace("DataLoader(data", "DataLoader(dataset=data") if "BY_NAME" in made else REST
+    script = write(HEAD + PAIRS + rest.replace(data, made.replace("BY_NAME", "")) + LOOP)
+    found = reasons(script)
+    inside = "self.size = size", "x = torch.zeros(self.size) / 255.0", "return x, self.files[at]"
+    assert all(found.get(one, "inside Pairs").startswith("inside Pairs") for one in inside)
+    assert drafted(script)["data"]["source"] == "???" and not has(listed(script), *inside[1:])

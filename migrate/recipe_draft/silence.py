@@ -139,7 +139,7 @@ CHANGERS = (
     *("popleft", "appendleft", "fill", "put"),
 )
 
-LISTS = ("os.listdir", "os.walk", "os.scandir", "glob.*")
+LISTS = ("os.listdir*", "os.walk*", "os.scandir*", "glob.*")
 # classes whose methods a library calls: classes derived from them train, or change objects that do
 DRIVEN = (
     *("*lightning*.LightningModule", "*lightning*.LightningDataModule", "*Trainer", "*TrainerCallback", "*.Callback"),

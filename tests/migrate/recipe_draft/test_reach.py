@@ -875,3 +875,12 @@ def test_a_class_that_a_loader_gets_is_a_data_set_without_torchs_base(made: str,
     inside = "self.size = size", "x = torch.zeros(self.size) / 255.0", "return x, self.files[at]"
     assert all(found.get(one, "inside Pairs").startswith("inside Pairs") for one in inside)
     assert drafted(script)["data"]["source"] == "???" and not has(listed(script), *inside[1:])
+
+
+def test_a_list_of_files_that_is_sorted_is_listed(write: Write) -> None:
+    """A method of what os.listdir gives was passed over as one of os."""
+    text = "files = os.listdir('/birds')\nfiles.sort(key=len)\ndata = Pairs(files, 32)"
+    script = write(
+        HEAD + PAIRS + REST.replace('data = datasets.ImageFolder("/birds/train", transforms.ToTensor())', text) + LOOP
+    )
+    assert has(listed(script), "files.sort(key=len)", "files = os.listdir('/birds')")

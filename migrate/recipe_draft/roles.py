@@ -27,9 +27,10 @@ from .silence import name_of
 MODEL, OPTIMIZER, SCHEDULE, CRITERION, LOADER = "model", "optimizer", "schedule", "criterion", "loader"
 SCALER, EMA = "scaler", "ema"  # of the loss; of the weights
 BATCH, INPUT, TARGET, OUTPUT, LOSS = "batch", "input", "target", "output", "loss"
+ENTRY = "entry"  # of a batch, other than the input and the label
 FUNCTIONAL = "functional loss"  # the call itself returns the loss
 OBJECTS = (MODEL, OPTIMIZER, SCHEDULE, CRITERION, LOADER, SCALER, EMA)
-STRONGEST = (LOSS, OUTPUT, TARGET, INPUT, BATCH)  # an expression of several roles has the first of these
+STRONGEST = (LOSS, OUTPUT, TARGET, INPUT, BATCH, ENTRY)  # an expression of several roles has the first of these
 MOVES = ("to", "cuda", "cpu", "train", "eval")  # methods that return their object
 WRAPPERS = (
     *("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.DistributedDataParallel"),
@@ -240,7 +241,7 @@ class Roles:
     def _place(role: str | None, path: tuple[int, ...]) -> str | None:
         if role != BATCH or not path:
             return role
-        return (INPUT, TARGET)[path[0]] if len(path) == 1 and path[0] < 2 else None  # nothing says what others are
+        return (INPUT, TARGET)[path[0]] if len(path) == 1 and path[0] < 2 else ENTRY
 
     def _of_loop(self, over: ast.expr, path: tuple[int, ...]) -> str | None:
         """The role of a loop's target in each round."""
@@ -270,7 +271,7 @@ class Roles:
     def _part(self, role: str | None, at: ast.expr) -> str | None:
         if role != BATCH or not isinstance(at, ast.Constant) or type(at.value) is not int:
             return None
-        return self._place(role, (at.value,))
+        return self._place(role, (at.value,)) if at.value < 2 else None
 
     def hands_computed(self, call: ast.Call) -> bool:
         """Whether a function with a step is given what is computed from a batch in the call: step(x * 2, y)."""
@@ -419,7 +420,8 @@ class ValueKinds:
         if isinstance(getattr(node, "ctx", None), ast.Store) and of is not None:
             value = getattr(of.node, "value", None)
             given = self.flow.value(value) if value is not None else None
-            found = given if isinstance(given, Constant) else found  # d_model = 128 is a number
+            number = isinstance(given, Constant) and isinstance(given.value, (int, float))
+            found = given if number else found  # d_model = 128
         unknown = found is None or type(found) is Value or (isinstance(found, LibraryObject) and not found.family)
         plain_object = isinstance(found, ScriptObject) and not found.of.family()
         family = families.habit(name) if unknown or plain_object else ""

@@ -584,6 +584,8 @@ WHOLE = {
     "numbered": ("i, batch in enumerate(loader)", "x, y = batch[0], batch[1]"),
     "moved": ("x, y in loader", "x = x.to('cuda'); y = y.cuda()"),
     "with a third": ("x, y, names in loader", "names = names.cuda()"),
+    "all at once": ("x, y, names in loader", "x, y, names = x.cuda(), y.cuda(), names.cuda()"),
+    "nested and moved": ("x, y, (names, sizes) in loader", "x, names = x.cuda(), names.cuda()"),
 }
 
 

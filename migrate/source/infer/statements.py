@@ -35,6 +35,7 @@ from .abstract_values import (
 from .expressions import EPOCHS, LISTED, OTHER, ROUNDS, attribute, binary, each_of, truth
 from .interpreter import (
     CERTAINTIES,
+    FORGETS,
     FUNCTIONS,
     OPTION,
     PARTLY,
@@ -288,6 +289,15 @@ def _forget(interpreter: Interpreter, body: list[ast.stmt], scope: Scope) -> Non
     for target, value, of in found:
         _forget_one(interpreter, target, value, of)
     interpreter.seen, interpreter.values, interpreter.varied = seen, values, varied
+
+
+def _forget_again(interpreter: Interpreter, function: ScriptFunction) -> None:
+    """Forget the known values that a function sets anew whenever it is called."""
+    if isinstance(function.node.body, list):
+        _forget(interpreter, function.node.body, _inside(function))
+
+
+FORGETS.append(_forget_again)
 
 
 def _running(interpreter: Interpreter, block: list[ast.stmt], scope: Scope) -> Iterator[ast.AST]:

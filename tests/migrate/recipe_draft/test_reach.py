@@ -886,3 +886,28 @@ def test_a_list_of_files_that_is_sorted_is_listed(write: Write) -> None:
         HEAD + PAIRS + REST.replace('data = datasets.ImageFolder("/birds/train", transforms.ToTensor())', text) + LOOP
     )
     assert has(listed(script), "files.sort(key=len)", "files = os.listdir('/birds')")
+
+
+def test_nor_is_it_where_a_library_calls_the_method_that_counts(write: Write) -> None:
+    """The rate and the factor of the first call were said."""
+    own = """
+import lightning.pytorch as pl
+class Net(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net, self.n, self.first = nn.Linear(3, 4), 0, True
+    def training_step(self, batch, at):
+        self.n += 1
+        lr, k = 0.5 / self.n, 1.0 if self.first else 0.5
+        self.first = False
+        for group in self.opt.param_groups:
+            group["lr"] = lr
+        return criterion(self.net(batch[0]) * k, batch[1])
+    def configure_optimizers(self):
+        self.opt = torch.optim.SGD(self.parameters(), lr=0.2)
+        return self.opt
+pl.Trainer(max_epochs=3).fit(Net(), loader)
+"""
+    found = listed(write(HEAD + REST + own))
+    assert has(found, 'group["lr"] = lr [for group in self.opt.param_groups]', "return criterion(")
+    assert not any("lr is" in one or "k is" in one for one in found)

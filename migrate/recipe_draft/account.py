@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..source import library_names as families
 from ..source.infer.abstract_values import (
@@ -29,11 +29,11 @@ from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, j
 from . import roles as role_names
 from . import silence
 from .data_files import DataFiles
-from .entries import behind_names, called_where, shown
 from .flow import FUNCTIONS, LOOPS, Flow, Statement
-from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds, name_of
-from .step_order import Counting, misplaced, trains_at
-from .unread import read_by_libraries
+from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
+from .silence import Line, name_of
+from .step_order import Counting, misplaced, picks, trains_at
+from .unread import by_callers, called_where, read_by_libraries
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # writing to one of these changes the training
@@ -43,24 +43,6 @@ RUNS = "the model runs here in training mode: its statistics move, and it draws"
 NO_LOSS = "the draft asks for the loss of this step"
 NOT_MADE = "of which nothing that was read makes an object"
 LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
-
-
-@dataclass(frozen=True)
-class Line:
-    """The account of one statement: a verdict, and the reason in words."""
-
-    statement: Statement
-    kinds: Kinds
-    verdict: str
-    why: str
-    loop: str = ""  # the loop around it, which determines how often it runs
-    values: str = ""  # the values of its names
-
-    @property
-    def text(self) -> str:
-        """Its source, why it is listed where that is not obvious, the loop around it, and the values of its names."""
-        more = (f" [{shown(one)}]" for one in (self.why, self.loop, self.values) if one)
-        return shown(self.statement.text) + "".join(more)
 
 
 class Account:
@@ -123,10 +105,10 @@ class Account:
             if statement.function is not None and called and not self._within(statement):
                 self.open.add(id(statement.function))
         self._mark_steps()
-        self.roles.open = self.open
+        self.roles.open, self.roles.steps = self.open, self._steps
         self._mark_ends()
         self.live = silence.reach(flow, self.acting.values())
-        self._counting, self._said_of = Counting.read(flow), set[int]()
+        self.counting, self._said_of = Counting.read(flow), set[int]()
         while self._opens_more():
             pass
         self.misplaced = read_by_libraries(flow) | misplaced(flow, self.roles, self._runs, self._undecided)
@@ -296,6 +278,7 @@ class Account:
             if statement.function is not None:
                 waiting += [caller for caller, _, _ in self.flow.calls.get(id(statement.function), [])]
                 self.open.add(id(statement.function))
+                self._steps.add(id(statement.function))
 
     def _mark_ends(self) -> None:
         """Mark statements that leave a training loop under a condition, which decide how long or on what is trained."""
@@ -350,7 +333,7 @@ class Account:
 
     def _line(self, statement: Statement, kinds: Kinds, verdict: str, why: str) -> Line:
         loops = [" ".join(head.text.rstrip(":").split()) for head in self._loops(statement)]
-        values = behind_names(statement.nodes, self.interpreter, self._counting.moves) if verdict == LISTED else ""
+        values = self.counting.values(statement) if verdict == LISTED else ""
         return Line(statement, kinds, verdict, why, loops[-1] if loops else "", values)
 
     # judging
@@ -368,7 +351,9 @@ class Account:
             anew = id(statement.function) not in self._said_of  # only at a function's first line
             calls = called_where(statement, self.flow, self._runs, self._undecided) if anew else ""
             self._said_of.add(id(statement.function))
-            why = ", ".join(filter(None, (why or self._where(statement, all_=True), calls)))
+            why = why or self._where(statement, all_=True)
+            more = joined([one for one in by_callers(statement, self.flow, self._runs) if one not in why])
+            why = ", ".join(filter(None, (why, f"{'and ' * bool(why)}only where {more}" * bool(more), calls)))
         return self._line(statement, kinds, verdict, why)
 
     def _ends(self, lines: list[Line]) -> Iterator[Line]:
@@ -399,6 +384,7 @@ class Account:
             return LISTED, ", ".join(filter(None, (self._data_files[id(statement)], where)))
         said = statement.stands_at(self.said)
         further = sum(self._changes(call) for call in statement.calls) > 1  # than the draft covers
+        further = further or any(self._takes_in(call, statement) for call in statement.calls)
         if statement.stands_at(self.asked) and not further:
             return ASKED, "the draft asks for it"
         acts, live = id(statement) in self.acting, id(statement) in self.live
@@ -407,7 +393,7 @@ class Account:
             isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "backward") for call in statement.calls
         )
         said = said and not moves and not further  # a recipe has steps and backward passes in one place only
-        lossless = LOSS in kinds and role_names.CRITERION not in self.roots.values()
+        lossless = LOSS in kinds and not {role_names.CRITERION, role_names.FUNCTIONAL} & {*self.roots.values()}
         if lossless and (moves or step):
             return LISTED, where or NO_LOSS
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
@@ -430,6 +416,15 @@ class Account:
             return SILENT, silent
         silent = self._plain_value(statement, kinds) if not where else None
         return (SILENT, silent) if silent is not None else (LISTED, where)
+
+    def _takes_in(self, call: ast.Call, of: Statement) -> bool:
+        """Whether something that the draft has is made in the arguments of another call: Moves(SGD(…), warmup)."""
+        given = [part for one in (*call.args, *(k.value for k in call.keywords)) for part in ast.walk(one)]
+        if id(call) in self.roots or not any(id(part) in self.roots for part in given):
+            return False
+        holds = getattr(call.func, "attr", "") in silence.CONTAINERS or self._plain_call(call)
+        runs = any(self._hands(one) and call in (one, getattr(one.func, "value", None)) for one in of.calls)
+        return not (holds or runs or silence.looked_through(name_of(self.flow, call)) or self.roles.exact(call))
 
     def _by_kind(self, statement: Statement) -> str | None:
         node = statement.node
@@ -512,6 +507,8 @@ class Account:
             reasons = [self.passed(one) if isinstance(one, ast.Call) else None for one in outer]
             return reasons[0] if reasons and all(reasons) else None
         value = getattr(node, "value", None)
+        if any(self.roles.hands_computed(one) for one in calls):
+            return None
         if isinstance(value, ast.Call) and isinstance(node, (ast.Expr, ast.Assign)):
             found = self._outer_reason(value)
             inner = [call for call in calls if call is not value]
@@ -521,6 +518,7 @@ class Account:
                 self.passed(one) or self._plain_call(one) or self.roles.exact(one) for one in inner
             )  # the values in it are used later
             cut = isinstance(node, ast.Assign) and any(isinstance(part, COMPUTES) for part in ast.walk(value.func))
+            cut = cut or (isinstance(node, ast.Assign) and picks(self.roles, value, self._steps))
             changes = any(self._changes(one) for one in inner) or id(statement) in self.acting
             if found and not kept and not changes and not used and not cut:
                 return found
@@ -567,7 +565,7 @@ class Account:
         if any(self._values.is_data(one.value) for one in kept) or any(changed):
             return None  # it changes an existing object
         if all(isinstance(part, LITERAL) for part in ast.walk(node.value)):
-            anew = self._counting.starts_anew(statement)  # its uses do not show that
+            anew = self.counting.starts_anew(statement)  # its uses do not show that
             return None if anew else "a value, which is accounted for where it is used"
         parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
         if (
@@ -586,10 +584,10 @@ class Account:
             return None  # of a list that is filled in a loop, only the first round is known
         if called and not kinds:
             why = next((why for one in called if (why := self.passed(one))), None)
-            known = is_known(found) and not self._files.read_for(node.value) and not self._counting.of(node.value)
+            known = is_known(found) and not self._files.read_for(node.value) and not self.counting.of(node.value)
             scaled = isinstance(node.value, ast.BinOp) and not isinstance(node.value.op, ast.Add)  # by devices, say
             return (None if scaled else why) or ("a value known by reading" if known else None)
-        if self._counting.of(node.value):
+        if self.counting.of(node.value) or id(statement) in self.counting.carried:
             return None  # only its first value is known
         empty = isinstance(found, (ListValue, DictValue)) and not (
             getattr(found, "items", None) or getattr(found, "pairs", None)

@@ -27,6 +27,7 @@ from ..source.infer.abstract_values import (
     ScriptFunction,
     ScriptObject,
     Value,
+    is_known,
     known,
 )
 from ..source.infer.interpreter import PERHAPS, Interpreter
@@ -60,7 +61,7 @@ from .entries import (
 from .flow import Flow
 from .silence import reason
 from .step_order import accumulate, accumulated_by_library, loops_over, steps_over
-from .unread import setting, unread, unread_model
+from .unread import say_values, setting, unread, unread_model
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: no line is
 TRIES = 60
@@ -175,6 +176,7 @@ class Draft:
         asked = set().union(*(section.places(asked=True) for section in live))
         seed = next((section.value for section in live if section.key == "seed"), None)
         self.account = Account(flow, roots, said, asked, micro_batches, conditions, seed)
+        say_values(live, flow, self.account.counting.values, {id(line.statement) for line in self.account.listed})
 
     def lines(self, name: str) -> list[str]:
         """The lines of the recipe, without the list of what it does not cover."""
@@ -220,7 +222,11 @@ def model(interpreter: Interpreter, flow: Flow) -> Entry:
     made = trained(interpreter)
     if isinstance(made, ScriptObject) and made.source is not None and made.node is not None:
         at = (made.source.shown, made.node.lineno)
-        where = Comment(at, made.source.text(made.node))
+        again = {
+            id(one.node): one for one in made.arguments if id(one.node) in interpreter.varied and is_known(one.value)
+        }
+        words = [f"{made.source.text(one.node)} is {known(one.value)!r}" for one in again.values()]  # of this object
+        where = Comment(at, made.source.text(made.node) + f" [{', '.join(words)}]" * bool(words))
         return Entry("model", ASK, [where, "a model of the script's own", OTHERS], roots={id(made.node): "model"})
     seen = made.seen if isinstance(made, LibraryObject) else None
     if seen is None:
@@ -323,7 +329,11 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
     if training is None:
         several = [f"{place(seen)}: which loader is trained on could not be read" for seen in loaders]
         section.comments += several or ["no data loader was found", *_moved(flow)]
-        section.below += [Entry("source", ASK), Entry("batch", ASK), Entry("transforms", ASK)]
+        made = [seen for seen in loaders if seen.certainty != PERHAPS]
+        sizes = [entry for seen in made for entry in _batch(seen, flow, "batch", accumulate)]
+        same = len(sizes) > 1 and len({entry.value for entry in sizes}) == 1  # whichever trains
+        agreed = sizes[0] if same else Entry("batch", ASK)
+        section.below += [Entry("source", ASK), agreed, Entry("transforms", ASK)]
         return section
     section.comments.append(place(training))
     for loader in (training, evaluation):
@@ -422,7 +432,7 @@ def _source(loader: LibraryUse, key: str) -> list[Entry]:
         own = loader.get("dataset", 0)
         comments = [place(loader), f"a recipe cannot read its data set: {EXPORT}"]
         if isinstance(own, ScriptObject) and own.source is not None and own.node is not None:
-            comments.append(Comment((own.source.shown, own.node.lineno)))
+            comments.append(Comment((own.source.shown, own.node.lineno), " ".join(own.source.text(own.node).split())))
         return [Entry(key, ASK, comments)]
     written = source_of(made.name)
     path = made.get("root", 0)

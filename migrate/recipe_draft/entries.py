@@ -34,17 +34,15 @@ from ..source.infer.abstract_values import (
     origins,
     plain,
 )
-from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS, UNCALLED, Interpreter, joined
+from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS, UNCALLED, Interpreter
 from ..source.library_names import MODULE, OPTIMIZER, SCHEDULE, family_of, is_class
-from .flow import ADDS, Flow, Statement, parts_of
+from .flow import ADDS, Flow, parts_of
 
 WORD = re.compile(r"[A-Za-z_][\w.-]*")  # a string that needs no quotes in YAML
 LARGEST = 10**18  # the reader takes whole numbers of at most 18 digits, and no infinity
 ASK = "???"  # in place of a value that could not be read; no recipe with it is valid
 MOST_LINES = 4  # of the script that comments name for one value
 RESERVED = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
-
-
 Place = tuple[str, int]  # file and line
 
 
@@ -84,12 +82,16 @@ class Entry:
     roots: dict[int, str] = field(default_factory=dict)
     left: list[tuple[Place, str]] = field(default_factory=list)
 
+    @property
+    def asks(self) -> bool:
+        """Whether its value is ???."""
+        return self.value == ASK or (self.below or [])[:1] == [Entry("name", ASK)]
+
     def places(self, asked: bool) -> set[Place]:
         """The lines that its values come from; asked: instead, the lines of values that are ???."""
         if self.out:
             return set()
-        asks = self.value == ASK or (self.below or [])[:1] == [Entry("name", ASK)]
-        own = {comment.at for comment in self.comments if isinstance(comment, Comment)} if asks is asked else set()
+        own = {comment.at for comment in self.comments if isinstance(comment, Comment)} if self.asks is asked else set()
         return own.union(*(entry.places(asked) for entry in self.below or []))
 
     def all_left(self) -> Iterator[tuple[Place, str]]:
@@ -251,7 +253,9 @@ def part(seen: LibraryUse, row: Row, brief: bool = False) -> Part:
             found = _fitting(argument, recipe_value(value, argument))
         except NotConstant:
             where = f"{seen.source.shown} line {seen.node.lineno}"
-            entries.append(Entry(argument.torch, ASK, [f"{where}: {argument.torch}={_short(text)} could not be read"]))
+            entries.append(
+                Entry(argument.torch, ASK, [f"{where}: {argument.torch}={shortened(text, 60)} could not be read"])
+            )
             continue
         entry = Entry(argument.torch, found, sources(value))
         try:
@@ -327,10 +331,6 @@ def _fitting(argument: Argument, value: Any) -> Any:
 
 def _listed(value: Any) -> Any:
     return [_listed(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def number(value: Value | None) -> float | int | None:
@@ -576,25 +576,3 @@ def behind_names(parts: Iterable[ast.AST], interpreter: Interpreter, moves: Call
             if plainly and id(part) not in interpreter.varied and not moves(part):
                 found.setdefault(ast.unparse(part), repr(value))
     return ", ".join(f"{name} is {value}" for name, value in found.items())
-
-
-def called_where(
-    statement: Statement, flow: Flow, runs: Callable[[Statement], bool], undecided: Callable[[Statement], list[str]]
-) -> str:
-    """The places that call a statement's function where they are several and one has a condition; else "".
-
-    runs: whether a statement runs with the defaults. undecided: gives the undecided conditions of a statement.
-    """
-    function, seen = statement.function, set[int]()
-    while function is not None and id(function) not in seen:
-        seen.add(id(function))
-        callers = list({id(one): one for one, _, _ in flow.calls.get(id(function), []) if runs(one)}.values())
-        if len(callers) > 1:
-            conditions = [undecided(one) for one in callers]
-            places = [
-                ":".join(map(str, one.place)) + (f" only where {joined(found)}" if found else "")
-                for one, found in zip(callers, conditions, strict=True)
-            ]
-            return f"called at {', and at '.join(places)}" if any(conditions) else ""
-        function = callers[0].function if callers else None
-    return ""

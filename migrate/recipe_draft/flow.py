@@ -23,7 +23,7 @@ from ..source.infer.abstract_values import (
     ScriptObject,
     Value,
 )
-from ..source.infer.calls import changed_arguments, root
+from ..source.infer.calls import changed_arguments, is_outer, names_it, root
 from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter, is_property
 from ..source.source_files import ScriptFile
 
@@ -195,6 +195,7 @@ class Flow:
             self._block(source.tree.body, {}, scope, (source, None, None, ()), top="__main__" not in called)
         for name, scope, definition in self._outside:
             scope.find(name).append(definition)
+        self._changed_outside()
         for node, scope in self._late:
             self.spent += len(scope.find(node.id)) // 16
             if self.spent > BUDGET:
@@ -205,6 +206,13 @@ class Flow:
             self._note_calls(statement)
             for holder in (statement.owner, statement.function):
                 self.inside_of.setdefault(id(holder), []).append(statement)
+
+    def _changed_outside(self) -> None:
+        """Add the changes by functions that declare a name `global` to what reads it in its own scope."""
+        changes = {name: frozenset(scope.find(name)) for name, scope, _ in self._outside}
+        for node in (node for s in self.statements for node in s.nodes if isinstance(node, ast.Name)):
+            if (known := self.reads.get(id(node), frozenset())) & changes.get(node.id, frozenset()):
+                self.reads[id(node)] = known | changes[node.id]
 
     def function_of(self, call: ast.Call) -> ast.AST | None:
         """The script's own function or class that a call calls, where the interpreter knew it."""
@@ -344,6 +352,12 @@ class Flow:
             if isinstance(target, ast.Attribute) and isinstance(self.value(target.value), ParsedArguments)
         ]
 
+    @cached_property
+    def changing(self) -> set[str]:
+        """The names and attributes in the statements that change an object, such as a list."""
+        found = (s for s in self.statements if any(one.way == ADDS for one in s.defines))
+        return {getattr(node, "id", getattr(node, "attr", "")) for s in found for node in s.nodes}
+
     def _note_calls(self, statement: Statement) -> None:
         for node in statement.nodes:
             self.of[id(node)] = statement
@@ -454,10 +468,15 @@ class Flow:
             names = dict(names)
         fresh: Names = {}
         for name, definition in made:
-            if definition.way == ADDS and name not in names and name not in fresh:  # of an enclosing scope
+            outer = first and any(
+                is_outer(one, function) for one in getattr(node, "targets", []) if names_it(one, name)
+            )
+            if outer or (definition.way == ADDS and name not in names and name not in fresh):  # of an enclosing scope
                 if first:
                     self._outside.append((name, scope, definition))
                     statement.defines.append(definition)
+                if first and name in self.attributes:
+                    self._attribute(name, definition, True)
                 continue
             kept = names.get(name, frozenset()) if definition.way == ADDS else fresh.get(name, frozenset())
             self.spent += len(kept) // 2

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from ...mappings.aliases import row_of
 from ..source import library_names as families
 from ..source.infer.abstract_values import (
+    Constant,
     LibraryName,
     LibraryObject,
     ScriptClass,
@@ -17,16 +18,19 @@ from ..source.infer.abstract_values import (
     Value,
     known,
 )
+from ..source.infer.calls import is_outer
 from ..source.infer.interpreter import CERTAINTIES, OPTION
 from . import silence
 from .flow import ADDS, EACH, GIVEN, IS, LOOPS, NAMED, Definition, Flow, Statement
+from .silence import name_of
 
 MODEL, OPTIMIZER, SCHEDULE, CRITERION, LOADER = "model", "optimizer", "schedule", "criterion", "loader"
 SCALER, EMA = "scaler", "ema"  # of the loss; of the weights
 BATCH, INPUT, TARGET, OUTPUT, LOSS = "batch", "input", "target", "output", "loss"
+ENTRY = "entry"  # of a batch, other than the input and the label
 FUNCTIONAL = "functional loss"  # the call itself returns the loss
 OBJECTS = (MODEL, OPTIMIZER, SCHEDULE, CRITERION, LOADER, SCALER, EMA)
-STRONGEST = (LOSS, OUTPUT, TARGET, INPUT, BATCH)  # an expression of several roles has the first of these
+STRONGEST = (LOSS, OUTPUT, TARGET, INPUT, BATCH, ENTRY)  # an expression of several roles has the first of these
 MOVES = ("to", "cuda", "cpu", "train", "eval")  # methods that return their object
 WRAPPERS = (
     *("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.DistributedDataParallel"),
@@ -42,6 +46,7 @@ class Roles:
         self.roots = roots
         self.accumulate = accumulate
         self.open: set[int] = set()  # the functions whose statements are accounted for one by one
+        self.steps: set[int] = set()  # those that hold a step
         self._active: set[int] = set()
         self._found: dict[int, str | None] = {}
         self._bound: dict[Definition, str | None] = {}
@@ -145,6 +150,8 @@ class Roles:
                 return self._loosely([node.value]) if node.attr not in silence.LEAVING_ATTRIBUTES else None
             return self._one(written)
         found = self.exact(node)
+        if found is None and isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            return INPUT if self.role(node.value) == BATCH else self._loosely([node.value])
         if found is None and self.roots.get(id(node)) == FUNCTIONAL:
             return LOSS
         if found is None and isinstance(node, ast.Call):
@@ -234,7 +241,7 @@ class Roles:
     def _place(role: str | None, path: tuple[int, ...]) -> str | None:
         if role != BATCH or not path:
             return role
-        return (INPUT, TARGET)[path[0]] if path[0] < 2 else INPUT
+        return (INPUT, TARGET)[path[0]] if len(path) == 1 and path[0] < 2 else ENTRY
 
     def _of_loop(self, over: ast.expr, path: tuple[int, ...]) -> str | None:
         """The role of a loop's target in each round."""
@@ -262,9 +269,16 @@ class Roles:
         return next((argument for argument in over.args if self.role(argument) == LOADER), over)
 
     def _part(self, role: str | None, at: ast.expr) -> str | None:
-        if role != BATCH or not isinstance(at, ast.Constant):
+        if role != BATCH or not isinstance(at, ast.Constant) or type(at.value) is not int:
             return None
-        return self._place(role, (at.value,)) if isinstance(at.value, int) else INPUT
+        return self._place(role, (at.value,)) if at.value < 2 else None
+
+    def hands_computed(self, call: ast.Call) -> bool:
+        """Whether a function with a step is given what is computed from a batch in the call: step(x * 2, y)."""
+        if id(self.flow.function_of(call)) not in self.steps:
+            return False
+        given = [one for one in (*call.args, *(k.value for k in call.keywords)) if not isinstance(one, ast.Starred)]
+        return any(self.role(one) in STRONGEST and self.exact(one) is None for one in given)
 
     def number(self, node: ast.expr) -> object:
         """The known value of an expression, or None."""
@@ -307,7 +321,8 @@ class Roles:
         returned = self.flow.returns.get(id(function), [])
         roles = {self.role(given) for _, given in returned} - {None}
         found = roles.pop() if len(roles) == 1 else None
-        return found if found in OBJECTS or id(function) in self.open else None  # others only compute, and are not read
+        followed = id(function) in self.open and not self.hands_computed(node)
+        return found if found in OBJECTS or followed else None  # others only compute, and are not read
 
     def is_dtype(self, node: ast.expr) -> bool:
         """Whether an argument of .to is a type and not a device."""
@@ -335,26 +350,6 @@ class Roles:
         if owner == SCALER and not call.keywords and func.attr in ("step", "unscale_", "update") and handed:
             return "the step of a recipe"
         return None
-
-
-def name_of(flow: Flow, call: ast.Call) -> str:
-    """The qualified name of a call's callee, as far as it is known; "" for the script's own and for objects."""
-    found = flow.value(call.func)
-    if isinstance(found, LibraryName):
-        return found.name
-    if isinstance(call.func, ast.Name):
-        own = any(
-            d.way != NAMED or d.statement.node.__class__.__name__ != "ImportFrom"
-            for d in flow.reads.get(id(call.func), ())
-        )
-        return "" if own else call.func.id
-    if isinstance(call.func, ast.Attribute):
-        receiver = flow.value(call.func.value)
-        if isinstance(receiver, LibraryObject) and receiver.name and not receiver.family:
-            return f"{receiver.name}.{call.func.attr}"
-        if isinstance(receiver, LibraryName):
-            return f"{receiver.name}.{call.func.attr}"
-    return ""
 
 
 # the six parts of training that a value may belong to: MODEL, OPTIMIZER and LOSS as above, and
@@ -421,7 +416,12 @@ class ValueKinds:
 
     def _by_name(self, node: ast.expr, name: str) -> Kinds:
         """The usual kind of an unknown object by its name: a reason to list a statement, never to omit one."""
-        found = self.flow.value(node)
+        found, of = self.flow.value(node), self.flow.of.get(id(node))
+        if isinstance(getattr(node, "ctx", None), ast.Store) and of is not None:
+            value = getattr(of.node, "value", None)
+            given = self.flow.value(value) if value is not None else None
+            number = isinstance(given, Constant) and isinstance(given.value, (int, float))
+            found = given if number else found  # d_model = 128
         unknown = found is None or type(found) is Value or (isinstance(found, LibraryObject) and not found.family)
         plain_object = isinstance(found, ScriptObject) and not found.of.family()
         family = families.habit(name) if unknown or plain_object else ""
@@ -487,7 +487,7 @@ class ValueKinds:
         open_: functions that are known to."""
         alone = statement.alone if isinstance(statement.alone, ast.Call) else None
         targets = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
-        if any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in targets):
+        if any(isinstance(one, (ast.Attribute, ast.Subscript)) or is_outer(one, statement.function) for one in targets):
             return True
         changes = alone is not None and getattr(alone.func, "attr", "") in silence.CHANGERS
         return changes or (alone is not None and id(self.flow.function_of(alone)) in open_)

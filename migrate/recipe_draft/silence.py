@@ -1,4 +1,5 @@
-"""What a draft may omit: calls, as data, each kind with the reason; what reaches nothing that trains; parts of models.
+"""What a draft may omit: calls, as data, each kind with the reason; what reaches nothing that trains; parts of models;
+and the line that says so of a statement.
 
 The lists are about callees, never about a script. A call that is in none of them is listed in the draft.
 """
@@ -9,10 +10,31 @@ import ast
 import fnmatch
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
-from ..source.infer.abstract_values import LibraryName, ScriptClass, ScriptFunction
-from .flow import FUNCTIONS, GIVEN, Flow, Statement
+from ..source.infer.abstract_values import LibraryName, LibraryObject, ScriptClass, ScriptFunction
+from .entries import shown
+from .flow import FUNCTIONS, GIVEN, NAMED, Flow, Statement
+
+
+@dataclass(frozen=True)
+class Line:
+    """The account of one statement: a verdict, and the reason in words."""
+
+    statement: Statement
+    kinds: frozenset[str]
+    verdict: str
+    why: str
+    loop: str = ""  # the loop around it, which determines how often it runs
+    values: str = ""  # the values of its names
+
+    @property
+    def text(self) -> str:
+        """Its source, why it is listed where that is not obvious, the loop around it, and the values of its names."""
+        more = (f" [{shown(one)}]" for one in (self.why, self.loop, self.values) if one)
+        return shown(self.statement.text) + "".join(more)
+
 
 PRINTS = "it prints, logs or draws"
 SEEDS = (
@@ -117,7 +139,7 @@ CHANGERS = (
     *("popleft", "appendleft", "fill", "put"),
 )
 
-LISTS = ("os.listdir", "os.walk", "os.scandir", "glob.*")
+LISTS = ("os.listdir*", "os.walk*", "os.scandir*", "glob.*")
 # classes whose methods a library calls: classes derived from them train, or change objects that do
 DRIVEN = (
     *("*lightning*.LightningModule", "*lightning*.LightningDataModule", "*Trainer", "*TrainerCallback", "*.Callback"),
@@ -161,6 +183,26 @@ def made_by_name(node: ast.AST) -> re.Match[str] | None:
     gym makes an object; else None."""
     text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
     return re.fullmatch(r"[\w.%]*:(\w+)", text)
+
+
+def name_of(flow: Flow, call: ast.Call) -> str:
+    """The qualified name of a call's callee, as far as it is known; "" for the script's own and for objects."""
+    found = flow.value(call.func)
+    if isinstance(found, LibraryName):
+        return found.name
+    if isinstance(call.func, ast.Name):
+        own = any(
+            d.way != NAMED or d.statement.node.__class__.__name__ != "ImportFrom"
+            for d in flow.reads.get(id(call.func), ())
+        )
+        return "" if own else call.func.id
+    if isinstance(call.func, ast.Attribute):
+        receiver = flow.value(call.func.value)
+        if isinstance(receiver, LibraryObject) and receiver.name and not receiver.family:
+            return f"{receiver.name}.{call.func.attr}"
+        if isinstance(receiver, LibraryName):
+            return f"{receiver.name}.{call.func.attr}"
+    return ""
 
 
 def looked_through(name: str) -> bool:

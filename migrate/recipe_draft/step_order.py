@@ -14,20 +14,25 @@ from dataclasses import dataclass
 from ...printable import shortened
 from ..source import library_names as families
 from ..source.infer.abstract_values import (
+    Constant,
+    DictValue,
     LibraryName,
     LibraryObject,
     LibraryUse,
+    ListValue,
+    ParsedArguments,
     ScriptClass,
     ScriptFunction,
     is_known,
     known,
 )
 from ..source.infer.expressions import truth
-from ..source.infer.interpreter import LONGEST, Interpreter
+from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter
 from ..source.source_files import ScriptFile
-from .entries import Comment, place, several_train, shown, sources
-from .flow import EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
-from .roles import EMA, LOADER, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, Roles, name_of
+from .entries import LONGEST_WORD, Comment, behind_names, place, several_train, shown, sources
+from .flow import ADDS, EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
+from .roles import EMA, LOADER, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
+from .silence import LEAVING_ATTRIBUTES, name_of
 
 CLEAR, RUN, BACKWARD, UNSCALE, CLIP, UPDATE = "clear", "run", "backward", "unscale", "clip", "update"
 RESCALE, AVERAGE, MOVE, MAKE = "rescale", "average", "move", "make"
@@ -160,7 +165,8 @@ def misplaced(
         event for s in flow.statements if runs(s) for kind in _kinds(flow, roles, s) for event in _events(flow, s, kind)
     ]
     of: dict[str, list[Event]] = {}
-    for event in sorted(found, key=lambda event: event.at):
+    outer = {(one.kind, one.at[:level]) for one in found for level in range(1, len(one.at))}  # the step() that has it
+    for event in sorted((one for one in found if (one.kind, one.at) not in outer), key=lambda event: event.at):
         of.setdefault(event.kind, []).append(event)
     backward = of.get(BACKWARD, [])
     loop = backward[0].loop if backward else None
@@ -432,18 +438,43 @@ def _is_object(flow: Flow, node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and bool(flow.reads.get(id(node)))
 
 
+def picks(roles: Roles, node: ast.expr, loops: set[int]) -> bool:
+    """Whether an expression takes an entry out of a batch, or out of what is computed from one, that is not surely the
+    input or the label: batch["image"], x[1], batch.x. loops: those with a step, whatever they go over."""
+    called = {id(one.func) for one in ast.walk(node) if isinstance(one, ast.Call)}
+    parts = [one for one in ast.walk(node) if isinstance(one, (ast.Subscript, ast.Attribute)) and id(one) not in called]
+    return any(
+        (roles.role(one) in STRONGEST and roles.exact(one) is None) or _of_a_round(roles.flow, one, loops)
+        for one in parts
+    )
+
+
+def _of_a_round(flow: Flow, part: ast.Subscript | ast.Attribute, loops: set[int]) -> bool:
+    """Whether it is an entry of a part of what one of these loops gives in a round, or of all of it, by a key."""
+    whole = isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Constant) and type(part.slice.value) is int
+    for one in flow.reads.get(id(part.value), ()):
+        numbered = isinstance(one.value, ast.Call) and getattr(one.value.func, "id", "") == "enumerate"
+        path = one.path[1:] if numbered else one.path
+        if one.way == EACH and id(one.statement) in loops and (path or not whole):
+            return getattr(part, "attr", "") not in LEAVING_ATTRIBUTES
+    return False
+
+
 @dataclass(frozen=True)
 class Counting:
     """The counters of a script, of which reading only knows the first value.
 
     attributes: those that a method or a loop computes from their old value; names: variables that are added to, with
-    their function; set_again: attributes that a method and another statement set; each: the variables of loops.
+    their function; set_again: attributes that a method and another statement set; each: the variables of loops;
+    carried: a statement (its id) -> the names that it sets for the next round of a loop, with what they begin with.
     """
 
+    flow: Flow
     attributes: frozenset[str]
     names: frozenset[tuple[int, str]]
     set_again: frozenset[str]
     each: frozenset[str]
+    carried: dict[int, dict[str, str]]
 
     @classmethod
     def read(cls, flow: Flow) -> Counting:
@@ -467,27 +498,92 @@ class Counting:
         heads = [part for s in flow.statements for part in (s.node, *s.nodes)]
         loops = (part.target for part in heads if isinstance(part, (ast.For, ast.AsyncFor, ast.comprehension)))
         each = {part.id for target in loops for part in ast.walk(target) if isinstance(part, ast.Name)}
-        return cls(frozenset(attributes), frozenset(names), frozenset(set_again), frozenset(each))
+        found = frozenset(attributes), frozenset(names), frozenset(set_again), frozenset(each)
+        return cls(flow, *found, _carried(flow))
 
     def of(self, node: ast.expr) -> bool:
         """Whether an expression reads such an attribute."""
         return any(isinstance(part, ast.Attribute) and part.attr in self.attributes for part in ast.walk(node))
 
+    def values(self, statement: Statement) -> str:
+        """The values of the names in a statement; what those that it sets for the next round begin with; and both
+        values of one that has one or another: `x is 4, step begins with 0, scale is 1 or 2`."""
+        begin = [f"{name} begins with {v}" for name, v in self.carried.get(id(statement), {}).items() if v]
+        names = (node for node in statement.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+        several = {node.id: self._several(node) for node in names}
+        either = [f"{name} is {' or '.join(found)}" for name, found in several.items() if found and all(found)]
+        plain = behind_names(statement.nodes, self.flow.interpreter, self.moves)
+        return ", ".join(filter(None, [plain, *self._tables(statement), *begin, *either]))
+
+    def _tables(self, statement: Statement) -> Iterator[str]:
+        """The short lists and tables that its calls are given by name."""
+        given = (one for call in statement.calls for one in (*call.args, *(k.value for k in call.keywords)))
+        named = (one.value if isinstance(one, ast.Starred) else one for one in given)
+        for one in (one for one in named if isinstance(one, (ast.Name, ast.Attribute))):
+            value, name = self.flow.value(one), getattr(one, "id", getattr(one, "attr", ""))
+            varied = id(one) in self.flow.interpreter.varied or name in self.flow.changing
+            if isinstance(value, (ListValue, DictValue)) and not varied and not self.moves(one):
+                text = repr(known(value))
+                if is_known(value) and known(value) and len(text) <= LONGEST_WORD:
+                    yield f"{ast.unparse(one)} is {text}"
+
     def moves(self, node: ast.AST) -> bool:
         """Whether a name, an attribute or an element may have another value whenever it is read."""
         if isinstance(node, ast.Name):
-            return node.id in self.each or any(node.id == name for _, name in self.names)
+            return node.id in self.each or any(node.id == name for _, name in self.names) or bool(self._several(node))
         if isinstance(node, ast.Attribute):
+            written = (part for one in self.flow.options for target in _targets(one) for part in ast.walk(target))
+            of_line = isinstance(self.flow.value(node.value), ParsedArguments)  # args.k is not self.k
+            if of_line and all(getattr(part, "attr", "") != node.attr for part in written):
+                return False
             return node.attr in self.attributes or node.attr in self.set_again
         return isinstance(node, ast.Subscript) and self.moves(node.value)
 
+    def _several(self, node: ast.Name) -> list[str]:
+        """The values of a name that has one or another by a condition that reading does not decide, each as text, ""
+        for what is no number or string; nothing where it has one value."""
+        ways = [one for one in self.flow.reads.get(id(node), ()) if one.way == IS and one.value is not None]
+        reached = self.flow.interpreter.reached
+        ranks = {id(one): reached.get(id(one.statement.node), (0, ()))[0] for one in ways}
+        live = [one for one in ways if CERTAINTIES[ranks[id(one)]] != OPTION]
+        values = sorted({_text(self.flow, one) for one in live})
+        return values if len({ranks[id(one)] for one in live}) > 1 and len(values) > 1 else []
+
     def starts_anew(self, statement: Statement) -> bool:
-        """Whether it sets such a counter again, in a method or in a round of a loop."""
+        """Whether it sets such a counter again, in a method or in a round of a loop, or a name for the next round."""
         targets = _targets(statement)
+        if id(statement) in self.carried:
+            return True
         if _is_method(statement) and any(isinstance(one, ast.Attribute) and self.of(one) for one in targets):
             return True
         names = {(id(statement.function), one.id) for one in targets if isinstance(one, ast.Name)}
         return _in_a_loop(statement) and bool(names & self.names)
+
+
+def _carried(flow: Flow) -> dict[int, dict[str, str]]:
+    """The statements that set a name which an earlier statement of their loop reads, in the next round."""
+    found: dict[int, dict[str, str]] = {}
+    for reader in flow.statements:
+        loops = {id(head) for head in (*reader.around, reader) if isinstance(head.node, LOOPS)}
+        for node in reader.nodes if loops else ():
+            ways = flow.reads.get(id(node), frozenset()) if isinstance(node, ast.Name) else frozenset()
+            for one in (one for one in ways if one.way in (IS, ADDS) and one.value is not None):
+                shared = loops & {id(head) for head in one.statement.around}
+                if shared and one.statement.place >= reader.place:
+                    assert isinstance(node, ast.Name)
+                    first = [other for other in ways if not shared & {id(head) for head in other.statement.around}]
+                    found.setdefault(id(one.statement), {})[node.id] = _text(flow, *first) if len(first) == 1 else ""
+    return found
+
+
+def _text(flow: Flow, definition: Definition) -> str:
+    """The number or short string that a definition binds, as text; "" for anything else."""
+    value = definition.value
+    for index in definition.path:
+        value = value.elts[index] if isinstance(value, (ast.Tuple, ast.List)) and index < len(value.elts) else None
+    found = flow.value(value) if value is not None else None
+    plain = isinstance(found, Constant) and isinstance(found.value, (int, float, str))
+    return shortened(repr(known(found)), 60) if plain else ""
 
 
 def _targets(statement: Statement) -> list[ast.expr]:

@@ -89,8 +89,27 @@ def optimizer(interpreter: Interpreter, flow: Flow) -> Entry:
             section.comments.append(f"it gets {chosen.source.text(groups.node)}, and not model.parameters():")
             section.comments.append("no_weight_decay and groups are for parameters with other options")
         _decays(section, groups.value)
+    _ask_for_rate(interpreter, section)
     section.comments += [f"with other arguments: {place(seen)}" for seen in options(found)]
     return section
+
+
+def _ask_for_rate(interpreter: Interpreter, section: Entry) -> None:
+    """Ask for a rate that the optimizer is not given where the script sets it by hand: torch's default is not its."""
+    by_hand = _rates_by_hand(interpreter, sure=True)
+    args = next((entry for entry in section.below or [] if entry.key == "args"), None)
+    if by_hand and section.below is not None and not any(one.key == "lr" for one in (args.below or [] if args else [])):
+        if args is None:
+            section.below.append(args := Entry("args", below=[]))
+        rate = Entry("lr", ASK, [f"the optimizer is given none, and it is set by hand: {one}" for one in by_hand])
+        args.below = [rate, *(args.below or [])]
+
+
+def _rates_by_hand(interpreter: Interpreter, sure: bool = False) -> list[str]:
+    """The places where a rate is set by hand, each once; sure: without those of other arguments, or that nothing
+    calls."""
+    rates = [origin for origin, certainty in interpreter.rates if not sure or certainty not in (OPTION, UNCALLED)]
+    return list(dict.fromkeys(f"{one.file} line {one.line}: {one.text} = …" for one in rates))
 
 
 def _only_group(interpreter: Interpreter, groups: CallArgument | None) -> ast.expr | None:
@@ -194,9 +213,7 @@ def schedule(interpreter: Interpreter) -> Entry | None:
     if not outer:
         comments = [f"{place(seen)}: write it as one of torch's schedules" for seen in surely(found)]
         comments += [f"with other arguments: {place(seen)}" for seen in options(found)]
-        comments += [
-            f"{o.file} line {o.line}: {o.text} = …: set by hand; which schedule is it?" for o, _ in interpreter.rates
-        ]
+        comments += [f"{by_hand}: set by hand; which schedule is it?" for by_hand in _rates_by_hand(interpreter)]
         return Entry("schedule", ASK, comments, out=True) if comments else None
     chosen = outer[-1]
     row = row_of(chosen.name)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from ...printable import shortened
 from ..source.infer.abstract_values import LibraryObject, LibraryUse, ScriptObject, Value, known
-from ..source.infer.interpreter import CERTAINTIES
+from ..source.infer.interpreter import CERTAINTIES, LONGEST, joined
 from ..source.library_names import MODULE, OPTIMIZER
-from .entries import ASK, Comment, partly_unread, shown
-from .flow import Flow, Statement
+from .entries import ASK, Comment, Entry, partly_unread, shown
+from .flow import FUNCTIONS, Flow, Statement
 
 
 def _makers(flow: Flow) -> Iterator[tuple[Statement, ast.Call]]:
@@ -113,6 +114,23 @@ def _words(statement: Statement, why: str) -> str:
     return str(Comment(statement.place, f"{shown(statement.text)}: {why}"))
 
 
+def say_values(sections: Iterable[Entry], flow: Flow, values: Callable[[Statement], str], listed: set[int]) -> None:
+    """Add to the lines that are named where a draft asks for something what their names are, as in a listed line.
+
+    values: gives them in words. listed: statements (their ids) that say it themselves.
+    """
+    waiting, known = list(sections), dict[int, str]()
+    while waiting:
+        entry = waiting.pop(0)
+        waiting += entry.below or []
+        for index, comment in enumerate(entry.comments if entry.asks and not entry.out else []):
+            at = {comment.at} if isinstance(comment, Comment) else set()
+            for statement in (s for s in flow.statements if s.stands_at(at) and id(s) not in listed | known.keys()):
+                said = known[id(statement)] = values(statement)
+                if said and isinstance(comment, Comment):
+                    entry.comments[index] = Comment(comment.at, f"{comment.about} [{said}]".lstrip())
+
+
 def setting(seen: LibraryUse, name: str, position: int | None = None) -> Any:
     """The value of a call's argument: None where there is none, ??? where it could not be read."""
     value = seen.get(name, position)
@@ -130,3 +148,55 @@ def settings(seen: LibraryUse, places: Mapping[str, int | None]) -> dict[str, An
     """The numbers of a call's arguments with these names, or at these positions; ??? where one could not be read."""
     given = {name: setting(seen, name, at) for name, at in places.items()}
     return {name: float(v) if isinstance(v, (int, float)) else ASK for name, v in given.items() if v is not None}
+
+
+def called_where(
+    statement: Statement, flow: Flow, runs: Callable[[Statement], bool], undecided: Callable[[Statement], list[str]]
+) -> str:
+    """The places that call a statement's function where they are several and one has a condition; else "".
+
+    runs: whether a statement runs with the defaults. undecided: gives the undecided conditions of a statement.
+    """
+    function, seen = statement.function, set[int]()
+    while function is not None and id(function) not in seen:
+        seen.add(id(function))
+        callers = list({id(one): one for one, _, _ in flow.calls.get(id(function), []) if runs(one)}.values())
+        if len(callers) > 1:
+            conditions = [undecided(one) for one in callers]
+            places = [
+                ":".join(map(str, one.place)) + (f" only where {joined(found)}" if found else "")
+                for one, found in zip(callers, conditions, strict=True)
+            ]
+            return f"called at {', and at '.join(places)}" if any(conditions) else ""
+        function = callers[0].function if callers else None
+    return ""
+
+
+def by_callers(statement: Statement, flow: Flow, runs: Callable[[Statement], bool]) -> list[str]:
+    """The conditions around a statement that hold where one place calls its function, and not where another does."""
+    function = statement.function
+    callers = [call for one, call, _ in flow.calls.get(id(function), []) if runs(one)]
+    found: list[str] = []
+    for head in (one for one in statement.around if isinstance(one.node, ast.If)) if len(callers) > 1 else ():
+        test = head.expressions[0]
+        names = [part for one in flow.behind(test) for part in ast.walk(one) if isinstance(part, ast.Name)]
+        given = {d for name in names for d in flow.reads.get(id(name), ()) if d.statement.node is function}
+        if any(len({_handed(flow, call, d.parameter) for call in callers}) > 1 for d in given if d.parameter):
+            text = shortened(head.source.text(test), LONGEST)
+            otherwise = getattr(head.node, "orelse", [])
+            other = any(node is statement.node for part in otherwise for node in ast.walk(part))
+            found.append(f"not ({text})" if other else text)
+    return found
+
+
+def _handed(flow: Flow, call: ast.Call, parameter: ast.arg) -> str:
+    """What a call gives for a parameter, as text: its value where that is known; "" where it is the default."""
+    function = flow.function_of(call)
+    start = function if isinstance(function, FUNCTIONS) else None
+    plain = [*start.args.posonlyargs, *start.args.args] if start is not None else []
+    plain = plain[1:] if plain and plain[0].arg in ("self", "cls") else plain
+    defaults = dict(zip(plain[::-1], start.args.defaults[::-1], strict=False)) if start is not None else {}
+    named = next((k.value for k in call.keywords if k.arg == parameter.arg), None)
+    at = plain.index(parameter) if parameter in plain else len(call.args)
+    given = named or (call.args[at] if at < len(call.args) else defaults.get(parameter))
+    return repr(known(flow.value(given), ast.unparse(given))) if given is not None else ""

@@ -178,6 +178,7 @@ class ScriptClass(Value):
     node: ast.ClassDef
     scope: Scope  # its own names
     bases: list[Value] = field(default_factory=list)
+    used_as: str = ""  # the family of its objects by their use, where it derives from no library's class
 
     def lineage(self) -> Iterator[Value]:
         """The class and all that it derives from, each once, a base before those listed after it."""
@@ -200,9 +201,9 @@ class ScriptClass(Value):
         return next((of.name for of in self.lineage() if isinstance(of, LibraryName)), None)
 
     def family(self) -> str:
-        """The family of its objects, by the library's class that it derives from."""
+        """The family of its objects, by the library's class that it derives from, or else by their use."""
         base = self.library_base()
-        return (BASES.get(base) or family_of(base)) if base else ""
+        return (BASES.get(base) or family_of(base)) if base else self.used_as
 
 
 @dataclass(eq=False)

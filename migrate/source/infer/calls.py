@@ -137,8 +137,18 @@ def _of_library(
         return _loader_inside(values) or LibraryObject("", name=name)
     seen = interpreter.note(name, node, scope, arguments)
     family = names.family_of(name)
+    if family == names.LOADER and interpreter.certainty != OPTION:
+        _used_as_data(seen.get("dataset", 0))
     made_of = next((v for v in values if isinstance(v, (LibraryObject, ScriptObject)) and _wraps(family, v)), None)
     return LibraryObject(family, seen=seen, name=name, of=made_of)
+
+
+def _used_as_data(value: Value | None) -> None:
+    """Note that a class of the script's own, and those that it has its samples from, is one of data sets, since a
+    loader gets an object of it."""
+    for of in value.of.lineage() if isinstance(value, ScriptObject) else ():
+        if isinstance(of, ScriptClass) and {"__getitem__", "__iter__"} & of.scope.names.keys():
+            of.used_as = names.DATASET
 
 
 MOST_FOLDERS = 20  # that a script adds to where it is imported from
@@ -518,3 +528,15 @@ def _bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
         yield node.target, node.value
     elif isinstance(node, ast.withitem) and node.optional_vars is not None:
         yield node.optional_vars, node.context_expr
+
+
+def is_outer(node: ast.AST | None, function: ast.AST | None) -> bool:
+    """Whether this is a name, or a tuple with one, that a function declares global or nonlocal."""
+    shared = (one for one in ast.walk(function) if isinstance(one, (ast.Global, ast.Nonlocal))) if function else ()
+    names = {name for one in shared for name in one.names}
+    return node is not None and any(names_it(node, name) for name in names)
+
+
+def names_it(node: ast.AST, name: str) -> bool:
+    """Whether this is a name, or has it inside."""
+    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))

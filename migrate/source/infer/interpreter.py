@@ -68,6 +68,7 @@ Assign = Callable[["Interpreter", Any, Value, Scope], None]
 EXPRESSIONS: dict[type[ast.expr], Evaluate] = {}
 STATEMENTS: dict[type[ast.stmt], Execute] = {}
 TARGETS: dict[type[ast.expr], Assign] = {}
+FORGETS: list[Callable[[Interpreter, ScriptFunction], None]] = []  # forget what a function sets for its next call
 
 
 def evaluates(*kinds: type[ast.expr]) -> Callable[[Evaluate], Evaluate]:
@@ -160,7 +161,10 @@ class Interpreter:
             self.certainty = max(before, own.certainty if own and in_use else UNCALLED, key=CERTAINTIES.index)
             if own is None and function.owner is not None:  # the script makes no object of this class
                 own = self.instances[id(function.owner.node)] = ScriptObject(function.owner, certainty=UNCALLED)
-            self.call(ScriptFunction(function.node, function.scope, own, function.owner), [], by_script=False)
+            again = ScriptFunction(function.node, function.scope, own, function.owner)
+            for forget in FORGETS if name != "__init__" else ():  # a library may call it any number of times
+                forget(self, again)
+            self.call(again, [], by_script=False)
 
     def living(self) -> Interpreter:
         """A copy without the uses in functions that nothing names."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -32,7 +33,20 @@ from .abstract_values import (
     wrapped,
 )
 from .expressions import EPOCHS, LISTED, OTHER, ROUNDS, attribute, binary, each_of, truth
-from .interpreter import CERTAINTIES, OPTION, PARTLY, PERHAPS, RAISED, RETURNED, End, Interpreter, assigns, executes
+from .interpreter import (
+    CERTAINTIES,
+    FORGETS,
+    FUNCTIONS,
+    OPTION,
+    PARTLY,
+    PERHAPS,
+    RAISED,
+    RETURNED,
+    End,
+    Interpreter,
+    assigns,
+    executes,
+)
 
 # assignments
 
@@ -203,6 +217,8 @@ def _for(interpreter: Interpreter, node: Any, scope: Scope) -> None:
         _note_epochs(interpreter, node, scope)
     rounds = element.items[:ROUNDS] if kind == LISTED and isinstance(element, ListValue) else [element]
     followed = kind == LISTED and isinstance(element, ListValue) and element.closed and len(element.items) <= ROUNDS
+    if not followed:
+        _forget(interpreter, node.body, scope)
     interpreter.loops.append(OTHER if kind == LISTED else kind)
     interpreter.repeats += not followed
     for item in rounds:
@@ -237,6 +253,7 @@ def _note_epochs(interpreter: Interpreter, node: Any, scope: Scope) -> None:
 
 @executes(ast.While)
 def _while(interpreter: Interpreter, node: ast.While, scope: Scope) -> None:
+    _forget(interpreter, node.body, scope)
     interpreter.value(node.test, scope)
     interpreter.loops.append(OTHER)
     interpreter.repeats += 1
@@ -244,6 +261,137 @@ def _while(interpreter: Interpreter, node: ast.While, scope: Scope) -> None:
     interpreter.repeats -= 1
     interpreter.loops.pop()
     interpreter.block(node.orelse, scope)
+
+
+MOST_CALLED = 40  # functions whose statements are searched for what a round of a loop sets
+
+
+def _forget(interpreter: Interpreter, body: list[ast.stmt], scope: Scope) -> None:
+    """Forget the known values that a round of a loop sets anew, itself or in the script's own functions that it calls:
+    they hold in the first round only."""
+    seen, values, varied = interpreter.seen, interpreter.values, interpreter.varied
+    interpreter.seen, interpreter.values, interpreter.varied = [], {}, set()  # what is evaluated here does not run here
+    waiting, done, found = [(body, scope)], set[int](), list[tuple[ast.expr, ast.expr | None, Scope]]()
+    while waiting and len(done) < MOST_CALLED:
+        block, of = waiting.pop()
+        nodes = list(_running(interpreter, block, of))
+        interpreter.spent += len(nodes) // 64
+        for node in nodes:
+            found += [(target, value, of) for target, value in _stores(node)]
+            called = interpreter.value(node.func, of) if isinstance(node, ast.Call) and _is_chain(node.func) else None
+            if (
+                isinstance(called, ScriptFunction)
+                and id(called.node) not in done
+                and isinstance(called.node.body, list)
+            ):
+                done.add(id(called.node))
+                waiting.append((called.node.body, _inside(called)))
+    for target, value, of in found:
+        _forget_one(interpreter, target, value, of)
+    interpreter.seen, interpreter.values, interpreter.varied = seen, values, varied
+
+
+def _forget_again(interpreter: Interpreter, function: ScriptFunction) -> None:
+    """Forget the known values that a function sets anew whenever it is called."""
+    if isinstance(function.node.body, list):
+        _forget(interpreter, function.node.body, _inside(function))
+
+
+FORGETS.append(_forget_again)
+
+
+def _running(interpreter: Interpreter, block: list[ast.stmt], scope: Scope) -> Iterator[ast.AST]:
+    """The nodes of statements, without functions defined there and branches that surely do not run."""
+    named = {part.id for one in block for part in ast.walk(one) if isinstance(part, ast.Name) and _is_stored(part)}
+    attributes = {
+        part.attr for one in block for part in ast.walk(one) if isinstance(part, ast.Attribute) and _is_stored(part)
+    }
+    waiting: list[ast.AST] = list(block)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
+            continue
+        inner = list(ast.iter_child_nodes(node))
+        if isinstance(node, ast.If):
+            parts = list(ast.walk(node.test))
+            moves = any(isinstance(part, ast.Call) or getattr(part, "id", "") in named for part in parts)
+            moves = moves or any(getattr(part, "attr", "") in attributes for part in parts)
+            holds = None if moves else truth(interpreter.value(node.test, scope))
+            skipped = [] if holds is None else node.orelse if holds else node.body
+            inner = [one for one in inner if one not in skipped]
+        waiting += inner
+
+
+def _stores(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+    """The targets that a node writes to, each with its value where that is one expression."""
+    if isinstance(node, ast.Assign):
+        yield from ((one, node.value) for one in node.targets)
+    elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)):
+        yield from [(node.target, node.value)] * (node.value is not None)
+    elif isinstance(node, (ast.AugAssign, ast.For, ast.AsyncFor)):
+        yield node.target, None
+    elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+        yield node.optional_vars, None
+
+
+def _is_stored(node: ast.Name | ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Store)
+
+
+def _is_chain(node: ast.expr) -> bool:
+    """Whether this is a name, or an attribute of an attribute … of a name: evaluating it calls nothing."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _inside(function: ScriptFunction) -> Scope:
+    """The names inside of a function, of which only `self` is known."""
+    plain = [*function.node.args.posonlyargs, *function.node.args.args]
+    scope = Scope(function.scope.source, function.scope, names={one.arg: Value() for one in plain})
+    if function.receiver is not None and plain:
+        scope.names[plain[0].arg] = function.receiver
+    own = [part for one in ast.walk(function.node) if isinstance(one, (ast.Global, ast.Nonlocal)) for part in one.names]
+    scope.names |= {
+        part.id: Value()
+        for part in ast.walk(function.node)
+        if isinstance(part, ast.Name) and _is_stored(part) and part.id not in own
+    }
+    return scope
+
+
+def _forget_one(interpreter: Interpreter, target: ast.expr, value: ast.expr | None, scope: Scope) -> None:
+    if isinstance(target, (ast.Tuple, ast.List, ast.Starred)):
+        for one in getattr(target, "elts", [getattr(target, "value", None)]):
+            _forget_one(interpreter, one, None, scope)
+        return
+
+    def held(names_: dict[Any, Value], key: Any) -> None:
+        before = names_.get(key)
+        same = isinstance(value, ast.Constant) and isinstance(before, Constant) and before.value == value.value
+        if is_known(before) and not same:
+            names_[key] = Value()
+
+    if isinstance(target, ast.Name):
+        of: Scope | None = scope
+        while of is not None and target.id not in of.names:
+            of = of.parent
+        if of is not None:
+            held(of.names, target.id)
+    elif isinstance(target, (ast.Attribute, ast.Subscript)) and _is_chain(target.value):
+        holder = interpreter.value(target.value, scope)
+        if isinstance(target, ast.Subscript):
+            key = known(interpreter.value(target.slice, scope))
+            if isinstance(holder, DictValue) and isinstance(key, (str, int)):
+                held(holder.pairs, key)
+        elif isinstance(holder, ScriptObject):
+            held(holder.attributes, target.attr)
+        elif isinstance(holder, ParsedArguments) and is_known(holder.get(target.attr)):
+            held({**holder.parser.defaults, **holder.assigned}, target.attr)
+            holder.assigned[target.attr] = Value()
+        elif isinstance(holder, ScriptModule):
+            held(holder.scope.names, target.attr)
 
 
 @executes(ast.With, ast.AsyncWith)

@@ -128,7 +128,7 @@ for epoch in range(4):
     plateau.step(total)
 """)
     found = listed(script)
-    assert "total += loss.item()" in found and "plateau.step(total)" in found
+    assert has(found, "total += loss.item() [total begins with 0.0]", "plateau.step(total)")
 
 
 OWN = """
@@ -454,3 +454,460 @@ def test_what_a_schedule_is_given_and_mindspore_lacks_is_listed(write: Write) ->
     script = write(HEAD + REST + step + LOOP + "    moves.step()\n")
     said = "last_epoch=0 of torch.optim.lr_scheduler.StepLR, which MindSpore does not have"
     assert listed(script) == [said]
+
+
+SCALED = LOOP.replace(
+    "        loss = criterion(net(x), y)\n", "        ROUND\n        loss = criterion(net(x) / USE, y)\n"
+)
+COUNTED = {  # what stands before the loop, in a round of it, what the step reads, and the line that must be listed
+    "a sum": ("seen = 1", "seen = seen + 1", "seen", "seen = seen + 1 [seen begins with 1]"),
+    "in place": ("seen = 1", "seen += 1", "seen", "seen += 1 [seen begins with 1]"),
+    "by another name": ("seen = 1", "more = seen + 1; seen = more", "seen", "seen = more [seen begins with 1]"),
+    "in a tuple": ("seen, other = 1, 2", "seen, other = seen + 1, 3", "seen", "seen, other = seen + 1, 3 [seen begins"),
+    "after the step": ("seen = 1", "pass", "seen", "seen = 5 [seen begins with 1]"),
+    "an element": ('state = {"n": 1}', 'state["n"] = state["n"] + 1', 'state["n"]', 'state["n"] = state["n"] + 1'),
+    "an attribute": ("class S: n = 1\ns = S()", "s.n = s.n * 2", "s.n", "s.n = s.n * 2"),
+    "a global name": (
+        "seen = 1\ndef tick():\n    global seen\n    seen = seen + 1",
+        "tick()",
+        "seen",
+        "seen = seen + 1",
+    ),
+    "by a method": (
+        "class S:\n    n = 1\n    def go(self):\n        self.n = self.n + 1\ns = S()",
+        "s.go()",
+        "s.n",
+        "self.n = self.n + 1",
+    ),
+    "by a method of an attribute": (
+        "class S:\n    n = 1\n    def go(self):\n        self.n = self.n + 1\nclass T:\n    pass\nt = T()\nt.s = S()",
+        "t.s.go()",
+        "t.s.n",
+        "self.n = self.n + 1",
+    ),
+    "for a function": (
+        "seen = 1\ndef own(n):\n    f = 1 / n\n    return f",
+        "seen = seen + 1",
+        "own(seen)",
+        "seen = seen",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "inside", "read", "says"), COUNTED.values(), ids=COUNTED)
+@pytest.mark.parametrize("loop", ["for", "while"])
+def test_what_a_round_sets_again_is_no_value(
+    before: str, inside: str, read: str, says: str, loop: str, write: Write
+) -> None:
+    """The draft said `[seen is 2]`, which is the first step's, and nothing of `seen = seen + 1`."""
+    text = SCALED.replace("ROUND", inside).replace("USE", read)
+    text += "        seen = 5\n" if inside == "pass" else ""
+    if loop == "while":
+        text = text.replace("for epoch in range(4):", "while True:")
+    found = listed(write(f"{HEAD}{REST}{before}\n{text}"))
+    assert has(found, says) and not any(f"{read} is " in line or "f is " in line for line in found)
+
+
+def test_what_a_round_leaves_as_it_is_stays_a_value(write: Write) -> None:
+    only_with = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--w', action='store_true')\n"
+    only_with += "a = p.parse_args()\n"
+    for before, inside in (("w = 3", "pass"), ("w = 3", "w = 3"), (only_with + "w = 3", "if a.w: w = w + 1")):
+        script = write(f"{HEAD}{REST}{before}\n{SCALED.replace('ROUND', inside).replace('USE', 'w')}")
+        assert has(listed(script), "loss = criterion(net(x) / w, y) [w is 3]"), inside
+
+
+def test_a_name_of_two_values_by_an_undecided_condition_has_both(write: Write) -> None:
+    """It was said to be the second."""
+    script = write(
+        f"{HEAD}{REST}w = 1\nif time.time() > 3:\n    w = 2\n{SCALED.replace('ROUND', 'pass')}".replace("USE", "w")
+    )
+    assert has(listed(script), "loss = criterion(net(x) / w, y) [w is 1 or 2]", "w = 2 [only where time.time() > 3]")
+
+
+def test_a_rate_that_is_worked_out_from_a_counter_is_not_the_first_steps(write: Write) -> None:
+    """`param_group['lr'] = lr` said the rate of the first step."""
+    own = """
+class Moves:
+    def __init__(self, of, factor):
+        self.of, self.factor, self.n = of, factor, 0
+    def step(self):
+        self.count()
+        self.of.step()
+    def count(self):
+        self.n += 1
+        lr = self.factor * min(self.n ** -0.5, self.n * 0.001)
+        for group in self.of.param_groups:
+            group["lr"] = lr
+moves = Moves(opt, 0.25)
+"""
+    found = listed(write(HEAD + REST + own + LOOP.replace("opt.step()", "moves.step()")))
+    assert has(found, 'group["lr"] = lr [for group in self.of.param_groups]') and not any(
+        "lr is" in one for one in found
+    )
+    assert has(found, "lr = self.factor * min(self.n ** -0.5, self.n * 0.001) [self.factor is 0.25]")
+
+
+PICKED = {  # the loop over batches, the statements that take the batch apart, the model's input, and what is listed
+    "a key": ("batch in loader", 'x, y = batch["low"].to("cuda"), batch["y"]', "x", 'x, y = batch["low"].to("cuda")'),
+    "a key by itself": ("batch in loader", 'x = batch["low"].to("cuda")', "x", 'x = batch["low"].to("cuda")'),
+    "a plain key": ("batch in loader", 'x = batch["low"]', "x", 'x = batch["low"]'),
+    "a key by a name": ("batch in loader", 'k = "low"; x = batch[k].cuda()', "x", "x = batch[k].cuda() [k is 'low']"),
+    "a key in the call": (
+        "batch in loader",
+        "pass",
+        'batch["low"].cuda()',
+        'loss = criterion(net(batch["low"].cuda()), y)',
+    ),
+    "an attribute": ("batch in loader", "x = batch.x.to('cuda')", "x", "x = batch.x.to('cuda')"),
+    "an entry of the input": ("(a, y) in loader", "x = a[1].to('cuda')", "x", "x = a[1].to('cuda')"),
+    "its slice": ("(a, y) in loader", "x = a[:, 1].cuda()", "x", "x = a[:, 1].cuda()"),
+    "the second of two inputs": ("(a, b), y in loader", "x = b.cuda()", "x", "loss = criterion(net(x), y)"),
+    "numbered": ("i, ((a, b), y) in enumerate(loader)", "x = b", "x", "loss = criterion(net(x), y)"),
+    "the third": ("a, y, x in loader", "x = x.cuda()", "x", "loss = criterion(net(x), y)"),
+    "the third by its number": ("batch in loader", "x = batch[2].cuda()", "x", "x = batch[2].cuda()"),
+}
+
+
+@pytest.mark.parametrize(("over", "apart", "given", "says"), PICKED.values(), ids=PICKED)
+def test_an_entry_of_a_batch_that_nothing_says_is_the_input_is_listed(
+    over: str, apart: str, given: str, says: str, write: Write
+) -> None:
+    """`batch["low"].to(device)` was the step of a recipe, and `x[1].to(device)` the choice of a device."""
+    text = LOOP.replace("x, y in loader", over).replace("net(x)", f"net({given})")
+    script = write(HEAD + REST + text.replace("        loss", f"        {apart}\n        loss", 1))
+    assert has(listed(script), says)
+
+
+WHOLE = {
+    "unpacked": ("batch in loader", "x, y = batch"),
+    "by number": ("batch in loader", "x = batch[0].to('cuda'); y = batch[1].cuda()"),
+    "numbered": ("i, batch in enumerate(loader)", "x, y = batch[0], batch[1]"),
+    "moved": ("x, y in loader", "x = x.to('cuda'); y = y.cuda()"),
+    "with a third": ("x, y, names in loader", "names = names.cuda()"),
+    "all at once": ("x, y, names in loader", "x, y, names = x.cuda(), y.cuda(), names.cuda()"),
+    "nested and moved": ("x, y, (names, sizes) in loader", "x, names = x.cuda(), names.cuda()"),
+}
+
+
+@pytest.mark.parametrize(("over", "apart"), WHOLE.values(), ids=WHOLE)
+def test_the_input_and_the_label_are_a_recipes_step(over: str, apart: str, write: Write) -> None:
+    text = LOOP.replace("x, y in loader", over)
+    assert listed(write(HEAD + REST + text.replace("        loss", f"        {apart}\n        loss", 1))) == []
+
+
+ONE = """
+def one(x, y):
+    loss = criterion(net(x), y)
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    return loss
+for epoch in range(4):
+    for x, y in loader:
+        CALL
+"""
+
+
+@pytest.mark.parametrize(
+    "call", ["one(x * 2, y)", "one(x[1].cuda(), y)", "last = one(x[1], y)", "print(one(x=x[0], y=y))"]
+)
+def test_what_is_computed_in_the_call_of_a_step_is_listed(call: str, write: Write) -> None:
+    """Such a call was passed over, since the function's statements are accounted for one by one."""
+    assert listed(write(HEAD + REST + ONE.replace("CALL", call))) == [call]
+
+
+@pytest.mark.parametrize(
+    "call", ["one(x, y)", "one(x.cuda(), y.to('cuda'))", "last = one(y=y, x=x)", "print(one(x, y))"]
+)
+def test_a_call_of_a_step_with_the_batch_is_not(call: str, write: Write) -> None:
+    assert listed(write(HEAD + REST + ONE.replace("CALL", call))) == []
+
+
+def test_so_it_is_where_no_loader_was_read(write: Write) -> None:
+    """`x = pair[1].to(device)` was the choice of a device, in a loop over one loader or another of a dict."""
+    both = 'both = {"train": loader, "val": DataLoader(data, batch_size=7)}\nfrom elsewhere import phases\n'
+    text = "for epoch in phases:" + LOOP.split(":", 1)[1].replace("x, y in loader", "pair, y in both[epoch]")
+    apart = '        x = pair[1].to("cuda")\n        y = y.to("cuda")\n        loss'
+    found = listed(write(HEAD + REST + both + text.replace("        loss", apart, 1)))
+    assert has(found, 'x = pair[1].to("cuda")') and not has(found, "y = y.to")
+
+
+MOVES = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--k", type=float, default=1.5)
+args = parser.parse_args()
+class Moves:
+    def __init__(self, of, k, warmup=4000):
+        self.of, self.k, self.warmup, self.n = of, k, warmup, 0
+    def zero_grad(self):
+        self.of.zero_grad()
+    def step(self):
+        self.n += 1
+        for group in self.of.param_groups:
+            group["lr"] = self.k * min(self.n ** -0.5, self.n * self.warmup ** -1.5)
+        self.of.step()
+    def change(self, k):
+        self.k = k
+def fit(net, opt):
+    for epoch in range(4):
+        for x, y in loader:
+            loss = criterion(net(x), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    opt.change(2.5)
+"""
+AROUND = {
+    "in place": "opt = Moves(SGD, args.k)\nfit(net, opt)",
+    "by name": "opt = Moves(of=SGD, k=args.k, warmup=30)\nfit(net, opt)",
+    "in the call of a step": "fit(net, Moves(SGD, args.k))",
+    "an attribute": "class Holds: pass\nholds = Holds()\nholds.opt = Moves(SGD, args.k)\nfit(net, holds.opt)",
+    "of a file that is not there": "from elsewhere import Moves as Own\nopt = Own(SGD, args.k)\nfit(net, opt)",
+    "of a function": "def made():\n    return Moves(SGD, args.k)\nfit(net, made())",
+}
+OPT = "opt = torch.optim.SGD(net.parameters(), lr=0.2)"
+
+
+@pytest.mark.parametrize("made", AROUND.values(), ids=AROUND)
+def test_what_takes_in_an_optimizer_that_is_made_in_its_call_is_listed(made: str, write: Write) -> None:
+    """It counted as the line of the optimizer, and what else it is given stood nowhere."""
+    text = made.replace("SGD", OPT.partition("= ")[2])
+    found = listed(write(HEAD + REST.replace(OPT, "") + MOVES + text + "\n"))
+    line = next(one for one in text.split("\n") if "torch.optim" in one).strip()
+    assert has(found, f"{line} [args.k is 1.5]")
+
+
+@pytest.mark.parametrize(
+    "made", ["fit(net, SGD)", "opt = SGD\nfit(net, opt)", "print(fit(net, SGD))", "own = [SGD]\nfit(net, own[0])"]
+)
+def test_a_function_that_steps_may_be_given_an_optimizer_made_in_its_call(made: str, write: Write) -> None:
+    fit = MOVES.replace("    opt.change(2.5)\n", "")
+    found = listed(write(HEAD + REST.replace(OPT, "") + fit + made.replace("SGD", OPT.partition("= ")[2]) + "\n"))
+    assert not any("torch.optim" in line for line in found)
+
+
+OWN_NET = """
+class Net(nn.Module):
+    def __init__(self, dim, heads=2, **more):
+        super().__init__()
+        self.layer = nn.Linear(dim, heads)
+    def forward(self, x):
+        return self.layer(x)
+"""
+MADE = {  # how the script makes its model, and what the draft says of that
+    "names": ("d_model = 12\nheads = 3\nnet = Net(d_model, heads)", "Net(d_model, heads) [d_model is 12, heads is 3]"),
+    "annotated": ("d_model: int = 12\nnet = Net(d_model)", "Net(d_model) [d_model is 12]"),
+    "a function": ("def built(dim):\n    return Net(dim)\nnet = built(12)", "Net(dim) [dim is 12]"),
+    "called twice": ("def built(dim):\n    return Net(dim)\nother = built(7)\nnet = built(12)", "Net(dim) [dim is 12]"),
+    "a table": ("cfg = {'dim': 12, 'heads': 3}\nnet = Net(**cfg)", "Net(**cfg) [cfg is {'dim': 12, 'heads': 3}]"),
+    "an element": ("cfg = {'dim': 12}\nnet = Net(cfg['dim'])", "Net(cfg['dim']) [cfg['dim'] is 12]"),
+    "a list": ("dims = [4, 8]\nnet = Net(12, dims=dims)", "Net(12, dims=dims) [dims is [4, 8]]"),
+    "a list that changes": ("dims = [4, 8]\ndims.append(2)\nnet = Net(12, dims=dims)", "Net(12, dims=dims)\n"),
+    "a class": (
+        "class Config:\n    model_dim = 12\nnet = Net(Config.model_dim)",
+        "Net(Config.model_dim) [Config.model_dim is 12]",
+    ),
+    "in two ways": (
+        "heads = 3\nif time.time() > 3:\n    heads = 4\nnet = Net(12, heads)",
+        "Net(12, heads) [heads is 3 or 4]",
+    ),
+}
+
+
+@pytest.mark.parametrize(("makes", "says"), MADE.values(), ids=MADE)
+def test_what_a_draft_asks_for_says_what_its_names_are(makes: str, says: str, write: Write) -> None:
+    """`d_model = 128` was listed for its name, and `heads = 4` said nowhere."""
+    net = "net = torchvision.models.resnet18(num_classes=7)"
+    script = write(HEAD + OWN_NET + REST.replace(net, makes) + LOOP)
+    found = recipe_text(analyze_script(script))
+    assert f": {says}" in found and yaml.safe_load(found)["model"] == "???"
+    assert not any("d_model" in line for line in listed(script))
+
+
+def test_so_do_a_data_set_and_a_file_of_another_folder(write: Write) -> None:
+    data = 'data = datasets.ImageFolder("/birds/train", transforms.ToTensor())'
+    own = """
+from own import Birds
+root, size = "/birds", 32
+data = Birds(root, size=size)
+"""
+    script = write(HEAD + REST.replace(data, own) + LOOP)
+    (script.parent / "own.py").write_text(
+        "from torch.utils.data import Dataset\nclass Birds(Dataset):\n"
+        "    def __init__(self, root, size): pass\n    def __getitem__(self, at): return 1, 2\n"
+    )
+    assert ": Birds(root, size=size) [root is '/birds', size is 32]" in recipe_text(analyze_script(script))
+
+
+PLAIN = """
+class Own:
+    def __init__(self, of):
+        self.optimizer = of
+    def zero_grad(self):
+        self.optimizer.zero_grad()
+    def step(self):
+        self.optimizer.step()
+own = Own(opt)
+"""
+OF_OWN = LOOP.replace("opt.", "own.")
+
+
+def test_the_update_inside_of_an_own_step_is_the_only_one(write: Write) -> None:
+    """`self.optimizer.step()` was said to be a second update, after the `own.step()` that runs it."""
+    assert listed(write(HEAD + REST + PLAIN + OF_OWN)) == ["own = Own(opt)"]
+    twice = PLAIN.replace(
+        "        self.optimizer.step()", "        self.optimizer.step()\n        self.optimizer.step()"
+    )
+    for script in (PLAIN + OF_OWN + "        opt.step()\n", twice + OF_OWN):
+        assert any("[a second update in this step]" in line for line in listed(write(HEAD + REST + script)))
+
+
+def test_the_loss_of_a_function_is_not_asked_for_where_the_draft_has_it(write: Write) -> None:
+    functional = "nn.functional.cross_entropy"
+    text = LOOP.replace("criterion(net(x), y)", f"{functional}(net(x).flatten(1), y)")
+    found = listed(write(HEAD + REST.replace("criterion = nn.CrossEntropyLoss()", "") + text))
+    assert found == [f"loss = {functional}(net(x).flatten(1), y)"]
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "rate", "asks"),
+    [
+        ("Adam(net.parameters(), betas=(0.5, 0.9))", "group['lr'] = 0.5 / (1 + epoch)", True),
+        ("Adam(net.parameters())", "group['lr'] = 0.5 / (1 + epoch)", True),
+        ("Adam(net.parameters(), lr=0.3)", "group['lr'] = 0.5 / (1 + epoch)", False),
+        ("Adam(net.parameters())", "group['weight_decay'] = 0.5 / (1 + epoch)", False),
+    ],
+)
+def test_a_rate_that_is_set_by_hand_is_asked_for_where_the_optimizer_has_none(
+    optimizer: str, rate: str, asks: bool, write: Write
+) -> None:
+    by_hand = f"    for group in opt.param_groups:\n        {rate}\n    for x, y"
+    script = write(
+        HEAD + REST.replace("SGD(net.parameters(), lr=0.2)", optimizer) + LOOP.replace("    for x, y", by_hand)
+    )
+    assert (drafted(script)["optimizer"].get("args", {}).get("lr") == "???") == asks
+    assert recipe_text(analyze_script(script)).count("which schedule is it?") == ("'lr'" in rate)
+
+
+BOTH = """
+both = {"a": loader, "b": DataLoader(data, batch_size=SIZE)}
+from elsewhere import chosen
+for epoch in range(4):
+    for x, y in both[chosen(epoch)]:
+        loss = criterion(net(x), y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize(("size", "batch"), [("16", 16), ("8", "???"), ("chosen", "???")])
+def test_the_batch_of_all_loaders_is_that_of_the_one_that_trains(size: str, batch: int | str, write: Write) -> None:
+    script = write(HEAD + REST + BOTH.replace("SIZE", size))
+    assert drafted(script)["data"]["batch"] == batch
+
+
+RUN = """
+val = DataLoader(data, batch_size=9)
+def run(batches, PARAMETER):
+    for x, y in batches:
+        loss = criterion(net(x), y)
+        if TEST:
+            opt.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_value_(net.parameters(), 3)
+            opt.step()
+        else:
+            net.fc.weight.data.mul_(0.5)
+for epoch in range(4):
+    run(loaderONE)
+    run(valOTHER)
+"""
+CALLERS = {
+    "a default": ("cross=False", "not cross", "", ", cross=True", "not cross"),
+    "a flag": ("train", "train", ", True", ", False", "train"),
+    "a word": ("kind", "kind == 'train'", ", 'train'", ", kind='val'", "kind == 'train'"),
+    "an optimizer": ("own=None", "own is not None", ", opt", "", "own is not None"),
+}
+
+
+@pytest.mark.parametrize(("parameter", "test", "one", "other", "says"), CALLERS.values(), ids=CALLERS)
+def test_a_condition_that_one_caller_meets_and_not_the_other_is_said(
+    parameter: str, test: str, one: str, other: str, says: str, write: Write
+) -> None:
+    """Both sides of `if data_type == 'train'` were listed as if both ran."""
+    text = RUN.replace("PARAMETER", parameter).replace("TEST", test).replace("ONE", one).replace("OTHER", other)
+    found = listed(write(HEAD + REST + text))
+    assert has(found, f"nn.utils.clip_grad_value_(net.parameters(), 3) [only where {says}]")
+    assert has(found, f"net.fc.weight.data.mul_(0.5) [only where not ({says})]")
+
+
+def test_a_condition_that_every_caller_meets_is_not(write: Write) -> None:
+    text = RUN.replace("PARAMETER", "train=True").replace("TEST", "train").replace("ONE", ", True").replace("OTHER", "")
+    assert "nn.utils.clip_grad_value_(net.parameters(), 3)" in listed(write(HEAD + REST + text))
+
+
+PAIRS = """
+class Pairs(object):
+    def __init__(self, root, size):
+        self.size = size
+        self.files = [file.upper() for file in os.listdir(root)]
+    def __len__(self):
+        return len(self.files)
+    def __getitem__(self, at):
+        x = torch.zeros(self.size) / 255.0
+        return x, self.files[at]
+"""
+USED = {
+    "by its place": "data = Pairs('/birds', 32)",
+    "by name": "data = Pairs('/birds', 32)\nBY_NAME",
+    "a class of its own": "class Own(Pairs):\n    def __getitem__(self, at):\n        return super().__getitem__(at)\n"
+    "data = Own('/birds', 32)",
+}
+
+
+@pytest.mark.parametrize("made", USED.values(), ids=USED)
+def test_a_class_that_a_loader_gets_is_a_data_set_without_torchs_base(made: str, write: Write) -> None:
+    """Its __getitem__ was listed line by line, and its __init__ passed over."""
+    data = 'data = datasets.ImageFolder("/birds/train", transforms.ToTensor())'
+    rest = REST.replace("DataLoader(data", "DataLoader(dataset=data") if "BY_NAME" in made else REST
+    script = write(HEAD + PAIRS + rest.replace(data, made.replace("BY_NAME", "")) + LOOP)
+    found = reasons(script)
+    inside = "self.size = size", "x = torch.zeros(self.size) / 255.0", "return x, self.files[at]"
+    assert all(found.get(one, "inside Pairs").startswith("inside Pairs") for one in inside)
+    assert drafted(script)["data"]["source"] == "???" and not has(listed(script), *inside[1:])
+
+
+def test_a_list_of_files_that_is_sorted_is_listed(write: Write) -> None:
+    """A method of what os.listdir gives was passed over as one of os."""
+    text = "files = os.listdir('/birds')\nfiles.sort(key=len)\ndata = Pairs(files, 32)"
+    script = write(
+        HEAD + PAIRS + REST.replace('data = datasets.ImageFolder("/birds/train", transforms.ToTensor())', text) + LOOP
+    )
+    assert has(listed(script), "files.sort(key=len)", "files = os.listdir('/birds')")
+
+
+def test_nor_is_it_where_a_library_calls_the_method_that_counts(write: Write) -> None:
+    """The rate and the factor of the first call were said."""
+    own = """
+import lightning.pytorch as pl
+class Net(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net, self.n, self.first = nn.Linear(3, 4), 0, True
+    def training_step(self, batch, at):
+        self.n += 1
+        lr, k = 0.5 / self.n, 1.0 if self.first else 0.5
+        self.first = False
+        for group in self.opt.param_groups:
+            group["lr"] = lr
+        return criterion(self.net(batch[0]) * k, batch[1])
+    def configure_optimizers(self):
+        self.opt = torch.optim.SGD(self.parameters(), lr=0.2)
+        return self.opt
+pl.Trainer(max_epochs=3).fit(Net(), loader)
+"""
+    found = listed(write(HEAD + REST + own))
+    assert has(found, 'group["lr"] = lr [for group in self.opt.param_groups]', "return criterion(")
+    assert not any("lr is" in one or "k is" in one for one in found)

@@ -10,8 +10,8 @@ import ast
 import copy
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from ...errors import BadInput, Unsupported
 from ...mappings import table
@@ -25,12 +25,11 @@ from ..source.infer.abstract_values import (
     LibraryObject,
     LibraryUse,
     ListValue,
-    ScriptObject,
     Value,
     is_known,
     known,
 )
-from ..source.library_names import MODULE, SCHEDULE, TABLES, TENSOR, dtype_name, family_of, is_dtype
+from ..source.library_names import MODULE, SCHEDULE, TENSOR, family_of, is_dtype
 from ..source.source_files import LONGEST_TEXT
 
 MOVES = ("to", "cuda", "cpu", "float")  # methods that return their object
@@ -99,7 +98,7 @@ def rewrite(seen: LibraryUse, row: Row, texts: Texts) -> Rewritten:
     words = [*first, *(word(name, value) for name, value in kwargs.items())]
     target = call.target
     if target.startswith("mindspore.Tensor.") and seen.name.startswith("torch.Tensor."):  # a method there, too
-        target = f"{_operand(written(given[row.arguments[0].torch]))}.{target.rpartition('.')[2]}"
+        target = f"{operand(written(given[row.arguments[0].torch]))}.{target.rpartition('.')[2]}"
     other = target if row.otherwise is not None and target == row.otherwise.mindspore else None
     return Rewritten(f"{target}({', '.join(words)})", tuple(dict.fromkeys(notes)), other=other)
 
@@ -128,7 +127,7 @@ def _moved(row: Row, given: Mapping[str, Any]) -> Rewritten | None:
     own = written(given[row.arguments[0].torch])
     if value.moves:
         again = given.get("copy") is True
-        return Rewritten(f"{_operand(own)}.copy()" if again else own, (argument.remedy or "",))
+        return Rewritten(f"{operand(own)}.copy()" if again else own, (argument.remedy or "",))
     cast = f"{row.mindspore}(input={own}, dtype={value})"
     return Rewritten(
         notes=(f"{value}: of a device leave .to({value}) out; of a dtype write {cast}, of a tensor its .dtype there",)
@@ -148,7 +147,7 @@ def _named_to(positional: list[Any], named: dict[str, Any]) -> None:
     if is_dtype_of(first) or (first is not None and device is not None):  # also x.to(dtype, device=device)
         named["dtype"] = first
     elif isinstance(first, Expression) and first.tensor:
-        named["dtype"] = Expression(f"{_operand(first.text)}.dtype")
+        named["dtype"] = Expression(f"{operand(first.text)}.dtype")
     else:
         if rest and not isinstance(rest[0], bool):
             named["dtype"] = rest.pop(0)
@@ -310,7 +309,7 @@ def _parsed(text: str) -> ast.expr | None:
         return None
 
 
-def _operand(text: str) -> str:
+def operand(text: str) -> str:
     """The text, in brackets where an operator or a dot after it would apply only to a part of it."""
     inner = _parsed(text)
     return text if inner is None or isinstance(inner, SIMPLE) else f"({text})"
@@ -360,7 +359,7 @@ def _formula(verb: Verb, value: Expression) -> str | None:
     """The expression's crossing as source, such as `1 - value`, where the verb has such a formula for every number."""
     if _parsed(value.text) is None:
         return None
-    nodes = verb.symbolic(ast.Name(_operand(value.text), ast.Load()), None) if verb.symbolic else None
+    nodes = verb.symbolic(ast.Name(operand(value.text), ast.Load()), None) if verb.symbolic else None
     return ast.unparse(nodes[0]) if nodes else None
 
 
@@ -406,7 +405,7 @@ def _replaced(node: Any, new: Callable[[ast.AST], str | None]) -> Any:
     for name, value in ast.iter_fields(node):
         changed = _replaced(value, new)
         if name in OPERANDS.get(type(node), ()) and changed is not value and isinstance(changed, ast.Name):
-            changed = ast.Name(id=_operand(changed.id), ctx=ast.Load())
+            changed = ast.Name(id=operand(changed.id), ctx=ast.Load())
         setattr(made, name, changed)
     return made
 
@@ -428,166 +427,3 @@ def written(value: Any) -> str:
     if isinstance(value, dict):
         return f"{{{', '.join(f'{key!r}: {written(item)}' for key, item in value.items())}}}"
     return repr(value)
-
-
-# the rows' code
-
-NAMES_TO_FILL = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b")
-FILLED_BY: dict[str, dict[str, str | None]] = TABLES["filled_by"]
-WORDS: dict[str, str] = TABLES["words"]
-
-
-@dataclass(frozen=True)
-class ScriptNames:
-    """What the script itself calls its objects.
-
-    assigned: the node of a call (or of a base class) -> the variable that its result becomes, or the class. only: the
-    file and a word of the rows' code -> the one such object of the file.
-    """
-
-    assigned: Mapping[int, str] = field(default_factory=dict)
-    only: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    modules: frozenset[tuple[str, str]] = frozenset()  # the file and the name of what is a module by its use
-    nearest: Mapping[int, Mapping[str, str]] = field(default_factory=dict)  # at a call's node: words and variables
-
-
-Capitals = dict[str, str]  # the name of an argument -> its text
-# changes the code and these texts; returns the code, and what is to be said
-Filler = Callable[[LibraryUse, str, Capitals, "Texts", ScriptNames], tuple[str, list[str]]]
-
-
-class Filled(NamedTuple):
-    """A row's code with the script's own names and values.
-
-    inside: as a part of another call, where it is one expression that has everything of the call.
-    """
-
-    text: str | None
-    inside: str | None = None
-    notes: tuple[str, ...] = ()
-
-
-def filled(row: Row, seen: LibraryUse, texts: Texts, names: ScriptNames, fill: Filler | None = None) -> Filled:
-    """The row's text on what to write by hand, with the call's own arguments in place of the names in capitals, and
-    the script's own variables in place of `net`, `optimizer` and the like.
-
-    `BATCH_SIZE` is the call's `batch_size`, or torch's default where the call gives none; a name in capitals that no
-    argument has (EPOCHS, COLUMNS) is left for the reader to fill in, as are all where the function is not called.
-    fill: what else the code takes from such a call.
-    """
-    if row.rewrite is None:
-        return Filled(None)
-    template = row.rewrite
-    notes: list[str] = []
-    capitals, given = _arguments(row, seen, texts)
-    if fill is not None and seen.arguments is not None:
-        template, notes = fill(seen, template, capitals, texts, names)
-    own, receiver = _own_words(row, seen, texts, names) if row.kind == "script" else ({}, None)
-    used: set[str] = set()
-
-    def filling(found: re.Match[str]) -> str:
-        text = own.get(found[0], capitals.get(found[0].lower(), found[0]))
-        used.add(found[0] if found[0] in own else found[0].lower())
-        return text
-
-    # not in a string, not as an attribute, not as an argument's name, and not as a word of a remark
-    words = "".join(rf"(?<!the )(?<![\w.\"'])(?:{re.escape(name)})(?![\w\"'=])|" for name in own)
-    text = re.sub(words + NAMES_TO_FILL.pattern, filling, template)
-    for name, remark in TABLES["not_carried"].get(row.torch, {}).items():
-        if name in given:
-            notes.append(f"{name}={given[name]}: {remark}")
-    if row.kind == "script" and row.cases and seen.arguments is not None:
-        crossed = rewrite(seen, row, texts)  # for what it says of values that have no counterpart
-        notes += [str(error) for error in (crossed.refused, crossed.mistaken) if error]
-    lost = set(given) - used - {"*", "**"}
-    whole = not lost and "*" not in given and "**" not in given and (receiver is None or receiver in used)
-    return Filled(text, _expression(text, own) if whole and seen.arguments is not None else None, tuple(notes))
-
-
-def _expression(text: str, own: Mapping[str, str]) -> str | None:
-    """The one expression that the code is; of an assignment to the variable of the result, what is assigned."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    if len(tree.body) != 1 or NAMES_TO_FILL.search(re.sub(r"([\"']).*?\1|#.*|\bO\d\b", "", text)):
-        return None
-    (statement,) = tree.body
-    if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) in (*TABLES["results"], *own.values()):
-        return ast.get_source_segment(text, statement.value)
-    return ast.get_source_segment(text, statement.value) if isinstance(statement, ast.Expr) else None
-
-
-def _arguments(row: Row, seen: LibraryUse, texts: Texts) -> tuple[dict[str, str], dict[str, str]]:
-    """The texts of the names in capitals, and those of all arguments that are given, by their names."""
-    names = FILLED_BY.get(row.torch, {})
-    if seen.arguments is None:
-        return {}, {}
-    unpacked = any(argument.name in ("*", "**") for argument in seen.arguments)  # these may hold any argument
-    capitals: dict[str, str] = {name: text for name, text in names.items() if text is not None and not unpacked}
-    by_position = () if row.torch in TABLES["keywords_only"] else tuple(names)
-    given: dict[str, str] = {}
-    plain = [argument for argument in seen.arguments if argument.name is None]
-    for place, argument in enumerate(plain):
-        given[by_position[place] if place < len(by_position) else f"{place}"] = _written_out(seen, argument, texts)
-    given |= {argument.name: _written_out(seen, argument, texts) for argument in seen.arguments if argument.name}
-    capitals |= {name: text for name, text in given.items() if name in names}
-    for name in TABLES["whole_numbers"].get(row.torch, ()):
-        capitals[name] = _whole(capitals.get(name, name.upper()))
-    if capitals.get("num_workers") == "0":
-        capitals["num_workers"] = "1"  # MindSpore's minimum
-    return capitals, given
-
-
-def _written_out(seen: LibraryUse, argument: CallArgument, texts: Texts) -> str:
-    text = " ".join(f"{text_of(seen, argument.node, texts)}{argument.at}".split())
-    return re.sub(r"\btorch\.(\w+)\b(?!\()", lambda it: dtype_name(it[1]) if is_dtype(it[1]) else it[0], text)
-
-
-def _whole(text: str) -> str:
-    """A number as an int, which MindSpore takes only; an expression is converted when it runs."""
-    try:
-        number = float(text)
-    except ValueError:
-        return text if text.isupper() else f"int({text})"
-    return str(int(number)) if number.is_integer() else text
-
-
-def _own_words(row: Row, seen: LibraryUse, texts: Texts, names: ScriptNames) -> tuple[dict[str, str], str | None]:
-    """The script's variables for the words of a row's code, and the word that is the receiver of the method."""
-    own = {word: text for (file, word), text in names.only.items() if file == seen.source.shown}
-    own |= names.nearest.get(id(seen.node), {})
-    result = names.assigned.get(id(seen.node))
-    for name in TABLES["results"] if result is not None else ():
-        own[name] = result or name
-    if result is not None and "," not in result:
-        own["batches"] = f"{result}_batches"
-    for argument in seen.arguments or []:
-        for word, family in WORDS.items():
-            if family == family_of_value(argument.value) and argument.name not in ("*", "**"):
-                own[word] = text_of(seen, argument.node, texts)
-    receiver = None
-    called = isinstance(seen.node, ast.Call) and isinstance(seen.node.func, ast.Attribute) and seen.receiver is not None
-    if called:
-        assert isinstance(seen.node, ast.Call) and isinstance(seen.node.func, ast.Attribute)
-        owner = row.torch.rpartition(".")[0]
-        receiver = next((word for word, of in WORDS.items() if OWNER_OF.get(of, of) == owner), None)
-        held = seen.node.func.value
-        text = text_of(seen, held, texts)
-        if receiver is not None:
-            own[receiver] = result if result and isinstance(held, ast.Call) and receiver == "net" else _operand(text)
-        elif row.torch == "torch.Tensor.backward" and isinstance(held, ast.Name):
-            own["loss"] = text
-    return own, receiver
-
-
-OWNER_OF = {family: owners[0] for family, owners in TABLES["owners"].items()}
-
-
-def family_of_value(value: Value) -> str:
-    if isinstance(value, ScriptObject):
-        return value.of.family()
-    if isinstance(value, LibraryObject):
-        row = row_of(value.name) if value.name else None
-        return "loss" if row is not None and row.kind == "loss" else value.family or (row.torch if row else "")
-    return ""

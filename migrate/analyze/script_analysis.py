@@ -14,16 +14,11 @@ from ...mappings.aliases import find, row_of
 from ...mappings.rows import MISSING, NOT_RUN, Row
 from ..source import library_names
 from ..source.infer.abstract_values import (
-    DictValue,
     LibraryObject,
     LibraryUse,
-    ScriptFunction,
-    ScriptObject,
     Value,
-    known,
 )
 from ..source.infer.interpreter import CERTAINTIES, DEFAULT, Interpreter
-from ..source.library_names import MODULE, TABLES
 from ..source.source_files import ScriptFile
 from .operators import (
     BY_HAND,
@@ -38,20 +33,8 @@ from .operators import (
     status_of,
     without_row,
 )
-from .rewritten_call import (
-    WORDS,
-    Capitals,
-    Filled,
-    Filler,
-    Rewritten,
-    ScriptNames,
-    Texts,
-    family_of_value,
-    filled,
-    left_out,
-    rewrite,
-    text_of,
-)
+from .rewritten_call import Rewritten, Texts, left_out, rewrite
+from .row_code import WORDS, Filled, ScriptNames, family_of_value, filled
 
 WAYS = (DIRECT, COMPOSED, BY_HAND, MISSING, NO_ROW)  # from the best to the worst
 # rows whose text is about only one of their names -> that name
@@ -342,7 +325,7 @@ def _use(seen: LibraryUse, texts: Texts, names: ScriptNames, mode: str, target: 
         crossed = rewrite(seen, row, texts)
     only = ONLY_FOR.get(row.torch)  # of one of the row's names, which another does not need
     other = only is not None and seen.name != only
-    code = Filled(None) if other else filled(row, seen, texts, names, FILLERS.get(row.torch))
+    code = Filled(None) if other else filled(row, seen, texts, names)
     words = code.text
     notes = [*crossed.notes, *(str(error) for error in (crossed.refused, crossed.mistaken) if error), *code.notes]
     if seen.name.startswith("torch.Tensor.") and find(seen.name).in_place and words is None:
@@ -399,168 +382,3 @@ def _way(row: Row, status: str, crossed: Rewritten, words: str | None) -> str:
     if crossed.refused or crossed.mistaken or words:
         return BY_HAND
     return COMPOSED if crossed.other or row.composed else DIRECT
-
-
-# what a row's code takes from a call besides the texts of its arguments: the code, and what is to be said
-
-STATES = ("torch.nn.Module.state_dict", "torch.optim.Optimizer.state_dict")
-OF_TORCH = re.compile(r"\.(pth\.tar|pth|pt|bin|pkl|tar|ckpt)(?=[\"'])")  # how files of weights end
-
-
-def _checkpoint(capitals: Capitals, notes: list[str]) -> None:
-    """The path of a file in MindSpore's format, in place of torch's."""
-    text = capitals.get("f", "")
-    ends = [*OF_TORCH.finditer(text)]
-    if ends:
-        capitals["f"] = f"{text[: ends[-1].start()]}.ckpt{text[ends[-1].end() :]}"
-    elif text:
-        notes.append(f"{text}: a str that ends in .ckpt; save_checkpoint adds the ending, load_checkpoint asks for it")
-
-
-def _saved(
-    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
-) -> tuple[str, list[str]]:
-    """torch.save: the cell whose parameters are saved, and what of the file is not carried."""
-    notes: list[str] = []
-    _checkpoint(capitals, notes)
-    value = seen.get("obj", 0)
-    held = value.pairs if isinstance(value, DictValue) else {"": value}
-    states = {key: one.seen for key, one in held.items() if isinstance(one, LibraryObject) and one.seen is not None}
-    cells = {key: of for key, of in states.items() if of.name in STATES and isinstance(of.node, ast.Call)}
-    first = next((key for key, of in cells.items() if of.name == STATES[0]), next(iter(cells), None))
-    if first is not None:
-        node = cells[first].node
-        assert isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-        capitals["obj"] = text_of(cells[first], node.func.value, texts)
-        template = template.partition("  #")[0]
-    elif family_of_value(value or Value()) == MODULE or (seen.source.shown, capitals.get("obj", "")) in names.modules:
-        template = template.partition("  #")[0]
-        notes.append("the parameters only: the model itself is made by its class before they are loaded")
-    left = [repr(key) for key in held if key != first and key != ""]
-    if left and isinstance(value, DictValue):
-        notes.append(
-            f"not carried: {', '.join(left)}; numbers and texts as append_dict={{...}}, another cell or an optimizer "
-            "by a save_checkpoint of its own"
-        )
-        if first is None:
-            capitals.pop("obj", None)
-    return template, notes
-
-
-def _loaded(
-    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
-) -> tuple[str, list[str]]:
-    """torch.load: the file's name, and a whole model in it."""
-    notes: list[str] = []
-    before = capitals.get("f", "")
-    _checkpoint(capitals, notes)
-    if before[:1] in "\"'" and capitals["f"] != before and len(before.split()) == 1:
-        template = template.replace("FILE.pth FILE.ckpt", f"{before[1:-1]} {capitals['f'][1:-1]}")
-    result = names.assigned.get(id(seen.node), "")
-    if (seen.source.shown, result) in names.modules:
-        template = template.replace("parameters", "weights")
-        notes.append(
-            f"the file holds a whole model: make {result} by its class, then "
-            f"mindspore.load_param_into_net({result}, weights)"
-        )
-    return template, notes
-
-
-def _load_state(
-    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
-) -> tuple[str, list[str]]:
-    """load_state_dict: MindSpore's file has no entries inside of entries; strict=False leaves the check out."""
-    state = next((argument.node for argument in seen.arguments or [] if argument.name in (None, "state_dict")), None)
-    while isinstance(state, ast.Subscript) and isinstance(state.slice, ast.Constant):
-        state = state.value
-        capitals["state_dict"] = text_of(seen, state, texts)
-    strict = seen.get("strict", 1)
-    if strict is not None and known(strict) is not True:
-        template = template.partition("\n")[0]
-    return template, []
-
-
-def _attribute(
-    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
-) -> tuple[str, list[str]]:
-    """register_buffer and register_parameter: the attribute of that name."""
-    try:
-        name = ast.literal_eval(capitals.get("name", ""))
-    except (ValueError, SyntaxError):
-        name = None
-    value = template.partition(" = ")[2].partition("  #")[0]
-    if capitals.get("tensor", capitals.get("param")) == "None":
-        value = "None"
-    if isinstance(name, str) and name.isidentifier():
-        return f"net.{name} = {value}", []
-    return f"setattr(net, NAME, {value})", []
-
-
-def _loader(
-    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
-) -> tuple[str, list[str]]:
-    """DataLoader: the columns that the script's own data set gives, where they are known."""
-    data: Value | None = seen.get("dataset", 0)
-    while isinstance(data, LibraryObject) and data.of is not None:
-        data = data.of
-    item = data.of.find("__getitem__") if isinstance(data, ScriptObject) else None
-    if not isinstance(item, ScriptFunction) or isinstance(item.node, ast.Lambda):
-        return template, []
-    given = [part.value for part in ast.walk(item.node) if isinstance(part, ast.Return) and part.value is not None]
-    numbers = {len(one.elts) if isinstance(one, ast.Tuple) else 1 for one in given}
-    if any(isinstance(one, ast.Dict) for one in given):
-        return template, ["__getitem__ returns a dict: GeneratorDataset takes a tuple, in the order of COLUMNS"]
-    elements = given[0].elts if len(given) == 1 and isinstance(given[0], ast.Tuple) else []
-    columns = [one.id for one in elements if isinstance(one, ast.Name)]
-    if len(numbers) != 1 or not elements:
-        return template, []
-    notes = []
-    if len(elements) != 2:
-        notes.append(f"__getitem__ returns {len(elements)} values: as many columns, and names in the loop over batches")
-    if len(columns) == len(elements) == len(set(columns)):
-        capitals["columns"] = f"[{', '.join(repr(name) for name in columns)}]".replace("'", '"')
-        template = template.replace("for image, label in", f"for {', '.join(columns)} in")
-    return template, notes
-
-
-def _clipped(
-    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
-) -> tuple[str, list[str]]:
-    """clip_grad_norm_, whose result the script keeps."""
-    kept = names.assigned.get(id(seen.node))
-    return template, [f"{kept} is the norm before clipping in torch; these are the gradients"] if kept else []
-
-
-def _tensor(
-    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
-) -> tuple[str, list[str]]:
-    """torch.Tensor and torch.LongTensor: of values by the dtype of the class, or of sizes."""
-    kind = seen.name.rpartition(".")[2].removesuffix("Tensor")
-    capitals["dtype"] = f"mindspore.{TABLES['legacy_dtypes'].get(kind, 'float32')}"
-    given = [known(argument.value) for argument in seen.arguments or []]
-    if len(given) != 1 or isinstance(given[0], int):
-        sizes = ", ".join(seen.source.text(argument.node) for argument in seen.arguments or [])
-        return f"mindspore.ops.zeros(({sizes},), DTYPE)" if given else "mindspore.Tensor([], DTYPE)", []
-    return template, []
-
-
-def _scaler(
-    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
-) -> tuple[str, list[str]]:
-    """GradScaler: a factor that MindSpore's scaler refuses."""
-    factor = capitals.get("growth_factor", "")
-    refused = factor.replace(".", "", 1).isdigit() and not factor.isdigit()
-    return template, [f"growth_factor={factor}: DynamicLossScaler takes an int only"] if refused else []
-
-
-FILLERS: dict[str, Filler] = {
-    "torch.save": _saved,
-    "torch.load": _loaded,
-    "torch.nn.Module.load_state_dict": _load_state,
-    "torch.nn.Module.register_buffer": _attribute,
-    "torch.nn.Module.register_parameter": _attribute,
-    "torch.utils.data.DataLoader": _loader,
-    "torch.nn.utils.clip_grad_norm_": _clipped,
-    "torch.Tensor": _tensor,
-    "torch.amp.GradScaler": _scaler,
-}

@@ -1,0 +1,349 @@
+"""The code of a row that is more than a call, with the script's own names and values in it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ...mappings.aliases import row_of
+from ...mappings.rows import Row
+from ..source.infer.abstract_values import (
+    CallArgument,
+    DictValue,
+    LibraryObject,
+    LibraryUse,
+    ScriptFunction,
+    ScriptObject,
+    Value,
+    known,
+)
+from ..source.library_names import MODULE, TABLES, dtype_name, is_dtype
+from .rewritten_call import Texts, operand, rewrite, text_of
+
+NAMES_TO_FILL = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b")
+FILLED_BY: dict[str, dict[str, str | None]] = TABLES["filled_by"]
+WORDS: dict[str, str] = TABLES["words"]
+
+
+@dataclass(frozen=True)
+class ScriptNames:
+    """What the script itself calls its objects.
+
+    assigned: the node of a call (or of a base class) -> the variable that its result becomes, or the class. only: the
+    file and a word of the rows' code -> the one such object of the file.
+    """
+
+    assigned: Mapping[int, str] = field(default_factory=dict)
+    only: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    modules: frozenset[tuple[str, str]] = frozenset()  # the file and the name of what is a module by its use
+    nearest: Mapping[int, Mapping[str, str]] = field(default_factory=dict)  # at a call's node: words and variables
+
+
+Capitals = dict[str, str]  # the name of an argument -> its text
+# changes the code and these texts; returns the code, and what is to be said
+Filler = Callable[[LibraryUse, str, Capitals, Texts, ScriptNames], tuple[str, list[str]]]
+
+
+class Filled(NamedTuple):
+    """A row's code with the script's own names and values.
+
+    inside: as a part of another call, where it is one expression that has everything of the call.
+    """
+
+    text: str | None
+    inside: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def filled(row: Row, seen: LibraryUse, texts: Texts, names: ScriptNames) -> Filled:
+    """The row's text on what to write by hand, with the call's own arguments in place of the names in capitals, and
+    the script's own variables in place of `net`, `optimizer` and the like.
+
+    `BATCH_SIZE` is the call's `batch_size`, or torch's default where the call gives none; a name in capitals that no
+    argument has (EPOCHS, COLUMNS) is left for the reader to fill in, as are all where the function is not called.
+    """
+    if row.rewrite is None:
+        return Filled(None)
+    template = row.rewrite
+    notes: list[str] = []
+    capitals, given = _arguments(row, seen, texts)
+    fill = FILLERS.get(row.torch)
+    if fill is not None and seen.arguments is not None:
+        template, notes = fill(seen, template, capitals, texts, names)
+    own, receiver = _own_words(row, seen, texts, names) if row.kind == "script" else ({}, None)
+    used: set[str] = set()
+
+    def filling(found: re.Match[str]) -> str:
+        text = own.get(found[0], capitals.get(found[0].lower(), found[0]))
+        used.add(found[0] if found[0] in own else found[0].lower())
+        return text
+
+    # not in a string, not as an attribute, not as an argument's name, and not as a word of a remark
+    words = "".join(rf"(?<!the )(?<![\w.\"'])(?:{re.escape(name)})(?![\w\"'=])|" for name in own)
+    text = re.sub(words + NAMES_TO_FILL.pattern, filling, template)
+    for name, remark in TABLES["not_carried"].get(row.torch, {}).items():
+        if name in given:
+            notes.append(f"{name}={given[name]}: {remark}")
+    if row.kind == "script" and row.cases and seen.arguments is not None:
+        crossed = rewrite(seen, row, texts)  # for what it says of values that have no counterpart
+        notes += [str(error) for error in (crossed.refused, crossed.mistaken) if error]
+    lost = set(given) - used - {"*", "**"}
+    whole = not lost and "*" not in given and "**" not in given and (receiver is None or receiver in used)
+    return Filled(text, _expression(text, own) if whole and seen.arguments is not None else None, tuple(notes))
+
+
+def _expression(text: str, own: Mapping[str, str]) -> str | None:
+    """The one expression that the code is; of an assignment to the variable of the result, what is assigned."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    if len(tree.body) != 1 or NAMES_TO_FILL.search(re.sub(r"([\"']).*?\1|#.*|\bO\d\b", "", text)):
+        return None
+    (statement,) = tree.body
+    if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) in (*TABLES["results"], *own.values()):
+        return ast.get_source_segment(text, statement.value)
+    return ast.get_source_segment(text, statement.value) if isinstance(statement, ast.Expr) else None
+
+
+def _arguments(row: Row, seen: LibraryUse, texts: Texts) -> tuple[dict[str, str], dict[str, str]]:
+    """The texts of the names in capitals, and those of all arguments that are given, by their names."""
+    names = FILLED_BY.get(row.torch, {})
+    if seen.arguments is None:
+        return {}, {}
+    unpacked = any(argument.name in ("*", "**") for argument in seen.arguments)  # these may hold any argument
+    capitals: dict[str, str] = {name: text for name, text in names.items() if text is not None and not unpacked}
+    by_position = () if row.torch in TABLES["keywords_only"] else tuple(names)
+    given: dict[str, str] = {}
+    plain = [argument for argument in seen.arguments if argument.name is None]
+    for place, argument in enumerate(plain):
+        given[by_position[place] if place < len(by_position) else f"{place}"] = _written_out(seen, argument, texts)
+    given |= {argument.name: _written_out(seen, argument, texts) for argument in seen.arguments if argument.name}
+    capitals |= {name: text for name, text in given.items() if name in names}
+    for name in TABLES["whole_numbers"].get(row.torch, ()):
+        capitals[name] = _whole(capitals.get(name, name.upper()))
+    if capitals.get("num_workers") == "0":
+        capitals["num_workers"] = "1"  # MindSpore's minimum
+    return capitals, given
+
+
+def _written_out(seen: LibraryUse, argument: CallArgument, texts: Texts) -> str:
+    text = " ".join(f"{text_of(seen, argument.node, texts)}{argument.at}".split())
+    return re.sub(r"\btorch\.(\w+)\b(?!\()", lambda it: dtype_name(it[1]) if is_dtype(it[1]) else it[0], text)
+
+
+def _whole(text: str) -> str:
+    """A number as an int, which MindSpore takes only; an expression is converted when it runs."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text if text.isupper() else f"int({text})"
+    return str(int(number)) if number.is_integer() else text
+
+
+def _own_words(row: Row, seen: LibraryUse, texts: Texts, names: ScriptNames) -> tuple[dict[str, str], str | None]:
+    """The script's variables for the words of a row's code, and the word that is the receiver of the method."""
+    own = {word: text for (file, word), text in names.only.items() if file == seen.source.shown}
+    own |= names.nearest.get(id(seen.node), {})
+    result = names.assigned.get(id(seen.node))
+    for name in TABLES["results"] if result is not None else ():
+        own[name] = result or name
+    if result is not None and "," not in result:
+        own["batches"] = f"{result}_batches"
+    for argument in seen.arguments or []:
+        for word, family in WORDS.items():
+            if family == family_of_value(argument.value) and argument.name not in ("*", "**"):
+                own[word] = text_of(seen, argument.node, texts)
+    receiver = None
+    called = isinstance(seen.node, ast.Call) and isinstance(seen.node.func, ast.Attribute) and seen.receiver is not None
+    if called:
+        assert isinstance(seen.node, ast.Call) and isinstance(seen.node.func, ast.Attribute)
+        owner = row.torch.rpartition(".")[0]
+        receiver = next((word for word, of in WORDS.items() if OWNER_OF.get(of, of) == owner), None)
+        held = seen.node.func.value
+        text = text_of(seen, held, texts)
+        if receiver is not None:
+            own[receiver] = result if result and isinstance(held, ast.Call) and receiver == "net" else operand(text)
+        elif row.torch == "torch.Tensor.backward" and isinstance(held, ast.Name):
+            own["loss"] = text
+    return own, receiver
+
+
+OWNER_OF = {family: owners[0] for family, owners in TABLES["owners"].items()}
+
+
+def family_of_value(value: Value) -> str:
+    if isinstance(value, ScriptObject):
+        return value.of.family()
+    if isinstance(value, LibraryObject):
+        row = row_of(value.name) if value.name else None
+        return "loss" if row is not None and row.kind == "loss" else value.family or (row.torch if row else "")
+    return ""
+
+
+# what a row's code takes from a call besides the texts of its arguments: the code, and what is to be said
+
+STATES = ("torch.nn.Module.state_dict", "torch.optim.Optimizer.state_dict")
+OF_TORCH = re.compile(r"\.(pth\.tar|pth|pt|bin|pkl|tar|ckpt)(?=[\"'])")  # how files of weights end
+
+
+def _checkpoint(capitals: Capitals, notes: list[str]) -> None:
+    """The path of a file in MindSpore's format, in place of torch's."""
+    text = capitals.get("f", "")
+    ends = [*OF_TORCH.finditer(text)]
+    if ends:
+        capitals["f"] = f"{text[: ends[-1].start()]}.ckpt{text[ends[-1].end() :]}"
+    elif text:
+        notes.append(f"{text}: a str that ends in .ckpt; save_checkpoint adds the ending, load_checkpoint asks for it")
+
+
+def _saved(
+    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
+) -> tuple[str, list[str]]:
+    """torch.save: the cell whose parameters are saved, and what of the file is not carried."""
+    notes: list[str] = []
+    _checkpoint(capitals, notes)
+    value = seen.get("obj", 0)
+    held = value.pairs if isinstance(value, DictValue) else {"": value}
+    states = {key: one.seen for key, one in held.items() if isinstance(one, LibraryObject) and one.seen is not None}
+    cells = {key: of for key, of in states.items() if of.name in STATES and isinstance(of.node, ast.Call)}
+    first = next((key for key, of in cells.items() if of.name == STATES[0]), next(iter(cells), None))
+    if first is not None:
+        node = cells[first].node
+        assert isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        capitals["obj"] = text_of(cells[first], node.func.value, texts)
+        template = template.partition("  #")[0]
+    elif family_of_value(value or Value()) == MODULE or (seen.source.shown, capitals.get("obj", "")) in names.modules:
+        template = template.partition("  #")[0]
+        notes.append("the parameters only: the model itself is made by its class before they are loaded")
+    left = [repr(key) for key in held if key != first and key != ""]
+    if left and isinstance(value, DictValue):
+        notes.append(
+            f"not carried: {', '.join(left)}; numbers and texts as append_dict={{...}}, another cell or an optimizer "
+            "by a save_checkpoint of its own"
+        )
+        if first is None:
+            capitals.pop("obj", None)
+    return template, notes
+
+
+def _loaded(
+    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
+) -> tuple[str, list[str]]:
+    """torch.load: the file's name, and a whole model in it."""
+    notes: list[str] = []
+    before = capitals.get("f", "")
+    _checkpoint(capitals, notes)
+    if before[:1] in "\"'" and capitals["f"] != before and len(before.split()) == 1:
+        template = template.replace("FILE.pth FILE.ckpt", f"{before[1:-1]} {capitals['f'][1:-1]}")
+    result = names.assigned.get(id(seen.node), "")
+    if (seen.source.shown, result) in names.modules:
+        template = template.replace("parameters", "weights")
+        notes.append(
+            f"the file holds a whole model: make {result} by its class, then "
+            f"mindspore.load_param_into_net({result}, weights)"
+        )
+    return template, notes
+
+
+def _load_state(
+    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
+) -> tuple[str, list[str]]:
+    """load_state_dict: MindSpore's file has no entries inside of entries; strict=False leaves the check out."""
+    state = next((argument.node for argument in seen.arguments or [] if argument.name in (None, "state_dict")), None)
+    while isinstance(state, ast.Subscript) and isinstance(state.slice, ast.Constant):
+        state = state.value
+        capitals["state_dict"] = text_of(seen, state, texts)
+    strict = seen.get("strict", 1)
+    if strict is not None and known(strict) is not True:
+        template = template.partition("\n")[0]
+    return template, []
+
+
+def _attribute(
+    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
+) -> tuple[str, list[str]]:
+    """register_buffer and register_parameter: the attribute of that name."""
+    try:
+        name = ast.literal_eval(capitals.get("name", ""))
+    except (ValueError, SyntaxError):
+        name = None
+    value = template.partition(" = ")[2].partition("  #")[0]
+    if capitals.get("tensor", capitals.get("param")) == "None":
+        value = "None"
+    if isinstance(name, str) and name.isidentifier():
+        return f"net.{name} = {value}", []
+    return f"setattr(net, NAME, {value})", []
+
+
+def _loader(
+    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
+) -> tuple[str, list[str]]:
+    """DataLoader: the columns that the script's own data set gives, where they are known."""
+    data: Value | None = seen.get("dataset", 0)
+    while isinstance(data, LibraryObject) and data.of is not None:
+        data = data.of
+    item = data.of.find("__getitem__") if isinstance(data, ScriptObject) else None
+    if not isinstance(item, ScriptFunction) or isinstance(item.node, ast.Lambda):
+        return template, []
+    given = [part.value for part in ast.walk(item.node) if isinstance(part, ast.Return) and part.value is not None]
+    numbers = {len(one.elts) if isinstance(one, ast.Tuple) else 1 for one in given}
+    if any(isinstance(one, ast.Dict) for one in given):
+        return template, ["__getitem__ returns a dict: GeneratorDataset takes a tuple, in the order of COLUMNS"]
+    elements = given[0].elts if len(given) == 1 and isinstance(given[0], ast.Tuple) else []
+    columns = [one.id for one in elements if isinstance(one, ast.Name)]
+    if len(numbers) != 1 or not elements:
+        return template, []
+    notes = []
+    if len(elements) != 2:
+        notes.append(f"__getitem__ returns {len(elements)} values: as many columns, and names in the loop over batches")
+    if len(columns) == len(elements) == len(set(columns)):
+        capitals["columns"] = f"[{', '.join(repr(name) for name in columns)}]".replace("'", '"')
+        template = template.replace("for image, label in", f"for {', '.join(columns)} in")
+    return template, notes
+
+
+def _clipped(
+    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
+) -> tuple[str, list[str]]:
+    """clip_grad_norm_, whose result the script keeps."""
+    kept = names.assigned.get(id(seen.node))
+    return template, [f"{kept} is the norm before clipping in torch; these are the gradients"] if kept else []
+
+
+def _tensor(
+    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
+) -> tuple[str, list[str]]:
+    """torch.Tensor and torch.LongTensor: of values by the dtype of the class, or of sizes."""
+    kind = seen.name.rpartition(".")[2].removesuffix("Tensor")
+    capitals["dtype"] = f"mindspore.{TABLES['legacy_dtypes'].get(kind, 'float32')}"
+    given = [known(argument.value) for argument in seen.arguments or []]
+    if len(given) != 1 or isinstance(given[0], int):
+        sizes = ", ".join(seen.source.text(argument.node) for argument in seen.arguments or [])
+        return f"mindspore.ops.zeros(({sizes},), DTYPE)" if given else "mindspore.Tensor([], DTYPE)", []
+    return template, []
+
+
+def _scaler(
+    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
+) -> tuple[str, list[str]]:
+    """GradScaler: a factor that MindSpore's scaler refuses."""
+    factor = capitals.get("growth_factor", "")
+    refused = factor.replace(".", "", 1).isdigit() and not factor.isdigit()
+    return template, [f"growth_factor={factor}: DynamicLossScaler takes an int only"] if refused else []
+
+
+FILLERS: dict[str, Filler] = {
+    "torch.save": _saved,
+    "torch.load": _loaded,
+    "torch.nn.Module.load_state_dict": _load_state,
+    "torch.nn.Module.register_buffer": _attribute,
+    "torch.nn.Module.register_parameter": _attribute,
+    "torch.utils.data.DataLoader": _loader,
+    "torch.nn.utils.clip_grad_norm_": _clipped,
+    "torch.Tensor": _tensor,
+    "torch.amp.GradScaler": _scaler,
+}

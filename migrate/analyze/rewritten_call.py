@@ -189,8 +189,8 @@ def _bound(seen: LibraryUse, row: Row, texts: Texts) -> dict[str, Any]:
 
 
 def _takes_any(row: Row) -> bool:
-    """Whether it takes any number of positional arguments unchanged."""
-    return any(argument.rest and argument.verb is None for argument in row.arguments)
+    """Whether it takes any number of positional arguments, which are the elements of one tuple or stay as they are."""
+    return any(argument.rest and argument.verb in (None, "dims") for argument in row.arguments)
 
 
 # Methods that still take their factors before the tensors, x.addmm_(1, -2, a, b) -> the number of these tensors
@@ -253,8 +253,9 @@ def _stand_ins(row: Row, given: Mapping[str, Any], notes: list[str]) -> tuple[di
             continue
         value = given[argument.torch]
         values[argument.torch] = value
-        if argument.verb == "dims" and isinstance(value, tuple) and len(value) == 1 and _all_sizes(value[0]):
-            values[argument.torch], after[argument.to[0]] = _stand_in(row, argument, value[0]), value[0]
+        whole = _whole_sizes(argument, value)
+        if whole is not None:
+            values[argument.torch], after[argument.to[0]] = _stand_in(row, argument, whole), whole
             continue
         if argument.verb == "dims" and isinstance(value, tuple) and len(value) == 1 and _unknown_name(value[0]):
             notes.append(
@@ -282,23 +283,46 @@ def _stand_ins(row: Row, given: Mapping[str, Any], notes: list[str]) -> tuple[di
     return values, after
 
 
-SIZES = re.compile(
-    r"\.shape$|\.shape\[[^\]]*:[^\]]*\]$|^(tuple|list)\([^()]*\)$"
-    r"|\bsize\(\)$|functional\.size\(input=[^,]*, dim=None\)$"
-)
+def _whole_sizes(argument: Argument, value: Any) -> Expression | None:
+    """The expression that has all the sizes of such an argument: given by name, or in place of numbers one by one."""
+    if argument.verb != "dims":
+        return None
+    one = value[0] if isinstance(value, tuple) and len(value) == 1 else value
+    if not isinstance(one, Expression):
+        return None
+    node = _parsed(one.text)
+    if isinstance(node, ast.List):  # not every function of MindSpore's takes a list
+        return Expression(ast.unparse(ast.Tuple(node.elts, ast.Load())))
+    if isinstance(node, ast.ListComp):
+        return Expression(f"tuple({one.text})")
+    # by name torch takes a list or a tuple, and no number
+    return one if one is value or one.several or _are_sizes(node) else None
 
 
-def _all_sizes(value: Any) -> bool:
-    """Whether an expression is a whole shape, such as `x.shape` and `(n, 1)`, and not one size."""
-    if not isinstance(value, Expression):
-        return False
-    return value.several or bool(SIZES.search(value.text)) or isinstance(_parsed(value.text), (ast.Tuple, ast.List))
+def _are_sizes(node: ast.expr | None) -> bool:
+    """Whether an expression is a whole shape, a part of one or several of them, such as `(n, *x.shape[1:])`."""
+    match node:
+        case ast.Tuple() | ast.List() | ast.Attribute(attr="shape") | ast.Subscript(slice=ast.Slice()):
+            return True
+        case ast.Call(func=ast.Name(id="tuple" | "list" | "sorted") | ast.Attribute(attr="Size")):
+            return True
+        case ast.Call(func=ast.Attribute(attr="size"), args=args, keywords=named):
+            dims = [*args, *(one.value for one in named if one.arg != "input")]
+            return all(isinstance(dim, ast.Constant) and dim.value is None for dim in dims)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
+            return _are_sizes(left) or _are_sizes(right)
+        case ast.IfExp(body=body, orelse=orelse):
+            return _are_sizes(body) or _are_sizes(orelse)
+    return False
 
 
 def _unknown_name(value: Any) -> bool:
-    """Whether this is a variable, attribute or item whose value is unknown."""
-    plain = isinstance(value, Expression) and value.value is None
-    return plain and isinstance(_parsed(value.text), (ast.Name, ast.Attribute, ast.Subscript))
+    """Whether this is a variable, attribute or item whose value is unknown, and not one size of a shape."""
+    if not isinstance(value, Expression) or value.value is not None:
+        return False
+    node = _parsed(value.text)
+    of_shape = isinstance(node, ast.Subscript) and _are_sizes(node.value)
+    return isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and not of_shape
 
 
 def _parsed(text: str) -> ast.expr | None:

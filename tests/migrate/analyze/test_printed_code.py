@@ -12,6 +12,22 @@ from msmigrate.migrate.analyze.script_analysis import Use, analyze_script
 from script_uses import use_of
 
 Write = Callable[..., Path]
+Run = Callable[[list[str]], None]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Runs lines in MindSpore."""
+
+    def runs(lines: list[str]) -> None:
+        first = 'import mindspore, msmigrate.nn, msmigrate.optim, numpy\nmindspore.set_device("CPU")'
+        code = "\n".join([first, *lines, 'print("ran")\n'])
+        file = tmp_path / "printed_code.py"
+        file.write_text(code, encoding="utf-8")
+        done = subprocess.run([sys.executable, str(file)], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.stdout.endswith("ran\n"), code + done.stderr[-3000:]
+
+    return runs
 
 
 def rewritten(code: str, name: str, write: Write) -> Use:
@@ -272,6 +288,43 @@ def test_a_pitfall_that_the_script_cannot_have_is_not_listed(
     assert fault in analyze_script(write(first + with_it)).pitfalls
 
 
+# a call of torch in which n is 2, s is [2, 3] and x is a tensor of these sizes -> what holds of `y`, which is printed
+SIZES = {
+    "torch.zeros(size=(n, 1))": "y.shape == (2, 1)",
+    "torch.zeros(size=[n, 1])": "y.shape == (2, 1)",
+    "torch.randn(size=s)": "y.shape == (2, 3)",
+    "torch.ones(size=x.shape)": "y.shape == (2, 3)",
+    "torch.nn.Parameter(torch.zeros(size=(n, 1)))": "y.shape == (2, 1)",
+    "torch.zeros(*s)": "y.shape == (2, 3)",
+    "torch.zeros(*s, dtype=torch.long)": "y.shape == (2, 3) and y.dtype == mindspore.int64",
+    "torch.ones((n,) + x.size()[1:])": "y.shape == (2, 3)",
+    "torch.ones([n] * 3)": "y.shape == (2, 2, 2)",
+    "torch.ones([2 * i for i in s])": "y.shape == (4, 6)",
+    "torch.ones(x.size()[0])": "y.shape == (2,)",
+    "torch.ones(x.size(1), n)": "y.shape == (3, 2)",
+    "torch.full(fill_value=1, size=s[:1])": "y.shape == (2,)",
+    "torch.nn.functional.layer_norm(x, x.shape[1:])": "y.shape == (2, 3)",
+    "x.new_ones(x.size()[:-1])": "y.shape == (2,)",
+    "x.new_zeros(size=x.size()[1:])": "y.shape == (3,)",
+    "x.repeat([n, 1])": "y.shape == (4, 3)",
+    "x.repeat(*x.shape)": "y.shape == (4, 9)",
+    "x.repeat(tuple(s))": "y.shape == (4, 9)",
+    "x.view(*x.shape, 1)": "y.shape == (2, 3, 1)",
+    "x.view(x.size()[:1] + (3, 1))": "y.shape == (2, 3, 1)",
+    "x.expand(x.size()[:])": "y.shape == (2, 3)",
+    "x.permute(dims=[1, 0])": "y.shape == (3, 2)",
+}
+
+
+def test_sizes_are_the_same_however_they_are_given(write: Write, run: Run) -> None:
+    """In another tuple they were no sizes: by name, of a part of a shape, as a sum, and unpacked."""
+    lines = "\n".join(f"y = {call}" for call in SIZES)
+    uses = analyze_script(write(f"import torch\nfrom torch import nn\nx = torch.ones(2, 3)\n{lines}")).uses
+    texts = {use.source: use.rewritten or use.rewrite for use in uses}
+    checks = [f"y = {texts[call]}\nassert {holds}, y.shape" for call, holds in SIZES.items()]
+    run(["n, s, x = 2, [2, 3], mindspore.ops.ones((2, 3))", *checks])
+
+
 AS_PRINTED = """
 import torch
 from torch import nn
@@ -316,9 +369,7 @@ frozen.load_state_dict(checkpoint["model"])
 kept = z.detach().cpu().numpy()
 """
 RUN = """
-import mindspore, msmigrate.nn, msmigrate.optim, numpy
 from PIL import Image
-mindspore.set_device("CPU")
 
 class Points:
     def __len__(self):
@@ -376,11 +427,10 @@ assert float(z[0, 0]) == 7
 for view in (z[1:], z.T, z.reshape(2, 2)):  # MindSpore copies what is a view of another tensor
     view.asnumpy()[0] = 9
 assert float(z[0, 0]) == 7 and float(z[1, 0]) == 1
-print("ran")
 """
 
 
-def test_what_is_printed_runs_in_mindspore(write: Write, tmp_path: Path) -> None:
+def test_what_is_printed_runs_in_mindspore(write: Write, run: Run) -> None:
     """Every conversion of a small script in its place, without a change by hand."""
     uses = analyze_script(write(AS_PRINTED)).uses
 
@@ -412,7 +462,4 @@ def test_what_is_printed_runs_in_mindspore(write: Write, tmp_path: Path) -> None
         state=of("frozen.load_state_dict"),
         kept=of("z.detach().cpu().numpy"),
     )
-    file = tmp_path / "printed_code.py"
-    file.write_text(code, encoding="utf-8")
-    done = subprocess.run([sys.executable, str(file)], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.stdout.endswith("ran\n"), code + done.stderr[-3000:]
+    run([code])

@@ -223,7 +223,7 @@ def test_a_verbs_description_decides_nothing(write: Write, monkeypatch: pytest.M
     ("line", "name", "expected"),
     [
         ("torch.zeros((n, 1))", "torch.zeros", "mindspore.ops.zeros(size=(n, 1), dtype=None)"),
-        ("torch.empty([3, n])", "torch.empty", "mindspore.ops.zeros(size=[3, n], dtype=None)"),
+        ("torch.empty([3, n])", "torch.empty", "mindspore.ops.zeros(size=(3, n), dtype=None)"),
         ("torch.zeros(n, 1)", "torch.zeros", "mindspore.ops.zeros(size=(n, 1), dtype=None)"),
         ("(torch.ones(2) / n).cpu().numpy()", "torch.Tensor.numpy", "(mindspore.ops.ones(shape=(2,), dtype=None) / n)"),
         ("torch.ones(2).to(DEVICE)", "torch.Tensor.to", "mindspore.ops.ones(shape=(2,), dtype=None)"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ...mappings.aliases import row_of
@@ -21,7 +21,7 @@ from ..source.infer.abstract_values import (
     known,
 )
 from ..source.library_names import MODULE, TABLES, dtype_name, is_dtype
-from .rewritten_call import Texts, operand, rewrite, text_of
+from .rewritten_call import Rewritten, Texts, operand, rewrite, text_of
 
 NAMES_TO_FILL = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b")
 FILLED_BY: dict[str, dict[str, str | None]] = TABLES["filled_by"]
@@ -40,6 +40,7 @@ class ScriptNames:
     only: Mapping[tuple[str, str], str] = field(default_factory=dict)
     modules: frozenset[tuple[str, str]] = frozenset()  # the file and the name of what is a module by its use
     nearest: Mapping[int, Mapping[str, str]] = field(default_factory=dict)  # at a call's node: words and variables
+    statements: frozenset[int] = frozenset()  # the nodes of calls whose result is not used
 
 
 Capitals = dict[str, str]  # the name of an argument -> its text
@@ -93,6 +94,46 @@ def filled(row: Row, seen: LibraryUse, texts: Texts, names: ScriptNames) -> Fill
     lost = set(given) - used - {"*", "**"}
     whole = not lost and "*" not in given and "**" not in given and (receiver is None or receiver in used)
     return Filled(text, _expression(text, own) if whole and seen.arguments is not None else None, tuple(notes))
+
+
+def applied(
+    row: Row, seen: LibraryUse, crossed: Rewritten, texts: Texts, names: ScriptNames
+) -> tuple[Rewritten, str | None]:
+    """The rewritten call as it is written where the script has the call, and as a part of another call.
+
+    What an initializer of MindSpore's makes has to be given to a tensor, where torch's changes the tensor itself.
+    """
+    forms = TABLES["applied"].get(row.kind)
+    if forms is None or crossed.text is None:
+        return crossed, crossed.text
+    tensor = next((one for one in seen.arguments or [] if one.name in (None, row.arguments[0].torch)), None)
+    if tensor is None:
+        return crossed, crossed.text
+    node = _underlying(tensor.node)
+    own = operand(text_of(seen, node, texts))
+    if isinstance(node, ast.Subscript):  # what MindSpore's .data gives is another tensor: writing to it changes nothing
+        whole = _underlying(node.value)
+        own = f"{operand(text_of(seen, whole, texts))}[{seen.source.text(node.slice)}]"
+    of = row_of(tensor.value.name) if isinstance(tensor.value, LibraryObject) and tensor.value.name else None
+    plain = isinstance(node, ast.Name) and of is not None and of.kind == "function"
+    if id(seen.node) not in names.statements:
+        form = "value"
+    else:
+        form = "tensor" if plain or isinstance(node, ast.Subscript) else "parameter"
+
+    def put(which: str) -> str:
+        filling = {"TENSOR": own, "CALL": crossed.text or ""}
+        return NAMES_TO_FILL.sub(lambda found: filling.get(found[0], found[0]), forms[which])
+
+    return replace(crossed, text=put(form)), put("value")
+
+
+def _underlying(node: ast.expr) -> ast.expr:
+    """The tensor `x` of `x.data` and `x.detach()`."""
+    match node:
+        case ast.Attribute(value=inner, attr="data") | ast.Call(func=ast.Attribute(value=inner, attr="detach")):
+            return _underlying(inner)
+    return node
 
 
 def _expression(text: str, own: Mapping[str, str]) -> str | None:

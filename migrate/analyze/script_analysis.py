@@ -34,7 +34,7 @@ from .operators import (
     without_row,
 )
 from .rewritten_call import Rewritten, Texts, left_out, rewrite
-from .row_code import WORDS, Filled, ScriptNames, family_of_value, filled
+from .row_code import WORDS, Filled, ScriptNames, applied, family_of_value, filled
 
 WAYS = (DIRECT, COMPOSED, BY_HAND, MISSING, NO_ROW)  # from the best to the worst
 # rows whose text is about only one of their names -> that name
@@ -221,9 +221,11 @@ def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
 def _names(interpreter: Interpreter, uses: list[LibraryUse]) -> ScriptNames:
     """What the script calls the results of its calls, and the objects of which a file has only one."""
     assigned: dict[int, str] = {}
+    statements: set[int] = set()
     text: str | None
     for source in {module.scope.source.shown: module.scope.source for module in interpreter.files.values()}.values():
         assigned |= dict(_assigned(source))
+        statements |= {id(node.value) for node in ast.walk(source.tree) if isinstance(node, ast.Expr)}
     several: dict[tuple[str, str], set[str]] = {}
     for seen in uses:
         word, text = _object_of(seen, assigned)
@@ -243,7 +245,7 @@ def _names(interpreter: Interpreter, uses: list[LibraryUse]) -> ScriptNames:
             after = next((t for file, line, t in steps if file == seen.source.shown and line >= seen.node.lineno), "")
             net = trained.get(seen.source.shown + after, "")
             nearest[id(seen.node)] = {word: text for word, text in (("optimizer", after), ("net", net)) if text}
-    return ScriptNames(assigned, only, frozenset(interpreter.modules_by_use()), nearest)
+    return ScriptNames(assigned, only, frozenset(interpreter.modules_by_use()), nearest, frozenset(statements))
 
 
 def _stepped(seen: LibraryUse) -> str:
@@ -323,6 +325,7 @@ def _use(seen: LibraryUse, texts: Texts, names: ScriptNames, mode: str, target: 
     crossed = Rewritten(left_out(seen, row, texts))
     if common["called"] and row.mindspore and row.kind != "script":
         crossed = rewrite(seen, row, texts)
+    crossed, value = applied(row, seen, crossed, texts, names)
     only = ONLY_FOR.get(row.torch)  # of one of the row's names, which another does not need
     other = only is not None and seen.name != only
     code = Filled(None) if other else filled(row, seen, texts, names)
@@ -346,7 +349,7 @@ def _use(seen: LibraryUse, texts: Texts, names: ScriptNames, mode: str, target: 
         docs=dict(row.docs),
         **common,  # type: ignore[arg-type]
     )
-    return use, crossed.text if crossed.text is not None else code.inside
+    return use, value if value is not None else code.inside
 
 
 def _remarks(seen: LibraryUse, row: Row) -> Iterator[str]:

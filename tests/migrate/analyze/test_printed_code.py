@@ -325,6 +325,41 @@ def test_sizes_are_the_same_however_they_are_given(write: Write, run: Run) -> No
     run(["n, s, x = 2, [2, 3], mindspore.ops.ones((2, 3))", *checks])
 
 
+# a call that sets initial values of w, a parameter of (300, 200), or makes some -> what holds then of `y`, the values
+INITIAL = {
+    "nn.init.xavier_uniform_(w, gain=1.414)": "abs(abs(y).max() - 1.414 * (6 / 500) ** 0.5) < 0.001",
+    "nn.init.xavier_normal_(w.data)": "abs(y.std() - (2 / 500) ** 0.5) < 0.001",
+    "nn.init.kaiming_uniform_(w, mode='fan_out', nonlinearity='relu')": "abs(abs(y).max() - (6 / 300) ** 0.5) < 0.001",
+    "nn.init.kaiming_normal_(w, nonlinearity='relu')": "abs(y.std() - (2 / 200) ** 0.5) < 0.001",
+    "nn.init.normal_(w, 1, 0.02)": "abs(y.mean() - 1) < 0.001 and abs(y.std() - 0.02) < 0.001",
+    "nn.init.trunc_normal_(tensor=w, std=0.02)": "abs(y.std() - 0.02) < 0.001",
+    "nn.init.uniform_(w, -0.1, 0.1)": "abs(abs(y).max() - 0.1) < 0.001 and abs(y.std() - 0.1 / 3 ** 0.5) < 0.001",
+    "nn.init.orthogonal_(w)": "abs(y.T @ y - numpy.eye(200)).max() < 1e-4",
+    "nn.init.constant_(val=7, tensor=w)": "(y == 7).all()",
+    "nn.init.zeros_(w.detach())": "(y == 0).all()",
+    "nn.init.ones_(w.data[100:])": "(y[:100] == 0).all() and (y[100:] == 1).all()",
+    "w = nn.init.eye_(torch.zeros(3, 3))": "(y == numpy.eye(3)).all()",
+    "w = nn.Parameter(nn.init.normal_(torch.empty(99, 99), std=0.5))": "abs(y.std() - 0.5) < 0.02",
+    "x = nn.init.constant_(torch.empty(2), 3) + 1": "True",
+    "t = torch.zeros(9); nn.init.ones_(t)": "(t.asnumpy() == 1).all()",
+}
+
+
+def test_what_an_initializer_makes_is_given_to_its_tensor(write: Write, run: Run) -> None:
+    """An initializer was made and given to nothing, so that the parameter stayed as it was."""
+    lines = "\n".join(["for w in weights:", *(f"    {call}" for call in INITIAL)])
+    analysis = analyze_script(write(f"import torch\nfrom torch import nn\n{lines}"))
+    texts = {use.source: use.rewritten or use.rewrite or "" for use in analysis.uses}
+    code = ["w = mindspore.Parameter(mindspore.ops.zeros((300, 200)))", "mindspore.set_seed(0)"]
+    for line, holds in INITIAL.items():
+        for call in line.split("; "):
+            name, _, of = call.partition(" = ") if " = " in call else ("", "", call)
+            text = texts[of.removesuffix(" + 1")] + of[len(of.removesuffix(" + 1")) :]
+            code += [f"{name} = {text}" if name else text, "y = w.asnumpy()"]
+        code += [f"assert {holds}, {line!r}"]
+    run([*code, "assert (x.asnumpy() == 4).all()"])
+
+
 AS_PRINTED = """
 import torch
 from torch import nn

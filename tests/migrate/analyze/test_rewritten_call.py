@@ -166,8 +166,11 @@ def test_every_rewritten_call_is_python_that_gives_every_argument(scripts: dict[
         for use in analyze_script(script).uses:
             if use.rewritten is None:
                 continue
-            call = ast.parse(use.rewritten, mode="eval").body
             assert use.row is not None
+            if use.kind == "initializer":
+                assert f"{use.mindspore}(" in use.rewritten and ".set_data(" in use.rewritten
+                continue
+            call = ast.parse(use.rewritten, mode="eval").body
             if use.mindspore is None or use.mindspore.startswith("mindspore.Tensor.") or not isinstance(call, ast.Call):
                 continue  # a method there too, or x where torch has x.to(device)
             assert ast.unparse(call.func) == use.mindspore

@@ -10,7 +10,7 @@ import ast
 import copy
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...errors import BadInput, Unsupported
@@ -29,7 +29,7 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.library_names import MODULE, SCHEDULE, TENSOR, family_of, is_dtype
+from ..source.library_names import MODULE, SCHEDULE, TABLES, TENSOR, family_of, is_dtype
 from ..source.source_files import LONGEST_TEXT
 
 MOVES = ("to", "cuda", "cpu", "float")  # methods that return their object
@@ -101,6 +101,45 @@ def rewrite(seen: LibraryUse, row: Row, texts: Texts) -> Rewritten:
         target = f"{operand(written(given[row.arguments[0].torch]))}.{target.rpartition('.')[2]}"
     other = target if row.otherwise is not None and target == row.otherwise.mindspore else None
     return Rewritten(f"{target}({', '.join(words)})", tuple(dict.fromkeys(notes)), other=other)
+
+
+def applied(
+    row: Row, seen: LibraryUse, crossed: Rewritten, texts: Texts, *, statement: bool
+) -> tuple[Rewritten, str | None]:
+    """The rewritten call as it is written where the script has the call, and as a part of another call; statement:
+    whether its result is not used.
+
+    What an initializer of MindSpore's makes has to be given to a tensor, where torch's changes the tensor itself.
+    """
+    forms = TABLES["applied"].get(row.kind)
+    if forms is None or crossed.text is None:
+        return crossed, crossed.text
+    tensor = next((one for one in seen.arguments or [] if one.name in (None, row.arguments[0].torch)), None)
+    if tensor is None:
+        return crossed, crossed.text
+    node = _underlying(tensor.node)
+    own = operand(text_of(seen, node, texts))
+    if isinstance(node, ast.Subscript):  # what MindSpore's .data gives is another tensor: writing to it changes nothing
+        whole = _underlying(node.value)
+        own = f"{operand(text_of(seen, whole, texts))}[{seen.source.text(node.slice)}]"
+    of = row_of(tensor.value.name) if isinstance(tensor.value, LibraryObject) and tensor.value.name else None
+    plain = isinstance(node, ast.Name) and of is not None and of.kind == "function"
+    given = "tensor" if plain or isinstance(node, ast.Subscript) else "parameter"
+    form = given if statement else "value"
+
+    def put(which: str) -> str:
+        filling = {"TENSOR": own, "CALL": crossed.text or ""}
+        return re.sub("TENSOR|CALL", lambda found: filling[found[0]], forms[which])
+
+    return replace(crossed, text=put(form)), put("value")
+
+
+def _underlying(node: ast.expr) -> ast.expr:
+    """The tensor `x` of `x.data` and `x.detach()`."""
+    match node:
+        case ast.Attribute(value=inner, attr="data") | ast.Call(func=ast.Attribute(value=inner, attr="detach")):
+            return _underlying(inner)
+    return node
 
 
 def left_out(seen: LibraryUse, row: Row, texts: Texts) -> str | None:
@@ -413,13 +452,13 @@ def text_of(seen: LibraryUse, node: ast.expr, texts: Texts) -> str:
         return seen.source.text(node)
     if id(node) in inside:
         return texts[id(node)]
-    return " ".join(ast.unparse(_replaced(node, lambda part: texts.get(id(part)))).split())
+    return " ".join(ast.unparse(replaced(node, lambda part: texts.get(id(part)))).split())
 
 
-def _replaced(node: Any, new: Callable[[ast.AST], str | None]) -> Any:
+def replaced(node: Any, new: Callable[[ast.AST], str | None]) -> Any:
     """A copy of a tree with some of its nodes replaced by names, whose text unparse writes unchanged."""
     if isinstance(node, list):
-        return [_replaced(item, new) for item in node]
+        return [replaced(item, new) for item in node]
     if not isinstance(node, ast.AST):
         return node
     text = new(node)
@@ -427,7 +466,7 @@ def _replaced(node: Any, new: Callable[[ast.AST], str | None]) -> Any:
         return ast.Name(id=text, ctx=ast.Load())
     made = copy.copy(node)
     for name, value in ast.iter_fields(node):
-        changed = _replaced(value, new)
+        changed = replaced(value, new)
         if name in OPERANDS.get(type(node), ()) and changed is not value and isinstance(changed, ast.Name):
             changed = ast.Name(id=operand(changed.id), ctx=ast.Load())
         setattr(made, name, changed)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from ...mappings.aliases import row_of
@@ -21,7 +23,8 @@ from ..source.infer.abstract_values import (
     known,
 )
 from ..source.library_names import MODULE, TABLES, dtype_name, is_dtype
-from .rewritten_call import Rewritten, Texts, operand, rewrite, text_of
+from ..source.source_files import all_parameters
+from .rewritten_call import Texts, operand, replaced, rewrite, text_of
 
 NAMES_TO_FILL = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b")
 FILLED_BY: dict[str, dict[str, str | None]] = TABLES["filled_by"]
@@ -41,6 +44,7 @@ class ScriptNames:
     modules: frozenset[tuple[str, str]] = frozenset()  # the file and the name of what is a module by its use
     nearest: Mapping[int, Mapping[str, str]] = field(default_factory=dict)  # at a call's node: words and variables
     statements: frozenset[int] = frozenset()  # the nodes of calls whose result is not used
+    library: Mapping[int, str] = field(default_factory=dict)  # the node of a call -> what of a library it calls
 
 
 Capitals = dict[str, str]  # the name of an argument -> its text
@@ -94,46 +98,6 @@ def filled(row: Row, seen: LibraryUse, texts: Texts, names: ScriptNames) -> Fill
     lost = set(given) - used - {"*", "**"}
     whole = not lost and "*" not in given and "**" not in given and (receiver is None or receiver in used)
     return Filled(text, _expression(text, own) if whole and seen.arguments is not None else None, tuple(notes))
-
-
-def applied(
-    row: Row, seen: LibraryUse, crossed: Rewritten, texts: Texts, names: ScriptNames
-) -> tuple[Rewritten, str | None]:
-    """The rewritten call as it is written where the script has the call, and as a part of another call.
-
-    What an initializer of MindSpore's makes has to be given to a tensor, where torch's changes the tensor itself.
-    """
-    forms = TABLES["applied"].get(row.kind)
-    if forms is None or crossed.text is None:
-        return crossed, crossed.text
-    tensor = next((one for one in seen.arguments or [] if one.name in (None, row.arguments[0].torch)), None)
-    if tensor is None:
-        return crossed, crossed.text
-    node = _underlying(tensor.node)
-    own = operand(text_of(seen, node, texts))
-    if isinstance(node, ast.Subscript):  # what MindSpore's .data gives is another tensor: writing to it changes nothing
-        whole = _underlying(node.value)
-        own = f"{operand(text_of(seen, whole, texts))}[{seen.source.text(node.slice)}]"
-    of = row_of(tensor.value.name) if isinstance(tensor.value, LibraryObject) and tensor.value.name else None
-    plain = isinstance(node, ast.Name) and of is not None and of.kind == "function"
-    if id(seen.node) not in names.statements:
-        form = "value"
-    else:
-        form = "tensor" if plain or isinstance(node, ast.Subscript) else "parameter"
-
-    def put(which: str) -> str:
-        filling = {"TENSOR": own, "CALL": crossed.text or ""}
-        return NAMES_TO_FILL.sub(lambda found: filling.get(found[0], found[0]), forms[which])
-
-    return replace(crossed, text=put(form)), put("value")
-
-
-def _underlying(node: ast.expr) -> ast.expr:
-    """The tensor `x` of `x.data` and `x.detach()`."""
-    match node:
-        case ast.Attribute(value=inner, attr="data") | ast.Call(func=ast.Attribute(value=inner, attr="detach")):
-            return _underlying(inner)
-    return node
 
 
 def _expression(text: str, own: Mapping[str, str]) -> str | None:
@@ -208,8 +172,6 @@ def _own_words(row: Row, seen: LibraryUse, texts: Texts, names: ScriptNames) -> 
         text = text_of(seen, held, texts)
         if receiver is not None:
             own[receiver] = result if result and isinstance(held, ast.Call) and receiver == "net" else operand(text)
-        elif row.torch == "torch.Tensor.backward" and isinstance(held, ast.Name):
-            own["loss"] = text
     return own, receiver
 
 
@@ -377,7 +339,246 @@ def _scaler(
     return template, [f"growth_factor={factor}: DynamicLossScaler takes an int only"] if refused else []
 
 
+# the lines of a training step
+
+
+class Step(NamedTuple):
+    """The lines that compute what is differentiated.
+
+    inputs: the variables that each batch gives them. kept: variables that they set and that other lines use. readable:
+    whether they can be a function of their own.
+    """
+
+    lines: list[ast.stmt]
+    inputs: list[str]
+    kept: list[str]
+    readable: bool
+
+
+LONGEST_STEP = 40  # lines
+LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+BLOCKS = (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module, ast.ClassDef)
+OF_STEPS = ("backward", "step", "zero_grad")
+
+
+@lru_cache(maxsize=64)
+def parents(tree: ast.Module) -> dict[ast.AST, ast.AST]:
+    """The node around every node of a file."""
+    return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+
+
+def around(tree: ast.Module, node: ast.AST) -> list[ast.AST]:
+    """The nodes around a node up to the loop, or the function without one, that it is in; from the inside out."""
+    above = parents(tree)
+    found: list[ast.AST] = [node]
+    while found[-1] in above and not (len(found) > 1 and isinstance(found[-1], BLOCKS)):
+        found.append(above[found[-1]])
+    return found
+
+
+def step_of(tree: ast.Module, call: ast.expr, result: ast.expr, idle: Callable[[ast.stmt], bool]) -> Step:
+    """The lines before a call that compute a value, from the beginning of the loop or function, without the idle ones,
+    which do nothing in MindSpore."""
+    chain = around(tree, call)
+    before: list[ast.stmt] = []
+    after: list[ast.stmt] = []
+    for inner, outer in pairwise(chain):
+        blocks = (value for _, value in ast.iter_fields(outer) if isinstance(value, list) and inner in value)
+        for block in blocks:
+            before = block[: block.index(inner)] + before
+            after += block[block.index(inner) + 1 :]
+    before = [line for line in before if not idle(line)]
+    given = _given(chain[-1])
+    local = {*given, *(name for line in before for name in _names(line, ast.Store))}
+    parts = [part for line in (*before, result) for part in ast.walk(line)]
+    called = {part.func.id for part in parts if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)}
+    also: list[ast.stmt] = []  # they change what earlier lines have read
+    while True:
+        needed = set(_names(result, ast.Load)) - called  # a net is made outside, once
+        lines: list[ast.stmt] = []
+        for line in reversed(before):
+            if line in also or _sets(line, local) & needed:
+                lines.insert(0, line)
+                reads, surely = _reads([line])
+                needed = (needed - surely) | (reads - called)
+        read = [set(_names(line, ast.Load)) if line in lines else set() for line in before]
+        more = [
+            line for i, line in enumerate(before) if line not in lines and _sets(line, local) & set().union(*read[:i])
+        ]
+        if not more:
+            break
+        also += more
+    inside = [part for line in lines for part in ast.walk(line)]
+    calls = {part.func.attr for part in inside if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)}
+    many = sum((line.end_lineno or line.lineno) - line.lineno + 1 for line in lines) > LONGEST_STEP
+    leaves = many or any(isinstance(part, LEAVING) for part in inside) or bool(calls & set(OF_STEPS))
+    own = dict.fromkeys(name for line in lines for name in _names(line, ast.Store) if "." not in name)
+    again = [name for name in own if name in needed and name not in given]  # from one batch to the next
+    others = [line for line in before if line not in lines] + after
+    used = {name for line in others for name in _names(line, ast.Load)}
+    kept = [name for name in own if (name in used or name in again) and name != ast.unparse(result)]
+    return Step(lines, [name for name in given if name in needed] + again, kept, bool(lines) and not leaves)
+
+
+def _reads(block: list[ast.stmt]) -> tuple[set[str], set[str]]:
+    """The variables that a block reads before it sets them, and those that it surely sets."""
+    reads: set[str] = set()
+    surely: set[str] = set()
+    for line in block:
+        match line:
+            case ast.With(items=items, body=body):
+                inner, also = _reads(body)
+                parts = {name for item in items for name in _names(item, ast.Load)} | inner
+            case ast.If(test=test, body=body, orelse=orelse):
+                (inner, one), (other, two) = _reads(body), _reads(orelse)
+                parts, also = set(_names(test, ast.Load)) | inner | other, one & two
+            case ast.For(target=target, iter=values, body=body):
+                inner, also = _reads(body)
+                parts, also = set(_names(values, ast.Load)) | (inner - set(_names(target, ast.Store))), set()
+            case ast.Assign() | ast.AnnAssign():
+                parts, also = set(_names(line, ast.Load)), set(_names(line, ast.Store))
+            case _:
+                parts, also = set(_names(line, ast.Load)), set()
+        reads |= parts - surely
+        surely |= also
+    return reads, surely
+
+
+def _given(loop: ast.AST) -> list[str]:
+    """The variables that each round of a loop, or a call of a function, sets."""
+    if isinstance(loop, (ast.For, ast.AsyncFor)):
+        return list(dict.fromkeys(_names(loop.target, ast.Store)))
+    if isinstance(loop, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return [one.arg for one in all_parameters(loop.args) if one.arg not in ("self", "cls")]
+    return []
+
+
+def _names(node: ast.AST, context: type[ast.expr_context]) -> Iterator[str]:
+    """The variables, and the attributes of variables, that are read or set in some lines, in their order."""
+    waiting: list[ast.AST] = [node]
+    while waiting:
+        part = waiting.pop(0)
+        own: set[str] = set()
+        if isinstance(part, (ast.Name, ast.Attribute)):
+            held: ast.expr = part
+            while isinstance(held, ast.Attribute):
+                held = held.value
+            if isinstance(held, ast.Name) and isinstance(part.ctx, context):
+                yield ast.unparse(part)
+        elif isinstance(part, COMPREHENSIONS):
+            own = {name for one in part.generators for name in _names(one.target, ast.Store)}
+        elif isinstance(part, ast.AugAssign) and context is ast.Load:
+            yield ast.unparse(part.target)
+        if own:
+            inner = (name for child in ast.iter_child_nodes(part) for name in _names(child, context))
+            yield from (name for name in inner if name.partition(".")[0] not in own)
+        else:
+            waiting = [*ast.iter_child_nodes(part), *waiting]
+
+
+def _sets(line: ast.stmt, local: set[str]) -> set[str]:
+    """What a line changes: variables, those of whose items it sets one, and lists that it calls a method of."""
+    found = set(_names(line, ast.Store))
+    for part in ast.walk(line):
+        if isinstance(part, (ast.Subscript, ast.Attribute)) and isinstance(part.ctx, ast.Store):
+            found |= {name for name in _names(part.value, ast.Load) if name in local}
+        call = part.value if isinstance(part, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+            found |= {name for name in _names(call.func.value, ast.Load) if name in local}
+    return found
+
+
+def _in_mindspore(line: ast.stmt, seen: LibraryUse, texts: Texts) -> list[str]:
+    """The source of a line, with the calls inside it rewritten; what torch's contexts hold stands without them."""
+    if isinstance(line, ast.With):
+        called = [one.context_expr for one in line.items]
+        names = [ast.unparse(one.func if isinstance(one, ast.Call) else one).rpartition(".")[2] for one in called]
+        cut = TABLES["contexts_without_gradient"]
+        if all(name in (*cut, *TABLES["contexts_of_running"]) for name in names):
+            body = [text for inner in line.body for text in _in_mindspore(inner, seen, texts)]
+            sets = dict.fromkeys(name for inner in line.body for name in _names(inner, ast.Store))
+            constant = sets if any(name in cut for name in names) else {}
+            return [*body, *(f"{name} = mindspore.ops.stop_gradient({name})" for name in constant)]
+    if isinstance(line, ast.Assign) and len(line.targets) == 1:
+        value = text_of(seen, line.value, texts)
+        if value == ast.unparse(line.targets[0]):  # x = x.to(device)
+            return []
+    return ast.unparse(replaced(line, lambda part: texts.get(id(part)))).split("\n")
+
+
+def _left(node: ast.AST, texts: Texts, names: ScriptNames) -> Iterator[str]:
+    """The calls of a library in some lines that have no text in MindSpore."""
+    if id(node) in names.library and id(node) not in texts:
+        yield names.library[id(node)]
+    for child in ast.iter_child_nodes(node):
+        if id(node) not in texts and not isinstance(child, ast.withitem):
+            yield from _left(child, texts, names)
+
+
+def _backward(
+    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
+) -> tuple[str, list[str]]:
+    """backward(): the script's own lines as the function that MindSpore differentiates."""
+    forms: dict[str, str] = TABLES["steps"]
+    call = seen.node
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return template, []
+    argument = next((one.node for one in seen.arguments or [] if one.name in (None, "tensors")), None)
+    result = call.func.value if seen.receiver is not None else argument or call.func.value
+    own = names.nearest.get(id(call), {})
+    notes = []
+    if "optimizer" not in own and (seen.source.shown, "optimizer") not in names.only:
+        capitals["weights"] = "OPTIMIZER.parameters"
+        notes.append("OPTIMIZER: MindSpore's optimizer of these weights, which makes the step")
+    else:
+        capitals["weights"] = f"{own.get('optimizer') or names.only[seen.source.shown, 'optimizer']}.parameters"
+    step = step_of(seen.source.tree, call, result, lambda line: not _in_mindspore(line, seen, texts))
+    target = ast.unparse(result) if isinstance(result, (ast.Name, ast.Attribute)) else "value"
+    capitals["target"] = capitals["result"] = target
+    capitals["where"] = "from a batch"
+    if step.lines:
+        capitals["first"], capitals["last"] = str(step.lines[0].lineno), str(call.lineno)
+        capitals["where"] = f"in lines {capitals['first']} to {capitals['last']}"
+    if not step.readable:
+        form = "by_hand"
+    else:
+        lines = [text for line in step.lines for text in _in_mindspore(line, seen, texts)]
+        left = dict.fromkeys(name for line in step.lines for name in _left(line, texts, names))
+        notes += [f"{', '.join(left)} is left as the script has it"] if left else []
+        capitals["lines"] = "\n    ".join(lines)
+        capitals["inputs"] = ", ".join(step.inputs)
+        capitals["result"] = ", ".join([text_of(seen, result, texts), *step.kept])
+        capitals["target"] = f"({', '.join([target, *step.kept])})" if step.kept else target
+        form = "read_with_more" if step.kept else "read"
+    earlier = own.get("earlier")
+    if earlier:
+        notes.append(
+            f"torch adds these gradients to those of line {earlier}: where both are of the same weights, "
+            "grads = tuple(one + more for one, more in zip(those, grads))"
+        )
+    return forms[form] + forms["summed"] * ("summed" in own), notes
+
+
+def _updated(
+    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
+) -> tuple[str, list[str]]:
+    """step() in a function that computes no gradients."""
+    passed = "passed" in names.nearest.get(id(seen.node), {})
+    return template, ["grads are computed in another function: pass them on to this one"] if passed else []
+
+
+def _cleared(
+    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
+) -> tuple[str, list[str]]:
+    """zero_grad(), where the script adds up the gradients of several batches."""
+    return (TABLES["steps"]["cleared"] if "summed" in names.nearest.get(id(seen.node), {}) else template), []
+
+
 FILLERS: dict[str, Filler] = {
+    "torch.Tensor.backward": _backward,
+    "torch.optim.Optimizer.step": _updated,
+    "torch.optim.Optimizer.zero_grad": _cleared,
     "torch.save": _saved,
     "torch.load": _loaded,
     "torch.nn.Module.load_state_dict": _load_state,

@@ -33,12 +33,13 @@ from .operators import (
     status_of,
     without_row,
 )
-from .rewritten_call import Rewritten, Texts, left_out, rewrite
-from .row_code import WORDS, Filled, ScriptNames, applied, family_of_value, filled
+from .rewritten_call import Rewritten, Texts, applied, left_out, rewrite
+from .row_code import WORDS, Filled, ScriptNames, around, family_of_value, filled, parents
 
 WAYS = (DIRECT, COMPOSED, BY_HAND, MISSING, NO_ROW)  # from the best to the worst
 # rows whose text is about only one of their names -> that name
 ONLY_FOR = {"torch.zeros": "torch.empty", "torch.zeros_like": "torch.empty_like"}
+LAST = ("torch.Tensor.backward", "torch.autograd.backward")  # what is said of them has the other calls' text
 TRIFLES = ("torch.Tensor", "torch.nn.Module", "torch.dtype", "torch.device")  # in annotations and isinstance
 
 
@@ -209,7 +210,7 @@ def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
     texts: dict[int, str] = {}
     names = _names(interpreter, [group[0] for group in places.values()])
     found = []
-    for group in sorted(places.values(), key=_size):
+    for group in sorted(places.values(), key=lambda one: (one[0].name in LAST, _size(one))):
         best = min(group, key=lambda seen: CERTAINTIES.index(seen.certainty))
         use, inside = _use(best, texts, names, mode, target)
         found.append(use)
@@ -232,20 +233,67 @@ def _names(interpreter: Interpreter, uses: list[LibraryUse]) -> ScriptNames:
         if word and text:
             several.setdefault((seen.source.shown, word), set()).add(text)
     only = {key: next(iter(texts)) for key, texts in several.items() if len(texts) == 1}
-    steps = sorted((seen.source.shown, seen.node.lineno, text) for seen in uses if (text := _stepped(seen)))
-    trained = {
-        seen.source.shown + text: net
-        for seen in uses
-        if (text := assigned.get(id(seen.node))) and (net := _trained(seen))
-    }
-    nearest: dict[int, dict[str, str]] = {}
-    for seen in uses:
+    nearest = _steps(uses)
+    modules = frozenset(interpreter.modules_by_use())
+    library = {id(seen.node): seen.name for seen in uses if seen.arguments is not None}
+    return ScriptNames(assigned, only, modules, nearest, frozenset(statements), library)
+
+
+def _steps(uses: list[LibraryUse]) -> dict[int, dict[str, str]]:
+    """The words of calls of a step: the `optimizer` that makes it after a backward pass, and the line of an `earlier`
+    backward pass of the same step; `summed` in place of `grads` where these are added up over batches."""
+    words: dict[int, dict[str, str]] = {}
+    files: dict[str, list[tuple[LibraryUse, str]]] = {}
+    for seen in sorted(uses, key=lambda one: (one.node.lineno, one.node.col_offset)):
         row = row_of(seen.name)
-        if row is not None and row.torch == "torch.Tensor.backward":
-            after = next((t for file, line, t in steps if file == seen.source.shown and line >= seen.node.lineno), "")
-            net = trained.get(seen.source.shown + after, "")
-            nearest[id(seen.node)] = {word: text for word, text in (("optimizer", after), ("net", net)) if text}
-    return ScriptNames(assigned, only, frozenset(interpreter.modules_by_use()), nearest, frozenset(statements))
+        if row is not None and row.torch in OF_A_STEP and isinstance(seen.node, ast.Call):
+            files.setdefault(seen.source.shown, []).append((seen, OF_A_STEP[row.torch]))
+    for calls in files.values():
+        tree = calls[0][0].source.tree
+        chains = {id(seen.node): around(tree, seen.node) for seen, _ in calls}
+        for place, (seen, kind) in enumerate(calls):
+            loop = chains[id(seen.node)][-1]
+            here = [(one, of) for one, of in calls if chains[id(one.node)][-1] is loop]
+            if kind == "backward":
+                own = words.setdefault(id(seen.node), {})
+                following = next((_stepped(one) for one, of in calls[place:] if of == "step"), "")
+                own |= {"optimizer": following} if following else {}
+                before = here[: here.index((seen, kind))]
+                own |= {"earlier": str(before[-1][0].node.lineno)} if before and before[-1][1] == kind else {}
+            tests = [node for node in chains[id(seen.node)] if isinstance(node, ast.If)]
+            function = next((node for node in _all_around(tree, seen.node) if isinstance(node, FUNCTIONS)), tree)
+            if kind == "step" and not any(
+                of == "backward" and function in _all_around(tree, one.node) for one, of in calls
+            ):
+                words.setdefault(id(seen.node), {})["passed"] = "grads"
+            if kind != "step" or not tests or isinstance(loop, FUNCTIONS):
+                continue
+            outside = [(one, of) for one, of in here if tests[-1] not in chains[id(one.node)]]
+            if {of for _, of in outside} != {"backward"}:
+                continue
+            cleared = [one for one, of in calls if of == "clear" and function in _all_around(tree, one.node)]
+            for one in (*(one for one, _ in outside), *cleared):
+                words.setdefault(id(one.node), {})["summed"] = "summed"
+            for one in uses:
+                if one.source.tree is tree and tests[-1] in _all_around(tree, one.node):
+                    words.setdefault(id(one.node), {})["grads"] = "summed"
+    return words
+
+
+def _all_around(tree: ast.Module, node: ast.AST) -> Iterator[ast.AST]:
+    above = parents(tree)
+    while node in above:
+        node = above[node]
+        yield node
+
+
+OF_A_STEP = {
+    "torch.Tensor.backward": "backward",
+    "torch.optim.Optimizer.step": "step",
+    "torch.amp.GradScaler.step": "step",
+    "torch.optim.Optimizer.zero_grad": "clear",
+}
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
 
 
 def _stepped(seen: LibraryUse) -> str:
@@ -256,20 +304,6 @@ def _stepped(seen: LibraryUse) -> str:
     if row.torch == "torch.optim.Optimizer.step":
         return ast.unparse(seen.node.func.value)
     return ast.unparse(seen.node.args[0]) if row.torch == "torch.amp.GradScaler.step" and seen.node.args else ""
-
-
-def _trained(seen: LibraryUse) -> str:
-    """The one module of whose parameters an optimizer is made."""
-    row = row_of(seen.name)
-    if row is None or row.kind != "optimizer" or seen.arguments is None:
-        return ""
-    parts = [part for argument in seen.arguments for part in ast.walk(argument.node)]
-    methods = [
-        part for part in parts if isinstance(part, ast.Attribute) and part.attr in ("parameters", "named_parameters")
-    ]
-    nets = {ast.unparse(part.value) for part in methods}
-    (net,) = nets if len(nets) == 1 else ("",)
-    return "" if "." in net.removeprefix("self.") else net  # not for one layer of it
 
 
 def _assigned(source: ScriptFile) -> Iterator[tuple[int, str]]:
@@ -325,7 +359,7 @@ def _use(seen: LibraryUse, texts: Texts, names: ScriptNames, mode: str, target: 
     crossed = Rewritten(left_out(seen, row, texts))
     if common["called"] and row.mindspore and row.kind != "script":
         crossed = rewrite(seen, row, texts)
-    crossed, value = applied(row, seen, crossed, texts, names)
+    crossed, value = applied(row, seen, crossed, texts, statement=id(seen.node) in names.statements)
     only = ONLY_FOR.get(row.torch)  # of one of the row's names, which another does not need
     other = only is not None and seen.name != only
     code = Filled(None) if other else filled(row, seen, texts, names)

@@ -96,9 +96,9 @@ def test_two_models_of_a_script_stay_two(write: Write) -> None:
     uses = analyze_script(write(TWO_MODELS)).uses
     lines = {use.line: f"{use.rewritten or ''}{use.rewrite or ''}" for use in uses}
     assert lines[6].startswith("gen.set_train(True)") and lines[7].startswith("disc.set_train(False)")
-    assert "logits = disc(image)" in lines[9] and "opt_d.parameters" in lines[9] and "(loss_d, logits)" in lines[9]
+    assert "loss_d = disc(x).mean()" in lines[9] and "None, opt_d.parameters)\nloss_d, grads" in lines[9]
     assert lines[10] == "opt_d(grads)" and lines[13] == "opt_g(grads)"
-    assert "logits = gen(image)" in lines[12] and "opt_g.parameters" in lines[12]
+    assert "loss_g = gen(x).mean()" in lines[12] and "None, opt_g.parameters)\nloss_g, grads" in lines[12]
 
 
 @pytest.mark.parametrize(
@@ -360,6 +360,97 @@ def test_what_an_initializer_makes_is_given_to_its_tensor(write: Write, run: Run
     run([*code, "assert (x.asnumpy() == 4).all()"])
 
 
+STEPS = """
+import torch
+from torch import nn
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+def train(state):
+    optimizer.zero_grad()
+    for number, (inputs, wanted) in enumerate(loader):
+        inputs, wanted = inputs.to("cuda"), wanted.cuda()
+        with torch.no_grad():
+            scale = net(inputs).abs().mean() + 1
+        parts = []
+        for i in range(2):
+            parts.append(net(inputs[i]))
+        seen.append(number)
+        with torch.autocast("cuda"):
+            output = torch.cat(parts) + state
+            loss = ((output - wanted) ** 2).mean() / scale
+        loss = loss / 2
+        state = state + 1
+        loss.backward()
+        seen.append(output.shape)
+        if number % 2 == 1:
+            nn.utils.clip_grad_norm_(net.parameters(), 100.0)
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+
+
+def test_a_step_is_the_script_s_own_lines(write: Write, run: Run) -> None:
+    """It was one call of the net with one input and a loss of one label, which other steps are not."""
+    uses = analyze_script(write(STEPS)).uses
+    of = {use.source: use.rewrite or use.rewritten or "" for use in uses}
+    before, _, inside = of["loss.backward()"].partition("(loss, output, state), grads = ")
+    assert inside and "seen" not in before and "state = state + 1" in before
+    taken, summed = inside.split("\n")
+    loop = [f"(loss, output, state), grads = {taken}", summed, "if number % 2 == 1:"]
+    update = ["nn.utils.clip_grad_norm_(net.parameters(), 100.0)", "optimizer.step()", "optimizer.zero_grad()"]
+    train = [*loop, *(f"    {of[call]}" for call in update), "    taken.append(net.weight.asnumpy().copy())"]
+    weights = "net.weight.set_data(mindspore.ops.ones((1, 3)))\nnet.bias.set_data(mindspore.ops.zeros(1))"
+    code = f"""
+net = {of["nn.Linear(3, 1)"]}
+optimizer = {next(text for source, text in of.items() if source.startswith("torch.optim.SGD"))}
+{weights}
+batches = numpy.random.default_rng(0).normal(size=(4, 2, 3)).astype("float32")
+loader = [(mindspore.Tensor(batch), mindspore.Tensor([1.0, 2.0])) for batch in batches]
+{before}
+state, taken = 0, []
+{of["optimizer.zero_grad()"]}
+for number, (inputs, wanted) in enumerate(loader):
+    {chr(10).join(train).replace(chr(10), chr(10) + "    ")}
+weight, bias, total = numpy.ones(3), 0.0, 0
+for number, batch in enumerate(batches):
+    output = batch @ weight + bias
+    error = (2 * (output + number - numpy.array([1, 2])) / 2) / (abs(output).mean() + 1) / 2
+    total = total + numpy.array([*(error @ batch), error.sum()])
+    if number % 2 == 1:
+        weight, bias, total = weight - 0.1 * total[:3], bias - 0.1 * total[3], 0
+        assert abs(taken[number // 2][0] - weight).max() < 1e-5, (taken, weight)
+assert state == 4
+"""
+    run([code])
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("def update(loss):\n    loss.backward()\n    opt.step()", "# by hand: all that computes loss from a batch"),
+        (
+            "for x in data:\n    for part in x:\n        if part is None:\n            break\n    y = net(part)\n"
+            "    y.backward()",
+            "# by hand: all that computes y in lines 5 to 9",
+        ),
+        ("y = net(x)\nmine.loss = y.mean()\nmine.loss.backward()", "mine.loss, grads = differentiate()"),
+        ("for x in data:\n    (net(x) + net(2 * x)).backward()", "# by hand: all that computes value from a batch"),
+        ("for x in data:\n    y = 1 * x\n    (net(y) + y).backward()", "return net(y) + y"),
+        (
+            "for x in data:\n    a, b = net(x)\n    a.backward(retain_graph=True)\n    b.backward()\n    opt.step()",
+            "torch adds these gradients to those of line 6",
+        ),
+        ("def update(self):\n    self.opt.step()\nclass A: opt = torch.optim.SGD(p, 0.1)", "Optimizer.step"),
+        ("for x in data:\n    y = rnn.pad(x)\n    y.backward()", "torch.nn.utils.rnn.pad is left as the script has it"),
+        ("loss = f(x)\nloss.backward()", "OPTIMIZER.parameters"),
+    ],
+)
+def test_what_cannot_be_read_of_a_step_is_said(code: str, said: str, write: Write) -> None:
+    first = "import torch\nfrom torch.nn.utils import rnn\nimport torch.nn.utils.rnn\n"
+    uses = analyze_script(write(f"{first}{code}")).uses
+    assert said in "\n".join(text for use in uses for text in (use.torch, use.rewrite or "", *use.notes))
+
+
 AS_PRINTED = """
 import torch
 from torch import nn
@@ -394,7 +485,7 @@ model.train()
 x = torch.ones(4, 4)
 y = torch.ones(4, 1).to("cuda", dtype=torch.float64)
 z = y.to(x)
-loss = criterion(model(x), z)
+loss = 100 * criterion(model(x), z)
 loss.backward()
 nn.utils.clip_grad_norm_(model.parameters(), 0.5)
 optimizer.step()
@@ -440,7 +531,7 @@ EPOCHS = 1
 {loader}
 assert label.dtype == mindspore.float32 and label.asnumpy().max() == 0.875
 {train}
-x, image, label = mindspore.ops.ones((4, 4)), mindspore.ops.ones((4, 4)), 100 * mindspore.ops.ones((4, 1))
+x = mindspore.ops.ones((4, 4))
 y = {y}
 z = {z}
 assert (y.dtype, z.dtype) == (mindspore.float64, mindspore.float32)

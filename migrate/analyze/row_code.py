@@ -6,8 +6,6 @@ import ast
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
 from ...mappings.aliases import row_of
@@ -23,8 +21,8 @@ from ..source.infer.abstract_values import (
     known,
 )
 from ..source.library_names import MODULE, TABLES, dtype_name, is_dtype
-from ..source.source_files import all_parameters
 from .rewritten_call import Texts, operand, replaced, rewrite, text_of
+from .script_steps import names_of, step_of
 
 NAMES_TO_FILL = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b")
 FILLED_BY: dict[str, dict[str, str | None]] = TABLES["filled_by"]
@@ -339,156 +337,6 @@ def _scaler(
     return template, [f"growth_factor={factor}: DynamicLossScaler takes an int only"] if refused else []
 
 
-# the lines of a training step
-
-
-class Step(NamedTuple):
-    """The lines that compute what is differentiated.
-
-    inputs: the variables that each batch gives them. kept: variables that they set and that other lines use. readable:
-    whether they can be a function of their own.
-    """
-
-    lines: list[ast.stmt]
-    inputs: list[str]
-    kept: list[str]
-    readable: bool
-
-
-LONGEST_STEP = 40  # lines
-LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-BLOCKS = (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Module, ast.ClassDef)
-OF_STEPS = ("backward", "step", "zero_grad")
-
-
-@lru_cache(maxsize=64)
-def parents(tree: ast.Module) -> dict[ast.AST, ast.AST]:
-    """The node around every node of a file."""
-    return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-
-
-def around(tree: ast.Module, node: ast.AST) -> list[ast.AST]:
-    """The nodes around a node up to the loop, or the function without one, that it is in; from the inside out."""
-    above = parents(tree)
-    found: list[ast.AST] = [node]
-    while found[-1] in above and not (len(found) > 1 and isinstance(found[-1], BLOCKS)):
-        found.append(above[found[-1]])
-    return found
-
-
-def step_of(tree: ast.Module, call: ast.expr, result: ast.expr, idle: Callable[[ast.stmt], bool]) -> Step:
-    """The lines before a call that compute a value, from the beginning of the loop or function, without the idle ones,
-    which do nothing in MindSpore."""
-    chain = around(tree, call)
-    before: list[ast.stmt] = []
-    after: list[ast.stmt] = []
-    for inner, outer in pairwise(chain):
-        blocks = (value for _, value in ast.iter_fields(outer) if isinstance(value, list) and inner in value)
-        for block in blocks:
-            before = block[: block.index(inner)] + before
-            after += block[block.index(inner) + 1 :]
-    before = [line for line in before if not idle(line)]
-    given = _given(chain[-1])
-    local = {*given, *(name for line in before for name in _names(line, ast.Store))}
-    parts = [part for line in (*before, result) for part in ast.walk(line)]
-    called = {part.func.id for part in parts if isinstance(part, ast.Call) and isinstance(part.func, ast.Name)}
-    also: list[ast.stmt] = []  # they change what earlier lines have read
-    while True:
-        needed = set(_names(result, ast.Load)) - called  # a net is made outside, once
-        lines: list[ast.stmt] = []
-        for line in reversed(before):
-            if line in also or _sets(line, local) & needed:
-                lines.insert(0, line)
-                reads, surely = _reads([line])
-                needed = (needed - surely) | (reads - called)
-        read = [set(_names(line, ast.Load)) if line in lines else set() for line in before]
-        more = [
-            line for i, line in enumerate(before) if line not in lines and _sets(line, local) & set().union(*read[:i])
-        ]
-        if not more:
-            break
-        also += more
-    inside = [part for line in lines for part in ast.walk(line)]
-    calls = {part.func.attr for part in inside if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute)}
-    many = sum((line.end_lineno or line.lineno) - line.lineno + 1 for line in lines) > LONGEST_STEP
-    leaves = many or any(isinstance(part, LEAVING) for part in inside) or bool(calls & set(OF_STEPS))
-    own = dict.fromkeys(name for line in lines for name in _names(line, ast.Store) if "." not in name)
-    again = [name for name in own if name in needed and name not in given]  # from one batch to the next
-    others = [line for line in before if line not in lines] + after
-    used = {name for line in others for name in _names(line, ast.Load)}
-    kept = [name for name in own if (name in used or name in again) and name != ast.unparse(result)]
-    return Step(lines, [name for name in given if name in needed] + again, kept, bool(lines) and not leaves)
-
-
-def _reads(block: list[ast.stmt]) -> tuple[set[str], set[str]]:
-    """The variables that a block reads before it sets them, and those that it surely sets."""
-    reads: set[str] = set()
-    surely: set[str] = set()
-    for line in block:
-        match line:
-            case ast.With(items=items, body=body):
-                inner, also = _reads(body)
-                parts = {name for item in items for name in _names(item, ast.Load)} | inner
-            case ast.If(test=test, body=body, orelse=orelse):
-                (inner, one), (other, two) = _reads(body), _reads(orelse)
-                parts, also = set(_names(test, ast.Load)) | inner | other, one & two
-            case ast.For(target=target, iter=values, body=body):
-                inner, also = _reads(body)
-                parts, also = set(_names(values, ast.Load)) | (inner - set(_names(target, ast.Store))), set()
-            case ast.Assign() | ast.AnnAssign():
-                parts, also = set(_names(line, ast.Load)), set(_names(line, ast.Store))
-            case _:
-                parts, also = set(_names(line, ast.Load)), set()
-        reads |= parts - surely
-        surely |= also
-    return reads, surely
-
-
-def _given(loop: ast.AST) -> list[str]:
-    """The variables that each round of a loop, or a call of a function, sets."""
-    if isinstance(loop, (ast.For, ast.AsyncFor)):
-        return list(dict.fromkeys(_names(loop.target, ast.Store)))
-    if isinstance(loop, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return [one.arg for one in all_parameters(loop.args) if one.arg not in ("self", "cls")]
-    return []
-
-
-def _names(node: ast.AST, context: type[ast.expr_context]) -> Iterator[str]:
-    """The variables, and the attributes of variables, that are read or set in some lines, in their order."""
-    waiting: list[ast.AST] = [node]
-    while waiting:
-        part = waiting.pop(0)
-        own: set[str] = set()
-        if isinstance(part, (ast.Name, ast.Attribute)):
-            held: ast.expr = part
-            while isinstance(held, ast.Attribute):
-                held = held.value
-            if isinstance(held, ast.Name) and isinstance(part.ctx, context):
-                yield ast.unparse(part)
-        elif isinstance(part, COMPREHENSIONS):
-            own = {name for one in part.generators for name in _names(one.target, ast.Store)}
-        elif isinstance(part, ast.AugAssign) and context is ast.Load:
-            yield ast.unparse(part.target)
-        if own:
-            inner = (name for child in ast.iter_child_nodes(part) for name in _names(child, context))
-            yield from (name for name in inner if name.partition(".")[0] not in own)
-        else:
-            waiting = [*ast.iter_child_nodes(part), *waiting]
-
-
-def _sets(line: ast.stmt, local: set[str]) -> set[str]:
-    """What a line changes: variables, those of whose items it sets one, and lists that it calls a method of."""
-    found = set(_names(line, ast.Store))
-    for part in ast.walk(line):
-        if isinstance(part, (ast.Subscript, ast.Attribute)) and isinstance(part.ctx, ast.Store):
-            found |= {name for name in _names(part.value, ast.Load) if name in local}
-        call = part.value if isinstance(part, ast.Expr) else None
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-            found |= {name for name in _names(call.func.value, ast.Load) if name in local}
-    return found
-
-
 def _in_mindspore(line: ast.stmt, seen: LibraryUse, texts: Texts) -> list[str]:
     """The source of a line, with the calls inside it rewritten; what torch's contexts hold stands without them."""
     if isinstance(line, ast.With):
@@ -497,7 +345,7 @@ def _in_mindspore(line: ast.stmt, seen: LibraryUse, texts: Texts) -> list[str]:
         cut = TABLES["contexts_without_gradient"]
         if all(name in (*cut, *TABLES["contexts_of_running"]) for name in names):
             body = [text for inner in line.body for text in _in_mindspore(inner, seen, texts)]
-            sets = dict.fromkeys(name for inner in line.body for name in _names(inner, ast.Store))
+            sets = dict.fromkeys(name for inner in line.body for name in names_of(inner, ast.Store))
             constant = sets if any(name in cut for name in names) else {}
             return [*body, *(f"{name} = mindspore.ops.stop_gradient({name})" for name in constant)]
     if isinstance(line, ast.Assign) and len(line.targets) == 1:

@@ -34,7 +34,8 @@ from .operators import (
     without_row,
 )
 from .rewritten_call import Rewritten, Texts, applied, left_out, rewrite
-from .row_code import WORDS, Filled, ScriptNames, around, family_of_value, filled, parents
+from .row_code import WORDS, Filled, ScriptNames, family_of_value, filled
+from .script_steps import words_of_steps
 
 WAYS = (DIRECT, COMPOSED, BY_HAND, MISSING, NO_ROW)  # from the best to the worst
 # rows whose text is about only one of their names -> that name
@@ -233,77 +234,10 @@ def _names(interpreter: Interpreter, uses: list[LibraryUse]) -> ScriptNames:
         if word and text:
             several.setdefault((seen.source.shown, word), set()).add(text)
     only = {key: next(iter(texts)) for key, texts in several.items() if len(texts) == 1}
-    nearest = _steps(uses)
+    nearest = words_of_steps(uses)
     modules = frozenset(interpreter.modules_by_use())
     library = {id(seen.node): seen.name for seen in uses if seen.arguments is not None}
     return ScriptNames(assigned, only, modules, nearest, frozenset(statements), library)
-
-
-def _steps(uses: list[LibraryUse]) -> dict[int, dict[str, str]]:
-    """The words of calls of a step: the `optimizer` that makes it after a backward pass, and the line of an `earlier`
-    backward pass of the same step; `summed` in place of `grads` where these are added up over batches."""
-    words: dict[int, dict[str, str]] = {}
-    files: dict[str, list[tuple[LibraryUse, str]]] = {}
-    for seen in sorted(uses, key=lambda one: (one.node.lineno, one.node.col_offset)):
-        row = row_of(seen.name)
-        if row is not None and row.torch in OF_A_STEP and isinstance(seen.node, ast.Call):
-            files.setdefault(seen.source.shown, []).append((seen, OF_A_STEP[row.torch]))
-    for calls in files.values():
-        tree = calls[0][0].source.tree
-        chains = {id(seen.node): around(tree, seen.node) for seen, _ in calls}
-        for place, (seen, kind) in enumerate(calls):
-            loop = chains[id(seen.node)][-1]
-            here = [(one, of) for one, of in calls if chains[id(one.node)][-1] is loop]
-            if kind == "backward":
-                own = words.setdefault(id(seen.node), {})
-                following = next((_stepped(one) for one, of in calls[place:] if of == "step"), "")
-                own |= {"optimizer": following} if following else {}
-                before = here[: here.index((seen, kind))]
-                own |= {"earlier": str(before[-1][0].node.lineno)} if before and before[-1][1] == kind else {}
-            tests = [node for node in chains[id(seen.node)] if isinstance(node, ast.If)]
-            function = next((node for node in _all_around(tree, seen.node) if isinstance(node, FUNCTIONS)), tree)
-            if kind == "step" and not any(
-                of == "backward" and function in _all_around(tree, one.node) for one, of in calls
-            ):
-                words.setdefault(id(seen.node), {})["passed"] = "grads"
-            if kind != "step" or not tests or isinstance(loop, FUNCTIONS):
-                continue
-            outside = [(one, of) for one, of in here if tests[-1] not in chains[id(one.node)]]
-            if {of for _, of in outside} != {"backward"}:
-                continue
-            cleared = [one for one, of in calls if of == "clear" and function in _all_around(tree, one.node)]
-            for one in (*(one for one, _ in outside), *cleared):
-                words.setdefault(id(one.node), {})["summed"] = "summed"
-            for one in uses:
-                if one.source.tree is tree and tests[-1] in _all_around(tree, one.node):
-                    words.setdefault(id(one.node), {})["grads"] = "summed"
-    return words
-
-
-def _all_around(tree: ast.Module, node: ast.AST) -> Iterator[ast.AST]:
-    above = parents(tree)
-    while node in above:
-        node = above[node]
-        yield node
-
-
-OF_A_STEP = {
-    "torch.Tensor.backward": "backward",
-    "torch.optim.Optimizer.step": "step",
-    "torch.amp.GradScaler.step": "step",
-    "torch.optim.Optimizer.zero_grad": "clear",
-}
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Module)
-
-
-def _stepped(seen: LibraryUse) -> str:
-    """The optimizer that makes a step here."""
-    row = row_of(seen.name)
-    if row is None or not isinstance(seen.node, ast.Call) or not isinstance(seen.node.func, ast.Attribute):
-        return ""
-    if row.torch == "torch.optim.Optimizer.step":
-        return ast.unparse(seen.node.func.value)
-    return ast.unparse(seen.node.args[0]) if row.torch == "torch.amp.GradScaler.step" and seen.node.args else ""
 
 
 def _assigned(source: ScriptFile) -> Iterator[tuple[int, str]]:

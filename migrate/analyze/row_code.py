@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ...mappings.aliases import row_of
+from ...mappings.aliases import index, restated, row_of
 from ...mappings.rows import Row
 from ..source.infer.abstract_values import (
     CallArgument,
@@ -22,7 +22,7 @@ from ..source.infer.abstract_values import (
 )
 from ..source.library_names import MODULE, TABLES, dtype_name, is_dtype
 from .rewritten_call import Texts, operand, replaced, rewrite, text_of
-from .script_steps import names_of, step_of
+from .script_steps import Batches, Function, Sample, batches_of, names_of, sample_of, step_of
 
 NAMES_TO_FILL = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b")
 FILLED_BY: dict[str, dict[str, str | None]] = TABLES["filled_by"]
@@ -128,8 +128,9 @@ def _arguments(row: Row, seen: LibraryUse, texts: Texts) -> tuple[dict[str, str]
     capitals |= {name: text for name, text in given.items() if name in names}
     for name in TABLES["whole_numbers"].get(row.torch, ()):
         capitals[name] = _whole(capitals.get(name, name.upper()))
-    if capitals.get("num_workers") == "0":
-        capitals["num_workers"] = "1"  # MindSpore's minimum
+    for name, least in TABLES["at_least"].get(row.torch, {}).items():
+        if name in given:
+            capitals[name] = _at_least(least, given[name])
     return capitals, given
 
 
@@ -145,6 +146,11 @@ def _whole(text: str) -> str:
     except ValueError:
         return text if text.isupper() else f"int({text})"
     return str(int(number)) if number.is_integer() else text
+
+
+def _at_least(least: int, text: str) -> str:
+    """A number that is no smaller; of an expression when it runs."""
+    return str(max(least, int(text))) if text.isdigit() else f"max({least}, {text})"
 
 
 def _own_words(row: Row, seen: LibraryUse, texts: Texts, names: ScriptNames) -> tuple[dict[str, str], str | None]:
@@ -280,31 +286,85 @@ def _attribute(
     return f"setattr(net, NAME, {value})", []
 
 
+SUBSET = "torch.utils.data.Subset"
+
+
 def _loader(
     seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
 ) -> tuple[str, list[str]]:
-    """DataLoader: the columns that the script's own data set gives, where they are known."""
+    """DataLoader: the samples that it takes, the columns of the script's own data set, and the script's own loop."""
+    forms: dict[str, str] = TABLES["loaders"]
     data: Value | None = seen.get("dataset", 0)
+    given = {argument.name for argument in seen.arguments or []}
+    part = data.seen if isinstance(data, LibraryObject) else None
+    if "batch_sampler" in given:
+        template = forms["drawn"] + template.replace(forms["shuffle"], forms["drawn_samples"])
+        template = template.replace(forms["size"], forms["drawn_size"])
+        capitals["drawn"] = f"{result}_drawn" if (result := names.assigned.get(id(seen.node))) else "drawn"
+    elif "sampler" in given:
+        template = template.replace(forms["shuffle"], forms["sampler"])
+    elif part is not None and part.name in restated(SUBSET) and capitals.get("shuffle") in ("True", "False"):
+        own, _ = _arguments(index()[SUBSET], part, texts)
+        if {"dataset", "indices"} <= own.keys():
+            capitals |= {"dataset": own["dataset"], "indices": own["indices"]}
+            template = template.replace(forms["shuffle"], forms[f"part_{capitals['shuffle']}"])
     while isinstance(data, LibraryObject) and data.of is not None:
         data = data.of
-    item = data.of.find("__getitem__") if isinstance(data, ScriptObject) else None
-    if not isinstance(item, ScriptFunction) or isinstance(item.node, ast.Lambda):
-        return template, []
-    given = [part.value for part in ast.walk(item.node) if isinstance(part, ast.Return) and part.value is not None]
-    numbers = {len(one.elts) if isinstance(one, ast.Tuple) else 1 for one in given}
-    if any(isinstance(one, ast.Dict) for one in given):
-        return template, ["__getitem__ returns a dict: GeneratorDataset takes a tuple, in the order of COLUMNS"]
-    elements = given[0].elts if len(given) == 1 and isinstance(given[0], ast.Tuple) else []
-    columns = [one.id for one in elements if isinstance(one, ast.Name)]
-    if len(numbers) != 1 or not elements:
-        return template, []
-    notes = []
-    if len(elements) != 2:
-        notes.append(f"__getitem__ returns {len(elements)} values: as many columns, and names in the loop over batches")
-    if len(columns) == len(elements) == len(set(columns)):
+    sample = None
+    if isinstance(data, ScriptObject):
+        of = data.of
+
+        def method(name: str) -> Function | None:
+            found = of.find(name)
+            node = found.node if isinstance(found, ScriptFunction) else None
+            return None if isinstance(node, ast.Lambda) else node
+
+        item = method("__getitem__")
+        sample = None if item is None else sample_of(item, method)
+    batches = batches_of(seen.source.tree, seen.node, names.assigned.get(id(seen.node), ""))
+    target, made, columns, notes = _columns(sample, batches)
+    if (sample is not None and sample.keys) or batches.keys:
+        template = template.replace(forms["tuples"], forms["dicts"])
+    if columns:
         capitals["columns"] = f"[{', '.join(repr(name) for name in columns)}]".replace("'", '"')
-        template = template.replace("for image, label in", f"for {', '.join(columns)} in")
-    return template, notes
+    template = template.replace(forms["loop"], f"{target} in") if target else template
+    return template.replace("...", "\n        ".join([*made, "..."])), notes
+
+
+def _columns(sample: Sample | None, batches: Batches) -> tuple[str, list[str], list[str], list[str]]:
+    """The loop's variables, the lines that make the script's own of them, the columns, and what is to be said."""
+    target, notes = batches.target, []
+    keys = list(sample.keys if sample is not None and sample.keys else batches.keys)
+    if keys:
+        of = "__getitem__ gives" if sample is not None and sample.keys else "the loop reads"
+        note = f"columns: the keys that {of}; GeneratorDataset takes no dict: return a tuple of the values there"
+        return target or "batch", [], keys, [note]
+    own = target.split(", ") if "," in target and target.replace(", ", "").isidentifier() else []
+    parts = sample.parts if sample is not None else ()
+    names = own if len(own) == len(parts) else [part[0] if len(part) == 1 else "" for part in parts]
+    names = [name if name and names.count(name) == 1 else f"value{place}" for place, name in enumerate(names)]
+    inside = [
+        [one or f"{name}_{number}" for number, one in enumerate(part)] if len(part) > 1 else [name]
+        for name, part in zip(names, parts, strict=True)
+    ]
+    made = [f"{name} = [{', '.join(some)}]" for name, some in zip(names, inside, strict=True) if len(some) > 1]
+    columns = [one for some in inside for one in some] if parts else own
+    if made:
+        notes.append(f"__getitem__ gives lists inside, of which batch(…) makes one array: return {', '.join(columns)}")
+        return ", ".join(columns), made, columns, notes
+    if len(parts) == 1:
+        notes.append("__getitem__ gives one value: each batch is a list of one")
+        target = f"{target or columns[0]},"
+    elif parts and own and len(parts) != len(own):
+        notes.append(f"__getitem__ gives {len(parts)} values, of which the loop takes {len(own)}")
+    elif not parts and target and not own:
+        notes.append(f"{target} is a list of the columns; where __getitem__ gives one value alone: for {target}, in …")
+    notes += [
+        f"{name}[0]: where __getitem__ gives a list there, batch(…) makes one array of it, and {name}[0] is the first "
+        "sample: return its values one by one, each with a column"
+        for name in batches.items
+    ]
+    return target or ", ".join(columns), [], columns, notes
 
 
 def _clipped(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ...mappings.aliases import row_of
 from ..source.infer.abstract_values import LibraryUse
-from ..source.source_files import all_parameters
+from ..source.source_files import all_parameters, alternatives
 
 
 class Step(NamedTuple):
@@ -161,6 +161,103 @@ def sets_by(line: ast.stmt, local: set[str]) -> set[str]:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
             found |= {name for name in names_of(call.func.value, ast.Load) if name in local}
     return found
+
+
+# the loop over batches, and what a data set gives
+
+
+class Batches(NamedTuple):
+    """What a loop takes of a loader: the text of its variables; the keys that it reads of a batch; and of its variables
+    those of which it reads the items 0 and 1."""
+
+    target: str = ""
+    keys: tuple[str, ...] = ()
+    items: tuple[str, ...] = ()
+
+
+def batches_of(tree: ast.Module, call: ast.expr, loader: str) -> Batches:
+    """The loop over a loader that a variable holds, in the function of its call if there is one."""
+    loops = [node for node in ast.walk(tree) if isinstance(node, (ast.For, ast.AsyncFor))]
+    loops = [loop for loop in loops if loader and any(_is(part, loader) for part in ast.walk(loop.iter))]
+    function = next((node for node in _all_around(tree, call) if isinstance(node, FUNCTIONS)), tree)
+    loop = next((one for one in loops if function in _all_around(tree, one)), loops[0] if loops else None)
+    if loop is None:
+        return Batches()
+    target = loop.target
+    counted = any(isinstance(part, ast.Call) and _is(part.func, "enumerate") for part in ast.walk(loop.iter))
+    if counted and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+        target = target.elts[1]
+    read: dict[str, dict[object, None]] = {}
+    for part in ast.walk(loop):
+        if (
+            isinstance(part, ast.Subscript)
+            and isinstance(part.value, ast.Name)
+            and isinstance(part.slice, ast.Constant)
+        ):
+            read.setdefault(part.value.id, {})[part.slice.value] = None
+    own = names_of(target, ast.Store)
+    if isinstance(target, ast.Name):
+        return Batches(target.id, tuple(key for key in read.get(target.id, ()) if isinstance(key, str)))
+    return Batches(ast.unparse(target).strip("()"), (), tuple(name for name in own if {0, 1} <= {*read.get(name, ())}))
+
+
+def _is(node: ast.expr | ast.AST, text: str) -> bool:
+    return isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and ast.unparse(node) == text
+
+
+class Sample(NamedTuple):
+    """What a data set gives: the names of its values, of which several are a list; or the keys of a dict."""
+
+    parts: tuple[tuple[str, ...], ...] = ()
+    keys: tuple[str, ...] = ()
+
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def sample_of(function: Function, method: Callable[[str], Function | None], depth: int = 3) -> Sample | None:
+    """What a function returns, alike wherever it can be read; None where it cannot. method: gives one of its class."""
+    set_to: dict[str, ast.expr] = {}
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict() | ast.Tuple() | ast.List() as value):
+                set_to[name] = value
+    found = {}
+    for node in ast.walk(function):
+        for value in alternatives(node.value) if isinstance(node, ast.Return) and node.value is not None else ():
+            sample = _sample(value, set_to, method, depth)
+            found[sample and (tuple(map(len, sample.parts)), sample.keys)] = sample
+    known = [sample for sample in found.values() if sample is not None]  # a transform of it gives the same parts
+    return known[0] if len(known) == 1 else None
+
+
+def _sample(
+    node: ast.expr, set_to: dict[str, ast.expr], method: Callable[[str], Function | None], depth: int
+) -> Sample | None:
+    def whole(one: ast.expr) -> ast.expr:
+        return set_to.get(one.id, one) if isinstance(one, ast.Name) else one
+
+    def name(one: ast.expr) -> str:
+        return one.id if isinstance(one, ast.Name) else ""
+
+    match whole(node):
+        case ast.Dict(keys=keys):
+            texts = [key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+            return Sample(keys=tuple(texts)) if len(texts) == len(keys) else None
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            inner = [whole(one) for one in elements]
+            return Sample(
+                tuple(
+                    tuple(map(name, of.elts)) if isinstance(of, (ast.Tuple, ast.List)) and of.elts else (name(one),)
+                    for one, of in zip(elements, inner, strict=True)
+                )
+            )
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=called)) if depth:
+            function = method(called)
+            return sample_of(function, method, depth - 1) if function is not None else None
+        case ast.Name(id=own):
+            return Sample(((own,),))
+    return None
 
 
 # the calls of a step

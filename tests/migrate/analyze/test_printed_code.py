@@ -264,9 +264,95 @@ def test_the_columns_are_those_of_the_script_s_own_data_set(write: Write) -> Non
         'GeneratorDataset(D(), ["image", "mask", "name"], ' in three
         and "for image, mask, name in train_batches" in three
     )
-    assert "__getitem__ returns 3 values" in three
-    mapping = printed(f"{data % '{}'}train = DataLoader(D(), 4)", "torch.utils.data.DataLoader", write)
-    assert "__getitem__ returns a dict" in mapping
+
+
+LOADERS = """
+import torch
+from torch.utils.data import BatchSampler, DataLoader, Dataset, Subset, SubsetRandomSampler
+class Keyed(Dataset):
+    def __len__(self):
+        return 6
+    def __getitem__(self, i):
+        sample = {"image": made(i), "mask": made(2 * i)}
+        return self.transform(sample) if self.transform else sample
+class Pairs(Dataset):
+    def __len__(self):
+        return 6
+    def __getitem__(self, i):
+        return self.same(i) if i % 2 else self.other(i)
+    def same(self, i):
+        return [made(i), made(i)], 1
+    def other(self, i):
+        pair = [made(i), made(-i)]
+        return pair, 0
+class Alone(Dataset):
+    def __len__(self):
+        return 6
+    def __getitem__(self, i):
+        image = made(i)
+        return image
+keyed = DataLoader(Keyed(), batch_size=4, num_workers=int(workers))
+pairs = DataLoader(Subset(Pairs(), chosen), 2, shuffle=False, num_workers=0)
+alone = DataLoader(Alone(), 2, sampler=SubsetRandomSampler(chosen))
+drawn = DataLoader(Alone(), batch_sampler=BatchSampler(order, 4, False))
+other = DataLoader(Alone(), batch_sampler=[[1], [0, 3]])
+for epoch in range(2):
+    for i, batch in enumerate(progress(keyed)):
+        batch["image"], batch["mask"]
+    for (x, y) in pairs:
+        x[0], x[1]
+    for image in alone:
+        pass
+    for image in drawn:
+        pass
+    for image in other:
+        pass
+"""
+
+
+LOADED = """
+class Data:
+    def __init__(self, give):
+        self.give = give
+    def __len__(self):
+        return 6
+    def __getitem__(self, i):
+        return self.give(i)
+def made(i):
+    return numpy.full(3, i, numpy.float32)
+def numbers(images):
+    return images[:, 0].asnumpy().tolist()
+def BatchSampler(order, size, last):
+    return [order[at : at + size] for at in range(0, len(order), size)]
+Keyed = lambda: Data(lambda i: (made(i), made(2 * i)))
+Pairs = lambda: Data(lambda i: (made(i), made(-i), i % 2))
+Alone = lambda: Data(made)
+EPOCHS, workers, chosen, order = 1, 0, [5, 1, 2], [5, 4, 3, 2, 1, 0]
+"""
+SEEN = {  # a part of the loader's call -> what each round of its loop adds to `seen`, and what it has then
+    "Keyed()": ("numbers(batch['mask'])", "[[0, 2, 4, 6], [8, 10]]"),
+    "Subset(": (
+        "[numbers(x[0]), numbers(x[1]), y.asnumpy().tolist()]",
+        "[[[5, 1], [-5, -1], [1, 1]], [[2], [-2], [0]]]",
+    ),
+    "sampler=SubsetRandomSampler": ("len(numbers(image))", "[2, 1]"),
+    "sampler=BatchSampler": ("numbers(image)", "[[5, 4, 3, 2], [1, 0]]"),
+    "sampler=[[": ("numbers(image)", "[[1], [0, 3]]"),
+}
+
+
+def test_the_loop_is_the_script_s_own_and_takes_what_its_data_set_gives(write: Write, run: Run) -> None:
+    """It was a loop over images and labels in whatever a data set gave, with batches of one for a batch sampler."""
+    uses = [use for use in analyze_script(write(LOADERS)).uses if use.row == "torch.utils.data.DataLoader"]
+    of = {part: next(use for use in uses if part in use.source) for part in SEEN}
+    assert "return a tuple of the values there" in of["Keyed()"].notes[0]
+    assert "return x_0, x_1, y" in of["Subset("].notes[0]
+    assert "a list of one" in of["sampler=BatchSampler"].notes[0]
+    lines = [LOADED]
+    for part, (adds, found) in SEEN.items():
+        loop = (of[part].rewrite or "").replace("...", f"seen.append({adds})")
+        lines += ["seen = []", loop, f"assert seen == {found}, seen"]
+    run(lines)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import NamedTuple
 
 from ...mappings.aliases import index, restated, row_of
@@ -18,11 +19,13 @@ from ..source.infer.abstract_values import (
     ScriptFunction,
     ScriptObject,
     Value,
+    is_known,
     known,
 )
 from ..source.library_names import MODULE, TABLES, dtype_name, is_dtype
+from ..source.source_files import all_parameters
 from .rewritten_call import Texts, operand, replaced, rewrite, text_of
-from .script_steps import Batches, Function, Sample, batches_of, names_of, sample_of, step_of
+from .script_steps import Batches, Function, Sample, batches_of, function_of, names_of, sample_of, step_of
 
 NAMES_TO_FILL = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b")
 FILLED_BY: dict[str, dict[str, str | None]] = TABLES["filled_by"]
@@ -219,9 +222,10 @@ def _saved(
     cells = {key: of for key, of in states.items() if of.name in STATES and isinstance(of.node, ast.Call)}
     first = next((key for key, of in cells.items() if of.name == STATES[0]), next(iter(cells), None))
     if first is not None:
-        node = cells[first].node
-        assert isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-        capitals["obj"] = text_of(cells[first], node.func.value, texts)
+        capitals["obj"] = _here(cells[first], seen, texts)
+        if not capitals["obj"]:
+            del capitals["obj"]
+            notes.append(f"OBJ: the cell whose {cells[first].source.text(cells[first].node)} is saved")
         template = template.partition("  #")[0]
     elif family_of_value(value or Value()) == MODULE or (seen.source.shown, capitals.get("obj", "")) in names.modules:
         template = template.partition("  #")[0]
@@ -235,6 +239,28 @@ def _saved(
         if first is None:
             capitals.pop("obj", None)
     return template, notes
+
+
+def _here(method: LibraryUse, call: LibraryUse, texts: Texts) -> str:
+    """What is the object of a method at another call: in the function that is called there, what it is given as; empty
+    where that is not known."""
+    assert isinstance(method.node, ast.Call) and isinstance(method.node.func, ast.Attribute)
+    held = method.node.func.value
+    inside = function_of(method.source.tree, method.node)
+    if inside is function_of(call.source.tree, call.node):
+        return text_of(method, held, texts)
+    given = next((part for part in ast.walk(call.node) if part is not call.node and isinstance(part, ast.Call)), None)
+    if given is None or not isinstance(inside, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return ""
+    names = [one.arg for one in all_parameters(inside.args)]
+    owner = given.func.value if isinstance(given.func, ast.Attribute) else None
+    if names[:1] in (["self"], ["cls"]):
+        own = ast.unparse(held)
+        if owner is not None and own.partition(".")[0] == "self":
+            return text_of(call, owner, texts) + own.removeprefix("self")
+        names = names[1:]
+    values = dict(zip(names, given.args, strict=False)) | {one.arg: one.value for one in given.keywords if one.arg}
+    return text_of(call, values[held.id], texts) if isinstance(held, ast.Name) and held.id in values else ""
 
 
 def _loaded(
@@ -305,7 +331,8 @@ def _loader(
         template = template.replace(forms["shuffle"], forms["sampler"])
     elif part is not None and part.name in restated(SUBSET) and capitals.get("shuffle") in ("True", "False"):
         own, _ = _arguments(index()[SUBSET], part, texts)
-        if {"dataset", "indices"} <= own.keys():
+        near = function_of(part.source.tree, part.node) is function_of(seen.source.tree, seen.node)
+        if near and {"dataset", "indices"} <= own.keys():
             capitals |= {"dataset": own["dataset"], "indices": own["indices"]}
             template = template.replace(forms["shuffle"], forms[f"part_{capitals['shuffle']}"])
     while isinstance(data, LibraryObject) and data.of is not None:
@@ -373,6 +400,30 @@ def _clipped(
     """clip_grad_norm_, whose result the script keeps."""
     kept = names.assigned.get(id(seen.node))
     return template, [f"{kept} is the norm before clipping in torch; these are the gradients"] if kept else []
+
+
+def _model(
+    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
+) -> tuple[str, list[str]]:
+    """A model of a library, as the command line names it: torchvision:resnet18(num_classes=10)."""
+    library, _, name = seen.name.partition(".models.")
+    plain = [argument.value for argument in seen.arguments or [] if argument.name is None]
+    words = {argument.name: argument.value for argument in seen.arguments or [] if argument.name}
+    if name in ("get_model", "") or library.startswith("timm"):
+        first = known(next(iter([*plain[:1], *(words[one] for one in ("name", "model_name") if one in words)]), None))
+        if not isinstance(first, str) or not first.isidentifier():
+            return template, []
+        name = first
+    files = [words[one] for one in ("pretrained", "weights") if one in words]
+    own = [f"{key}={known(value)!r}" for key, value in words.items() if is_known(value) and key not in OF_FILES]
+    name = name.rpartition(".")[2]
+    model = f"{library.partition('.')[0]}:{name}"
+    capitals["model"], capitals["name"] = quote(f"{model}({', '.join(own)})") if own else model, name
+    note = "the trained weights: save its state_dict in torch, and give convert-model that file as --weights"
+    return template, [note] if any(known(value) or not is_known(value) for value in files) else []
+
+
+OF_FILES = ("pretrained", "weights", "progress", "name", "model_name")  # arguments of models about files of weights
 
 
 def _tensor(
@@ -496,4 +547,6 @@ FILLERS: dict[str, Filler] = {
     "torch.nn.utils.clip_grad_norm_": _clipped,
     "torch.Tensor": _tensor,
     "torch.amp.GradScaler": _scaler,
+    "torchvision.models.get_model": _model,
+    "timm.create_model": _model,
 }

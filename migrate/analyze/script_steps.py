@@ -179,7 +179,7 @@ def batches_of(tree: ast.Module, call: ast.expr, loader: str) -> Batches:
     """The loop over a loader that a variable holds, in the function of its call if there is one."""
     loops = [node for node in ast.walk(tree) if isinstance(node, (ast.For, ast.AsyncFor))]
     loops = [loop for loop in loops if loader and any(_is(part, loader) for part in ast.walk(loop.iter))]
-    function = next((node for node in _all_around(tree, call) if isinstance(node, FUNCTIONS)), tree)
+    function = function_of(tree, call)
     loop = next((one for one in loops if function in _all_around(tree, one)), loops[0] if loops else None)
     if loop is None:
         return Batches()
@@ -199,6 +199,11 @@ def batches_of(tree: ast.Module, call: ast.expr, loader: str) -> Batches:
     if isinstance(target, ast.Name):
         return Batches(target.id, tuple(key for key in read.get(target.id, ()) if isinstance(key, str)))
     return Batches(ast.unparse(target).strip("()"), (), tuple(name for name in own if {0, 1} <= {*read.get(name, ())}))
+
+
+def function_of(tree: ast.Module, node: ast.AST) -> ast.AST:
+    """The function that a node is in, or the file."""
+    return next((one for one in _all_around(tree, node) if isinstance(one, FUNCTIONS)), tree)
 
 
 def _is(node: ast.expr | ast.AST, text: str) -> bool:
@@ -285,7 +290,7 @@ def words_of_steps(uses: list[LibraryUse]) -> dict[int, dict[str, str]]:
                 before = here[: here.index((seen, kind))]
                 own |= {"earlier": str(before[-1][0].node.lineno)} if before and before[-1][1] == kind else {}
             tests = [node for node in chains[id(seen.node)] if isinstance(node, ast.If)]
-            function = next((node for node in _all_around(tree, seen.node) if isinstance(node, FUNCTIONS)), tree)
+            function = function_of(tree, seen.node)
             if kind == "step" and not any(
                 of == "backward" and function in _all_around(tree, one.node) for one, of in calls
             ):

@@ -227,6 +227,45 @@ def test_a_tensor_s_requires_grad_stays_a_tensor_s(write: Write) -> None:
         ("s = {'e': 1, 'net': m.state_dict()}\ntorch.save(s, 'a.tar')", "torch.save", "save_checkpoint(m, 'a.ckpt')"),
         ("s = {'e': 1, 'net': m.state_dict()}\ntorch.save(s, 'a.tar')", "torch.save", "not carried: 'e'"),
         ("torch.save(m.state_dict(), path)", "torch.save", "path: a str that ends in .ckpt"),
+        (
+            "class N(nn.Module):\n    @staticmethod\n    def packed(m, e):\n"
+            "        return {'net': m.state_dict(), 'e': e}\n"
+            "mine = N()\ntorch.save(mine.packed(mine, 1), 'a.pt')",
+            "torch.save",
+            "save_checkpoint(mine, 'a.ckpt')",
+        ),
+        (
+            "class N(nn.Module):\n    def packed(self):\n        return self.body.state_dict()\n"
+            "mine = N()\ntorch.save(mine.packed(), 'a.pt')",
+            "torch.save",
+            "save_checkpoint(mine.body, 'a.ckpt')",
+        ),
+        (
+            "def packed(m):\n    return m.state_dict()\n"
+            "def saved():\n    state = packed(n)\n    torch.save(state, 'a.pt')\nsaved()",
+            "torch.save",
+            "save_checkpoint(OBJ, 'a.ckpt')\nOBJ: the cell whose m.state_dict() is saved",
+        ),
+        (
+            "import torchvision\nm = torchvision.models.resnet18()",
+            "torchvision.models.get_model",
+            "convert-model torchvision:resnet18 -o resnet18.py",
+        ),
+        (
+            "from torchvision import models\nm = models.resnet50(weights=None, num_classes=10)",
+            "torchvision.models.get_model",
+            "convert-model 'torchvision:resnet50(num_classes=10)' -o",
+        ),
+        (
+            "from torchvision.models import vgg16\nm = vgg16(pretrained=True)",
+            "torchvision.models.get_model",
+            "-o vgg16.py writes it as a Cell\nthe trained weights: ",
+        ),
+        (
+            "import timm\nm = timm.create_model('vit_tiny_patch16_224')",
+            "timm.create_model",
+            "timm:vit_tiny_patch16_224 -o",
+        ),
         ("ck = torch.load('d/a.pth')", "torch.load", "ck = mindspore.load_checkpoint('d/a.ckpt')"),
         ("big = torch.load('a.pth')\nbig.eval()", "torch.load", "the file holds a whole model: make big by its class"),
         (

@@ -30,6 +30,7 @@ from .script_steps import Batches, Function, Sample, batches_of, function_of, na
 NAMES_TO_FILL = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b")
 FILLED_BY: dict[str, dict[str, str | None]] = TABLES["filled_by"]
 WORDS: dict[str, str] = TABLES["words"]
+OWN_CODE: dict[str, str] = TABLES["own_code"]
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,10 @@ def filled(row: Row, seen: LibraryUse, texts: Texts, names: ScriptNames) -> Fill
     """
     if row.rewrite is None:
         return Filled(None)
-    template = row.rewrite
+    template = next((OWN_CODE[name] for name in restated(seen.name) if name in OWN_CODE), row.rewrite)
     notes: list[str] = []
     capitals, given = _arguments(row, seen, texts)
+    capitals.setdefault("inputs", ", ".join(text if key.isdigit() else f"{key}={text}" for key, text in given.items()))
     fill = FILLERS.get(row.torch)
     if fill is not None and seen.arguments is not None:
         template, notes = fill(seen, template, capitals, texts, names)
@@ -170,8 +172,8 @@ def _own_words(row: Row, seen: LibraryUse, texts: Texts, names: ScriptNames) -> 
             if family == family_of_value(argument.value) and argument.name not in ("*", "**"):
                 own[word] = text_of(seen, argument.node, texts)
     receiver = None
-    called = isinstance(seen.node, ast.Call) and isinstance(seen.node.func, ast.Attribute) and seen.receiver is not None
-    if called:
+    called = isinstance(seen.node, ast.Call) and isinstance(seen.node.func, ast.Attribute)
+    if called and (seen.receiver is not None or ast.unparse(seen.node).startswith("super(")):
         assert isinstance(seen.node, ast.Call) and isinstance(seen.node.func, ast.Attribute)
         owner = row.torch.rpartition(".")[0]
         receiver = next((word for word, of in WORDS.items() if OWNER_OF.get(of, of) == owner), None)
@@ -310,6 +312,21 @@ def _attribute(
     if isinstance(name, str) and name.isidentifier():
         return f"net.{name} = {value}", []
     return f"setattr(net, NAME, {value})", []
+
+
+def _device(
+    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
+) -> tuple[str, list[str]]:
+    """torch.device: what set_device does not return, where the script reads it."""
+    result = names.assigned.get(id(seen.node), "")
+    read = any(
+        isinstance(part, ast.Attribute) and part.attr in ("type", "index") and ast.unparse(part.value) == result
+        for part in ast.walk(seen.source.tree)
+    )
+    if id(seen.node) in names.statements or (result and not read):
+        return template, []
+    form = TABLES["read_results"]["torch.device"]
+    return template + (form if result else form.replace("RESULT = ", "")).replace("RESULT", result), []
 
 
 SUBSET = "torch.utils.data.Subset"
@@ -547,6 +564,7 @@ FILLERS: dict[str, Filler] = {
     "torch.nn.utils.clip_grad_norm_": _clipped,
     "torch.Tensor": _tensor,
     "torch.amp.GradScaler": _scaler,
+    "torch.device": _device,
     "torchvision.models.get_model": _model,
     "timm.create_model": _model,
 }

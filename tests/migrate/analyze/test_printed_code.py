@@ -485,6 +485,34 @@ def test_what_an_initializer_makes_is_given_to_its_tensor(write: Write, run: Run
     run([*code, "assert (x.asnumpy() == 4).all()"])
 
 
+# a call of torch on `net`, a BatchNorm2d of 3 after a ReLU -> what holds of `y`, which is printed
+OF_MODULES = {
+    "net.forward(x)": "(y == net(x)).all()",
+    "net.buffers()": "[one.shape for one in y] == [(3,), (3,)]",
+    "net.named_buffers()": "[name for name, one in y] == ['1.moving_mean', '1.moving_variance']",
+    "net.modules()": "[type(one).__name__ for one in y] == ['SequentialCell', 'ReLU', 'BatchNorm2d']",
+    "net.named_modules()": "[name for name, one in y] == ['', '0', '1']",
+    "net.children()": "[type(one).__name__ for one in y] == ['ReLU', 'BatchNorm2d']",
+    "net.named_children()": "[name for name, one in y] == ['0', '1']",
+    "net.parameters()": "len(y) == 2",
+    "net.bfloat16()": "y is net",  # which computes in it where the device has it: the CPU has no ReLU of it
+    "torch.device('cuda')": "y.device_target == 'CPU'",
+}
+
+
+def test_each_name_of_a_row_has_code_of_its_own(write: Write, run: Run) -> None:
+    """buffers() gave pairs, as named_buffers() does, and set_device gave None."""
+    lines = "\n".join(f"y = {call}" for call in OF_MODULES)
+    uses = analyze_script(write(f"import torch\nfrom torch import nn\nnet = nn.Sequential()\n{lines}\ny.type")).uses
+    texts = {use.source: (use.rewrite or "") for use in uses}
+    net = "net = mindspore.nn.SequentialCell(mindspore.nn.ReLU(), mindspore.nn.BatchNorm2d(3))"
+    code = [net, "x, TARGET, DEVICE_ID = mindspore.ops.ones((2, 3, 4, 4)), 'CPU', 0"]
+    for call, holds in OF_MODULES.items():
+        first, _, rest = texts[call].partition("\n")
+        code += [f"{rest}" if rest else f"y = {first}", f"assert {holds}, y"]
+    run(code)
+
+
 STEPS = """
 import torch
 from torch import nn

@@ -312,8 +312,12 @@ def _stand_ins(row: Row, given: Mapping[str, Any], notes: list[str]) -> tuple[di
             notes.append(f"{argument.torch}={value}: only {allowed} has a counterpart{_because(argument)}")
         elif argument.values:
             values[argument.torch] = argument.values[0][0]
-            table_of = ", ".join(f"{torchs!r}: {mindspores!r}" for torchs, mindspores in argument.values)
             by_name = any(str(torchs).startswith("torch.") for torchs, _ in argument.values)
+            table_of = ", ".join(
+                f"{torchs!r}: {mindspores!r}"
+                for torchs, mindspores in argument.values
+                if not by_name or is_dtype(str(torchs).rpartition(".")[2])
+            )
             after |= dict.fromkeys(argument.to, value if by_name else Expression(f"{{{table_of}}}[{value}]"))
             own = value.text.endswith(".dtype")  # of a tensor of MindSpore's
             notes += [f"{argument.torch}={value} crosses by {{{table_of}}}"] if by_name and not own else []

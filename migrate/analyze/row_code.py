@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from shlex import quote
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from ..source.infer.abstract_values import (
 from ..source.library_names import MODULE, TABLES, dtype_name, is_dtype
 from ..source.source_files import all_parameters
 from .rewritten_call import Texts, operand, replaced, rewrite, text_of
-from .script_steps import Batches, Function, Sample, batches_of, function_of, names_of, sample_of, step_of
+from .script_steps import Batches, Function, Sample, batches_of, function_of, names_of, parents, sample_of, step_of
 
 NAMES_TO_FILL = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b")
 FILLED_BY: dict[str, dict[str, str | None]] = TABLES["filled_by"]
@@ -47,6 +47,7 @@ class ScriptNames:
     nearest: Mapping[int, Mapping[str, str]] = field(default_factory=dict)  # at a call's node: words and variables
     statements: frozenset[int] = frozenset()  # the nodes of calls whose result is not used
     library: Mapping[int, str] = field(default_factory=dict)  # the node of a call -> what of a library it calls
+    left: dict[int, dict[str, None]] = field(default_factory=dict)  # at a call's node: what its text has of a library
 
 
 Capitals = dict[str, str]  # the name of an argument -> its text
@@ -79,7 +80,9 @@ def filled(row: Row, seen: LibraryUse, texts: Texts, names: ScriptNames) -> Fill
     capitals, given = _arguments(row, seen, texts)
     capitals.setdefault("inputs", ", ".join(text if key.isdigit() else f"{key}={text}" for key, text in given.items()))
     fill = FILLERS.get(row.torch)
-    if fill is not None and seen.arguments is not None:
+    if seen.arguments is None:
+        template = NAMED.get(row.torch, lambda name, template: template)(seen.name, template)
+    elif fill is not None:
         template, notes = fill(seen, template, capitals, texts, names)
     own, receiver = _own_words(row, seen, texts, names) if row.kind == "script" else ({}, None)
     used: set[str] = set()
@@ -323,7 +326,8 @@ def _device(
         isinstance(part, ast.Attribute) and part.attr in ("type", "index") and ast.unparse(part.value) == result
         for part in ast.walk(seen.source.tree)
     )
-    if id(seen.node) in names.statements or (result and not read):
+    around = parents(seen.source.tree).get(seen.node)
+    if not (read if result else isinstance(around, (ast.Return, ast.Attribute, ast.IfExp))):
         return template, []
     form = TABLES["read_results"]["torch.device"]
     return template + (form if result else form.replace("RESULT = ", "")).replace("RESULT", result), []
@@ -456,6 +460,20 @@ def _tensor(
     return template, []
 
 
+def _named_tensor(name: str, template: str) -> str:
+    """torch.LongTensor where it is not called: the dtype that it names, in x.type(torch.LongTensor)."""
+    kind = name.rpartition(".")[2].removesuffix("Tensor")
+    dtype = TABLES["legacy_dtypes"].get(kind)
+    return (
+        f"mindspore.{dtype}  # as a dtype; of values: {template.replace('DTYPE', f'mindspore.{dtype}')}"
+        if dtype
+        else template
+    )
+
+
+NAMED: dict[str, Callable[[str, str], str]] = {"torch.Tensor": _named_tensor}
+
+
 def _scaler(
     seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
 ) -> tuple[str, list[str]]:
@@ -483,13 +501,19 @@ def _in_mindspore(line: ast.stmt, seen: LibraryUse, texts: Texts) -> list[str]:
     return ast.unparse(replaced(line, lambda part: texts.get(id(part)))).split("\n")
 
 
-def _left(node: ast.AST, texts: Texts, names: ScriptNames) -> Iterator[str]:
-    """The calls of a library in some lines that have no text in MindSpore."""
-    if id(node) in names.library and id(node) not in texts:
-        yield names.library[id(node)]
+def left_as_it_is(node: ast.AST, texts: Texts, names: ScriptNames) -> dict[str, None]:
+    """The calls of a library inside a node that have no text in MindSpore, and so stand there as in torch."""
+    found: dict[str, None] = {}
     for child in ast.iter_child_nodes(node):
-        if id(node) not in texts and not isinstance(child, ast.withitem):
-            yield from _left(child, texts, names)
+        if isinstance(child, ast.withitem):
+            continue
+        if id(child) in names.left:
+            found |= names.left[id(child)]
+        elif id(child) in names.library and id(child) not in texts:
+            found[names.library[id(child)]] = None
+        elif id(child) not in texts:
+            found |= left_as_it_is(child, texts, names)
+    return found
 
 
 def _backward(
@@ -520,8 +544,8 @@ def _backward(
         form = "by_hand"
     else:
         lines = [text for line in step.lines for text in _in_mindspore(line, seen, texts)]
-        left = dict.fromkeys(name for line in step.lines for name in _left(line, texts, names))
-        notes += [f"{', '.join(left)} is left as the script has it"] if left else []
+        left = [name for line in step.lines for name in left_as_it_is(line, texts, names)]
+        notes += [f"left as the script has it: {', '.join(dict.fromkeys(left))}"] if left else []
         capitals["lines"] = "\n    ".join(lines)
         capitals["inputs"] = ", ".join(step.inputs)
         capitals["result"] = ", ".join([text_of(seen, result, texts), *step.kept])

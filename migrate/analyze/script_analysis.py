@@ -34,7 +34,7 @@ from .operators import (
     without_row,
 )
 from .rewritten_call import Rewritten, Texts, applied, left_out, rewrite
-from .row_code import WORDS, Filled, ScriptNames, family_of_value, filled
+from .row_code import WORDS, Filled, ScriptNames, family_of_value, filled, left_as_it_is
 from .script_steps import words_of_steps
 
 WAYS = (DIRECT, COMPOSED, BY_HAND, MISSING, NO_ROW)  # from the best to the worst
@@ -302,8 +302,16 @@ def _use(seen: LibraryUse, texts: Texts, names: ScriptNames, mode: str, target: 
     if seen.name.startswith("torch.Tensor.") and find(seen.name).in_place and words is None:
         notes.append(IN_PLACE)
     notes += _remarks(seen, row)
+    printed = value if value is not None else code.inside
+    left = left_as_it_is(seen.node, texts, names) if common["called"] else {}
+    left = {
+        name: None for name in left if re.search(rf"\b{re.escape(name.rpartition('.')[2])}\b", printed or words or "")
+    }
+    if left:
+        notes.append(f"left as the script has it: {', '.join(left)}")
+        names.left[id(seen.node)] = left
     use = Use(
-        way=_way(row, status, crossed, words),
+        way=_way(row, status, crossed, changed=bool(words or left)),
         status=status,
         row=row.torch,
         kind=row.kind,
@@ -317,7 +325,7 @@ def _use(seen: LibraryUse, texts: Texts, names: ScriptNames, mode: str, target: 
         docs=dict(row.docs),
         **common,  # type: ignore[arg-type]
     )
-    return use, value if value is not None else code.inside
+    return use, printed
 
 
 def _remarks(seen: LibraryUse, row: Row) -> Iterator[str]:
@@ -347,9 +355,9 @@ def _status_in_words(row: Row, mode: str, target: str) -> str:
     return NOT_RUN if target == "GPU" and found != MISSING else found
 
 
-def _way(row: Row, status: str, crossed: Rewritten, words: str | None) -> str:
+def _way(row: Row, status: str, crossed: Rewritten, *, changed: bool) -> str:
     if status == MISSING or (crossed.refused and not has_remedy(row, crossed.refused)):
         return MISSING
-    if crossed.refused or crossed.mistaken or words:
+    if crossed.refused or crossed.mistaken or changed:
         return BY_HAND
     return COMPOSED if crossed.other or row.composed else DIRECT

@@ -438,6 +438,9 @@ SIZES = {
     "x.view(x.size()[:1] + (3, 1))": "y.shape == (2, 3, 1)",
     "x.expand(x.size()[:])": "y.shape == (2, 3)",
     "x.permute(dims=[1, 0])": "y.shape == (3, 2)",
+    "x.type(torch.LongTensor)": "y.dtype == mindspore.int64",
+    "x.type('torch.cuda.HalfTensor')": "y.dtype == mindspore.float16",
+    "x.type(dtype=torch.bool)": "y.dtype == mindspore.bool_",
 }
 
 
@@ -483,6 +486,30 @@ def test_what_an_initializer_makes_is_given_to_its_tensor(write: Write, run: Run
             code += [f"{name} = {text}" if name else text, "y = w.asnumpy()"]
         code += [f"assert {holds}, {line!r}"]
     run([*code, "assert (x.asnumpy() == 4).all()"])
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "way", "said"),
+    [
+        (
+            "nn.Sequential(torchaudio.transforms.Loud(3), nn.ReLU())",
+            "torch.nn.Sequential",
+            "by hand",
+            "transforms.Loud",
+        ),
+        ("torch.cat([torch.ones(2), torchaudio.made(2)]).sum()", "torch.sum", "by hand", "torchaudio.made"),
+        ("nn.ModuleList([nn.ReLU(), nn.Mine(3)])", "torch.nn.ModuleList", "by hand", "torch.nn.Mine"),
+        ("nn.ModuleList([nn.ReLU(), mine(3)])", "torch.nn.ModuleList", "direct", ""),
+        ("torch.abs(torch.ones(2).to(torch.device('cuda')))", "torch.abs", "direct", ""),
+    ],
+)
+def test_a_call_that_holds_what_has_no_counterpart_is_not_equal(
+    code: str, name: str, way: str, said: str, write: Write
+) -> None:
+    found = rewritten(f"import torchaudio\nfrom torch import nn\n{code}", name, write)
+    assert found.way == way
+    assert (f"left as the script has it: {said}" if said else "") in "\n".join([*found.notes, ""])
+    assert bool(found.notes) is bool(said)
 
 
 # a call of torch on `net`, a BatchNorm2d of 3 after a ReLU -> what holds of `y`, which is printed
@@ -594,7 +621,7 @@ assert state == 4
             "torch adds these gradients to those of line 6",
         ),
         ("def update(self):\n    self.opt.step()\nclass A: opt = torch.optim.SGD(p, 0.1)", "Optimizer.step"),
-        ("for x in data:\n    y = rnn.pad(x)\n    y.backward()", "torch.nn.utils.rnn.pad is left as the script has it"),
+        ("for x in data:\n    y = rnn.pad(x)\n    y.backward()", "left as the script has it: torch.nn.utils.rnn.pad"),
         ("loss = f(x)\nloss.backward()", "OPTIMIZER.parameters"),
     ],
 )

@@ -14,11 +14,13 @@ from ...mappings.aliases import find, row_of
 from ...mappings.rows import MISSING, NOT_RUN, Row
 from ..source import library_names
 from ..source.infer.abstract_values import (
+    CallArgument,
     LibraryObject,
     LibraryUse,
     Value,
 )
 from ..source.infer.interpreter import CERTAINTIES, DEFAULT, Interpreter
+from ..source.library_names import TABLES, TENSOR
 from ..source.source_files import ScriptFile
 from .operators import (
     BY_HAND,
@@ -208,6 +210,8 @@ def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
         unseen = seen.name.endswith(".__call__") and row_of(seen.name) is None  # recorded only for the recipe
         if not unseen and (seen.arguments is not None or seen.name not in TRIFLES):
             places.setdefault((id(seen.node), seen.name), []).append(seen)
+    for seen in _of_unknown(interpreter, {node for node, _ in places}):
+        places[id(seen.node), seen.name] = [seen]
     texts: dict[int, str] = {}
     names = _names(interpreter, [group[0] for group in places.values()])
     found = []
@@ -218,6 +222,41 @@ def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
         if inside is not None and use.called:
             texts[id(best.node)] = inside
     return found
+
+
+def _of_unknown(interpreter: Interpreter, seen: set[int]) -> Iterator[LibraryUse]:
+    """Methods of what reading does not know, which are tensors' by their form: x.size(), x.to(device)."""
+    files = {module.scope.source.shown: module.scope.source for module in interpreter.files.values()}.values()
+    nodes = [(source, node) for source in files for node in ast.walk(source.tree)]
+    defined = {node.name for _, node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    imported = {
+        (source.shown, (one.asname or one.name).partition(".")[0])
+        for source, node in nodes
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for one in node.names
+    }
+    for source, node in nodes:
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or id(node) in seen:
+            continue
+        method, root = node.func.attr, node.func.value
+        if method not in OF_TENSORS or method in defined:
+            continue
+        while isinstance(root, (ast.Attribute, ast.Subscript)):
+            root = root.value
+        module = isinstance(root, ast.Name) and (source.shown, root.id) in imported
+        given = ", ".join(source.text(one) for one in (*node.args, *node.keywords))
+        if module or not OF_TENSORS[method].fullmatch(given):
+            continue
+        arguments = [CallArgument(None, one, Value()) for one in node.args]
+        arguments += [CallArgument(one.arg or "**", one.value, Value()) for one in node.keywords]
+        receiver = LibraryObject(TENSOR)
+        yield LibraryUse(
+            f"torch.Tensor.{method}", source, node, arguments, DEFAULT, None, (), len(interpreter.seen), receiver
+        )
+
+
+# methods of tensors that other objects have too -> the arguments that only those of tensors, or of modules, are given
+OF_TENSORS = {name: re.compile(pattern) for name, pattern in TABLES["methods_by_form"].items()}
 
 
 def _names(interpreter: Interpreter, uses: list[LibraryUse]) -> ScriptNames:

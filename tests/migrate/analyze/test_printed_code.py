@@ -495,7 +495,7 @@ def test_what_an_initializer_makes_is_given_to_its_tensor(write: Write, run: Run
             "nn.Sequential(torchaudio.transforms.Loud(3), nn.ReLU())",
             "torch.nn.Sequential",
             "by hand",
-            "transforms.Loud",
+            "torchaudio.transforms.Loud",
         ),
         ("torch.cat([torch.ones(2), torchaudio.made(2)]).sum()", "torch.sum", "by hand", "torchaudio.made"),
         ("nn.ModuleList([nn.ReLU(), nn.Mine(3)])", "torch.nn.ModuleList", "by hand", "torch.nn.Mine"),

@@ -221,6 +221,8 @@ def _bound(seen: LibraryUse, row: Row, texts: Texts) -> dict[str, Any]:
             crossing = known_names.get(argument.name)
             schedules = _schedules(argument.value, texts) if crossing and crossing.verb == SCHEDULES else None
             named[argument.name] = value if schedules is None else schedules
+            if isinstance(value, str):
+                named[argument.name] = TABLES["old_values"].get(argument.name, {}).get(value, value)
     _in_old_order(seen, positional, named)
     if row.torch == "torch.Tensor.to":
         _named_to(positional, named)

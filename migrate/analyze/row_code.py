@@ -47,6 +47,7 @@ class ScriptNames:
     nearest: Mapping[int, Mapping[str, str]] = field(default_factory=dict)  # at a call's node: words and variables
     statements: frozenset[int] = frozenset()  # the nodes of calls whose result is not used
     library: Mapping[int, str] = field(default_factory=dict)  # the node of a call -> what of a library it calls
+    labels: str | None = None  # what names of labels match, where whole numbers of theirs have to be of 32 bits
     left: dict[int, dict[str, None]] = field(default_factory=dict)  # at a call's node: what its text has of a library
 
 

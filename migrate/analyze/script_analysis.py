@@ -43,6 +43,7 @@ WAYS = (DIRECT, COMPOSED, BY_HAND, MISSING, NO_ROW)  # from the best to the wors
 # rows whose text is about only one of their names -> that name
 ONLY_FOR = {"torch.zeros": "torch.empty", "torch.zeros_like": "torch.empty_like"}
 LAST = ("torch.Tensor.backward", "torch.autograd.backward")  # what is said of them has the other calls' text
+LABELS: dict[str, str] = TABLES["labels"]
 TRIFLES = ("torch.Tensor", "torch.nn.Module", "torch.dtype", "torch.device")  # in annotations and isinstance
 
 
@@ -142,12 +143,20 @@ class ScriptAnalysis:
         for use in self.uses:
             for fault in use.pitfalls:
                 found.setdefault(fault, []).append(use)
-        text = "\n".join(line for file in self.interpreter.files.values() for line in file.scope.source.lines)
+        files = {module.scope.source.shown: module.scope.source.lines for module in self.interpreter.files.values()}
+        text = "\n".join(line for lines in files.values() for line in lines)
         faults = table.faults()
-        possible = [
-            fault for fault in found if faults[fault].needs is None or re.search(faults[fault].needs or "", text)
-        ]
-        return {fault: found[fault] for fault in possible}
+        possible = [fault for fault in found if re.search(faults[fault].needs or "", text)]
+        for fault in possible:
+            at = faults[fault].at
+            if at is not None:
+                found[fault] = [
+                    Use(torch="", file=file, line=number, source=line.strip(), way=DIRECT)
+                    for file, lines in files.items()
+                    for number, line in enumerate(lines, 1)
+                    if re.search(at, line.partition("#")[0])
+                ]
+        return {fault: found[fault] for fault in possible if found[fault]}
 
     @property
     def verdict(self) -> str:
@@ -276,7 +285,9 @@ def _names(interpreter: Interpreter, uses: list[LibraryUse]) -> ScriptNames:
     nearest = words_of_steps(uses)
     modules = frozenset(interpreter.modules_by_use())
     library = {id(seen.node): seen.name for seen in uses if seen.arguments is not None}
-    return ScriptNames(assigned, only, modules, nearest, frozenset(statements), library)
+    rows = {row.torch for name in set(library.values()) if (row := row_of(name)) is not None}
+    of_labels = LABELS["names"] if LABELS["loss"] in rows else None
+    return ScriptNames(assigned, only, modules, nearest, frozenset(statements), library, of_labels)
 
 
 def _assigned(source: ScriptFile) -> Iterator[tuple[int, str]]:
@@ -341,6 +352,9 @@ def _use(seen: LibraryUse, texts: Texts, names: ScriptNames, mode: str, target: 
     if seen.name.startswith("torch.Tensor.") and find(seen.name).in_place and words is None:
         notes.append(IN_PLACE)
     notes += _remarks(seen, row)
+    if names.labels and (crossed.text or "").endswith(LABELS["ends"]):
+        named = f"{common['source']} {names.assigned.get(id(seen.node), '')}"
+        notes += [LABELS["note"]] if re.search(names.labels, named) else []
     printed = value if value is not None else code.inside
     left = left_as_it_is(seen.node, texts, names) if common["called"] else {}
     left = {

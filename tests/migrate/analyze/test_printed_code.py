@@ -195,6 +195,7 @@ def test_a_tensor_s_requires_grad_stays_a_tensor_s(write: Write) -> None:
             "torch.amp.GradScaler",
             "s = mindspore.amp.DynamicLossScaler(scale_value=65536.0, ",
         ),
+        ("nn.MSELoss(reduction='elementwise_mean')", "torch.nn.MSELoss", "MSELoss(reduction='mean')"),
         ("s = torch.amp.GradScaler()", "torch.amp.GradScaler", "scale_factor=2, "),
         ("s = torch.amp.GradScaler(growth_factor=g)", "torch.amp.GradScaler", "scale_factor=int(g), "),
         (
@@ -302,6 +303,35 @@ def test_the_columns_are_those_of_the_script_s_own_data_set(write: Write) -> Non
     assert (
         'GeneratorDataset(D(), ["image", "mask", "name"], ' in three
         and "for image, mask, name in train_batches" in three
+    )
+
+
+def test_a_pitfall_stands_where_the_script_can_have_it(write: Write) -> None:
+    """slice-no-alias was at every reshape, and labels of F.cross_entropy, which takes int64, were among label-int64."""
+    code = "x = torch.ones(6).reshape(2, 3)\ny['a'] = x\n%s\nloss = F.cross_entropy(x, t, ignore_index=0)\n"
+    code += "loss.backward()\n"
+    first = "import torch\nimport torch.nn.functional as F\n"
+    without, with_it = (analyze_script(write(first + code % line)).pitfalls for line in ("pass", "x[:2] += 1"))
+    assert "slice-no-alias" not in without and [use.line for use in with_it["slice-no-alias"]] == [5]
+    assert "label-int64" not in without and "ignore-index-sparse" in without and "bn-set-train-missing" in without
+    assert "ignore-index-sparse" not in analyze_script(write(first + "F.cross_entropy(x, t)")).pitfalls
+
+
+def test_labels_are_of_the_type_that_their_loss_takes(write: Write, run: Run) -> None:
+    code = "t_label = torch.tensor([1], dtype=torch.long)\nindex = torch.tensor([1], dtype=torch.long)\n%s = %s(x, t)"
+    first = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n"
+    refusing = analyze_script(write(first + code % ("loss", "nn.CrossEntropyLoss()"))).uses
+    taking = analyze_script(write(first + code % ("loss", "F.cross_entropy"))).uses
+    assert [[bool(use.notes) for use in uses[:2]] for uses in (refusing, taking)] == [[True, False], [False, False]]
+    loss, function = ({use.row: use.rewritten for use in uses if use.rewritten} for uses in (refusing, taking))
+    run(
+        [
+            "x, t = mindspore.ops.ones((1, 3)), mindspore.Tensor([1], mindspore.int64)",
+            f"assert {function['torch.nn.functional.cross_entropy']} > 1",
+            f"loss = {loss['torch.nn.CrossEntropyLoss']}",
+            "assert loss(x, t.astype(mindspore.int32)) > 1",
+            "try:\n    loss(x, t)\nexcept TypeError:\n    pass\nelse:\n    raise AssertionError",
+        ]
     )
 
 

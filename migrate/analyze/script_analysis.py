@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ...errors import BadInput
@@ -217,6 +217,11 @@ def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
     places: dict[tuple[int, str], list[LibraryUse]] = {}
     for seen in interpreter.seen:
         unseen = seen.name.endswith(".__call__") and row_of(seen.name) is None  # recorded only for the recipe
+        owner, _, method = seen.name.rpartition(".")
+        if owner == "torch.Tensor" and row_of(seen.name) is None and not getattr(seen.receiver, "name", ""):
+            of_module = method in library_names.MODULE_METHODS and method not in TABLES["only_of_tensors"]
+            seen = replace(seen, name=f"torch.nn.Module.{method}") if of_module else seen
+            unseen |= not of_module and method not in TABLES["only_of_tensors"]  # perhaps an image's, a dict's
         if not unseen and (seen.arguments is not None or seen.name not in TRIFLES):
             places.setdefault((id(seen.node), seen.name), []).append(seen)
     for seen in _of_unknown(interpreter, {node for node, _ in places}):

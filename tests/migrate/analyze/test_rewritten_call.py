@@ -289,6 +289,43 @@ def test_options_that_are_unpacked_are_not_guessed(write: Write) -> None:
     assert unknown is not None and "batch(BATCH_SIZE, drop_remainder=DROP_LAST)" in unknown
 
 
+def test_what_is_not_known_to_be_a_tensor_lacks_no_row_of_one(write: Write) -> None:
+    """An image's resize and a dict's get were listed as methods of tensors that nobody had looked at."""
+    code = """
+def f(image, batch, labels, label):
+    image.convert("RGB").resize((3, 4)), batch["image"].get("a")
+    torch.ones(2).mine(), labels.new([1]), label.state_dict()
+"""
+    uses = analyze_script(write("import torch" + code)).uses
+    assert [(use.torch, use.way) for use in uses if use.torch != "torch.ones"] == [
+        ("torch.Tensor.mine", "no row"),
+        ("torch.Tensor.new", "no row"),
+        ("torch.nn.Module.state_dict", "by hand"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        ("p.size()", "msmigrate.nn.functional.size(input=p, dim=None)"),
+        ("p.size(0)", "msmigrate.nn.functional.size(input=p, dim=0)"),
+        ("p.grad.size(dim=-1)", "msmigrate.nn.functional.size(input=p.grad, dim=-1)"),
+        ("p['x'].to(self.device, non_blocking=True)", "p['x']"),
+        ("p.size(n)", None),
+        ("sys.size(0)", None),
+        ("p.to(place)", None),
+    ],
+)
+def test_methods_of_what_is_not_known_that_are_tensors_by_their_form(call: str, text: str | None, write: Write) -> None:
+    """size() stayed a call, and is a property in MindSpore."""
+    uses = analyze_script(write(f"import torch, sys\nfor p in things():\n    {call}\n")).uses
+    assert [use.rewritten for use in uses] == ([text] if text else [])
+    defined = (
+        f"import torch, sys\nclass A:\n    def size(self): ...\n    def to(self): ...\nfor p in things():\n    {call}\n"
+    )
+    assert not analyze_script(write(defined)).uses
+
+
 def test_a_text_is_no_tensor(write: Write) -> None:
     script = write("import torch\ndef made(size):\n    label = str(size)\n    return label.split('_'), label.split(3)")
     assert [use.source for use in analyze_script(script).uses if use.torch == "torch.Tensor.split"] == [

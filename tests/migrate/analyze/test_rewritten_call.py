@@ -294,7 +294,9 @@ def test_what_is_not_known_to_be_a_tensor_lacks_no_row_of_one(write: Write) -> N
     code = """
 def f(image, batch, labels, label):
     image.convert("RGB").resize((3, 4)), batch["image"].get("a")
-    torch.ones(2).mine(), labels.new([1]), label.state_dict()
+    torch.ones(2).mine()
+    labels.new([1])
+    label.state_dict()
 """
     uses = analyze_script(write("import torch" + code)).uses
     assert [(use.torch, use.way) for use in uses if use.torch != "torch.ones"] == [

@@ -227,11 +227,11 @@ def sample_of(function: Function, method: Callable[[str], Function | None], dept
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict() | ast.Tuple() | ast.List() as value):
                 set_to[name] = value
-    found = {}
+    found: dict[object, Sample | None] = {}
     for node in ast.walk(function):
-        for value in alternatives(node.value) if isinstance(node, ast.Return) and node.value is not None else ():
-            sample = _sample(value, set_to, method, depth)
-            found[sample and (tuple(map(len, sample.parts)), sample.keys)] = sample
+        for given in alternatives(node.value) if isinstance(node, ast.Return) and node.value is not None else ():
+            sample = _sample(given, set_to, method, depth)
+            found[sample and (tuple(len(part) for part in sample.parts), sample.keys)] = sample
     known = [sample for sample in found.values() if sample is not None]  # a transform of it gives the same parts
     return known[0] if len(known) == 1 else None
 

@@ -300,6 +300,7 @@ def _fault(entry: Any, file: str) -> Fault:
         measured=fields.take("measured", str),
         hypothesis=fields.take("hypothesis", dict, default={}),
         needs=fields.take("needs", str, type(None), default=None),
+        at=fields.take("at", str, type(None), default=None),
     )
     fields.done()
     unknown = set(fault.shows_in) - set(STAGES)

@@ -198,7 +198,8 @@ class Fault:
     """One way in which a port goes wrong, where it shows, and what to do.
 
     hypothesis: how diagnosis tries the fault on the torch side: the verb that computes it, and the verb's values.
-    needs: a regular expression; a script in which it matches nothing cannot have the fault.
+    needs: a regular expression; a script in which it matches nothing cannot have the fault. at: one that matches in the
+    lines that can have it, where these are not those of its rows' calls.
     """
 
     id: str
@@ -210,6 +211,7 @@ class Fault:
     measured: str
     hypothesis: Mapping[str, Any] = field(default_factory=dict)
     needs: str | None = None
+    at: str | None = None
 
 
 # From the dotted names of a translated call to Python objects, at run time, in whichever framework is there

@@ -18,10 +18,9 @@ from ..deploy import export as exporting
 from ..deploy import lite
 from ..deploy.export import Exported, Worker, job_of, module, subject_of
 from ..deploy.export import export as run_export
-from ..deploy.hostile_mindir import refuse_code
 from ..deploy.job import FILE, ONNX, Job, ServeJob, read_key, shape_of
 from ..deploy.options import FORMS, ExportOptions, ServeOptions
-from ..deploy.output_files import beside, check, place, total
+from ..deploy.output_files import beside, check, place, refuse_code, total
 from ..deploy.serving import servable
 from ..errors import BadInput, WorkerFailed
 from ..input_files import open_regular, unreadable

@@ -10,8 +10,8 @@ import ast
 import copy
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ...errors import BadInput, Unsupported
 from ...mappings import table
@@ -25,12 +25,11 @@ from ..source.infer.abstract_values import (
     LibraryObject,
     LibraryUse,
     ListValue,
-    ScriptObject,
     Value,
     is_known,
     known,
 )
-from ..source.library_names import MODULE, SCHEDULE, TABLES, TENSOR, dtype_name, family_of, is_dtype
+from ..source.library_names import MODULE, SCHEDULE, TABLES, TENSOR, family_of, is_dtype
 from ..source.source_files import LONGEST_TEXT
 
 MOVES = ("to", "cuda", "cpu", "float")  # methods that return their object
@@ -99,9 +98,48 @@ def rewrite(seen: LibraryUse, row: Row, texts: Texts) -> Rewritten:
     words = [*first, *(word(name, value) for name, value in kwargs.items())]
     target = call.target
     if target.startswith("mindspore.Tensor.") and seen.name.startswith("torch.Tensor."):  # a method there, too
-        target = f"{_operand(written(given[row.arguments[0].torch]))}.{target.rpartition('.')[2]}"
+        target = f"{operand(written(given[row.arguments[0].torch]))}.{target.rpartition('.')[2]}"
     other = target if row.otherwise is not None and target == row.otherwise.mindspore else None
     return Rewritten(f"{target}({', '.join(words)})", tuple(dict.fromkeys(notes)), other=other)
+
+
+def applied(
+    row: Row, seen: LibraryUse, crossed: Rewritten, texts: Texts, *, statement: bool
+) -> tuple[Rewritten, str | None]:
+    """The rewritten call as it is written where the script has the call, and as a part of another call; statement:
+    whether its result is not used.
+
+    What an initializer of MindSpore's makes has to be given to a tensor, where torch's changes the tensor itself.
+    """
+    forms = TABLES["applied"].get(row.kind)
+    if forms is None or crossed.text is None:
+        return crossed, crossed.text
+    tensor = next((one for one in seen.arguments or [] if one.name in (None, row.arguments[0].torch)), None)
+    if tensor is None:
+        return crossed, crossed.text
+    node = _underlying(tensor.node)
+    own = operand(text_of(seen, node, texts))
+    if isinstance(node, ast.Subscript):  # what MindSpore's .data gives is another tensor: writing to it changes nothing
+        whole = _underlying(node.value)
+        own = f"{operand(text_of(seen, whole, texts))}[{seen.source.text(node.slice)}]"
+    of = row_of(tensor.value.name) if isinstance(tensor.value, LibraryObject) and tensor.value.name else None
+    plain = isinstance(node, ast.Name) and of is not None and of.kind == "function"
+    given = "tensor" if plain or isinstance(node, ast.Subscript) else "parameter"
+    form = given if statement else "value"
+
+    def put(which: str) -> str:
+        filling = {"TENSOR": own, "CALL": crossed.text or ""}
+        return re.sub("TENSOR|CALL", lambda found: filling[found[0]], forms[which])
+
+    return replace(crossed, text=put(form)), put("value")
+
+
+def _underlying(node: ast.expr) -> ast.expr:
+    """The tensor `x` of `x.data` and `x.detach()`."""
+    match node:
+        case ast.Attribute(value=inner, attr="data") | ast.Call(func=ast.Attribute(value=inner, attr="detach")):
+            return _underlying(inner)
+    return node
 
 
 def left_out(seen: LibraryUse, row: Row, texts: Texts) -> str | None:
@@ -128,7 +166,7 @@ def _moved(row: Row, given: Mapping[str, Any]) -> Rewritten | None:
     own = written(given[row.arguments[0].torch])
     if value.moves:
         again = given.get("copy") is True
-        return Rewritten(f"{_operand(own)}.copy()" if again else own, (argument.remedy or "",))
+        return Rewritten(f"{operand(own)}.copy()" if again else own, (argument.remedy or "",))
     cast = f"{row.mindspore}(input={own}, dtype={value})"
     return Rewritten(
         notes=(f"{value}: of a device leave .to({value}) out; of a dtype write {cast}, of a tensor its .dtype there",)
@@ -148,7 +186,7 @@ def _named_to(positional: list[Any], named: dict[str, Any]) -> None:
     if is_dtype_of(first) or (first is not None and device is not None):  # also x.to(dtype, device=device)
         named["dtype"] = first
     elif isinstance(first, Expression) and first.tensor:
-        named["dtype"] = Expression(f"{_operand(first.text)}.dtype")
+        named["dtype"] = Expression(f"{operand(first.text)}.dtype")
     else:
         if rest and not isinstance(rest[0], bool):
             named["dtype"] = rest.pop(0)
@@ -183,6 +221,8 @@ def _bound(seen: LibraryUse, row: Row, texts: Texts) -> dict[str, Any]:
             crossing = known_names.get(argument.name)
             schedules = _schedules(argument.value, texts) if crossing and crossing.verb == SCHEDULES else None
             named[argument.name] = value if schedules is None else schedules
+            if isinstance(value, str):
+                named[argument.name] = TABLES["old_values"].get(argument.name, {}).get(value, value)
     _in_old_order(seen, positional, named)
     if row.torch == "torch.Tensor.to":
         _named_to(positional, named)
@@ -190,8 +230,8 @@ def _bound(seen: LibraryUse, row: Row, texts: Texts) -> dict[str, Any]:
 
 
 def _takes_any(row: Row) -> bool:
-    """Whether it takes any number of positional arguments unchanged."""
-    return any(argument.rest and argument.verb is None for argument in row.arguments)
+    """Whether it takes any number of positional arguments, which are the elements of one tuple or stay as they are."""
+    return any(argument.rest and argument.verb in (None, "dims") for argument in row.arguments)
 
 
 # Methods that still take their factors before the tensors, x.addmm_(1, -2, a, b) -> the number of these tensors
@@ -254,8 +294,9 @@ def _stand_ins(row: Row, given: Mapping[str, Any], notes: list[str]) -> tuple[di
             continue
         value = given[argument.torch]
         values[argument.torch] = value
-        if argument.verb == "dims" and isinstance(value, tuple) and len(value) == 1 and _all_sizes(value[0]):
-            values[argument.torch], after[argument.to[0]] = _stand_in(row, argument, value[0]), value[0]
+        whole = _whole_sizes(argument, value)
+        if whole is not None:
+            values[argument.torch], after[argument.to[0]] = _stand_in(row, argument, whole), whole
             continue
         if argument.verb == "dims" and isinstance(value, tuple) and len(value) == 1 and _unknown_name(value[0]):
             notes.append(
@@ -273,8 +314,12 @@ def _stand_ins(row: Row, given: Mapping[str, Any], notes: list[str]) -> tuple[di
             notes.append(f"{argument.torch}={value}: only {allowed} has a counterpart{_because(argument)}")
         elif argument.values:
             values[argument.torch] = argument.values[0][0]
-            table_of = ", ".join(f"{torchs!r}: {mindspores!r}" for torchs, mindspores in argument.values)
             by_name = any(str(torchs).startswith("torch.") for torchs, _ in argument.values)
+            table_of = ", ".join(
+                f"{torchs!r}: {mindspores!r}"
+                for torchs, mindspores in argument.values
+                if not by_name or is_dtype(str(torchs).rpartition(".")[2])
+            )
             after |= dict.fromkeys(argument.to, value if by_name else Expression(f"{{{table_of}}}[{value}]"))
             own = value.text.endswith(".dtype")  # of a tensor of MindSpore's
             notes += [f"{argument.torch}={value} crosses by {{{table_of}}}"] if by_name and not own else []
@@ -283,23 +328,46 @@ def _stand_ins(row: Row, given: Mapping[str, Any], notes: list[str]) -> tuple[di
     return values, after
 
 
-SIZES = re.compile(
-    r"\.shape$|\.shape\[[^\]]*:[^\]]*\]$|^(tuple|list)\([^()]*\)$"
-    r"|\bsize\(\)$|functional\.size\(input=[^,]*, dim=None\)$"
-)
+def _whole_sizes(argument: Argument, value: Any) -> Expression | None:
+    """The expression that has all the sizes of such an argument: given by name, or in place of numbers one by one."""
+    if argument.verb != "dims":
+        return None
+    one = value[0] if isinstance(value, tuple) and len(value) == 1 else value
+    if not isinstance(one, Expression):
+        return None
+    node = _parsed(one.text)
+    if isinstance(node, ast.List):  # not every function of MindSpore's takes a list
+        return Expression(ast.unparse(ast.Tuple(node.elts, ast.Load())))
+    if isinstance(node, ast.ListComp):
+        return Expression(f"tuple({one.text})")
+    # by name torch takes a list or a tuple, and no number
+    return one if one is value or one.several or _are_sizes(node) else None
 
 
-def _all_sizes(value: Any) -> bool:
-    """Whether an expression is a whole shape, such as `x.shape` and `(n, 1)`, and not one size."""
-    if not isinstance(value, Expression):
-        return False
-    return value.several or bool(SIZES.search(value.text)) or isinstance(_parsed(value.text), (ast.Tuple, ast.List))
+def _are_sizes(node: ast.expr | None) -> bool:
+    """Whether an expression is a whole shape, a part of one or several of them, such as `(n, *x.shape[1:])`."""
+    match node:
+        case ast.Tuple() | ast.List() | ast.Attribute(attr="shape") | ast.Subscript(slice=ast.Slice()):
+            return True
+        case ast.Call(func=ast.Name(id="tuple" | "list" | "sorted") | ast.Attribute(attr="Size")):
+            return True
+        case ast.Call(func=ast.Attribute(attr="size"), args=args, keywords=named):
+            dims = [*args, *(one.value for one in named if one.arg != "input")]
+            return all(isinstance(dim, ast.Constant) and dim.value is None for dim in dims)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Mult(), right=right):
+            return _are_sizes(left) or _are_sizes(right)
+        case ast.IfExp(body=body, orelse=orelse):
+            return _are_sizes(body) or _are_sizes(orelse)
+    return False
 
 
 def _unknown_name(value: Any) -> bool:
-    """Whether this is a variable, attribute or item whose value is unknown."""
-    plain = isinstance(value, Expression) and value.value is None
-    return plain and isinstance(_parsed(value.text), (ast.Name, ast.Attribute, ast.Subscript))
+    """Whether this is a variable, attribute or item whose value is unknown, and not one size of a shape."""
+    if not isinstance(value, Expression) or value.value is not None:
+        return False
+    node = _parsed(value.text)
+    of_shape = isinstance(node, ast.Subscript) and _are_sizes(node.value)
+    return isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and not of_shape
 
 
 def _parsed(text: str) -> ast.expr | None:
@@ -310,7 +378,7 @@ def _parsed(text: str) -> ast.expr | None:
         return None
 
 
-def _operand(text: str) -> str:
+def operand(text: str) -> str:
     """The text, in brackets where an operator or a dot after it would apply only to a part of it."""
     inner = _parsed(text)
     return text if inner is None or isinstance(inner, SIMPLE) else f"({text})"
@@ -360,7 +428,7 @@ def _formula(verb: Verb, value: Expression) -> str | None:
     """The expression's crossing as source, such as `1 - value`, where the verb has such a formula for every number."""
     if _parsed(value.text) is None:
         return None
-    nodes = verb.symbolic(ast.Name(_operand(value.text), ast.Load()), None) if verb.symbolic else None
+    nodes = verb.symbolic(ast.Name(operand(value.text), ast.Load()), None) if verb.symbolic else None
     return ast.unparse(nodes[0]) if nodes else None
 
 
@@ -390,13 +458,13 @@ def text_of(seen: LibraryUse, node: ast.expr, texts: Texts) -> str:
         return seen.source.text(node)
     if id(node) in inside:
         return texts[id(node)]
-    return " ".join(ast.unparse(_replaced(node, lambda part: texts.get(id(part)))).split())
+    return " ".join(ast.unparse(replaced(node, lambda part: texts.get(id(part)))).split())
 
 
-def _replaced(node: Any, new: Callable[[ast.AST], str | None]) -> Any:
+def replaced(node: Any, new: Callable[[ast.AST], str | None]) -> Any:
     """A copy of a tree with some of its nodes replaced by names, whose text unparse writes unchanged."""
     if isinstance(node, list):
-        return [_replaced(item, new) for item in node]
+        return [replaced(item, new) for item in node]
     if not isinstance(node, ast.AST):
         return node
     text = new(node)
@@ -404,9 +472,9 @@ def _replaced(node: Any, new: Callable[[ast.AST], str | None]) -> Any:
         return ast.Name(id=text, ctx=ast.Load())
     made = copy.copy(node)
     for name, value in ast.iter_fields(node):
-        changed = _replaced(value, new)
+        changed = replaced(value, new)
         if name in OPERANDS.get(type(node), ()) and changed is not value and isinstance(changed, ast.Name):
-            changed = ast.Name(id=_operand(changed.id), ctx=ast.Load())
+            changed = ast.Name(id=operand(changed.id), ctx=ast.Load())
         setattr(made, name, changed)
     return made
 
@@ -428,166 +496,3 @@ def written(value: Any) -> str:
     if isinstance(value, dict):
         return f"{{{', '.join(f'{key!r}: {written(item)}' for key, item in value.items())}}}"
     return repr(value)
-
-
-# the rows' code
-
-NAMES_TO_FILL = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b")
-FILLED_BY: dict[str, dict[str, str | None]] = TABLES["filled_by"]
-WORDS: dict[str, str] = TABLES["words"]
-
-
-@dataclass(frozen=True)
-class ScriptNames:
-    """What the script itself calls its objects.
-
-    assigned: the node of a call (or of a base class) -> the variable that its result becomes, or the class. only: the
-    file and a word of the rows' code -> the one such object of the file.
-    """
-
-    assigned: Mapping[int, str] = field(default_factory=dict)
-    only: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    modules: frozenset[tuple[str, str]] = frozenset()  # the file and the name of what is a module by its use
-    nearest: Mapping[int, Mapping[str, str]] = field(default_factory=dict)  # at a call's node: words and variables
-
-
-Capitals = dict[str, str]  # the name of an argument -> its text
-# changes the code and these texts; returns the code, and what is to be said
-Filler = Callable[[LibraryUse, str, Capitals, "Texts", ScriptNames], tuple[str, list[str]]]
-
-
-class Filled(NamedTuple):
-    """A row's code with the script's own names and values.
-
-    inside: as a part of another call, where it is one expression that has everything of the call.
-    """
-
-    text: str | None
-    inside: str | None = None
-    notes: tuple[str, ...] = ()
-
-
-def filled(row: Row, seen: LibraryUse, texts: Texts, names: ScriptNames, fill: Filler | None = None) -> Filled:
-    """The row's text on what to write by hand, with the call's own arguments in place of the names in capitals, and
-    the script's own variables in place of `net`, `optimizer` and the like.
-
-    `BATCH_SIZE` is the call's `batch_size`, or torch's default where the call gives none; a name in capitals that no
-    argument has (EPOCHS, COLUMNS) is left for the reader to fill in, as are all where the function is not called.
-    fill: what else the code takes from such a call.
-    """
-    if row.rewrite is None:
-        return Filled(None)
-    template = row.rewrite
-    notes: list[str] = []
-    capitals, given = _arguments(row, seen, texts)
-    if fill is not None and seen.arguments is not None:
-        template, notes = fill(seen, template, capitals, texts, names)
-    own, receiver = _own_words(row, seen, texts, names) if row.kind == "script" else ({}, None)
-    used: set[str] = set()
-
-    def filling(found: re.Match[str]) -> str:
-        text = own.get(found[0], capitals.get(found[0].lower(), found[0]))
-        used.add(found[0] if found[0] in own else found[0].lower())
-        return text
-
-    # not in a string, not as an attribute, not as an argument's name, and not as a word of a remark
-    words = "".join(rf"(?<!the )(?<![\w.\"'])(?:{re.escape(name)})(?![\w\"'=])|" for name in own)
-    text = re.sub(words + NAMES_TO_FILL.pattern, filling, template)
-    for name, remark in TABLES["not_carried"].get(row.torch, {}).items():
-        if name in given:
-            notes.append(f"{name}={given[name]}: {remark}")
-    if row.kind == "script" and row.cases and seen.arguments is not None:
-        crossed = rewrite(seen, row, texts)  # for what it says of values that have no counterpart
-        notes += [str(error) for error in (crossed.refused, crossed.mistaken) if error]
-    lost = set(given) - used - {"*", "**"}
-    whole = not lost and "*" not in given and "**" not in given and (receiver is None or receiver in used)
-    return Filled(text, _expression(text, own) if whole and seen.arguments is not None else None, tuple(notes))
-
-
-def _expression(text: str, own: Mapping[str, str]) -> str | None:
-    """The one expression that the code is; of an assignment to the variable of the result, what is assigned."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    if len(tree.body) != 1 or NAMES_TO_FILL.search(re.sub(r"([\"']).*?\1|#.*|\bO\d\b", "", text)):
-        return None
-    (statement,) = tree.body
-    if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) in (*TABLES["results"], *own.values()):
-        return ast.get_source_segment(text, statement.value)
-    return ast.get_source_segment(text, statement.value) if isinstance(statement, ast.Expr) else None
-
-
-def _arguments(row: Row, seen: LibraryUse, texts: Texts) -> tuple[dict[str, str], dict[str, str]]:
-    """The texts of the names in capitals, and those of all arguments that are given, by their names."""
-    names = FILLED_BY.get(row.torch, {})
-    if seen.arguments is None:
-        return {}, {}
-    unpacked = any(argument.name in ("*", "**") for argument in seen.arguments)  # these may hold any argument
-    capitals: dict[str, str] = {name: text for name, text in names.items() if text is not None and not unpacked}
-    by_position = () if row.torch in TABLES["keywords_only"] else tuple(names)
-    given: dict[str, str] = {}
-    plain = [argument for argument in seen.arguments if argument.name is None]
-    for place, argument in enumerate(plain):
-        given[by_position[place] if place < len(by_position) else f"{place}"] = _written_out(seen, argument, texts)
-    given |= {argument.name: _written_out(seen, argument, texts) for argument in seen.arguments if argument.name}
-    capitals |= {name: text for name, text in given.items() if name in names}
-    for name in TABLES["whole_numbers"].get(row.torch, ()):
-        capitals[name] = _whole(capitals.get(name, name.upper()))
-    if capitals.get("num_workers") == "0":
-        capitals["num_workers"] = "1"  # MindSpore's minimum
-    return capitals, given
-
-
-def _written_out(seen: LibraryUse, argument: CallArgument, texts: Texts) -> str:
-    text = " ".join(f"{text_of(seen, argument.node, texts)}{argument.at}".split())
-    return re.sub(r"\btorch\.(\w+)\b(?!\()", lambda it: dtype_name(it[1]) if is_dtype(it[1]) else it[0], text)
-
-
-def _whole(text: str) -> str:
-    """A number as an int, which MindSpore takes only; an expression is converted when it runs."""
-    try:
-        number = float(text)
-    except ValueError:
-        return text if text.isupper() else f"int({text})"
-    return str(int(number)) if number.is_integer() else text
-
-
-def _own_words(row: Row, seen: LibraryUse, texts: Texts, names: ScriptNames) -> tuple[dict[str, str], str | None]:
-    """The script's variables for the words of a row's code, and the word that is the receiver of the method."""
-    own = {word: text for (file, word), text in names.only.items() if file == seen.source.shown}
-    own |= names.nearest.get(id(seen.node), {})
-    result = names.assigned.get(id(seen.node))
-    for name in TABLES["results"] if result is not None else ():
-        own[name] = result or name
-    if result is not None and "," not in result:
-        own["batches"] = f"{result}_batches"
-    for argument in seen.arguments or []:
-        for word, family in WORDS.items():
-            if family == family_of_value(argument.value) and argument.name not in ("*", "**"):
-                own[word] = text_of(seen, argument.node, texts)
-    receiver = None
-    called = isinstance(seen.node, ast.Call) and isinstance(seen.node.func, ast.Attribute) and seen.receiver is not None
-    if called:
-        assert isinstance(seen.node, ast.Call) and isinstance(seen.node.func, ast.Attribute)
-        owner = row.torch.rpartition(".")[0]
-        receiver = next((word for word, of in WORDS.items() if OWNER_OF.get(of, of) == owner), None)
-        held = seen.node.func.value
-        text = text_of(seen, held, texts)
-        if receiver is not None:
-            own[receiver] = result if result and isinstance(held, ast.Call) and receiver == "net" else _operand(text)
-        elif row.torch == "torch.Tensor.backward" and isinstance(held, ast.Name):
-            own["loss"] = text
-    return own, receiver
-
-
-OWNER_OF = {family: owners[0] for family, owners in TABLES["owners"].items()}
-
-
-def family_of_value(value: Value) -> str:
-    if isinstance(value, ScriptObject):
-        return value.of.family()
-    if isinstance(value, LibraryObject):
-        row = row_of(value.name) if value.name else None
-        return "loss" if row is not None and row.kind == "loss" else value.family or (row.torch if row else "")
-    return ""

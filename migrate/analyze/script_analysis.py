@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ...errors import BadInput
@@ -14,16 +14,13 @@ from ...mappings.aliases import find, row_of
 from ...mappings.rows import MISSING, NOT_RUN, Row
 from ..source import library_names
 from ..source.infer.abstract_values import (
-    DictValue,
+    CallArgument,
     LibraryObject,
     LibraryUse,
-    ScriptFunction,
-    ScriptObject,
     Value,
-    known,
 )
 from ..source.infer.interpreter import CERTAINTIES, DEFAULT, Interpreter
-from ..source.library_names import MODULE, TABLES
+from ..source.library_names import TABLES, TENSOR
 from ..source.source_files import ScriptFile
 from .operators import (
     BY_HAND,
@@ -38,24 +35,15 @@ from .operators import (
     status_of,
     without_row,
 )
-from .rewritten_call import (
-    WORDS,
-    Capitals,
-    Filled,
-    Filler,
-    Rewritten,
-    ScriptNames,
-    Texts,
-    family_of_value,
-    filled,
-    left_out,
-    rewrite,
-    text_of,
-)
+from .rewritten_call import Rewritten, Texts, applied, left_out, rewrite
+from .row_code import WORDS, Filled, ScriptNames, family_of_value, filled, left_as_it_is
+from .script_steps import words_of_steps
 
 WAYS = (DIRECT, COMPOSED, BY_HAND, MISSING, NO_ROW)  # from the best to the worst
 # rows whose text is about only one of their names -> that name
 ONLY_FOR = {"torch.zeros": "torch.empty", "torch.zeros_like": "torch.empty_like"}
+LAST = ("torch.Tensor.backward", "torch.autograd.backward")  # what is said of them has the other calls' text
+LABELS: dict[str, str] = TABLES["labels"]
 TRIFLES = ("torch.Tensor", "torch.nn.Module", "torch.dtype", "torch.device")  # in annotations and isinstance
 
 
@@ -155,12 +143,20 @@ class ScriptAnalysis:
         for use in self.uses:
             for fault in use.pitfalls:
                 found.setdefault(fault, []).append(use)
-        text = "\n".join(line for file in self.interpreter.files.values() for line in file.scope.source.lines)
+        files = {module.scope.source.shown: module.scope.source.lines for module in self.interpreter.files.values()}
+        text = "\n".join(line for lines in files.values() for line in lines)
         faults = table.faults()
-        possible = [
-            fault for fault in found if faults[fault].needs is None or re.search(faults[fault].needs or "", text)
-        ]
-        return {fault: found[fault] for fault in possible}
+        possible = [fault for fault in found if re.search(faults[fault].needs or "", text)]
+        for fault in possible:
+            at = faults[fault].at
+            if at is not None:
+                found[fault] = [
+                    Use(torch="", file=file, line=number, source=line.strip(), way=DIRECT)
+                    for file, lines in files.items()
+                    for number, line in enumerate(lines, 1)
+                    if re.search(at, line.partition("#")[0])
+                ]
+        return {fault: found[fault] for fault in possible if found[fault]}
 
     @property
     def verdict(self) -> str:
@@ -221,12 +217,19 @@ def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
     places: dict[tuple[int, str], list[LibraryUse]] = {}
     for seen in interpreter.seen:
         unseen = seen.name.endswith(".__call__") and row_of(seen.name) is None  # recorded only for the recipe
+        owner, _, method = seen.name.rpartition(".")
+        if owner == "torch.Tensor" and row_of(seen.name) is None and not getattr(seen.receiver, "name", ""):
+            of_module = method in library_names.MODULE_METHODS and method not in TABLES["only_of_tensors"]
+            seen = replace(seen, name=f"torch.nn.Module.{method}") if of_module else seen
+            unseen |= not of_module and method not in TABLES["only_of_tensors"]  # perhaps an image's, a dict's
         if not unseen and (seen.arguments is not None or seen.name not in TRIFLES):
             places.setdefault((id(seen.node), seen.name), []).append(seen)
+    for seen in _of_unknown(interpreter, {node for node, _ in places}):
+        places[id(seen.node), seen.name] = [seen]
     texts: dict[int, str] = {}
     names = _names(interpreter, [group[0] for group in places.values()])
     found = []
-    for group in sorted(places.values(), key=_size):
+    for group in sorted(places.values(), key=lambda one: (one[0].name in LAST, _size(one))):
         best = min(group, key=lambda seen: CERTAINTIES.index(seen.certainty))
         use, inside = _use(best, texts, names, mode, target)
         found.append(use)
@@ -235,56 +238,61 @@ def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
     return found
 
 
+def _of_unknown(interpreter: Interpreter, seen: set[int]) -> Iterator[LibraryUse]:
+    """Methods of what reading does not know, which are tensors' by their form: x.size(), x.to(device)."""
+    files = {module.scope.source.shown: module.scope.source for module in interpreter.files.values()}.values()
+    nodes = [(source, node) for source in files for node in ast.walk(source.tree)]
+    defined = {node.name for _, node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    imported = {
+        (source.shown, (one.asname or one.name).partition(".")[0])
+        for source, node in nodes
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for one in node.names
+    }
+    for source, node in nodes:
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or id(node) in seen:
+            continue
+        method, root = node.func.attr, node.func.value
+        if method not in OF_TENSORS or method in defined:
+            continue
+        while isinstance(root, (ast.Attribute, ast.Subscript)):
+            root = root.value
+        module = isinstance(root, ast.Name) and (source.shown, root.id) in imported
+        given = ", ".join(source.text(one) for one in (*node.args, *node.keywords))
+        if module or not OF_TENSORS[method].fullmatch(given):
+            continue
+        arguments = [CallArgument(None, one, Value()) for one in node.args]
+        arguments += [CallArgument(one.arg or "**", one.value, Value()) for one in node.keywords]
+        receiver = LibraryObject(TENSOR)
+        yield LibraryUse(
+            f"torch.Tensor.{method}", source, node, arguments, DEFAULT, None, (), len(interpreter.seen), receiver
+        )
+
+
+# methods of tensors that other objects have too -> the arguments that only those of tensors, or of modules, are given
+OF_TENSORS = {name: re.compile(pattern) for name, pattern in TABLES["methods_by_form"].items()}
+
+
 def _names(interpreter: Interpreter, uses: list[LibraryUse]) -> ScriptNames:
     """What the script calls the results of its calls, and the objects of which a file has only one."""
     assigned: dict[int, str] = {}
+    statements: set[int] = set()
     text: str | None
     for source in {module.scope.source.shown: module.scope.source for module in interpreter.files.values()}.values():
         assigned |= dict(_assigned(source))
+        statements |= {id(node.value) for node in ast.walk(source.tree) if isinstance(node, ast.Expr)}
     several: dict[tuple[str, str], set[str]] = {}
     for seen in uses:
         word, text = _object_of(seen, assigned)
         if word and text:
             several.setdefault((seen.source.shown, word), set()).add(text)
     only = {key: next(iter(texts)) for key, texts in several.items() if len(texts) == 1}
-    steps = sorted((seen.source.shown, seen.node.lineno, text) for seen in uses if (text := _stepped(seen)))
-    trained = {
-        seen.source.shown + text: net
-        for seen in uses
-        if (text := assigned.get(id(seen.node))) and (net := _trained(seen))
-    }
-    nearest: dict[int, dict[str, str]] = {}
-    for seen in uses:
-        row = row_of(seen.name)
-        if row is not None and row.torch == "torch.Tensor.backward":
-            after = next((t for file, line, t in steps if file == seen.source.shown and line >= seen.node.lineno), "")
-            net = trained.get(seen.source.shown + after, "")
-            nearest[id(seen.node)] = {word: text for word, text in (("optimizer", after), ("net", net)) if text}
-    return ScriptNames(assigned, only, frozenset(interpreter.modules_by_use()), nearest)
-
-
-def _stepped(seen: LibraryUse) -> str:
-    """The optimizer that makes a step here."""
-    row = row_of(seen.name)
-    if row is None or not isinstance(seen.node, ast.Call) or not isinstance(seen.node.func, ast.Attribute):
-        return ""
-    if row.torch == "torch.optim.Optimizer.step":
-        return ast.unparse(seen.node.func.value)
-    return ast.unparse(seen.node.args[0]) if row.torch == "torch.amp.GradScaler.step" and seen.node.args else ""
-
-
-def _trained(seen: LibraryUse) -> str:
-    """The one module of whose parameters an optimizer is made."""
-    row = row_of(seen.name)
-    if row is None or row.kind != "optimizer" or seen.arguments is None:
-        return ""
-    parts = [part for argument in seen.arguments for part in ast.walk(argument.node)]
-    methods = [
-        part for part in parts if isinstance(part, ast.Attribute) and part.attr in ("parameters", "named_parameters")
-    ]
-    nets = {ast.unparse(part.value) for part in methods}
-    (net,) = nets if len(nets) == 1 else ("",)
-    return "" if "." in net.removeprefix("self.") else net  # not for one layer of it
+    nearest = words_of_steps(uses)
+    modules = frozenset(interpreter.modules_by_use())
+    library = {id(seen.node): seen.name for seen in uses if seen.arguments is not None}
+    rows = {row.torch for name in set(library.values()) if (row := row_of(name)) is not None}
+    of_labels = LABELS["names"] if LABELS["loss"] in rows else None
+    return ScriptNames(assigned, only, modules, nearest, frozenset(statements), library, of_labels)
 
 
 def _assigned(source: ScriptFile) -> Iterator[tuple[int, str]]:
@@ -340,16 +348,28 @@ def _use(seen: LibraryUse, texts: Texts, names: ScriptNames, mode: str, target: 
     crossed = Rewritten(left_out(seen, row, texts))
     if common["called"] and row.mindspore and row.kind != "script":
         crossed = rewrite(seen, row, texts)
+    crossed, value = applied(row, seen, crossed, texts, statement=id(seen.node) in names.statements)
     only = ONLY_FOR.get(row.torch)  # of one of the row's names, which another does not need
     other = only is not None and seen.name != only
-    code = Filled(None) if other else filled(row, seen, texts, names, FILLERS.get(row.torch))
+    code = Filled(None) if other else filled(row, seen, texts, names)
     words = code.text
     notes = [*crossed.notes, *(str(error) for error in (crossed.refused, crossed.mistaken) if error), *code.notes]
     if seen.name.startswith("torch.Tensor.") and find(seen.name).in_place and words is None:
         notes.append(IN_PLACE)
     notes += _remarks(seen, row)
+    if names.labels and (crossed.text or "").endswith(LABELS["ends"]):
+        named = f"{common['source']} {names.assigned.get(id(seen.node), '')}"
+        notes += [LABELS["note"]] if re.search(names.labels, named) else []
+    printed = value if value is not None else code.inside
+    left = left_as_it_is(seen.node, texts, names) if common["called"] else {}
+    left = {
+        name: None for name in left if re.search(rf"\b{re.escape(name.rpartition('.')[2])}\b", printed or words or "")
+    }
+    if left:
+        notes.append(f"left as the script has it: {', '.join(left)}")
+        names.left[id(seen.node)] = left
     use = Use(
-        way=_way(row, status, crossed, words),
+        way=_way(row, status, crossed, changed=bool(words or left)),
         status=status,
         row=row.torch,
         kind=row.kind,
@@ -363,7 +383,7 @@ def _use(seen: LibraryUse, texts: Texts, names: ScriptNames, mode: str, target: 
         docs=dict(row.docs),
         **common,  # type: ignore[arg-type]
     )
-    return use, crossed.text if crossed.text is not None else code.inside
+    return use, printed
 
 
 def _remarks(seen: LibraryUse, row: Row) -> Iterator[str]:
@@ -393,174 +413,9 @@ def _status_in_words(row: Row, mode: str, target: str) -> str:
     return NOT_RUN if target == "GPU" and found != MISSING else found
 
 
-def _way(row: Row, status: str, crossed: Rewritten, words: str | None) -> str:
+def _way(row: Row, status: str, crossed: Rewritten, *, changed: bool) -> str:
     if status == MISSING or (crossed.refused and not has_remedy(row, crossed.refused)):
         return MISSING
-    if crossed.refused or crossed.mistaken or words:
+    if crossed.refused or crossed.mistaken or changed:
         return BY_HAND
     return COMPOSED if crossed.other or row.composed else DIRECT
-
-
-# what a row's code takes from a call besides the texts of its arguments: the code, and what is to be said
-
-STATES = ("torch.nn.Module.state_dict", "torch.optim.Optimizer.state_dict")
-OF_TORCH = re.compile(r"\.(pth\.tar|pth|pt|bin|pkl|tar|ckpt)(?=[\"'])")  # how files of weights end
-
-
-def _checkpoint(capitals: Capitals, notes: list[str]) -> None:
-    """The path of a file in MindSpore's format, in place of torch's."""
-    text = capitals.get("f", "")
-    ends = [*OF_TORCH.finditer(text)]
-    if ends:
-        capitals["f"] = f"{text[: ends[-1].start()]}.ckpt{text[ends[-1].end() :]}"
-    elif text:
-        notes.append(f"{text}: a str that ends in .ckpt; save_checkpoint adds the ending, load_checkpoint asks for it")
-
-
-def _saved(
-    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
-) -> tuple[str, list[str]]:
-    """torch.save: the cell whose parameters are saved, and what of the file is not carried."""
-    notes: list[str] = []
-    _checkpoint(capitals, notes)
-    value = seen.get("obj", 0)
-    held = value.pairs if isinstance(value, DictValue) else {"": value}
-    states = {key: one.seen for key, one in held.items() if isinstance(one, LibraryObject) and one.seen is not None}
-    cells = {key: of for key, of in states.items() if of.name in STATES and isinstance(of.node, ast.Call)}
-    first = next((key for key, of in cells.items() if of.name == STATES[0]), next(iter(cells), None))
-    if first is not None:
-        node = cells[first].node
-        assert isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-        capitals["obj"] = text_of(cells[first], node.func.value, texts)
-        template = template.partition("  #")[0]
-    elif family_of_value(value or Value()) == MODULE or (seen.source.shown, capitals.get("obj", "")) in names.modules:
-        template = template.partition("  #")[0]
-        notes.append("the parameters only: the model itself is made by its class before they are loaded")
-    left = [repr(key) for key in held if key != first and key != ""]
-    if left and isinstance(value, DictValue):
-        notes.append(
-            f"not carried: {', '.join(left)}; numbers and texts as append_dict={{...}}, another cell or an optimizer "
-            "by a save_checkpoint of its own"
-        )
-        if first is None:
-            capitals.pop("obj", None)
-    return template, notes
-
-
-def _loaded(
-    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
-) -> tuple[str, list[str]]:
-    """torch.load: the file's name, and a whole model in it."""
-    notes: list[str] = []
-    before = capitals.get("f", "")
-    _checkpoint(capitals, notes)
-    if before[:1] in "\"'" and capitals["f"] != before and len(before.split()) == 1:
-        template = template.replace("FILE.pth FILE.ckpt", f"{before[1:-1]} {capitals['f'][1:-1]}")
-    result = names.assigned.get(id(seen.node), "")
-    if (seen.source.shown, result) in names.modules:
-        template = template.replace("parameters", "weights")
-        notes.append(
-            f"the file holds a whole model: make {result} by its class, then "
-            f"mindspore.load_param_into_net({result}, weights)"
-        )
-    return template, notes
-
-
-def _load_state(
-    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
-) -> tuple[str, list[str]]:
-    """load_state_dict: MindSpore's file has no entries inside of entries; strict=False leaves the check out."""
-    state = next((argument.node for argument in seen.arguments or [] if argument.name in (None, "state_dict")), None)
-    while isinstance(state, ast.Subscript) and isinstance(state.slice, ast.Constant):
-        state = state.value
-        capitals["state_dict"] = text_of(seen, state, texts)
-    strict = seen.get("strict", 1)
-    if strict is not None and known(strict) is not True:
-        template = template.partition("\n")[0]
-    return template, []
-
-
-def _attribute(
-    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
-) -> tuple[str, list[str]]:
-    """register_buffer and register_parameter: the attribute of that name."""
-    try:
-        name = ast.literal_eval(capitals.get("name", ""))
-    except (ValueError, SyntaxError):
-        name = None
-    value = template.partition(" = ")[2].partition("  #")[0]
-    if capitals.get("tensor", capitals.get("param")) == "None":
-        value = "None"
-    if isinstance(name, str) and name.isidentifier():
-        return f"net.{name} = {value}", []
-    return f"setattr(net, NAME, {value})", []
-
-
-def _loader(
-    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
-) -> tuple[str, list[str]]:
-    """DataLoader: the columns that the script's own data set gives, where they are known."""
-    data: Value | None = seen.get("dataset", 0)
-    while isinstance(data, LibraryObject) and data.of is not None:
-        data = data.of
-    item = data.of.find("__getitem__") if isinstance(data, ScriptObject) else None
-    if not isinstance(item, ScriptFunction) or isinstance(item.node, ast.Lambda):
-        return template, []
-    given = [part.value for part in ast.walk(item.node) if isinstance(part, ast.Return) and part.value is not None]
-    numbers = {len(one.elts) if isinstance(one, ast.Tuple) else 1 for one in given}
-    if any(isinstance(one, ast.Dict) for one in given):
-        return template, ["__getitem__ returns a dict: GeneratorDataset takes a tuple, in the order of COLUMNS"]
-    elements = given[0].elts if len(given) == 1 and isinstance(given[0], ast.Tuple) else []
-    columns = [one.id for one in elements if isinstance(one, ast.Name)]
-    if len(numbers) != 1 or not elements:
-        return template, []
-    notes = []
-    if len(elements) != 2:
-        notes.append(f"__getitem__ returns {len(elements)} values: as many columns, and names in the loop over batches")
-    if len(columns) == len(elements) == len(set(columns)):
-        capitals["columns"] = f"[{', '.join(repr(name) for name in columns)}]".replace("'", '"')
-        template = template.replace("for image, label in", f"for {', '.join(columns)} in")
-    return template, notes
-
-
-def _clipped(
-    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
-) -> tuple[str, list[str]]:
-    """clip_grad_norm_, whose result the script keeps."""
-    kept = names.assigned.get(id(seen.node))
-    return template, [f"{kept} is the norm before clipping in torch; these are the gradients"] if kept else []
-
-
-def _tensor(
-    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
-) -> tuple[str, list[str]]:
-    """torch.Tensor and torch.LongTensor: of values by the dtype of the class, or of sizes."""
-    kind = seen.name.rpartition(".")[2].removesuffix("Tensor")
-    capitals["dtype"] = f"mindspore.{TABLES['legacy_dtypes'].get(kind, 'float32')}"
-    given = [known(argument.value) for argument in seen.arguments or []]
-    if len(given) != 1 or isinstance(given[0], int):
-        sizes = ", ".join(seen.source.text(argument.node) for argument in seen.arguments or [])
-        return f"mindspore.ops.zeros(({sizes},), DTYPE)" if given else "mindspore.Tensor([], DTYPE)", []
-    return template, []
-
-
-def _scaler(
-    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
-) -> tuple[str, list[str]]:
-    """GradScaler: a factor that MindSpore's scaler refuses."""
-    factor = capitals.get("growth_factor", "")
-    refused = factor.replace(".", "", 1).isdigit() and not factor.isdigit()
-    return template, [f"growth_factor={factor}: DynamicLossScaler takes an int only"] if refused else []
-
-
-FILLERS: dict[str, Filler] = {
-    "torch.save": _saved,
-    "torch.load": _loaded,
-    "torch.nn.Module.load_state_dict": _load_state,
-    "torch.nn.Module.register_buffer": _attribute,
-    "torch.nn.Module.register_parameter": _attribute,
-    "torch.utils.data.DataLoader": _loader,
-    "torch.nn.utils.clip_grad_norm_": _clipped,
-    "torch.Tensor": _tensor,
-    "torch.amp.GradScaler": _scaler,
-}

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from msmigrate.cli import group
-from msmigrate.deploy.hostile_mindir import refuse_code
+from msmigrate.deploy.output_files import refuse_code
 from msmigrate.errors import BadCheckpoint, BadInput, BadTrace, MsmigrateError, NotTrusted, Unsupported, WorkerFailed
 from msmigrate.migrate.checkpoint.formats.ckpt import field_of
 from msmigrate.migrate.checkpoint.stored_source import DIGEST, LARGEST, stored_source, trusted

@@ -23,9 +23,11 @@ from ..library_names import (
     DROPPED,
     MODULE_METHODS,
     OF_ARRAYS,
+    OF_PYTHON,
     ROWS_FIRST,
     TABLES,
     is_dtype,
+    tensors_by_use,
 )
 from ..observe.instrument import EXPRESSIONS
 from ..observe.observations import (
@@ -50,7 +52,6 @@ from ..observe.observations import (
 )
 from ..source_files import all_of, alternatives, asks_class, class_question, literal
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
-from .tensors_by_use import OF_PYTHON, tensors_by_use
 
 MOST = 99  # dimensions of an unknown tensor, so that no rewrite for few dimensions is chosen
 SOME_TENSOR = TensorKind("float32", MOST)

@@ -33,7 +33,7 @@ from ..source.infer.interpreter import PERHAPS, Interpreter
 from ..source.library_names import DATASET
 from . import precision, training_sections
 from .account import Account
-from .data_files import dataset_of, evaluates
+from .data_files import dataset_of, evaluates, looped_over, trained_on
 from .entries import (
     ASK,
     DATA,
@@ -59,7 +59,7 @@ from .entries import (
 )
 from .flow import Flow
 from .silence import reason
-from .step_order import accumulate, accumulated_by_library, loops_over, steps_over
+from .step_order import accumulate, accumulated_by_library
 from .unread import setting, unread, unread_model
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: no line is
@@ -294,6 +294,7 @@ TIMM_LOADER: tuple[str, ...] = (
     *("persistent_workers", "worker_seeding"),
 )
 DATASET_ARGUMENTS = ("root", "train", "split", "transform", "download")
+SEVERAL = "one of several loaders that a step runs on; a recipe has one for training"
 COMPOSED = ("Compose", "Sequential")
 # an image to a tensor of bytes, and that to floats: together these are a recipe's ToTensor
 BYTES, FLOATS = ("PILToTensor", "ToImage", "ToImageTensor"), ("ToDtype", "ConvertImageDtype", "ConvertDtype")
@@ -305,23 +306,22 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
     section = Entry("data", below=[])
     made = surely(calls(interpreter, DATA))
     loaders = list({id(seen.node): seen for seen in reversed(made)}.values())[::-1]  # the first run of each call
-    stepped = [seen for seen in loaders if steps_over(flow, seen)]
-    plain = [seen for seen in loaders if not evaluates(seen)]
-    if len(stepped) > 1:
-        stepped = [seen for seen in stepped if seen in plain]
+    stepped = trained_on(flow, loaders)
+    plain = [seen for seen in loaders if not evaluates(seen, flow)]
     alone = plain if len(plain) == 1 else loaders if len(loaders) == 1 else []
     found = stepped or [seen for seen in alone if seen.certainty != PERHAPS]  # the others may be for evaluation
     training = found[0] if len(found) == 1 else None
     others = [seen for seen in loaders if seen is not training]
-    looped = [seen for seen in others if loops_over(flow, seen)]  # of those that are made, some may not be used
-    evaluating = [seen for seen in others if evaluates(seen)]
+    looped = [seen for seen in others if looped_over(flow, seen)]  # of those that are made, some may not be used
+    evaluating = [seen for seen in others if evaluates(seen, flow)]
     both = [seen for seen in evaluating if seen in looped]
     evaluation = next(iter(both or (looped if len(looped) == 1 else evaluating)), None)
     if training is not None and evaluation is not None and either(training, evaluation):
         loaders, training = [training, evaluation], None  # only one of them is made, for both purposes
     assert section.below is not None
     if training is None:
-        several = [f"{place(seen)}: which loader is trained on could not be read" for seen in loaders]
+        unclear = "which loader is trained on could not be read"
+        several = [f"{place(seen)}: {SEVERAL if len(found) > 1 else unclear}" for seen in found or loaders]
         section.comments += several or ["no data loader was found", *_moved(flow)]
         section.below += [Entry("source", ASK), Entry("batch", ASK), Entry("transforms", ASK)]
         return section

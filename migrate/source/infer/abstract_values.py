@@ -63,6 +63,7 @@ class DictValue(Value):
     """A dict by its constant keys."""
 
     pairs: dict[Any, Value]
+    closed: bool = False  # whether these are all its keys, in their order
 
 
 @dataclass(eq=False)

@@ -33,7 +33,7 @@ from .abstract_values import (
     origins,
     wrapped,
 )
-from .expressions import attribute, builtin, joined, of_math, of_text
+from .expressions import attribute, builtin, joined, keys_of, of_math, of_text
 from .interpreter import OPTION, Interpreter, evaluates
 
 _SAME = ("copy.copy", "copy.deepcopy", "pathlib.Path", "os.path.expanduser")  # they return their argument
@@ -57,6 +57,9 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
         function = interpreter.value(node.func, scope)
         function = function.other or function
     arguments = _arguments(interpreter, node, scope)
+    steps = isinstance(node.func, ast.Attribute) and _family(receiver or Value())[0] != names.SCHEDULE
+    if steps and node.func.attr in ("step", "backward"):
+        interpreter.note_batches(node.func.attr)
     if isinstance(function, LibraryName):
         return _of_library(interpreter, function.name, node, scope, arguments)
     if isinstance(function, ScriptFunction):
@@ -75,7 +78,8 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
         return _method(interpreter, receiver, node.func.attr, node, scope, arguments)
     if isinstance(node.func, ast.Name) and scope.find(node.func.id) is None:
         if node.func.id == "dict" and all(argument.name for argument in arguments):
-            return DictValue({argument.name: argument.value for argument in arguments})
+            given = {argument.name: argument.value for argument in arguments}
+            return DictValue(given, closed="**" not in given)
         return _of_python(interpreter, node.func.id, node, scope, [argument.value for argument in arguments])
     return Value()
 
@@ -382,6 +386,9 @@ def _of_pairs(pairs: DictValue, method: str, arguments: list[CallArgument], keep
         return found
     if method == "values":
         return ListValue(list(pairs.pairs.values()), origins=origins(*pairs.pairs.values()))
+    if method in ("keys", "items"):
+        return keys_of(pairs, method == "items")
+    pairs.closed = pairs.closed and method in ("get", "copy")
     if method == "update" and keep:
         pairs.pairs |= values[0].pairs if values and isinstance(values[0], DictValue) else {}
         pairs.pairs |= {argument.name: argument.value for argument in arguments if argument.name not in _UNNAMED}

@@ -114,6 +114,9 @@ class Interpreter:
         self.seen: list[LibraryUse] = []
         self.epochs: list[tuple[Value, Origin, str]] = []  # the bound of a loop over epochs, its place, how sure
         self.rates: list[tuple[Origin, str]] = []  # where a learning rate is set by hand, and how surely
+        # "over", or a method's name -> the calls that make the loaders that are looped over, or in whose loops this
+        # method is called, each with how surely
+        self.batches: dict[str, dict[int, int]] = {"over": {}, "step": {}, "backward": {}}
         self.functions: dict[int, ScriptFunction] = {}  # every function, in the order of reading
         self.instances: dict[int, ScriptObject] = {}  # by class: the surest object of it, and the first of these
         self.made: list[ScriptObject] = []
@@ -122,6 +125,7 @@ class Interpreter:
         self.conditions: list[str] = []
         self.tests: list[tuple[ast.expr, Scope]] = []
         self.loops: list[str] = []
+        self.over: LibraryObject | None = None  # the loader of the loop that is read now
         self.repeats = 0  # how many of the loops around, also of callers, are read in one round for all
         self.spent = 0  # of the budget
         self.values: dict[int, tuple[int, Value]] = {}  # an expression's node -> how surely it runs, first value
@@ -133,6 +137,8 @@ class Interpreter:
         self.returns: list[list[tuple[int, Value]]] = []
         self.unnamed: set[int] = set()  # nodes of functions that nothing names, whose uses are left out
         self.depth = 0
+        self.outside = 0  # how many of the loops around are outside of the function
+        self.otherwise = ""  # the condition under which the last `if` did not return a value
 
     # files
 
@@ -298,7 +304,10 @@ class Interpreter:
             # the statements after it run with other arguments, or never; or perhaps, where only one branch ends
             certainty, names_before = self.certainty, self.names_of(scope)
             self.certainty = max(certainty, PERHAPS if ended == PARTLY else OPTION, key=CERTAINTIES.index)
+            otherwise, around = self.otherwise, self.conditions
+            self.conditions = [*around, otherwise] if ended == PARTLY and otherwise else around
             rest = self.block(statements, scope, index + 1)
+            self.conditions, self.otherwise = around, otherwise
             self.certainty = certainty
             if ended == PARTLY:
                 return rest or PARTLY
@@ -355,6 +364,12 @@ class Interpreter:
         self.seen.append(seen)
         return seen
 
+    def note_batches(self, what: str) -> None:
+        """Keep that the loader of the innermost loop over batches is looped over, or stepped on."""
+        if self.over is not None and self.over.seen is not None:
+            found, rank = self.batches[what], CERTAINTIES.index(self.certainty)
+            found[id(self.over.seen.node)] = min(rank, found.get(id(self.over.seen.node), rank))
+
     def modules_by_use(self) -> set[tuple[str, str]]:
         """The file and the text of every object that its use tells to be a module."""
         files = {module.scope.source.shown: module.scope.source for module in self.files.values()}
@@ -395,7 +410,9 @@ class Interpreter:
             return Value()  # it was read at its definition
         self.depth += 1
         self.returns.append([])
+        outside, self.outside = self.outside, len(self.loops)
         self.block(node.body, scope)
+        self.outside = outside
         self.depth -= 1
         found = self.returns.pop()
         if id(node) not in self.yields:

@@ -8,6 +8,7 @@ import sys
 from functools import partial
 from typing import Any
 
+from ....printable import shortened
 from .. import library_names as names
 from .abstract_values import (
     Constant,
@@ -31,8 +32,21 @@ from .abstract_values import (
     with_other,
     wrapped,
 )
-from .expressions import EPOCHS, LISTED, OTHER, ROUNDS, attribute, binary, each_of, truth
-from .interpreter import CERTAINTIES, OPTION, PARTLY, PERHAPS, RAISED, RETURNED, End, Interpreter, assigns, executes
+from .expressions import BATCHES, EPOCHS, LISTED, OTHER, ROUNDS, attribute, binary, each_of, truth
+from .interpreter import (
+    CERTAINTIES,
+    DEFAULT,
+    LONGEST,
+    OPTION,
+    PARTLY,
+    PERHAPS,
+    RAISED,
+    RETURNED,
+    End,
+    Interpreter,
+    assigns,
+    executes,
+)
 
 # assignments
 
@@ -96,7 +110,10 @@ def _to_starred(interpreter: Interpreter, target: ast.Starred, value: Value, sco
 @assigns(ast.Subscript)
 def _to_subscript(interpreter: Interpreter, target: ast.Subscript, value: Value, scope: Scope) -> None:
     holder, key = interpreter.value(target.value, scope), known(interpreter.value(target.slice, scope))
+    if isinstance(holder, DictValue) and not isinstance(key, (str, int)):
+        holder.closed = False
     if isinstance(holder, DictValue) and isinstance(key, (str, int)) and interpreter.certainty != OPTION:
+        holder.closed = holder.closed and interpreter.certainty == DEFAULT
         holder.pairs[key] = value
     elif key == "lr" and isinstance(target.slice, ast.Constant):  # of a parameter group: a schedule written by hand
         text = scope.source.text(target)
@@ -164,13 +181,16 @@ def _if(interpreter: Interpreter, node: ast.If, scope: Scope) -> End:
     after: list[dict[str, Value]] = []
     ends: list[End] = []
     still: list[set[str]] = []  # names that are unset after each branch
+    otherwise: list[str] = []
     for block, of in ((node.body, True), (node.orelse, False)):
         scope.names, scope.unset = dict(before), set(unset)
         taken = None if holds is None else holds is of
         ends.append(interpreter.under(taken, node.test, of, scope, partial(interpreter.block, block, scope)))
         after.append(scope.names)
         still.append(scope.unset)
+        otherwise.append(interpreter.otherwise)
     if holds is not None:
+        interpreter.otherwise = otherwise[0 if holds else 1]
         scope.unset = still[0 if holds else 1]
         taken_names, other = (after[0], after[1]) if holds else (after[1], after[0])
         scope.names = {**{key: value for key, value in other.items() if key not in before}, **taken_names}
@@ -185,9 +205,22 @@ def _if(interpreter: Interpreter, node: ast.If, scope: Scope) -> End:
         key: first([found[key] for found in live if key in found] or [found[key] for found in after if key in found])
         for key in dict.fromkeys(key for found in after for key in found)
     }
+    interpreter.otherwise = ""
     if all(ends):
         return ends[0]
+    text = shortened(scope.source.text(node.test), LONGEST)
+    result = _gives(node.body if ends[0] else node.orelse) and len(interpreter.loops) == interpreter.outside
+    if result:
+        interpreter.otherwise = f"not ({text})" if ends[0] else text
     return PARTLY if RETURNED in ends else None
+
+
+def _gives(block: list[ast.stmt]) -> bool:
+    """Whether a block ends by returning a value, so that what follows is for another result."""
+    last = block[-1] if block else None
+    if isinstance(last, ast.If):
+        return _gives(last.body) and _gives(last.orelse)
+    return isinstance(last, ast.Return) and last.value is not None
 
 
 def _is_none(value: Value | None) -> bool:
@@ -196,7 +229,11 @@ def _is_none(value: Value | None) -> bool:
 
 @executes(ast.For, ast.AsyncFor)
 def _for(interpreter: Interpreter, node: Any, scope: Scope) -> None:
+    outer, interpreter.over = interpreter.over, None
     kind, element = each_of(interpreter, node.iter, scope)
+    interpreter.over = interpreter.over if kind == BATCHES else outer
+    if interpreter.over is not outer:
+        interpreter.note_batches("over")
     named = " ".join(part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)).lower()
     if "epoch" in named or ("epoch" in scope.source.text(node.iter).lower() and kind == OTHER):
         kind = EPOCHS
@@ -210,6 +247,7 @@ def _for(interpreter: Interpreter, node: Any, scope: Scope) -> None:
         interpreter.block(node.body, scope)
     interpreter.repeats -= not followed
     interpreter.loops.pop()
+    interpreter.over = outer
     interpreter.block(node.orelse, scope)
 
 

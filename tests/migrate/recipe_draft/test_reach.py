@@ -454,3 +454,133 @@ def test_what_a_schedule_is_given_and_mindspore_lacks_is_listed(write: Write) ->
     script = write(HEAD + REST + step + LOOP + "    moves.step()\n")
     said = "last_epoch=0 of torch.optim.lr_scheduler.StepLR, which MindSpore does not have"
     assert listed(script) == [said]
+
+
+NET = "".join(line for line in REST.splitlines(keepends=True) if not line.startswith("loader"))
+ONE_STEP = """opt.zero_grad()
+                loss = criterion(net(x), y)
+                loss.backward()
+                opt.step()"""
+TWO_LOADERS = f"""{HEAD}{REST}
+one = DataLoader(datasets.ImageFolder("/birds/one_val", transforms.ToTensor()), batch_size=3)
+two = DataLoader(datasets.ImageFolder("/birds/two", transforms.ToTensor()), batch_size=5)
+"""
+BY_PHASE = """
+for epoch in range(4):
+    for phase in WHICH:
+        for x, y in WHAT:
+            if TEST:
+                STEP
+            else:
+                print(criterion(net(x), y).item())
+"""
+IN_TABLES = {
+    "a table": ("both = {'train': one, 'val': two}", "['train', 'val']", "both[phase]", "phase == 'train'"),
+    "its keys": ("both = {'train': one, 'val': two}", "both", "tqdm(both[phase])", "phase == 'train'"),
+    "dict": ("both = dict(train=one, val=two)", "both.keys()", "both[phase]", "phase != 'val'"),
+    "one by one": ("both = {}\nboth['a'] = one\nboth['b'] = two", "('a', 'b')", "both[phase]", "phase in ('a',)"),
+    "places": ("both = [one, two]", "range(2)", "both[phase]", "not phase"),
+    "a flag": ("both = {True: one, False: two}", "(True, False)", "enumerate(both[phase])", "phase"),
+}
+
+
+@pytest.mark.parametrize("how", IN_TABLES.values(), ids=IN_TABLES)
+def test_the_loader_of_a_table_that_is_trained_on_is_the_one_that_a_step_runs_on(
+    how: tuple[str, ...], write: Write
+) -> None:
+    """The variables' names told which: the loader of "train" was said to be the one for validation."""
+    made, which, what, test = how
+    loop = BY_PHASE.replace("WHICH", which).replace("WHAT", what).replace("TEST", test).replace("STEP", ONE_STEP)
+    loop = loop.replace("for x, y in enumerate", "for _, (x, y) in enumerate")
+    found = drafted(write(f"from tqdm import tqdm\n{TWO_LOADERS}{made}\n{loop}"))["data"]
+    assert (found["batch"], found["eval_batch"]) == (3, 5)
+    every = loop.replace(f"if {test}:", "if True:")
+    found = recipe_text(analyze_script(write(f"from tqdm import tqdm\n{TWO_LOADERS}{made}\n{every}")))
+    data = yaml.safe_load(found)["data"]
+    assert data["batch"] == "???" and "validation" not in data and "eval_batch" not in data
+    assert found.count("one of several loaders that a step runs on") == 2
+
+
+@pytest.mark.parametrize("pairs", ["both.items()", "[('train', one), ('val', two)]"])
+def test_so_is_one_of_pairs_and_one_that_a_function_is_given(pairs: str, write: Write) -> None:
+    body = f"""
+def run(batches, train):
+    for x, y in batches:
+            if train:
+                {ONE_STEP}
+class Trainer:
+    def fit(self, phases):
+        for phase, batches in {{}}:
+            run(batches, train=phase == "train")
+"""
+    by_pairs = body.replace("{}", pairs) + "for epoch in range(4):\n    Trainer().fit(4)\n"
+    by_calls = body.replace("{}", "[]") + "for epoch in range(4):\n    run(one, True)\n    run(two, False)\n"
+    for rest in (by_pairs, by_calls):
+        found = drafted(write(f"{TWO_LOADERS}both = {{'train': one, 'val': two}}\n{rest}"))["data"]
+        assert (found["batch"], found["eval_batch"]) == (3, 5)
+
+
+def test_a_loader_whose_gradients_are_taken_and_that_no_update_follows_is_not_trained_on(write: Write) -> None:
+    attack = "\nfor x, y in one:\n    loss = criterion(net(x), y)\n    loss.backward()\n    print(x.grad)\n"
+    script = write(TWO_LOADERS.replace("one_val", "one") + LOOP + attack)
+    assert drafted(script)["data"]["batch"] == 16
+
+
+@pytest.mark.parametrize(("first", "second"), [("train", "val"), ("test", "training"), ("val_data", "train_data")])
+def test_where_a_loop_does_not_tell_the_key_does(first: str, second: str, write: Write) -> None:
+    loop = BY_PHASE.replace("WHICH", "elsewhere()").replace("WHAT", "both[phase]").replace("TEST", "phase")
+    made = f"from other import elsewhere\nboth = {{'{first}': one, '{second}': two}}\n"
+    found = drafted(write(TWO_LOADERS.replace(REST, NET) + made + loop.replace("STEP", ONE_STEP)))["data"]
+    assert found["batch"] == (3 if first == "train" else 5)
+
+
+BY_RETURN = {
+    "early": (
+        "if device == 'cpu':\n        return small\n    return large",
+        "device == 'cpu'",
+        "not (device == 'cpu')",
+    ),
+    "two": (
+        "if device is None:\n        return 3\n    if device == 'cpu':\n        return small\n    return large",
+        "not (device is None) and device == 'cpu'",
+        "not (device is None) and not (device == 'cpu')",
+    ),
+    "else": (
+        "if device != 'cpu':\n        pass\n    else:\n        return small\n    return large",
+        "not (device != 'cpu')",
+        "device != 'cpu'",
+    ),
+    "inside": (
+        "with open('x'):\n        if device == 'cpu':\n            return small\n    return large",
+        "device == 'cpu'",
+        "not (device == 'cpu')",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", BY_RETURN.values(), ids=BY_RETURN)
+@pytest.mark.parametrize("where", ["here", "in a method", "in a file"])
+def test_what_follows_an_early_return_carries_its_condition(
+    how: tuple[str, str, str], where: str, write: Write
+) -> None:
+    """The second of two results was listed without a word, and was taken for what always runs."""
+    text, first, second = how
+    text = text.replace("small", "DataLoader(data, batch_size=4)").replace("large", "DataLoader(data, batch_size=8)")
+    inner = f"def loader_of(data, device):\n    {text}\n"
+    made = "loader_of(data, elsewhere())"
+    if where == "in a method":
+        inner = "class Made:\n    " + inner.replace("\n", "\n    ").replace("(data, device)", "(self, data, device)")
+        made = f"Made().{made}"
+    imported = "from other import elsewhere\n" + ("from loaders import loader_of\n" if where == "in a file" else inner)
+    rest = REST.replace("DataLoader(data, batch_size=16, shuffle=True, drop_last=True)", made)
+    script = write(HEAD + imported + rest + LOOP)
+    (script.parent / "loaders.py").write_text(HEAD + inner)
+    found = [line for line in listed(script) if line.startswith("return DataLoader")]
+    assert [line.partition("[only where ")[2].rstrip("]") for line in found] == [first, second]
+
+
+def test_a_batch_that_is_passed_over_leaves_the_rest_of_the_step_as_it_is(write: Write) -> None:
+    """`continue` and `return` in a loop are lines of their own, which say when the rest does not run."""
+    skips = LOOP.replace("        loss =", "        if x.isnan().any():\n            continue\n        loss =")
+    found = listed(write(HEAD + REST + skips))
+    assert found == ["continue [only where x.isnan().any()]"]

@@ -41,6 +41,7 @@ DRAFTED, ASKED, SILENT, LISTED = "drafted", "asked for", "silent", "listed"
 COMPUTES = (ast.Slice, ast.BinOp, ast.UnaryOp, ast.Compare, ast.ListComp, ast.GeneratorExp)
 RUNS = "the model runs here in training mode: its statistics move, and it draws"
 NO_LOSS = "the draft asks for the loss of this step"
+LOADS = "the loader of a recipe"
 NOT_MADE = "of which nothing that was read makes an object"
 LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
 
@@ -408,7 +409,7 @@ class Account:
         )
         said = said and not moves and not further  # a recipe has steps and backward passes in one place only
         lossless = LOSS in kinds and role_names.CRITERION not in self.roots.values()
-        if lossless and (moves or step):
+        if lossless and (moves or step not in (None, LOADS)):
             return LISTED, where or NO_LOSS
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
             return (LISTED, where) if where else (DRAFTED, step or "a value of the draft comes from here")
@@ -481,7 +482,9 @@ class Account:
             given = {self.roles.exact(part) for part in parts}
             if parts and None not in given and (not unpacks or given == {role_names.BATCH} or self._hands(node.value)):
                 simple = all(isinstance(one, (ast.Name, ast.Tuple, ast.Attribute)) for one in targets)
-                return "the step of a recipe" if simple else None
+                return (
+                    LOADS if given <= {role_names.LOADER, "evaluation"} else "the step of a recipe"
+                ) * simple or None
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             return self.roles.updates(node.value)
         mean = isinstance(node, ast.AugAssign) and self.roles.divides(statement)
@@ -505,8 +508,7 @@ class Account:
 
     def _whitelisted(self, statement: Statement) -> str | None:
         """The reason where all calls of a statement may be omitted, and it writes nothing that trains; else None."""
-        node = statement.node
-        calls = statement.calls
+        node, calls = statement.node, statement.calls
         if isinstance(node, (ast.With, ast.AsyncWith)):
             outer = [item.context_expr for item in node.items]
             reasons = [self.passed(one) if isinstance(one, ast.Call) else None for one in outer]

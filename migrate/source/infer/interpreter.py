@@ -561,8 +561,9 @@ def joined(conditions: Sequence[str]) -> str:
 
 
 def _either(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    """The conditions of code that runs under one or the other: without a condition that only one side negates."""
+    """The conditions of code that runs under one or the other: without a condition that only one side negates, and
+    without those that one side has besides the other's."""
     rest = [text for text in one if text not in other], [text for text in other if text not in one]
     if len(rest[0]) == len(rest[1]) == 1 and any(f"not ({text})" in rest[0] + rest[1] for (text,) in rest):
         return tuple(text for text in one if text in other)
-    return one
+    return one if rest[1] else other

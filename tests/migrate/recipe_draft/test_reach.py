@@ -584,3 +584,53 @@ def test_a_batch_that_is_passed_over_leaves_the_rest_of_the_step_as_it_is(write:
     skips = LOOP.replace("        loss =", "        if x.isnan().any():\n            continue\n        loss =")
     found = listed(write(HEAD + REST + skips))
     assert found == ["continue [only where x.isnan().any()]"]
+
+
+KINDS = """
+def own(a, b):
+    return ((a - b) ** 2 + 1e-6).sqrt().mean()
+def loss_of(a, b, kind):
+    if kind == "l1":
+        ONE = nn.functional.l1_loss(a, b)
+    elif kind == "own":
+        ONE = own(a, b)
+    else:
+        raise ValueError(kind)
+    return ONE
+def evaluate(kind):
+    net.eval()
+    for x, y in loader:
+        print(loss_of(net(x), y, kind))
+    net.train()
+"""
+CHECKED = "    if epoch % checks == 0:\n        evaluate(kind)\n"
+
+
+@pytest.mark.parametrize("first", ["for _ in range(2):\n    evaluate(kind)\n", "if checks:\n    evaluate(kind)\n", ""])
+@pytest.mark.parametrize("way", ["by a name", "by results"])
+def test_the_loss_of_a_branch_has_the_conditions_of_the_training_call(first: str, way: str, write: Write) -> None:
+    """The condition of the evaluation's call was named, and not the branch that the defaults take."""
+    kinds = KINDS if way == "by a name" else KINDS.replace("ONE =", "return").replace("    return ONE\n", "")
+    loop = LOOP.replace("criterion(net(x), y)", "loss_of(net(x), y, kind)") + CHECKED
+    script = write(f"{HEAD}from settings_of import kind, checks\n{REST}{kinds}{first}{loop}")
+    found = recipe_text(analyze_script(script)).split("\nloss: ???")[0].rpartition("\n\n")[2].splitlines()
+    assert [line.partition(", where ")[2] for line in found] == [
+        'kind == "l1": a part of the loss',
+        'not (kind == "l1") and kind == "own": in its place',
+    ]
+
+
+@pytest.mark.parametrize("added", ["one + 0.1 * a.abs().mean()", "0.5 * (one - a.sum())", "(a.sum() + one).mean()"])
+@pytest.mark.parametrize("where", ["here", "in a method", "in a file"])
+def test_what_is_added_to_the_loss_in_a_function_is_not_left_out(added: str, where: str, write: Write) -> None:
+    """`loss: MSELoss` was drafted, for the sum stood two steps before the backward pass."""
+    body = f"one = nn.functional.mse_loss(a, b)\n    total = {added}\n    return total, 3"
+    inner, called = f"def loss_of(a, b):\n    {body}\n", "loss_of(net(x), y)"
+    if where == "in a method":
+        inner = "class Made:\n    " + inner.replace("\n", "\n    ").replace("(a, b):", "(self, a, b):")
+        called = f"Made().{called}"
+    imported = "from losses_of import loss_of\n" if where == "in a file" else inner
+    loop = LOOP.replace("loss = criterion(net(x), y)", f"parts, _ = {called}\n        loss = parts / 2")
+    script = write(HEAD + imported + REST + loop)
+    (script.parent / "losses_of.py").write_text(HEAD + inner)
+    assert f"total = {added}: more is added to it\nloss: ???" in recipe_text(analyze_script(script))

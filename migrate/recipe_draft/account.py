@@ -30,7 +30,7 @@ from . import roles as role_names
 from . import silence
 from .data_files import DataFiles
 from .entries import behind_names, called_where, shown
-from .flow import FUNCTIONS, LOOPS, Flow, Statement
+from .flow import FUNCTIONS, LITERAL, LOOPS, Flow, Statement
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds, name_of
 from .step_order import Counting, misplaced, trains_at
 from .unread import read_by_libraries
@@ -43,7 +43,6 @@ RUNS = "the model runs here in training mode: its statistics move, and it draws"
 NO_LOSS = "the draft asks for the loss of this step"
 LOADS = "the loader of a recipe"
 NOT_MADE = "of which nothing that was read makes an object"
-LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
 
 
 @dataclass(frozen=True)
@@ -482,9 +481,8 @@ class Account:
             given = {self.roles.exact(part) for part in parts}
             if parts and None not in given and (not unpacks or given == {role_names.BATCH} or self._hands(node.value)):
                 simple = all(isinstance(one, (ast.Name, ast.Tuple, ast.Attribute)) for one in targets)
-                return (
-                    LOADS if given <= {role_names.LOADER, "evaluation"} else "the step of a recipe"
-                ) * simple or None
+                words = "the step of a recipe" if given - {role_names.LOADER, "evaluation"} else LOADS
+                return words if simple else None
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             return self.roles.updates(node.value)
         mean = isinstance(node, ast.AugAssign) and self.roles.divides(statement)

@@ -33,6 +33,7 @@ WIDEST = 200_000  # nodes times calls of one statement
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MOST_BEHIND = 500  # expressions that are followed behind one
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
+LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
 COMPOUND = (*LOOPS, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.Match, *FUNCTIONS, ast.ClassDef)
 
 

@@ -634,3 +634,57 @@ def test_what_is_added_to_the_loss_in_a_function_is_not_left_out(added: str, whe
     script = write(HEAD + imported + REST + loop)
     (script.parent / "losses_of.py").write_text(HEAD + inner)
     assert f"total = {added}: more is added to it\nloss: ???" in recipe_text(analyze_script(script))
+
+
+CONTEXTS = {
+    "by a function": ("with context(kind):\n            loss = criterion(net(x), y)", "?"),
+    "in a branch": (
+        "if kind:\n            with torch.autocast('cuda'):\n                loss = criterion(net(x), y)\n"
+        "        else:\n            loss = criterion(net(x), y)",
+        "?",
+    ),
+    "by a result": (
+        "with torch.autocast('cuda') if kind else nullcontext():\n            loss = criterion(net(x), y)",
+        "?",
+    ),
+    "by a name": (
+        "if kind:\n            inner = torch.autocast('cuda')\n        else:\n            inner = nullcontext()\n"
+        "        with inner:\n            loss = criterion(net(x), y)",
+        "?",
+    ),
+    "on the device": (
+        "with torch.autocast('cuda') if torch.cuda.is_available() else nullcontext():\n"
+        "            loss = criterion(net(x), y)",
+        "O1",
+    ),
+    "always": ("with always():\n            loss = criterion(net(x), y)", "O1"),
+}
+
+
+@pytest.mark.parametrize("how", CONTEXTS.values(), ids=CONTEXTS)
+@pytest.mark.parametrize("around", ["", "if told:\n    "])
+def test_half_precision_that_a_setting_chooses_is_asked_for(how: tuple[str, str], around: str, write: Write) -> None:
+    """`amp: {level: O1, dtype: bfloat16}` was drafted, which holds only where a file says so."""
+    text, level = how
+    contexts = """
+from contextlib import nullcontext
+def context(kind):
+    if kind is None:
+        return nullcontext()
+    if kind == "bf16":
+        return torch.autocast("cuda", dtype=torch.bfloat16)
+    return torch.autocast("cuda", dtype=torch.float16)
+def always():
+    return torch.autocast("cuda", dtype=torch.float16)
+"""
+    loop = LOOP.replace("loss = criterion(net(x), y)", text)
+    loop = around + loop.lstrip().replace("\n", "\n    ") if around else loop
+    found = drafted(write(f"{HEAD}from settings_of import kind, told\n{contexts}{REST}{loop}"))
+    assert found["amp"] == ("???" if level == "?" else {"level": level, "dtype": "float16"})
+
+
+@pytest.mark.parametrize(("test", "asked"), [("kind", True), ("torch.cuda.is_available()", False)])
+def test_so_is_a_scaler(test: str, asked: bool, write: Write) -> None:
+    scaler = f"\nif {test}:\n    scaler = torch.amp.GradScaler('cuda', init_scale=2.0)\n"
+    found = drafted(write(f"{HEAD}from settings_of import kind\n{REST}{scaler}{LOOP}"))["dynamic_loss_scale"]
+    assert (found == "???") == asked

@@ -436,7 +436,7 @@ class Account:
         if isinstance(node, (ast.Import, ast.ImportFrom, *FUNCTIONS, ast.ClassDef)):
             return "a definition, which does nothing until it is used"
         plain = isinstance(node, ast.Delete) and all(isinstance(one, ast.Name) for one in node.targets)
-        if plain or isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal, ast.Assert, ast.Raise)):
+        if plain or statement.declares or isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal, ast.Assert, ast.Raise)):
             return "it computes nothing that trains"
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return "a string"

@@ -211,7 +211,7 @@ class DataFiles:
         if isinstance(call.func, ast.Attribute) and (matches(name, OF_A_PATH) or name == ".open"):
             given = [call.func.value]
         found = [path for one in given for path in self.paths(one)][:MOST_PATHS]
-        self._known[id(call)] = [path for path in map(_plain, found) if path]
+        self._known[id(call)] = [path for path in map(_plain, found) if path and not IN_MEMORY.search(path[0])]
         return self._known[id(call)]
 
     def paths(self, node: ast.expr, depth: int = 0) -> list[Path]:
@@ -316,6 +316,7 @@ def _fit(one: Path, other: Path) -> bool:
     return begins and (any(map(hole, last)) or last[0].endswith(last[1]) or last[1].endswith(last[0]))
 
 
+IN_MEMORY = re.compile(r"^\0(io\.)?(BytesIO|StringIO)\(")  # no file, though it is read and written like one
 EVALUATION = re.compile(r"(?:^|[^a-z])(?:val|valid|validation|dev|test|eval)(?:$|[^a-z])|train=False|testset|valset")
 
 

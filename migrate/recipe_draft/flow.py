@@ -80,6 +80,11 @@ class Statement:
         return self.node.value if isinstance(self.node, ast.Expr) else None
 
     @property
+    def declares(self) -> bool:
+        """Whether it only says of which type a name is."""
+        return isinstance(self.node, ast.AnnAssign) and self.node.value is None
+
+    @property
     def text(self) -> str:
         """Its source; of a compound statement, its head."""
         if not isinstance(self.node, COMPOUND) or isinstance(self.node, (*FUNCTIONS, ast.ClassDef)):

@@ -34,7 +34,7 @@ from .abstract_values import (
     wrapped,
 )
 from .expressions import attribute, builtin, joined, keys_of, of_math, of_text
-from .interpreter import OPTION, Interpreter, evaluates
+from .interpreter import OPTION, Interpreter, evaluates, is_of_class
 
 _SAME = ("copy.copy", "copy.deepcopy", "pathlib.Path", "os.path.expanduser")  # they return their argument
 _ITSELF = ("to", "cuda", "cpu", "train", "eval", "half", "float", "requires_grad_")  # methods that return their module
@@ -63,7 +63,10 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
     if isinstance(function, LibraryName):
         return _of_library(interpreter, function.name, node, scope, arguments)
     if isinstance(function, ScriptFunction):
-        return interpreter.call(function, _placed(arguments, scope))
+        found = interpreter.call(function, _placed(arguments, scope))
+        if isinstance(found, ScriptObject) and is_of_class(function.node) and _made_in(found, function):
+            found.node, found.source = node, scope.source  # the class's own way to make it
+        return found
     if isinstance(function, ScriptClass):
         return interpreter.make(function, _placed(arguments, scope), node, scope)
     if isinstance(function, (LibraryObject, ScriptObject)) and receiver is None:
@@ -82,6 +85,11 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
             return DictValue(given, closed="**" not in given)
         return _of_python(interpreter, node.func.id, node, scope, [argument.value for argument in arguments])
     return Value()
+
+
+def _made_in(made: ScriptObject, function: ScriptFunction) -> bool:
+    line, last = made.node.lineno if made.node is not None else 0, getattr(function.node, "end_lineno", 0) or 0
+    return made.source is function.scope.source and function.node.lineno <= line <= last
 
 
 def _arguments(interpreter: Interpreter, node: ast.Call, scope: Scope) -> list[CallArgument]:
@@ -284,6 +292,8 @@ def _of_python(interpreter: Interpreter, name: str, node: ast.Call, scope: Scope
         return values[2] if lacks else value
     if name == "hasattr" and len(values) == 2 and isinstance(values[0], ParsedArguments):
         return Constant(known(values[1]) in {**values[0].parser.defaults, **values[0].assigned})
+    if name == "type" and len(values) == 1 and isinstance(values[0], ScriptObject):
+        return values[0].of
     if name == "super":
         return _super(scope)
     if name in ("iter", "enumerate", "zip", "next", "list", "tuple") and values:

@@ -43,7 +43,7 @@ from .abstract_values import (
     with_other,
     wrapped,
 )
-from .interpreter import Interpreter, evaluates, is_property
+from .interpreter import Interpreter, evaluates, is_of_class, is_property
 
 ROUNDS = 16  # most rounds of a loop over a known list that are followed
 LISTED, EPOCHS, BATCHES, OTHER = "list", "epochs", "batches", "loop"
@@ -85,8 +85,13 @@ def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
     if isinstance(value, ParsedArguments):
         return value.get(name)
     if isinstance(value, ScriptClass):
-        return value.find(name) or Value()
+        method = value.find(name)
+        if isinstance(method, ScriptFunction) and is_of_class(method.node):
+            return ScriptFunction(method.node, method.scope, value, method.owner)
+        return method or Value()
     if isinstance(value, ScriptObject):
+        if name == "__class__":
+            return value.of
         found = value.attributes.get(name) or _of_object(value, name)
         return interpreter.call(found, []) if isinstance(found, ScriptFunction) and is_property(found.node) else found
     if isinstance(value, DictValue):

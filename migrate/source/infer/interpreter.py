@@ -448,8 +448,11 @@ class Interpreter:
                 scope.names[parameter.arg] = wrapped(known(value), origin)
             elif type(value) is not Value and by_script:
                 scope.names[parameter.arg] = value
-        if function.receiver is not None and plain and not _is_static(function.node):
-            scope.names[plain[0].arg] = function.receiver
+        receiver = function.receiver
+        if isinstance(receiver, ScriptObject) and is_of_class(function.node):
+            receiver = receiver.of
+        if receiver is not None and plain and not _is_decorated(function.node, "staticmethod"):
+            scope.names[plain[0].arg] = receiver
             plain = plain[1:]
         if parameters.vararg:
             scope.names[parameters.vararg.arg] = ListValue([], closed=False)
@@ -550,8 +553,13 @@ def is_property(node: Any) -> bool:
     return any(name in ("property", "cached_property") for name in named)
 
 
-def _is_static(node: Any) -> bool:
-    return any(getattr(decorator, "id", "") == "staticmethod" for decorator in getattr(node, "decorator_list", ()))
+def is_of_class(node: Any) -> bool:
+    """Whether a method gets the class."""
+    return _is_decorated(node, "classmethod")
+
+
+def _is_decorated(node: Any, by: str) -> bool:
+    return any(getattr(decorator, "id", "") == by for decorator in getattr(node, "decorator_list", ()))
 
 
 def joined(conditions: Sequence[str]) -> str:

@@ -688,3 +688,69 @@ def test_so_is_a_scaler(test: str, asked: bool, write: Write) -> None:
     scaler = f"\nif {test}:\n    scaler = torch.amp.GradScaler('cuda', init_scale=2.0)\n"
     found = drafted(write(f"{HEAD}from settings_of import kind\n{REST}{scaler}{LOOP}"))["dynamic_loss_scale"]
     assert (found == "???") == asked
+
+
+CLASSES = """
+from dataclasses import dataclass
+@dataclass
+class Output:
+    logits: torch.Tensor
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.body = nn.Linear(width, 7)
+    @classmethod
+    def built(cls, width):
+        return cls(width)
+    @staticmethod
+    def plain(width):
+        return Net(width)
+    def another(self):
+        return self.__class__(3)
+    def forward(self, x):
+        return self.body(x)
+class Wide(Net):
+    def forward(self, x):
+        return self.body(x * 2)
+class Birds(Dataset):
+    def __init__(self, folder):
+        self.names = folder
+    @classmethod
+    def listed(cls, folder):
+        made = cls(folder)
+        return made
+    def __getitem__(self, at):
+        return {"x": at, "y": 1}
+"""
+MAKERS = ["Net.built(3)", "Net(3)", "Wide.built(width=3)", "classes.Net.built(3)"]
+
+
+@pytest.mark.parametrize("made", MAKERS)
+@pytest.mark.parametrize("compiled", ["", "if told:\n    net = torch.compile(net)\n"])
+def test_a_class_may_make_its_objects_itself(made: str, compiled: str, write: Write) -> None:
+    """`cls(…)` made no object: nothing was known of the model, nor of the data set, but the line of torch.compile."""
+    rest = REST.replace("torchvision.models.resnet18(num_classes=7)\n", f"{made}\n{compiled}")
+    rest = rest.replace('datasets.ImageFolder("/birds/train", transforms.ToTensor())', "Birds.listed('/birds')")
+    in_file = made.startswith("classes.")
+    imported = "import classes\nfrom classes import Birds\n" if in_file else CLASSES
+    script = write(f"{HEAD}{imported}told = len(sys.path)\n{rest}{LOOP}")
+    (script.parent / "classes.py").write_text(HEAD + CLASSES)
+    found = recipe_text(analyze_script(script))
+    assert f": {made}\n# a model of the script's own" in found
+    assert any("returns a dict" in note for use in analyze_script(script).uses for note in use.notes)
+    why = reasons(script)
+    assert why["self.body = nn.Linear(width, 7)"] == "inside Net, which is accounted for where it is made"
+    assert why["self.names = folder"] == "inside Birds, which is accounted for where it is made"
+    assert not has(listed(script), "logits: torch.Tensor")
+
+
+@pytest.mark.parametrize("made", ["Net.plain(3)", "Net(3).another()", "type(Net(2))(3)"])
+def test_an_object_that_makes_another_of_its_class(made: str, write: Write) -> None:
+    script = write(f"{HEAD}{CLASSES}{REST.replace('torchvision.models.resnet18(num_classes=7)', made)}{LOOP}")
+    assert "# a model of the script's own" in recipe_text(analyze_script(script))
+
+
+def test_a_picture_that_is_written_into_memory_makes_no_data(write: Write) -> None:
+    kept = "import io\nfrom PIL import Image\nbuffer = io.BytesIO()\nImage.new('RGB', (3, 3)).save(buffer)\n"
+    script = write(f"{HEAD}{kept}print(Image.open(buffer))\n{REST}{LOOP}")
+    assert listed(script) == []

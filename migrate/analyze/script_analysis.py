@@ -53,6 +53,7 @@ from .rewritten_call import (
     text_of,
 )
 
+NEVER = "never"  # the certainty of what only another script runs
 WAYS = (DIRECT, COMPOSED, BY_HAND, MISSING, NO_ROW)  # from the best to the worst
 # rows whose text is about only one of their names -> that name
 ONLY_FOR = {"torch.zeros": "torch.empty", "torch.zeros_like": "torch.empty_like"}
@@ -330,7 +331,7 @@ def _use(seen: LibraryUse, texts: Texts, names: ScriptNames, mode: str, target: 
         "file": seen.source.shown,
         "line": seen.node.lineno,
         "source": seen.source.text(seen.node),
-        "certainty": seen.certainty,
+        "certainty": NEVER if seen.never else seen.certainty,
         "condition": seen.condition,
         "called": seen.arguments is not None,
     }

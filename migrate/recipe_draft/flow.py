@@ -178,6 +178,7 @@ class Flow:
 
     def __init__(self, interpreter: Interpreter, passed: Callable[[str], str | None]) -> None:
         self.interpreter = interpreter
+        self._never = interpreter.never  # these are left out
         self._reason = passed
         self.statements: list[Statement] = []
         self.of: dict[int, Statement] = {}  # an expression's node -> its statement
@@ -219,7 +220,10 @@ class Flow:
 
     def doubtful(self, statement: Statement, seen: set[int]) -> bool:
         """Whether a statement depends on a condition that was only read for a loop's first round: a counter changes."""
-        if any(isinstance(head.node, (ast.If, ast.While)) and self.varies(head) for head in statement.around):
+        heads = [
+            head for head in statement.around if isinstance(head.node, (ast.If, ast.While)) and self._may_run(head)
+        ]
+        if any(self.varies(head) for head in heads):
             return True
         if statement.function is None or id(statement.function) in seen:
             return False
@@ -257,7 +261,10 @@ class Flow:
         return False
 
     def _sure(self, definition: Definition) -> bool:
-        return CERTAINTIES[self.interpreter.reached.get(id(definition.statement.node), (0, ()))[0]] != OPTION
+        return self._may_run(definition.statement)
+
+    def _may_run(self, statement: Statement) -> bool:
+        return CERTAINTIES[self.interpreter.reached.get(id(statement.node), (0, ()))[0]] != OPTION
 
     def classes(self) -> Iterator[ast.ClassDef]:
         """The classes of the script."""
@@ -486,8 +493,9 @@ class Flow:
                 names = _merged(names, self._block(node.body, names, scope, inside, top))
             return _merged(names, self._block(node.orelse, names, scope, inside, top))
         if isinstance(node, ast.If):
-            taken = self._block(node.body, names, scope, inside, top)
-            other = self._block(node.orelse, names, scope, inside, top)
+            body, orelse = ([one for one in part if id(one) not in self._never] for part in (node.body, node.orelse))
+            taken = self._block(body, names, scope, inside, top)
+            other = self._block(orelse, names, scope, inside, top)
             if node.body and isinstance(node.body[-1], (ast.Return, ast.Raise)):
                 return other
             if node.orelse and isinstance(node.orelse[-1], (ast.Return, ast.Raise)):

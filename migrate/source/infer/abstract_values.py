@@ -104,6 +104,7 @@ class LibraryUse:
     order: int
     receiver: LibraryObject | ScriptObject | None = None
     tests: tuple[tuple[ast.expr, Scope], ...] = ()  # the conditions around it
+    never: bool = False  # whether it runs only where another script is run
     perhaps: str = ""  # what it is where its object is of another family, which nothing tells
 
     def get(self, name: str, position: int | None = None) -> Value | None:

@@ -138,6 +138,8 @@ class Interpreter:
         self.unnamed: set[int] = set()  # nodes of functions that nothing names, whose uses are left out
         self.depth = 0
         self.outside = 0  # how many of the loops around are outside of the function
+        self.elsewhere = 0  # how many branches of `if __name__ == "__main__"` are around that this run does not take
+        self.never: set[int] = set()  # the statements of such branches
         self.otherwise = ""  # the condition under which the last `if` did not return a value
 
     # files
@@ -169,10 +171,10 @@ class Interpreter:
             self.call(ScriptFunction(function.node, function.scope, own, function.owner), [], by_script=False)
 
     def living(self) -> Interpreter:
-        """A copy without the uses in functions that nothing names."""
+        """A copy without the uses in functions that nothing names, and in what only another script runs."""
         found = copy.copy(self)
         found.unnamed = self._unnamed()
-        found.seen = [seen for seen in self.seen if id(seen.node) not in found.unnamed]
+        found.seen = [seen for seen in self.seen if id(seen.node) not in found.unnamed and not seen.never]
         return found
 
     def _unnamed(self) -> set[int]:
@@ -186,7 +188,8 @@ class Interpreter:
         imported = [alias for node in nodes for alias in node.names]
         read = {name.rpartition(".")[2] for name in self.files}
         files = {alias.asname or alias.name.partition(".")[0] for alias in imported if {*alias.name.split(".")} & read}
-        waiting = [one for tree in trees for one in tree.body if not isinstance(one, FUNCTIONS) or one.decorator_list]
+        top = [(one, self._taken(one)) for tree in trees for one in tree.body]
+        waiting = [part for one, parts in top if not isinstance(one, FUNCTIONS) or one.decorator_list for part in parts]
         unnamed = [one for tree in trees for one in tree.body if isinstance(one, FUNCTIONS) and not one.decorator_list]
         living: list[ast.AST] = []
         while waiting:
@@ -199,6 +202,12 @@ class Interpreter:
         if not any(isinstance(func, ast.Attribute) and func.attr in ("backward", "step") for func in called):
             return set()
         return {id(node) for one in unnamed for node in ast.walk(one)}
+
+    def _taken(self, node: ast.stmt) -> list[ast.AST]:
+        """A statement; of `if __name__ == "__main__"` the branch that this run may take."""
+        parts = [*node.body, *node.orelse] if isinstance(node, ast.If) else []
+        left = [part for part in parts if id(part) not in self.never]
+        return [node] if len(left) == len(parts) else left
 
     def _run_file(self, source: ScriptFile, name: str) -> ScriptModule:
         scope = Scope(source, names={"__name__": Constant(name), "__file__": Value()})
@@ -329,9 +338,12 @@ class Interpreter:
             worse = OPTION if taken is False else PERHAPS
             self.certainty = max(before, worse, key=CERTAINTIES.index)
         self.tests.append((test, scope))
+        other = taken is False and names_the_file(test)
+        self.elsewhere += other
         try:
             return run()
         finally:
+            self.elsewhere -= other
             self.tests.pop()
             self.certainty = before
             if taken is not True:
@@ -360,6 +372,7 @@ class Interpreter:
             order=len(self.seen),
             receiver=receiver,
             tests=tuple(self.tests),
+            never=self.elsewhere > 0,
         )
         self.seen.append(seen)
         return seen
@@ -398,10 +411,11 @@ class Interpreter:
         """The result of a function of the script for these arguments; by_script: whether the script calls it, so that
         all other parameters have their defaults."""
         node = function.node
-        runs = self.runs.get(id(node), 0)
+        key = -id(node) if self.elsewhere else id(node)
+        runs = self.runs.get(key, 0)
         if self.depth >= DEEPEST_CALL or runs >= RUNS:
             return Value()
-        self.runs[id(node)] = runs + 1
+        self.runs[key] = runs + 1
         scope = Scope(function.scope.source, function.scope)
         if function.owner is not None:
             scope.names["__class__"] = function.owner
@@ -486,7 +500,7 @@ class Interpreter:
         before = self.instances.setdefault(id(of.node), made)
         if CERTAINTIES.index(made.certainty) < CERTAINTIES.index(before.certainty):
             self.instances[id(of.node)] = made
-        self.made.append(made)
+        self.made += [] if self.elsewhere else [made]
         start = of.find("__init__")
         if isinstance(start, ScriptFunction):
             self.call(ScriptFunction(start.node, start.scope, made, start.owner), arguments)
@@ -545,6 +559,11 @@ def _begins_with(node: ast.expr) -> str:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def names_the_file(test: ast.expr) -> bool:
+    """Whether a condition depends on which script is run: `__name__ == "__main__"`."""
+    return any(isinstance(one, ast.Name) and one.id == "__name__" for one in ast.walk(test))
 
 
 def is_property(node: Any) -> bool:

@@ -46,6 +46,7 @@ from .interpreter import (
     Interpreter,
     assigns,
     executes,
+    names_the_file,
 )
 
 # assignments
@@ -115,7 +116,9 @@ def _to_subscript(interpreter: Interpreter, target: ast.Subscript, value: Value,
     if isinstance(holder, DictValue) and isinstance(key, (str, int)) and interpreter.certainty != OPTION:
         holder.closed = holder.closed and interpreter.certainty == DEFAULT
         holder.pairs[key] = value
-    elif key == "lr" and isinstance(target.slice, ast.Constant):  # of a parameter group: a schedule written by hand
+    elif (
+        key == "lr" and isinstance(target.slice, ast.Constant) and not interpreter.elsewhere
+    ):  # of a parameter group: a schedule written by hand
         text = scope.source.text(target)
         interpreter.rates.append((Origin(scope.source.shown, target.lineno, text), interpreter.certainty))
 
@@ -177,6 +180,8 @@ def _if(interpreter: Interpreter, node: ast.If, scope: Scope) -> End:
     refuses = not node.orelse and any(isinstance(one, ast.Raise) for one in node.body)
     if holds and refuses and interpreter.certainty != OPTION:
         holds = False  # a script that refuses its own defaults is run with others
+    if holds is not None and names_the_file(node.test):
+        interpreter.never |= {id(one) for one in (node.orelse if holds else node.body)}
     before, unset = interpreter.names_of(scope), set(scope.unset)
     after: list[dict[str, Value]] = []
     ends: list[End] = []
@@ -253,6 +258,8 @@ def _for(interpreter: Interpreter, node: Any, scope: Scope) -> None:
 
 def _note_epochs(interpreter: Interpreter, node: Any, scope: Scope) -> None:
     """Remember how many epochs a loop over a range has."""
+    if interpreter.elsewhere:
+        return
     call = node.iter
     while isinstance(call, ast.Call) and getattr(call.func, "id", "") != "range" and call.args:
         if getattr(call.func, "id", "") == "trange":

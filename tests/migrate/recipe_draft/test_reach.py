@@ -10,7 +10,7 @@ import yaml
 from drafts import drafted, has, listed, reasons
 from msmigrate.migrate.analyze.script_analysis import analyze_script
 from msmigrate.migrate.recipe_draft.draft import Draft
-from msmigrate.reports.script_analysis import recipe_text
+from msmigrate.reports.script_analysis import notes, recipe_text
 
 Write = Callable[..., Path]
 
@@ -754,3 +754,60 @@ def test_a_picture_that_is_written_into_memory_makes_no_data(write: Write) -> No
     kept = "import io\nfrom PIL import Image\nbuffer = io.BytesIO()\nImage.new('RGB', (3, 3)).save(buffer)\n"
     script = write(f"{HEAD}{kept}print(Image.open(buffer))\n{REST}{LOOP}")
     assert listed(script) == []
+
+
+GUARDS = [
+    'if __name__ == "__main__":',
+    'if "__main__" == __name__:',
+    'if __name__ == "__main__" and len(sys.argv) > 1:',
+    'if not __name__ != "__main__":',
+    'if __name__ != "__main__":\n    pass\nelse:',
+]
+OWN_RUN = """
+RATE = 0.5
+def joined(rows):
+    rows = [row for row in rows if row[1] > 3]
+    return torch.utils.data.default_collate(rows)
+def alone():
+    for phase in ["train", "val"]:
+        if phase == "train":
+            other.step()
+GUARD
+    RATE = 0.25
+    joined([])
+    from elsewhere import model
+    other = torch.optim.Adam(model.parameters(), lr=0.125)
+    for epoch in range(77):
+        for phase in ["train", "val"]:
+            if phase == "train":
+                model.train()
+                other.step()
+            else:
+                model.eval()
+            for group in other.param_groups:
+                group["lr"] = RATE
+    alone()
+"""
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+def test_what_an_imported_file_does_as_a_script_is_no_part_of_this_one(guard: str, write: Write) -> None:
+    """An inner condition made its lines run, and the draft named its optimizer, its rates and its settings."""
+    rest = REST.replace("lr=0.2", "lr=RATE").replace("shuffle=True", "shuffle=True, collate_fn=joined")
+    script = write(f"{HEAD}from parts import RATE, joined\n{rest}{LOOP}")
+    (script.parent / "parts.py").write_text(HEAD + OWN_RUN.replace("GUARD", guard))
+    found = recipe_text(analyze_script(script))
+    assert yaml.safe_load(found)["optimizer"] == {"name": "SGD", "args": {"lr": 0.5}}
+    assert yaml.safe_load(found)["train"]["epochs"] == 4
+    assert listed(script) == ["collate_fn=joined of torch.utils.data.DataLoader"]
+    assert "where it is called" in reasons(script)["rows = [row for row in rows if row[1] > 3]"]
+    assert "Adam" not in found and "param_groups" not in found and "77" not in found
+    said = notes(analyze_script(script))
+    assert any(line.startswith('below `if __name__ == "__main__"` of a file that is only imported') for line in said)
+    assert not any(line.startswith("only with other arguments") for line in said)
+
+
+@pytest.mark.parametrize("guard", GUARDS[:2])
+def test_the_script_that_is_read_runs_below_its_guard(guard: str, write: Write) -> None:
+    body = (REST + LOOP).replace("\n", "\n    ")
+    assert listed(write(f"{HEAD}{guard}{body}\n")) == []

@@ -87,7 +87,7 @@ class Account:
         self.roots, self.said, self.asked, self.conditions, self.seed = roots, said, asked, conditions, seed
         made = (one for found in flow.interpreter.made for one in found.of.lineage() if isinstance(one, ScriptClass))
         self._made = {id(one.node) for one in made}
-        self._overridden = silence.overridden(flow)
+        self._overridden, self._reached = silence.overridden(flow), silence.called_from_elsewhere(flow)
         self._steps: set[int] = set()  # the heads of loops and functions that hold a step
         parts = [part for s in flow.statements for part in s.nodes]
         self._by_name = {match[1] for part in parts if (match := silence.made_by_name(part))}
@@ -327,7 +327,7 @@ class Account:
         ):
             return False
         called = not isinstance(function, FUNCTIONS) or function.name in self.named
-        called = called or (statement.owner is not None and id(statement.owner) in self.trainers)
+        called = called or id(statement.owner) in self.trainers & self._reached
         name = getattr(function, "name", "")
         return called or name.startswith("__") or name == "forward"
 

@@ -11,7 +11,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
-from ..source.infer.abstract_values import LibraryName, ScriptClass, ScriptFunction
+from ..source.infer.abstract_values import (
+    DictValue,
+    LibraryName,
+    ParsedArguments,
+    ScriptClass,
+    ScriptFunction,
+    ScriptModule,
+    ScriptObject,
+)
 from .flow import FUNCTIONS, GIVEN, Flow, Statement
 
 PRINTS = "it prints, logs or draws"
@@ -255,8 +263,71 @@ def names_in(statements: Iterable[Statement]) -> set[str]:
     nodes = [node for one in statements for node in one.nodes]
     found = {node.id for node in nodes if isinstance(node, ast.Name)}
     found |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    looked_up = (
+        n.args[1] for n in nodes if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "getattr" and n.args[1:]
+    )
+    found |= {node.value for node in looked_up if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     imports = (name for one in statements if isinstance(one.node, ast.ImportFrom) for name in one.node.names)
     return found | {name.name for name in imports if name.asname in found}
+
+
+KNOWN = (
+    "print",
+    "len",
+    "str",
+    "repr",
+    "isinstance",
+    "type",
+    "id",
+    "hasattr",
+    "getattr",
+    "setattr",
+    "super",
+    "callable",
+)
+PLAIN_MARKS = ("abc.", "functools.", "torch.", "contextlib.", "typing.")  # decorators that call no methods
+PLAIN_BASES = (
+    "object",
+    "abc.",
+    "enum.",
+    "typing.",
+    "collections.",
+    "torch.",
+)  # these read no options, and call no hooks
+
+
+def called_from_elsewhere(flow: Flow) -> set[int]:
+    """The classes (their ids) whose methods code that was not read may call: those that derive from a library's class,
+    those that nothing that was read makes an object of, and those of which something is given to such code. All of
+    them where the script looks up a method by a name that reading cannot tell."""
+    nodes = [node for one in flow.statements for node in one.calls]
+    made = {id(one.node) for made in flow.interpreter.made for one in made.of.lineage() if isinstance(one, ScriptClass)}
+    read = {id(a) for call in nodes if getattr(call.func, "id", "") in (*LEAVING_FUNCTIONS, "print") for a in call.args}
+    looked_up = [call for call in nodes if getattr(call.func, "id", "") == "getattr" and id(call) not in read]
+    for call in (call for call in looked_up if len(call.args) > 1 and not isinstance(call.args[1], ast.Constant)):
+        if not isinstance(flow.value(call.args[0]), (ParsedArguments, LibraryName, ScriptModule, DictValue)):
+            return {id(node) for node in flow.classes()}
+    found = set()
+    for node in flow.classes():
+        of = flow.class_of(node)
+        base = (of.library_base() if of is not None else None) or "object"
+        marks = [flow.value(one) for part in node.body for one in getattr(part, "decorator_list", ())]
+        kept = any(isinstance(one, ScriptFunction) for one in marks)  # a decorator may hand its method on
+        kept = kept or any(isinstance(one, LibraryName) and not one.name.startswith(PLAIN_MARKS) for one in marks)
+        found |= {id(node)} if kept or id(node) not in made or not base.startswith(PLAIN_BASES) else set()
+    for call in nodes:
+        called = flow.value(call.func)
+        name = called.name if isinstance(called, LibraryName) else getattr(call.func, "id", "")
+        own = isinstance(called, (ScriptFunction, ScriptClass)) or (name and (name in KNOWN or reason(name)))
+        for given in () if own or name.startswith("torch.") else (*call.args, *(k.value for k in call.keywords)):
+            value = flow.value(given)
+            of = value.of if isinstance(value, ScriptObject) else value
+            found |= (
+                {id(one.node) for one in of.lineage() if isinstance(one, ScriptClass)}
+                if isinstance(of, ScriptClass)
+                else set()
+            )
+    return found
 
 
 def overridden(flow: Flow) -> set[int]:

@@ -203,9 +203,8 @@ def schedule(interpreter: Interpreter) -> Entry | None:
     if not outer:
         comments = [f"{place(seen)}: write it as one of torch's schedules" for seen in surely(found)]
         comments += [f"with other arguments: {place(seen)}" for seen in options(found)]
-        comments += [
-            f"{o.file} line {o.line}: {o.text} = …: set by hand; which schedule is it?" for o, _ in interpreter.rates
-        ]
+        by_hand = [o for o, sure in interpreter.rates if sure not in (OPTION, UNCALLED)]
+        comments += [f"{o.file} line {o.line}: {o.text} = …: set by hand; which schedule is it?" for o in by_hand]
         return Entry("schedule", ASK, comments, out=True) if comments else None
     chosen = outer[-1]
     row = row_of(chosen.name)

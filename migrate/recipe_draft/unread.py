@@ -13,6 +13,7 @@ from ..source.library_names import MODULE, OPTIMIZER
 from .entries import ASK, Comment, partly_unread, shown
 from .flow import Flow, Statement
 from .roles import LOSS, Roles
+from .silence import PLAIN_BASES
 from .step_order import part_of
 
 
@@ -152,7 +153,6 @@ def _replaces(one: Statement, other: Statement) -> bool:
 
 
 TAKES_LOSS = r"(?i)accelerator|fabric|engine|scaler"  # whose backward() takes the loss
-PLAIN_BASES = ("object", "abc.", "enum.", "typing.", "collections.", "torch.")  # these read no options
 
 
 def read_by_libraries(flow: Flow) -> dict[int, str]:

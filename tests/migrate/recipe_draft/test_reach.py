@@ -811,3 +811,52 @@ def test_what_an_imported_file_does_as_a_script_is_no_part_of_this_one(guard: st
 def test_the_script_that_is_read_runs_below_its_guard(guard: str, write: Write) -> None:
     body = (REST + LOOP).replace("\n", "\n    ")
     assert listed(write(f"{HEAD}{guard}{body}\n")) == []
+
+
+OWNER = """
+class Trainer(BASE):
+    def __init__(self):
+        self.rate = 0.3
+    MARK
+    def restore(self, path):
+        net.load_state_dict(torch.load(path))
+        for group in opt.param_groups:
+            group["lr"] = self.rate
+    def fit(self):
+        for x, y in loader:
+            loss = criterion(net(x), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+"""
+RESTORED = "net.load_state_dict(torch.load(path))"
+USES = {
+    "called": ("", "object", "trainer.restore('best.pth')"),
+    "by a string": ("", "object", "getattr(trainer, 'restore')('best.pth')"),
+    "by a name": ("", "object", "getattr(trainer, sys.argv[1])('best.pth')"),
+    "in a table": ("", "object", "{'r': trainer.restore}[sys.argv[1]]('best.pth')"),
+    "by a library": ("", "object", "elsewhere.watch(trainer)"),
+    "by its class": ("", "object", "elsewhere.watch(model=Trainer)"),
+    "by a base": ("", "elsewhere.Base", "pass"),
+    "by a decorator": ("@elsewhere.hook", "object", "pass"),
+}
+
+
+@pytest.mark.parametrize("how", USES.values(), ids=USES)
+def test_a_method_that_may_be_called_is_listed(how: tuple[str, str, str], write: Write) -> None:
+    mark, base, use = how
+    own = OWNER.replace("    MARK\n", f"    {mark}\n" if mark else "").replace("BASE", base)
+    rest = f"trainer = Trainer()\n{use}\nfor epoch in range(4):\n    trainer.fit()\n"
+    script = write(f"{HEAD}import elsewhere\n{REST}{own}{rest}")
+    assert has(listed(script), RESTORED)
+
+
+@pytest.mark.parametrize("use", ["# trainer.restore('best.pth')", "print(trainer, str(getattr(net, sys.argv[1])))"])
+@pytest.mark.parametrize("base", ["object", "nn.Module", "Plain"])
+def test_a_method_that_nothing_calls_is_not(use: str, base: str, write: Write) -> None:
+    """Its lines were listed as if they ran, and its rate was asked for as a schedule."""
+    own = "class Plain:\n    pass\n" + OWNER.replace("    MARK\n", "").replace("BASE", base)
+    rest = f"trainer = Trainer()\n{use}\nfor epoch in range(4):\n    trainer.fit()\n"
+    found = recipe_text(analyze_script(write(f"{HEAD}{REST}{own}{rest}")))
+    assert RESTORED not in found
+    assert ("which schedule is it" in found) == (base == "nn.Module")  # of which any method may be the model's

@@ -462,6 +462,8 @@ class Interpreter:
                 scope.names[parameter.arg] = wrapped(known(value), origin)
             elif type(value) is not Value and by_script:
                 scope.names[parameter.arg] = value
+            elif is_forward and is_known(value) and known(value) is None:
+                scope.unset.add(parameter.arg)  # a tensor, or None
         receiver = function.receiver
         if isinstance(receiver, ScriptObject) and is_of_class(function.node):
             receiver = receiver.of

@@ -177,7 +177,7 @@ def _if(interpreter: Interpreter, node: ast.If, scope: Scope) -> End:
     holds = truth(interpreter.value(node.test, scope))
     if isinstance(node.test, ast.Name) and scope.perhaps_none(node.test.id):
         holds = None
-    refuses = not node.orelse and any(isinstance(one, ast.Raise) for one in node.body)
+    refuses = any(isinstance(one, ast.Raise) for one in node.body)
     if holds and refuses and interpreter.certainty != OPTION:
         holds = False  # a script that refuses its own defaults is run with others
     if holds is not None and names_the_file(node.test):

@@ -860,3 +860,39 @@ def test_a_method_that_nothing_calls_is_not(use: str, base: str, write: Write) -
     found = recipe_text(analyze_script(write(f"{HEAD}{REST}{own}{rest}")))
     assert RESTORED not in found
     assert ("which schedule is it" in found) == (base == "nn.Module")  # of which any method may be the model's
+
+
+REFUSALS = """
+class Own(nn.Module):
+    def forward(self, features, labels=None, mask=None):
+        if labels is not None and mask is not None:
+            raise ValueError("both")
+        elif labels is None and mask is None:
+            mask = torch.eye(3)
+        elif labels is not None:
+            mask = torch.eq(labels, labels.T)
+        else:
+            mask = mask.float()
+        return torch.mm(features, mask).mean()
+own = Own()
+"""
+REFUSES = """
+def scaled(x, kind="wide", size=3):
+    if kind == "wide" and size == 3:
+        raise ValueError("too wide")
+    elif kind == "wide":
+        x = torch.relu(x)
+    else:
+        x = torch.tanh(x)
+    return torch.sigmoid(x)
+"""
+
+
+def test_what_follows_a_refusal_with_other_branches_runs(write: Write) -> None:
+    """Every line below was said to run only with other arguments than the defaults."""
+    for own, loss in ((REFUSALS, "own(net(x), y)"), (REFUSES, "criterion(scaled(net(x)), y)")):
+        script = write(HEAD + own + REST + LOOP.replace("criterion(net(x), y)", loss))
+        uses = {use.torch: use.certainty for use in analyze_script(script).uses}
+        assert uses.get("torch.mm", uses.get("torch.sigmoid")) == "default"
+        branches = {uses[name] for name in ("torch.eye", "torch.eq", "torch.relu") if name in uses}
+        assert branches == ({"perhaps"} if own is REFUSALS else {"default"})

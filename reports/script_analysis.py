@@ -180,11 +180,16 @@ def _pitfall(fault: str, uses: list[Use], whole: bool) -> list[str]:
     return [*lines, f"fix: {' '.join(known.fix.split())}"] if whole else lines
 
 
+def _hint(other: str | None) -> str:
+    return f", but there is {other}: names of files count upper and lower case here" if other else ""
+
+
 def notes(analysis: ScriptAnalysis) -> list[str]:
     """What else a reader has to know."""
     lines = list(analysis.unreadable)
     if analysis.not_there:
-        names = ", ".join(f"{module} ({file}:{line})" for module, file, line in analysis.not_there)
+        named = [(*one, analysis.in_other_case(*one[:2])) for one in analysis.not_there]
+        names = ", ".join(f"{module} ({file}:{line}){_hint(other)}" for module, file, line, other in named)
         lines.append(f"imported but not read, because the script's folder has no such file: {names}")
     for sureness, words in SURENESS.items():
         uses = [use for use in analysis.uses if use.certainty == sureness]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -162,6 +163,29 @@ class ScriptAnalysis:
             fault for fault in found if faults[fault].needs is None or re.search(faults[fault].needs or "", text)
         ]
         return {fault: found[fault] for fault in possible}
+
+    def in_other_case(self, module: str, file: str) -> str | None:
+        """The file or folder that has the name of an import that was not found, but in other letters: Unet.py for unet.
+
+        On Windows and macOS such an import works. file: the file that imports it.
+        """
+        parts = module.strip(".").split(".")
+        for folder in (*self.interpreter.search, (self.interpreter.folder / file).parent):
+            at = folder
+            for part in parts:
+                try:
+                    inside = sorted(at.iterdir()) if at.is_dir() else []
+                except OSError:
+                    inside = []
+                ends = (part.lower(), f"{part.lower()}.py")
+                at = next((one for one in inside if one.name.lower() in ends and (one.is_dir() or one.is_file())), at)
+                if at.name.lower() not in ends:
+                    break
+            else:
+                found = os.path.relpath(at, self.interpreter.folder)
+                if Path(found.removesuffix(".py")).parts[-len(parts) :] != tuple(parts):
+                    return found
+        return None
 
     @property
     def verdict(self) -> str:

@@ -403,8 +403,8 @@ def _import(interpreter: Interpreter, node: ast.Import, scope: Scope) -> None:
     for alias in node.names:
         top = alias.name.partition(".")[0]
         own = interpreter.own_file(alias.name if alias.asname else top, node, scope)
-        if own is not None and not alias.asname:
-            interpreter.file(alias.name)
+        if own is not None and not alias.asname and interpreter.file(alias.name) is None:
+            interpreter.not_there.setdefault(alias.name, (scope.source.shown, node.lineno))
         scope.names[alias.asname or top] = own or LibraryName(alias.name if alias.asname else top)
 
 

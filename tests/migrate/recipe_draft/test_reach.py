@@ -896,3 +896,24 @@ def test_what_follows_a_refusal_with_other_branches_runs(write: Write) -> None:
         assert uses.get("torch.mm", uses.get("torch.sigmoid")) == "default"
         branches = {uses[name] for name in ("torch.eye", "torch.eq", "torch.relu") if name in uses}
         assert branches == ({"perhaps"} if own is REFUSALS else {"default"})
+
+
+@pytest.mark.parametrize(
+    ("imports", "file", "said"),
+    [
+        ("from unet import Unet", "Unet.py", "unet (train.py:2), but there is Unet.py: names of files count upper"),
+        ("import models.unet", "Models/unet.py", "models (train.py:2), but there is Models: names"),
+        ("from models.unet import Unet", "Models/unet.py", "models.unet (train.py:2), but there is Models/unet.py"),
+        ("import models", "MODELS/__init__.py", "models (train.py:2), but there is MODELS: names"),
+        ("import own.parts", "own/Parts.py", "but there is own/Parts.py"),
+        ("import unet", "unets.py", "unet (train.py:2)"),
+        ("import unet", "other/Unet.py", "unet (train.py:2)"),
+    ],
+)
+def test_a_file_whose_name_has_other_letters_is_named(imports: str, file: str, said: str, write: Write) -> None:
+    """`from unet import *` was said to have no file, beside Unet.py, where it works on Windows."""
+    script = write(f"import torch\n{imports}\n{REST}{LOOP}".replace("datasets.", "torchvision.datasets."))
+    (script.parent / file).parent.mkdir(exist_ok=True)
+    (script.parent / file).write_text("Unet = 3\n")
+    (line,) = (one for one in notes(analyze_script(script)) if one.startswith("imported but not read"))
+    assert said in line and ("but there is" in line) == ("but there is" in said)

@@ -344,13 +344,20 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
     section.comments += _moved(flow) if not any(SHARED in text for _, text in section.left) else []
     runs = [seen for seen in made if seen.node is training.node]  # one call may make several
     section.below += _agreed([_source(seen, "source") for seen in runs])
-    section.below += _source(evaluation, "validation") if evaluation is not None else []
+    checks = [seen for seen in made if evaluation is not None and seen.node is evaluation.node]
+    section.below += _agreed([_source(seen, "validation") for seen in checks])
     section.below += _agreed([_batch(seen, flow, "batch", accumulate) for seen in runs])
-    section.below += _batch(evaluation, flow, "eval_batch", 1) if evaluation is not None else []
+    section.below += _agreed([_batch(seen, flow, "eval_batch", 1) for seen in checks])
     section.below += _agreed([transforms(seen, "transforms", flow) for seen in runs])
-    section.below += transforms(evaluation, "eval_transforms", flow) if evaluation is not None else []
+    section.below += _agreed([transforms(seen, "eval_transforms", flow) for seen in checks])
     section.below += _agreed([_fetching(seen) for seen in runs])
     return section
+
+
+def _values(entry: Entry) -> list[str]:
+    """The lines of an entry; without the comments, which say where it comes from, where nothing in it is ???."""
+    bare = [line for line in entry.lines() if not line.lstrip().startswith("#")]
+    return entry.lines() if any(ASK in line for line in bare) else bare
 
 
 def _agreed(several: list[list[Entry]]) -> list[Entry]:
@@ -358,11 +365,10 @@ def _agreed(several: list[list[Entry]]) -> list[Entry]:
     found: list[Entry] = []
     for key in dict.fromkeys(entry.key for entries in several for entry in entries):
         same = [entry for entries in several for entry in entries if entry.key == key]
-        agree = len(same) == len(several) and all(entry.lines() == same[0].lines() for entry in same)
-        comments = [comment for comment in same[0].comments if isinstance(comment, Comment)]
-        found.append(
-            same[0] if agree else Entry(key, ASK, [*comments, "one call makes several, with different values"])
-        )
+        agree = len(same) == len(several) and all(_values(entry) == _values(same[0]) for entry in same)
+        comments = dict.fromkeys(one for entry in same for one in entry.comments if isinstance(one, Comment))
+        several_ = "one call makes several, with different values"
+        found.append(same[0] if agree else Entry(key, ASK, [*comments, several_]))
     return found
 
 

@@ -917,3 +917,29 @@ def test_a_file_whose_name_has_other_letters_is_named(imports: str, file: str, s
     (script.parent / file).write_text("Unet = 3\n")
     (line,) = (one for one in notes(analyze_script(script)) if one.startswith("imported but not read"))
     assert said in line and ("but there is" in line) == ("but there is" in said)
+
+
+SEVERAL_SETS = """
+one = datasets.ImageFolder("/birds/one", transforms.ToTensor())
+two = datasets.ImageFolder("/birds/two", transforms.ToTensor())
+def measured(part, size=3):
+    for x, y in DataLoader(part, batch_size=size):
+        print(criterion(net(x), y).item())
+class Checks:
+    def measured(self, part, size=3):
+        measured(part, size)
+"""
+
+
+@pytest.mark.parametrize("way", ["measured(", "Checks().measured(", "checks.measured("])
+def test_of_data_sets_that_one_function_evaluates_none_is_taken_as_the_first(way: str, write: Write) -> None:
+    imported = "" if way != "checks.measured(" else "import checks\n"
+    for other, size, batch in (("two", 3, 3), ("one", 3, 3), ("two", 5, "???")):
+        calls = f"    {way}one)\n    {way}{other}, {size})\n"
+        script = write(f"{HEAD}{imported}{REST}{SEVERAL_SETS}{LOOP}{calls}")
+        (script.parent / "checks.py").write_text(f"{HEAD}{REST}{SEVERAL_SETS}")
+        found = recipe_text(analyze_script(script))
+        data = yaml.safe_load(found)["data"]
+        assert data["validation"] == ("folder:/birds/one" if other == "one" else "???") and data["eval_batch"] == batch
+        if other == "two":
+            assert '("/birds/one", transforms.ToTensor())' in found and '("/birds/two", transforms.ToTensor())' in found

@@ -333,10 +333,10 @@ class Account:
 
     def _undecided(self, statement: Statement, all_: bool = False) -> list[str]:
         """The conditions that a statement surely depends on, and that the draft does not cover; all_: also those around
-        statements that none of the code that was read runs."""
+        statements that none of the code that was read runs, and those that differ from call to call."""
         rank, conditions = self.interpreter.reached.get(id(statement.node), (len(CERTAINTIES) - 2, ()))
         found = list(conditions) if CERTAINTIES[rank] == PERHAPS else []
-        for text, other in self.flow.conditions(statement, all_ and CERTAINTIES[rank] == UNCALLED):
+        for text, other in self.flow.conditions(statement, all_ and CERTAINTIES[rank] == UNCALLED, by_call=all_):
             found += [] if text in found or other in found else [text]
         return [one for one in found if one not in self.conditions]
 
@@ -409,7 +409,7 @@ class Account:
         said = said and not moves and not further  # a recipe has steps and backward passes in one place only
         lossless = LOSS in kinds and role_names.CRITERION not in self.roots.values()
         if lossless and (moves or step not in (None, LOADS)):
-            return LISTED, where or NO_LOSS
+            return LISTED, where or ", ".join(filter(None, (NO_LOSS, self._where(statement, all_=True))))
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
             return (LISTED, where) if where else (DRAFTED, step or "a value of the draft comes from here")
         if not acts and not live:

@@ -230,14 +230,18 @@ class Flow:
         callers = self.calls.get(id(statement.function), [])
         return any(self.doubtful(caller, seen | {id(statement.function)}) for caller, _, _ in callers)
 
-    def conditions(self, of: Statement, all_: bool = False, seen: tuple[int, ...] = ()) -> Iterator[tuple[str, str]]:
+    def conditions(
+        self, of: Statement, all_: bool = False, seen: tuple[int, ...] = (), by_call: bool = False
+    ) -> Iterator[tuple[str, str]]:
         """The conditions around a statement, and around the only call of its function, whose value may change during a
-        run, each with its negation; all_: every condition around the statement."""
+        run, each with its negation; all_: every condition around the statement; by_call: also those that one call of
+        its function fulfils and another does not."""
         callers = self.calls.get(id(of.function), []) if id(of.function) not in seen else []
         if len(callers) == 1:
             yield from self.conditions(callers[0][0], seen=(*seen, id(of.function)))
         for head in of.around:
-            if isinstance(head.node, ast.If) and (all_ or self.varies(head)):
+            either = by_call and isinstance(head.node, ast.If) and id(head.node.test) in self.interpreter.varied
+            if isinstance(head.node, ast.If) and (all_ or either or self.varies(head)):
                 text = shortened(head.source.text(head.node.test), LONGEST)
                 other = any(node is of.node for part in head.node.orelse for node in ast.walk(part))
                 yield (f"not ({text})", text) if other else (text, f"not ({text})")

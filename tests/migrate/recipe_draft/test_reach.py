@@ -943,3 +943,44 @@ def test_of_data_sets_that_one_function_evaluates_none_is_taken_as_the_first(way
         assert data["validation"] == ("folder:/birds/one" if other == "one" else "???") and data["eval_batch"] == batch
         if other == "two":
             assert '("/birds/one", transforms.ToTensor())' in found and '("/birds/two", transforms.ToTensor())' in found
+
+
+TWO_CALLS = """
+import albumentations
+wide, plain = albumentations.Wide(), albumentations.Plain()
+def run(batches, kind="train"):
+    for x, y in batches:
+        if TEST:
+            x = wide.change(x)
+        else:
+            x = plain.change(x)
+        out = net(x).sum(1)
+        loss = (out - y).abs().mean()
+        if TEST:
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+"""
+
+
+@pytest.mark.parametrize("test", ["kind == 'train'", "kind != 'valid'", "kind in ('train', 'fit')"])
+@pytest.mark.parametrize("where", ["here", "in a method", "in a file", "by an argument"])
+def test_a_line_that_one_call_runs_and_another_does_not_says_so(test: str, where: str, write: Write) -> None:
+    """Both sides of `if data_type == "train"` were listed as if both ran, for two calls decide it."""
+    own = TWO_CALLS.replace("TEST", test)
+    run = {"in a method": "Own().run", "in a file": "runs.run"}.get(where, "run")
+    if where == "in a method":
+        own = own.replace("def run(batches", "class Own:\n  def run(self, batches")
+    other = f"    {run}(loader, kind='valid')\n" if where != "by an argument" else "    run(loader, *['valid'])\n"
+    text = f"for epoch in range(4):\n    {run}(loader)\n{other}"
+    script = write(f"{HEAD}{'import runs' if where == 'in a file' else ''}\n{REST}{own}{text}")
+    (script.parent / "runs.py").write_text(f"{HEAD}{REST}{own}")
+    found = listed(script)
+    assert has(found, f"x = wide.change(x) [only where {test}", f"x = plain.change(x) [only where not ({test})")
+    assert has(found, f"loss.backward() [the draft asks for the loss of this step, only where {test}")
+
+
+def test_a_function_that_is_always_called_alike_has_no_such_condition(write: Write) -> None:
+    own = TWO_CALLS.replace("TEST", "kind == 'train'")
+    found = listed(write(f"{HEAD}{REST}{own}for epoch in range(4):\n    run(loader)\n    run(loader, 'train')\n"))
+    assert has(found, "x = wide.change(x)") and not any("only where" in line for line in found)

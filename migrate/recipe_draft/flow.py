@@ -535,7 +535,7 @@ class Flow:
             call = call.value
         if not isinstance(call, ast.Call) or self.passed(call.func):
             return
-        arguments = changed_arguments(call, self.value(call.func), self.passed, self._changed)
+        arguments = changed_arguments(call, self.value, self.passed, self._changed)
         changed: list[tuple[ast.expr, ast.expr | None]] = [(argument, None) for argument in arguments]
         if isinstance(call.func, ast.Attribute):
             changed.append((call.func.value, call))  # its arguments become part of it
@@ -558,7 +558,8 @@ class Flow:
         """Whether a call is one of those that change nothing, such as print."""
         found = self.value(func)
         name = found.name if isinstance(found, LibraryName) else func.id if isinstance(func, ast.Name) else ""
-        return bool(name) and self._reason(name) is not None
+        makes = isinstance(func, ast.Attribute) and func.attr == "mkdir" and not isinstance(found, ScriptFunction)
+        return makes or (bool(name) and self._reason(name) is not None)
 
     def _attribute(self, name: str, definition: Definition, first: bool) -> None:
         known = self.attributes.setdefault(name, [])

@@ -480,21 +480,49 @@ def root(node: ast.expr) -> ast.expr:
 
 
 def changed_arguments(
-    call: ast.Call, called: Value | None, passed: Callable[[ast.expr], bool], known: dict[int, set[str]]
+    call: ast.Call,
+    value: Callable[[ast.expr], Value | None],
+    passed: Callable[[ast.expr], bool],
+    known: dict[int, set[str]],
 ) -> list[ast.expr]:
-    """The arguments whose objects a call may change: of one of the script's functions, those that it changes.
+    """The arguments whose objects a call may change: of one of the script's functions, those that it changes; a list
+    that takes something does not change it.
 
-    passed: whether a callee, such as print, changes nothing. known: what was found of functions, by their ids.
+    value: gives the value of an expression. passed: whether a callee, such as print, changes nothing. known: what was
+    found of functions, by their ids.
     """
+    called = value(call.func)
     if not isinstance(called, ScriptFunction) or isinstance(called.node, ast.Lambda):
-        return call.args
+        kept = call.func if isinstance(call.func, ast.Attribute) and call.func.attr in TAKING else None
+        takes = kept is not None and isinstance(value(kept.value), ListValue)
+        return [] if takes else [one for one in call.args if not _is_plain(one)]
     if id(called.node) not in known:
         known[id(called.node)] = _changed_names(called.node, passed)
     names = [one.arg for one in (*called.node.args.posonlyargs, *called.node.args.args)]
     names = names[1:] if called.receiver is not None else names
     starred = next((at for at, one in enumerate(call.args) if isinstance(one, ast.Starred)), len(names))
     kept = {at for at, name in enumerate(names[:starred]) if name not in known[id(called.node)]}
-    return [one for at, one in enumerate(call.args) if at not in kept]
+    return [one for at, one in enumerate(call.args) if at not in kept and not _is_plain(one)]
+
+
+TAKING = ("append", "insert", "extend")  # methods of lists
+MAKING_PLAIN = ("len", "int", "float", "str", "bool", "repr", "format", "isinstance", "range")
+
+
+def _is_plain(node: ast.AST) -> bool:
+    """Whether an expression makes a new number or string, so that what is done with it changes no other object."""
+    if isinstance(node, ast.Call):
+        made = isinstance(node.func, ast.Attribute) and node.func.attr in names.PLAIN_RESULTS
+        return made or getattr(node.func, "id", "") in MAKING_PLAIN
+    return isinstance(node, (ast.JoinedStr, ast.Compare))
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    """The names in an expression of whose objects its value may be a part."""
+    if _is_plain(node):
+        return set()
+    own = {node.id} if isinstance(node, ast.Name) else set()
+    return own.union(*map(_names_in, ast.iter_child_nodes(node)))
 
 
 def _changed_names(function: ast.FunctionDef | ast.AsyncFunctionDef, passed: Callable[[ast.expr], bool]) -> set[str]:
@@ -504,9 +532,9 @@ def _changed_names(function: ast.FunctionDef | ast.AsyncFunctionDef, passed: Cal
     for node in ast.walk(function):
         written: list[ast.expr] = []
         for target, value in _bindings(node):
-            names = {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}
+            inside = _names_in(value)
             for part in (part for part in ast.walk(target) if isinstance(part, ast.Name)):
-                aliases.setdefault(part.id, set()).update(names)
+                aliases.setdefault(part.id, set()).update(inside)
         if isinstance(node, (ast.Assign, ast.Delete)):
             written = [one for one in node.targets if isinstance(one, (ast.Attribute, ast.Subscript))]
         elif isinstance(node, ast.AugAssign):
@@ -516,7 +544,7 @@ def _changed_names(function: ast.FunctionDef | ast.AsyncFunctionDef, passed: Cal
             written = [node.value.func, *node.value.args, *given]
         elif isinstance(node, ast.Return) and node.value is not None:
             written = [node.value]
-        found |= {at.id for one in written if isinstance(at := root(one), ast.Name)}
+        found |= {at.id for one in written if not _is_plain(one) and isinstance(at := root(one), ast.Name)}
     waiting = list(found)
     while waiting:
         more = aliases.get(waiting.pop(), set()) - found
@@ -530,7 +558,10 @@ def _bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     if isinstance(node, ast.Assign):
         yield from ((target, node.value) for target in node.targets)
     elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
-        yield node.target, node.iter
+        over, target = node.iter, node.target
+        if isinstance(over, ast.Call) and getattr(over.func, "id", "") == "enumerate" and isinstance(target, ast.Tuple):
+            target = target.elts[-1]  # the first is a number
+        yield target, over
     elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
         yield node.target, node.value
     elif isinstance(node, ast.withitem) and node.optional_vars is not None:

@@ -984,3 +984,91 @@ def test_a_function_that_is_always_called_alike_has_no_such_condition(write: Wri
     own = TWO_CALLS.replace("TEST", "kind == 'train'")
     found = listed(write(f"{HEAD}{REST}{own}for epoch in range(4):\n    run(loader)\n    run(loader, 'train')\n"))
     assert has(found, "x = wide.change(x)") and not any("only where" in line for line in found)
+
+
+METERS = """
+import json, wandb
+class Meter:
+    def __init__(self, name):
+        self.name = name
+        self.sum = 0
+        self.count = 0
+    def update(self, value, n=1):
+        self.sum += value * n
+        self.count += n
+    def mean(self):
+        return self.sum / self.count
+class Folder:
+    def __init__(self, name, parent):
+        self.name = name
+        self.parent = parent
+def started(folder):
+    if not folder:
+        return None
+    run = wandb.init(dir=folder)
+    return run
+def kept(path, epoch):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torch.save(net.state_dict(), path)
+run = started(sys.argv[1:])
+os.environ["PYTHONHASHSEED"] = "3"
+meter, losses, best = Meter("loss"), [], 0.0
+"""
+MEASURES = """
+        meter.update(loss.item(), len(x))
+        losses.append(loss)
+        if run is not None:
+            run.log({"rate": opt.param_groups[0]["lr"], "loss": meter.mean()})
+    if meter.mean() > best:
+        best = meter.mean()
+        kept(Path("/kept/best.pt"), epoch)
+"""
+
+
+@pytest.mark.parametrize("loss", ["criterion(net(x), y)", "criterion(net(x), y).sum()"])
+def test_meters_and_what_keeps_a_checkpoint_are_not_listed(loss: str, write: Write) -> None:
+    """A method `sum()` of a tensor was read as the meter's number, and `path.parent.mkdir()` as a change of folders."""
+    own = LOOP.replace("criterion(net(x), y)", loss).rstrip("\n") + MEASURES
+    rest = REST.replace('"/birds/train"', "'/birds/' + folder.name")
+    found = listed(write(f"{HEAD}{METERS}folder = Folder('birds', 'x')\n{rest}{own}"))
+    words = ("self.sum", "best =", "meter", "losses", "run.log", "mkdir", "HASHSEED")
+    assert [line for line in found if any(word in line for word in words)] == []
+
+
+DECIDING = {
+    "a rate": "    opt.param_groups[0]['lr'] = 0.1 / meter.mean()\n",
+    "an end": "    if meter.mean() > 3:\n        break\n",
+    "a read of its number": "    opt.param_groups[0]['lr'] = 0.1 / meter.sum\n",
+    "by a parameter": "    lowered(meter)\n",
+    "by a list": "    for one in [meter]:\n        lowered(one)\n",
+    "by a table": "    lowered({'m': meter}['m'])\n",
+    "by an attribute": "    folder.parent = meter\n    lowered(folder.parent)\n",
+    "in a comprehension": "    opt.param_groups[0]['lr'] = sum(one.sum for one in [meter])\n",
+    "in a lambda": "    opt.param_groups[0]['lr'] = (lambda one: one.sum)(meter)\n",
+    "by setattr": "    setattr(folder, sys.argv[2], meter)\n    lowered(folder.held)\n",
+    "by a holder": "    opt.param_groups[0]['lr'] = wandb.box().put(meter).sum\n",
+    "by __getattr__": "    lowered(Box(meter).inside)\n",
+    "by code elsewhere": "    opt.param_groups[0]['lr'] = wandb.watched(meter).sum\n",
+}
+BOX = """
+class Box:
+    def __init__(self, held):
+        self.held = held
+    def __getattr__(self, name):
+        return self.held
+"""
+LOWERED = "def lowered(one):\n    opt.param_groups[0]['lr'] = 0.1 / one.sum\n"
+
+
+@pytest.mark.parametrize("use", DECIDING.values(), ids=DECIDING)
+def test_a_meter_that_decides_something_is(use: str, write: Write) -> None:
+    own = LOOP.rstrip("\n") + MEASURES + use
+    script = write(f"{HEAD}{METERS}{BOX * ('Box' in use)}{LOWERED}folder = Folder('birds', 'x')\n{REST}{own}")
+    assert has(listed(script), "self.sum += value * n")
+
+
+def test_a_list_of_losses_that_is_differentiated_is(write: Write) -> None:
+    own = LOOP.replace("        loss = c", "        losses = []\n        loss = c").replace(
+        "loss.backward()", "losses.append(loss)\n        sum(losses).backward()"
+    )
+    assert has(listed(write(HEAD + REST + own)), "losses.append(loss)")

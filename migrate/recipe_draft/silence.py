@@ -472,8 +472,8 @@ def called_from_elsewhere(flow: Flow) -> set[int]:
         own = isinstance(called, (ScriptFunction, ScriptClass)) or (name and (name in KNOWN or reason(name)))
         for given in () if own or name.startswith("torch.") else (*call.args, *(k.value for k in call.keywords)):
             for value in _values_in(flow.value(given)):
-                of = value.of if isinstance(value, ScriptObject) else value
-                lineage = of.lineage() if isinstance(of, ScriptClass) else ()
+                held = value.of if isinstance(value, ScriptObject) else value
+                lineage = held.lineage() if isinstance(held, ScriptClass) else ()
                 found |= {id(one.node) for one in lineage if isinstance(one, ScriptClass)}
     return found
 

@@ -57,9 +57,9 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
         function = interpreter.value(node.func, scope)
         function = function.other or function
     arguments = _arguments(interpreter, node, scope)
-    steps = isinstance(node.func, ast.Attribute) and _family(receiver or Value())[0] != names.SCHEDULE
-    if steps and node.func.attr in ("step", "backward"):
-        interpreter.note_batches(node.func.attr)
+    method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    if method in ("step", "backward") and _family(receiver or Value())[0] != names.SCHEDULE:
+        interpreter.note_batches(method)
     if isinstance(function, LibraryName):
         return _of_library(interpreter, function.name, node, scope, arguments)
     if isinstance(function, ScriptFunction):
@@ -493,8 +493,8 @@ def changed_arguments(
     """
     called = value(call.func)
     if not isinstance(called, ScriptFunction) or isinstance(called.node, ast.Lambda):
-        kept = call.func if isinstance(call.func, ast.Attribute) and call.func.attr in TAKING else None
-        takes = kept is not None and isinstance(value(kept.value), ListValue)
+        method = call.func if isinstance(call.func, ast.Attribute) and call.func.attr in TAKING else None
+        takes = method is not None and isinstance(value(method.value), ListValue)
         return [] if takes else [one for one in call.args if not _is_plain(one)]
     if id(called.node) not in known:
         known[id(called.node)] = _changed_names(called.node, passed)

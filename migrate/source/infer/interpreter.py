@@ -203,7 +203,7 @@ class Interpreter:
             return set()
         return {id(node) for one in unnamed for node in ast.walk(one)}
 
-    def _taken(self, node: ast.stmt) -> list[ast.AST]:
+    def _taken(self, node: ast.stmt) -> list[ast.stmt]:
         """A statement; of `if __name__ == "__main__"` the branch that this run may take."""
         parts = [*node.body, *node.orelse] if isinstance(node, ast.If) else []
         left = [part for part in parts if id(part) not in self.never]

@@ -14,7 +14,7 @@ from ..errors import MsmigrateError
 from ..mappings import table
 from ..mappings.rows import MISSING, NOT_RUN, SAME_DISTRIBUTION
 from ..migrate.analyze.operators import BY_HAND, COMPOSED, DIRECT, NO_ROW
-from ..migrate.analyze.script_analysis import Api, ScriptAnalysis, Use
+from ..migrate.analyze.script_analysis import NEVER, Api, ScriptAnalysis, Use
 from ..migrate.recipe_draft.draft import draft_recipe
 from ..printable import printable
 from ..temporary import temporary_folder
@@ -37,6 +37,7 @@ SURENESS = {
     "perhaps": "under a condition that reading cannot decide",
     "option": "only with other arguments than the defaults",
     "uncalled": "in a function that nothing here calls",
+    NEVER: 'below `if __name__ == "__main__"` of a file that is only imported, so not run',
 }
 
 
@@ -127,7 +128,7 @@ def _lacks(api: Api) -> list[str]:
             texts += [use.refused or use.why or "no counterpart"]
             texts += [use.rewrite] if use.rewrite else []
     bare = [" ".join(text.split()) for text in texts]
-    only = f", {SURENESS['option']}" if all(use.certainty == "option" for use in api.uses) else ""
+    only = f", {SURENESS['option']}" if all(use.certainty in ("option", NEVER) for use in api.uses) else ""
     return [*dict.fromkeys(bare), f"at {_lines(api.uses, 6)}{only}"]
 
 
@@ -179,11 +180,16 @@ def _pitfall(fault: str, uses: list[Use], whole: bool) -> list[str]:
     return [*lines, f"fix: {' '.join(known.fix.split())}"] if whole else lines
 
 
+def _hint(other: str | None) -> str:
+    return f", but there is {other}: names of files count upper and lower case here" if other else ""
+
+
 def notes(analysis: ScriptAnalysis) -> list[str]:
     """What else a reader has to know."""
     lines = list(analysis.unreadable)
     if analysis.not_there:
-        names = ", ".join(f"{module} ({file}:{line})" for module, file, line in analysis.not_there)
+        named = [(*one, analysis.in_other_case(*one[:2])) for one in analysis.not_there]
+        names = ", ".join(f"{module} ({file}:{line}){_hint(other)}" for module, file, line, other in named)
         lines.append(f"imported but not read, because the script's folder has no such file: {names}")
     for sureness, words in SURENESS.items():
         uses = [use for use in analysis.uses if use.certainty == sureness]

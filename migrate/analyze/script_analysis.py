@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -39,6 +40,7 @@ from .rewritten_call import Rewritten, Texts, applied, left_out, rewrite
 from .row_code import WORDS, Filled, ScriptNames, family_of_value, filled, left_as_it_is
 from .script_steps import words_of_steps
 
+NEVER = "never"  # the certainty of what only another script runs
 WAYS = (DIRECT, COMPOSED, BY_HAND, MISSING, NO_ROW)  # from the best to the worst
 # rows whose text is about only one of their names -> that name
 ONLY_FOR = {"torch.zeros": "torch.empty", "torch.zeros_like": "torch.empty_like"}
@@ -157,6 +159,29 @@ class ScriptAnalysis:
                     if re.search(at, line.partition("#")[0])
                 ]
         return {fault: found[fault] for fault in possible if found[fault]}
+
+    def in_other_case(self, module: str, file: str) -> str | None:
+        """The file or folder that has the name of an import that was not found, but in other letters: Unet.py for unet.
+
+        On Windows and macOS such an import works. file: the file that imports it.
+        """
+        parts = module.strip(".").split(".")
+        for folder in (*self.interpreter.search, (self.interpreter.folder / file).parent):
+            at = folder
+            for part in parts:
+                try:
+                    inside = sorted(at.iterdir()) if at.is_dir() else []
+                except OSError:
+                    inside = []
+                ends = (part.lower(), f"{part.lower()}.py")
+                at = next((one for one in inside if one.name.lower() in ends and (one.is_dir() or one.is_file())), at)
+                if at.name.lower() not in ends:
+                    break
+            else:
+                found = os.path.relpath(at, self.interpreter.folder)
+                if Path(found.removesuffix(".py")).parts[-len(parts) :] != tuple(parts):
+                    return found
+        return None
 
     @property
     def verdict(self) -> str:
@@ -338,7 +363,7 @@ def _use(seen: LibraryUse, texts: Texts, names: ScriptNames, mode: str, target: 
         "file": seen.source.shown,
         "line": seen.node.lineno,
         "source": seen.source.text(seen.node),
-        "certainty": seen.certainty,
+        "certainty": NEVER if seen.never else seen.certainty,
         "condition": seen.condition,
         "called": seen.arguments is not None,
     }

@@ -29,7 +29,7 @@ from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, j
 from . import roles as role_names
 from . import silence
 from .data_files import DataFiles
-from .flow import FUNCTIONS, LOOPS, Flow, Statement
+from .flow import FUNCTIONS, LITERAL, LOOPS, Flow, Statement
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
 from .silence import Line, name_of
 from .step_order import Counting, misplaced, picks, trains_at
@@ -41,8 +41,8 @@ DRAFTED, ASKED, SILENT, LISTED = "drafted", "asked for", "silent", "listed"
 COMPUTES = (ast.Slice, ast.BinOp, ast.UnaryOp, ast.Compare, ast.ListComp, ast.GeneratorExp)
 RUNS = "the model runs here in training mode: its statistics move, and it draws"
 NO_LOSS = "the draft asks for the loss of this step"
+LOADS = "the loader of a recipe"
 NOT_MADE = "of which nothing that was read makes an object"
-LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
 
 
 class Account:
@@ -69,7 +69,7 @@ class Account:
         self.roots, self.said, self.asked, self.conditions, self.seed = roots, said, asked, conditions, seed
         made = (one for found in flow.interpreter.made for one in found.of.lineage() if isinstance(one, ScriptClass))
         self._made = {id(one.node) for one in made}
-        self._overridden = silence.overridden(flow)
+        self._overridden, self._reached = silence.overridden(flow), silence.called_from_elsewhere(flow)
         self._steps: set[int] = set()  # the heads of loops and functions that hold a step
         parts = [part for s in flow.statements for part in s.nodes]
         self._by_name = {match[1] for part in parts if (match := silence.made_by_name(part))}
@@ -310,16 +310,16 @@ class Account:
         ):
             return False
         called = not isinstance(function, FUNCTIONS) or function.name in self.named
-        called = called or (statement.owner is not None and id(statement.owner) in self.trainers)
+        called = called or id(statement.owner) in self.trainers & self._reached
         name = getattr(function, "name", "")
         return called or name.startswith("__") or name == "forward"
 
     def _undecided(self, statement: Statement, all_: bool = False) -> list[str]:
         """The conditions that a statement surely depends on, and that the draft does not cover; all_: also those around
-        statements that none of the code that was read runs."""
+        statements that none of the code that was read runs, and those that differ from call to call."""
         rank, conditions = self.interpreter.reached.get(id(statement.node), (len(CERTAINTIES) - 2, ()))
         found = list(conditions) if CERTAINTIES[rank] == PERHAPS else []
-        for text, other in self.flow.conditions(statement, all_ and CERTAINTIES[rank] == UNCALLED):
+        for text, other in self.flow.conditions(statement, all_ and CERTAINTIES[rank] == UNCALLED, by_call=all_):
             found += [] if text in found or other in found else [text]
         return [one for one in found if one not in self.conditions]
 
@@ -394,8 +394,8 @@ class Account:
         )
         said = said and not moves and not further  # a recipe has steps and backward passes in one place only
         lossless = LOSS in kinds and not {role_names.CRITERION, role_names.FUNCTIONAL} & {*self.roots.values()}
-        if lossless and (moves or step):
-            return LISTED, where or NO_LOSS
+        if lossless and (moves or step not in (None, LOADS)):
+            return LISTED, where or ", ".join(filter(None, (NO_LOSS, self._where(statement, all_=True))))
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
             return (LISTED, where) if where else (DRAFTED, step or "a value of the draft comes from here")
         if not acts and not live:
@@ -431,7 +431,7 @@ class Account:
         if isinstance(node, (ast.Import, ast.ImportFrom, *FUNCTIONS, ast.ClassDef)):
             return "a definition, which does nothing until it is used"
         plain = isinstance(node, ast.Delete) and all(isinstance(one, ast.Name) for one in node.targets)
-        if plain or isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal, ast.Assert, ast.Raise)):
+        if plain or statement.declares or isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal, ast.Assert, ast.Raise)):
             return "it computes nothing that trains"
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return "a string"
@@ -476,7 +476,8 @@ class Account:
             given = {self.roles.exact(part) for part in parts}
             if parts and None not in given and (not unpacks or given == {role_names.BATCH} or self._hands(node.value)):
                 simple = all(isinstance(one, (ast.Name, ast.Tuple, ast.Attribute)) for one in targets)
-                return "the step of a recipe" if simple else None
+                words = "the step of a recipe" if given - {role_names.LOADER, "evaluation"} else LOADS
+                return words if simple else None
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             return self.roles.updates(node.value)
         mean = isinstance(node, ast.AugAssign) and self.roles.divides(statement)
@@ -500,8 +501,7 @@ class Account:
 
     def _whitelisted(self, statement: Statement) -> str | None:
         """The reason where all calls of a statement may be omitted, and it writes nothing that trains; else None."""
-        node = statement.node
-        calls = statement.calls
+        node, calls = statement.node, statement.calls
         if isinstance(node, (ast.With, ast.AsyncWith)):
             outer = [item.context_expr for item in node.items]
             reasons = [self.passed(one) if isinstance(one, ast.Call) else None for one in outer]

@@ -10,8 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from ..source.infer.abstract_values import Constant, LibraryObject, LibraryUse, known
+from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS
 from .flow import GIVEN, IS, LOOPS, Flow, Statement
 from .silence import CONTAINERS, LISTS, matches, method_reason, reason
+from .step_order import loops_over, steps_over
 
 # calls that read files, and calls that write them, by kind of file: a reader may read what a writer of its kind wrote
 READERS: dict[str, tuple[str, ...]] = {
@@ -209,7 +211,7 @@ class DataFiles:
         if isinstance(call.func, ast.Attribute) and (matches(name, OF_A_PATH) or name == ".open"):
             given = [call.func.value]
         found = [path for one in given for path in self.paths(one)][:MOST_PATHS]
-        self._known[id(call)] = [path for path in map(_plain, found) if path]
+        self._known[id(call)] = [path for path in map(_plain, found) if path and not IN_MEMORY.search(path[0])]
         return self._known[id(call)]
 
     def paths(self, node: ast.expr, depth: int = 0) -> list[Path]:
@@ -314,11 +316,56 @@ def _fit(one: Path, other: Path) -> bool:
     return begins and (any(map(hole, last)) or last[0].endswith(last[1]) or last[1].endswith(last[0]))
 
 
+IN_MEMORY = re.compile(r"^\0(io\.)?(BytesIO|StringIO)\(")  # no file, though it is read and written like one
 EVALUATION = re.compile(r"(?:^|[^a-z])(?:val|valid|validation|dev|test|eval)(?:$|[^a-z])|train=False|testset|valset")
 
 
-def evaluates(seen: LibraryUse) -> bool:
-    """Whether a loader is for validation or test, by the names in its call."""
+TRAINING = re.compile(r"(?:^|[^a-z])(?:train|training|trn|fit)(?:$|[^a-z])")
+
+
+def trained_on(flow: Flow, loaders: list[LibraryUse]) -> list[LibraryUse]:
+    """The loaders that a training step surely runs on; where reading cannot tell, those with such a step in a loop over
+    them, and of several those that are not for evaluation."""
+    known_ = flow.interpreter.batches["step"] or flow.interpreter.batches["backward"]
+    ranks = {id(seen): CERTAINTIES[known_.get(id(seen.node), len(CERTAINTIES) - 1)] for seen in loaders}
+    for sure in (DEFAULT, PERHAPS):
+        found = [seen for seen in loaders if ranks[id(seen)] == sure]
+        if found and (sure == DEFAULT or len(found) == 1):
+            return found
+    found = [seen for seen in loaders if steps_over(flow, seen)] or found
+    return found if len(found) < 2 else [seen for seen in found if not evaluates(seen, flow)]
+
+
+def looped_over(flow: Flow, loader: LibraryUse) -> bool:
+    """Whether a loop goes over this loader, by its name or as an element of a table."""
+    rank = flow.interpreter.batches["over"].get(id(loader.node))
+    return (rank is not None and CERTAINTIES[rank] != OPTION) or bool(loops_over(flow, loader))
+
+
+def _keys_of(seen: LibraryUse, flow: Flow) -> Iterator[str]:
+    """The keys under which a loader stands in a table: {"train": loader}, loaders["val"] = …, dict(test=…)."""
+    found: list[tuple[ast.expr | None, ast.expr]] = []
+    for statement in flow.statements:
+        for node in statement.nodes:
+            if isinstance(node, ast.Dict):
+                found += zip(node.keys, node.values, strict=True)
+            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "dict":
+                found += ((ast.Constant(k.arg), k.value) for k in node.keywords)
+            elif isinstance(node, ast.Subscript) and isinstance(statement.node, ast.Assign):
+                found += [(node.slice, statement.node.value)] if node in statement.node.targets else []
+    for key, value in found:
+        made = flow.value(value)
+        same = isinstance(made, LibraryObject) and made.seen is not None and made.seen.node is seen.node
+        if same and isinstance(key, ast.Constant) and isinstance(key.value, str):
+            yield key.value.lower()
+
+
+def evaluates(seen: LibraryUse, flow: Flow) -> bool:
+    """Whether a loader is for validation or test, by its key in a table, or the names in its call."""
+    keys = list(_keys_of(seen, flow))
+    for pattern in (TRAINING, EVALUATION):
+        if any(pattern.search(key) for key in keys):
+            return pattern is EVALUATION
     argument = next((argument for argument in seen.arguments or [] if argument.name in (None, "dataset")), None)
     texts, made = [seen.source.text(argument.node)] if argument is not None else [], dataset_of(seen)
     if made is not None:

@@ -34,7 +34,7 @@ from ..source.infer.interpreter import PERHAPS, Interpreter
 from ..source.library_names import DATASET
 from . import precision, training_sections
 from .account import Account
-from .data_files import dataset_of, evaluates
+from .data_files import dataset_of, evaluates, looped_over, trained_on
 from .entries import (
     ASK,
     DATA,
@@ -60,7 +60,7 @@ from .entries import (
 )
 from .flow import Flow
 from .silence import reason
-from .step_order import accumulate, accumulated_by_library, loops_over, steps_over
+from .step_order import accumulate, accumulated_by_library
 from .unread import say_values, setting, unread, unread_model
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: no line is
@@ -300,6 +300,7 @@ TIMM_LOADER: tuple[str, ...] = (
     *("persistent_workers", "worker_seeding"),
 )
 DATASET_ARGUMENTS = ("root", "train", "split", "transform", "download")
+SEVERAL = "one of several loaders that a step runs on; a recipe has one for training"
 COMPOSED = ("Compose", "Sequential")
 # an image to a tensor of bytes, and that to floats: together these are a recipe's ToTensor
 BYTES, FLOATS = ("PILToTensor", "ToImage", "ToImageTensor"), ("ToDtype", "ConvertImageDtype", "ConvertDtype")
@@ -311,23 +312,22 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
     section = Entry("data", below=[])
     made = surely(calls(interpreter, DATA))
     loaders = list({id(seen.node): seen for seen in reversed(made)}.values())[::-1]  # the first run of each call
-    stepped = [seen for seen in loaders if steps_over(flow, seen)]
-    plain = [seen for seen in loaders if not evaluates(seen)]
-    if len(stepped) > 1:
-        stepped = [seen for seen in stepped if seen in plain]
+    stepped = trained_on(flow, loaders)
+    plain = [seen for seen in loaders if not evaluates(seen, flow)]
     alone = plain if len(plain) == 1 else loaders if len(loaders) == 1 else []
     found = stepped or [seen for seen in alone if seen.certainty != PERHAPS]  # the others may be for evaluation
     training = found[0] if len(found) == 1 else None
     others = [seen for seen in loaders if seen is not training]
-    looped = [seen for seen in others if loops_over(flow, seen)]  # of those that are made, some may not be used
-    evaluating = [seen for seen in others if evaluates(seen)]
+    looped = [seen for seen in others if looped_over(flow, seen)]  # of those that are made, some may not be used
+    evaluating = [seen for seen in others if evaluates(seen, flow)]
     both = [seen for seen in evaluating if seen in looped]
     evaluation = next(iter(both or (looped if len(looped) == 1 else evaluating)), None)
     if training is not None and evaluation is not None and either(training, evaluation):
         loaders, training = [training, evaluation], None  # only one of them is made, for both purposes
     assert section.below is not None
     if training is None:
-        several = [f"{place(seen)}: which loader is trained on could not be read" for seen in loaders]
+        unclear = "which loader is trained on could not be read"
+        several = [f"{place(seen)}: {SEVERAL if len(found) > 1 else unclear}" for seen in found or loaders]
         section.comments += several or ["no data loader was found", *_moved(flow)]
         made = [seen for seen in loaders if seen.certainty != PERHAPS]
         sizes = [entry for seen in made for entry in _batch(seen, flow, "batch", accumulate)]
@@ -354,13 +354,20 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
     section.comments += _moved(flow) if not any(SHARED in text for _, text in section.left) else []
     runs = [seen for seen in made if seen.node is training.node]  # one call may make several
     section.below += _agreed([_source(seen, "source") for seen in runs])
-    section.below += _source(evaluation, "validation") if evaluation is not None else []
+    checks = [seen for seen in made if evaluation is not None and seen.node is evaluation.node]
+    section.below += _agreed([_source(seen, "validation") for seen in checks])
     section.below += _agreed([_batch(seen, flow, "batch", accumulate) for seen in runs])
-    section.below += _batch(evaluation, flow, "eval_batch", 1) if evaluation is not None else []
+    section.below += _agreed([_batch(seen, flow, "eval_batch", 1) for seen in checks])
     section.below += _agreed([transforms(seen, "transforms", flow) for seen in runs])
-    section.below += transforms(evaluation, "eval_transforms", flow) if evaluation is not None else []
+    section.below += _agreed([transforms(seen, "eval_transforms", flow) for seen in checks])
     section.below += _agreed([_fetching(seen) for seen in runs])
     return section
+
+
+def _values(entry: Entry) -> list[str]:
+    """The lines of an entry; without the comments, which say where it comes from, where nothing in it is ???."""
+    bare = [line for line in entry.lines() if not line.lstrip().startswith("#")]
+    return entry.lines() if any(ASK in line for line in bare) else bare
 
 
 def _agreed(several: list[list[Entry]]) -> list[Entry]:
@@ -368,11 +375,10 @@ def _agreed(several: list[list[Entry]]) -> list[Entry]:
     found: list[Entry] = []
     for key in dict.fromkeys(entry.key for entries in several for entry in entries):
         same = [entry for entries in several for entry in entries if entry.key == key]
-        agree = len(same) == len(several) and all(entry.lines() == same[0].lines() for entry in same)
-        comments = [comment for comment in same[0].comments if isinstance(comment, Comment)]
-        found.append(
-            same[0] if agree else Entry(key, ASK, [*comments, "one call makes several, with different values"])
-        )
+        agree = len(same) == len(several) and all(_values(entry) == _values(same[0]) for entry in same)
+        comments = dict.fromkeys(one for entry in same for one in entry.comments if isinstance(one, Comment))
+        several_ = "one call makes several, with different values"
+        found.append(same[0] if agree else Entry(key, ASK, [*comments, several_]))
     return found
 
 

@@ -352,8 +352,7 @@ MODELS = {  # the models that a recipe can name -> their arguments, save num_cla
     "resnet101": ("zero_init_residual", "groups", "width_per_group"),
     "resnet152": ("zero_init_residual", "groups", "width_per_group"),
 }
-# names without such a row yet -> key of a recipe
-KEYS = {
+KEYS = {  # names without such a row yet -> key of a recipe
     "timm.utils.NativeScaler": "dynamic_loss_scale",
     "timm.data.FastCollateMixup": "mixup",
     "torchvision.transforms.MixUp": "mixup",
@@ -433,8 +432,9 @@ def makes_model(seen: LibraryUse) -> bool:
 
 
 def distinct(found: list[LibraryUse]) -> list[LibraryUse]:
-    """Each place once."""
-    return list({id(seen.node): seen for seen in found}.values())
+    """Each place once: the surest, and of these the one with the fewest conditions."""
+    fewest = sorted(found, key=lambda seen: (CERTAINTIES.index(seen.certainty), len(seen.condition or "")))
+    return list(({id(seen.node): seen for seen in found} | {id(seen.node): seen for seen in fewest[::-1]}).values())
 
 
 def unwrapped(value: Value | None) -> Value | None:

@@ -33,6 +33,7 @@ WIDEST = 200_000  # nodes times calls of one statement
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MOST_BEHIND = 500  # expressions that are followed behind one
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
+LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
 COMPOUND = (*LOOPS, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.Match, *FUNCTIONS, ast.ClassDef)
 
 
@@ -77,6 +78,11 @@ class Statement:
     def alone(self) -> ast.expr | None:
         """The expression, where the statement is nothing else."""
         return self.node.value if isinstance(self.node, ast.Expr) else None
+
+    @property
+    def declares(self) -> bool:
+        """Whether it only says of which type a name is."""
+        return isinstance(self.node, ast.AnnAssign) and self.node.value is None
 
     @property
     def text(self) -> str:
@@ -172,6 +178,7 @@ class Flow:
 
     def __init__(self, interpreter: Interpreter, passed: Callable[[str], str | None]) -> None:
         self.interpreter = interpreter
+        self._never = interpreter.never  # these are left out
         self._reason = passed
         self.statements: list[Statement] = []
         self.of: dict[int, Statement] = {}  # an expression's node -> its statement
@@ -221,21 +228,28 @@ class Flow:
 
     def doubtful(self, statement: Statement, seen: set[int]) -> bool:
         """Whether a statement depends on a condition that was only read for a loop's first round: a counter changes."""
-        if any(isinstance(head.node, (ast.If, ast.While)) and self.varies(head) for head in statement.around):
+        heads = [
+            head for head in statement.around if isinstance(head.node, (ast.If, ast.While)) and self._may_run(head)
+        ]
+        if any(self.varies(head) for head in heads):
             return True
         if statement.function is None or id(statement.function) in seen:
             return False
         callers = self.calls.get(id(statement.function), [])
         return any(self.doubtful(caller, seen | {id(statement.function)}) for caller, _, _ in callers)
 
-    def conditions(self, of: Statement, all_: bool = False, seen: tuple[int, ...] = ()) -> Iterator[tuple[str, str]]:
+    def conditions(
+        self, of: Statement, all_: bool = False, seen: tuple[int, ...] = (), by_call: bool = False
+    ) -> Iterator[tuple[str, str]]:
         """The conditions around a statement, and around the only call of its function, whose value may change during a
-        run, each with its negation; all_: every condition around the statement."""
+        run, each with its negation; all_: every condition around the statement; by_call: also those that one call of
+        its function fulfils and another does not."""
         callers = self.calls.get(id(of.function), []) if id(of.function) not in seen else []
         if len(callers) == 1:
             yield from self.conditions(callers[0][0], seen=(*seen, id(of.function)))
         for head in of.around:
-            if isinstance(head.node, ast.If) and (all_ or self.varies(head)):
+            either = by_call and isinstance(head.node, ast.If) and id(head.node.test) in self.interpreter.varied
+            if isinstance(head.node, ast.If) and (all_ or either or self.varies(head)):
                 text = shortened(head.source.text(head.node.test), LONGEST)
                 other = any(node is of.node for part in head.node.orelse for node in ast.walk(part))
                 yield (f"not ({text})", text) if other else (text, f"not ({text})")
@@ -259,7 +273,10 @@ class Flow:
         return False
 
     def _sure(self, definition: Definition) -> bool:
-        return CERTAINTIES[self.interpreter.reached.get(id(definition.statement.node), (0, ()))[0]] != OPTION
+        return self._may_run(definition.statement)
+
+    def _may_run(self, statement: Statement) -> bool:
+        return CERTAINTIES[self.interpreter.reached.get(id(statement.node), (0, ()))[0]] != OPTION
 
     def classes(self) -> Iterator[ast.ClassDef]:
         """The classes of the script."""
@@ -499,8 +516,9 @@ class Flow:
                 names = _merged(names, self._block(node.body, names, scope, inside, top))
             return _merged(names, self._block(node.orelse, names, scope, inside, top))
         if isinstance(node, ast.If):
-            taken = self._block(node.body, names, scope, inside, top)
-            other = self._block(node.orelse, names, scope, inside, top)
+            body, orelse = ([one for one in part if id(one) not in self._never] for part in (node.body, node.orelse))
+            taken = self._block(body, names, scope, inside, top)
+            other = self._block(orelse, names, scope, inside, top)
             if node.body and isinstance(node.body[-1], (ast.Return, ast.Raise)):
                 return other
             if node.orelse and isinstance(node.orelse[-1], (ast.Return, ast.Raise)):
@@ -536,7 +554,7 @@ class Flow:
             call = call.value
         if not isinstance(call, ast.Call) or self.passed(call.func):
             return
-        arguments = changed_arguments(call, self.value(call.func), self.passed, self._changed)
+        arguments = changed_arguments(call, self.value, self.passed, self._changed)
         changed: list[tuple[ast.expr, ast.expr | None]] = [(argument, None) for argument in arguments]
         if isinstance(call.func, ast.Attribute):
             changed.append((call.func.value, call))  # its arguments become part of it
@@ -559,7 +577,8 @@ class Flow:
         """Whether a call is one of those that change nothing, such as print."""
         found = self.value(func)
         name = found.name if isinstance(found, LibraryName) else func.id if isinstance(func, ast.Name) else ""
-        return bool(name) and self._reason(name) is not None
+        makes = isinstance(func, ast.Attribute) and func.attr == "mkdir" and not isinstance(found, ScriptFunction)
+        return makes or (bool(name) and self._reason(name) is not None)
 
     def _attribute(self, name: str, definition: Definition, first: bool) -> None:
         known = self.attributes.setdefault(name, [])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ..source.infer.abstract_values import LibraryName, LibraryUse
-from ..source.infer.interpreter import OPTION, Interpreter
-from .entries import AMP, ASK, SCALE, Entry, calls, options, place, sources, surely
+from ..source.infer.interpreter import OPTION, PERHAPS, Interpreter
+from .entries import AMP, ASK, SCALE, Entry, by_sureness, calls, distinct, options, place, sources, surely
 from .unread import setting, settings, unread
 
 OF_DEVICES = ("torch.cuda.", "torch.cpu.")  # all others take the device as first argument
@@ -21,6 +22,20 @@ def _enabled(seen: LibraryUse) -> Any:
     return True if given is None else given
 
 
+ON_DEVICES = re.compile(r"cuda|gpu|\bcpu\b|\bmps\b|\bnpu\b", re.IGNORECASE)  # of a condition on where the script runs
+
+
+def _depends(interpreter: Interpreter, seen: LibraryUse) -> list[str]:
+    """The undecided conditions of a call that the training itself does not have, besides those on the device."""
+    if seen.certainty != PERHAPS:
+        return []
+    starts = surely(by_sureness(one for one in interpreter.seen if one.name.endswith(".backward")))
+    several = [set((one.condition or "").split(" and ")) for one in starts]
+    always = set.intersection(*several) if several else set()
+    mine = [text for text in (seen.condition or "").split(" and ") if text and text not in always]
+    return [text for text in mine if not ON_DEVICES.search(text)]
+
+
 def amp(interpreter: Interpreter) -> list[Entry]:
     """The sections `amp`, `loss_scale` and `dynamic_loss_scale`."""
     found = calls(interpreter, AMP)
@@ -33,6 +48,10 @@ def amp(interpreter: Interpreter) -> list[Entry]:
             continue
         if enabled == ASK:
             entries.append(Entry("amp", ASK, [place(seen), "whether it is enabled could not be read"]))
+            break
+        if _depends(interpreter, seen):
+            chosen = distinct(surely(found))
+            entries.append(Entry("amp", ASK, [*map(str, map(place, chosen)), "which of it runs could not be read"]))
             break
         dtype = seen.get("dtype") or (seen.get("dtype", 1) if not seen.name.startswith("torch.cuda") else None)
         if dtype is not None and not isinstance(dtype, LibraryName):
@@ -55,6 +74,11 @@ def amp(interpreter: Interpreter) -> list[Entry]:
         if _enabled(seen) == ASK:
             comments = [place(seen), "whether it is enabled could not be read"]
             return [*entries, Entry("dynamic_loss_scale", ASK, comments, roots=roots)]
+        if _depends(interpreter, seen):
+            return [
+                *entries,
+                Entry("dynamic_loss_scale", ASK, [place(seen), "whether it is on could not be read"], roots=roots),
+            ]
         first = 0 if seen.name.startswith(OF_DEVICES) else 1
         drafted = settings(seen, {name: first + at for at, name in enumerate(SCALER_FIELDS)})
         if drafted.get("growth_interval", ASK) != ASK:

@@ -4,7 +4,7 @@ the six parts of training it belongs to, by how it is made and how it is used.""
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from ...mappings.aliases import row_of
 from ..source import library_names as families
@@ -81,30 +81,6 @@ class Roles:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and self.role(node.left) == LOSS:
             return LOSS if self.divided(node) and self.exact(node.left) else None
         return None
-
-    def starts_backward(self) -> bool:
-        """Whether a backward pass starts from a loss."""
-        return any(self.role(node) == LOSS for node in self._starts())
-
-    def added_to_the_loss(self) -> list[Statement]:
-        """The statements that add something else to the loss of a backward pass, in the order of the script."""
-        names = (node for start in self._starts() for node in ast.walk(start) if isinstance(node, ast.Name))
-        found = dict.fromkeys(d.statement for node in names for d in self.flow.reads.get(id(node), ()))
-        return sorted(filter(self._adds, found), key=lambda statement: statement.place)
-
-    def _starts(self) -> Iterator[ast.expr]:
-        """The expressions that backward passes start from, and their arguments."""
-        named = (s for s in self.flow.statements if id(s.function) not in self.flow.interpreter.unnamed)
-        for call in (call for s in named for call in s.calls):
-            if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
-                yield from (call.func.value, *call.args)
-
-    def _adds(self, statement: Statement) -> bool:
-        node = statement.node
-        if isinstance(node, ast.AugAssign):
-            return isinstance(node.op, (ast.Add, ast.Sub))
-        summed = terms(node.value) if isinstance(node, ast.Assign) else []
-        return len(summed) > 1 and any(self.role(term) != LOSS for term in summed)
 
     def counts(self, node: ast.expr) -> bool:
         """Whether this is the number of micro-batches."""
@@ -373,16 +349,6 @@ BY_METHOD = {  # the kind of an object with these methods, whatever else is know
 MODES = ("train", "eval")
 PARTS = ("modules", "named_modules", "children", "named_children", "values", "items")  # methods that give children
 BY_ATTRIBUTE = {"grad": GRADIENTS, "param_groups": RATE, "requires_grad": MODEL}
-
-
-def terms(node: ast.expr) -> list[ast.expr]:
-    """The terms of a sum or difference, also of its mean; for anything else the expression itself."""
-    inside = node.func if isinstance(node, ast.Call) else None
-    if isinstance(inside, ast.Attribute) and inside.attr in ("mean", "sum") and len(terms(inside.value)) > 1:
-        return terms(inside.value)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
-        return [*terms(node.left), *terms(node.right)]
-    return [node]
 
 
 class ValueKinds:

@@ -395,10 +395,10 @@ def _at(statement: Statement) -> tuple[int, int]:
 
 
 def _around(statement: Statement, level: int) -> tuple[Head, ...]:
-    return tuple((head, _part(head, statement), level) for head in statement.around)
+    return tuple((head, part_of(head, statement), level) for head in statement.around)
 
 
-def _part(head: Statement, statement: Statement) -> str:
+def part_of(head: Statement, statement: Statement) -> str:
     """The part of a compound statement that another one is in: body, orelse, …"""
     line = statement.place[1]
     for part in ("body", "orelse", "finalbody"):

@@ -53,7 +53,16 @@ from .entries import (
 )
 from .flow import Flow
 from .roles import CRITERION, FUNCTIONAL, Roles
-from .unread import setting, settings, unread, unread_loss, unread_optimizer
+from .unread import (
+    added_to_the_loss,
+    instead_of,
+    setting,
+    settings,
+    starts_backward,
+    unread,
+    unread_loss,
+    unread_optimizer,
+)
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are not a class's
 
@@ -96,7 +105,7 @@ def optimizer(interpreter: Interpreter, flow: Flow) -> Entry:
 
 def _ask_for_rate(interpreter: Interpreter, section: Entry) -> None:
     """Ask for a rate that the optimizer is not given where the script sets it by hand: torch's default is not its."""
-    by_hand = _rates_by_hand(interpreter, sure=True)
+    by_hand = _rates_by_hand(interpreter)
     args = next((entry for entry in section.below or [] if entry.key == "args"), None)
     if by_hand and section.below is not None and not any(one.key == "lr" for one in (args.below or [] if args else [])):
         if args is None:
@@ -105,10 +114,9 @@ def _ask_for_rate(interpreter: Interpreter, section: Entry) -> None:
         args.below = [rate, *(args.below or [])]
 
 
-def _rates_by_hand(interpreter: Interpreter, sure: bool = False) -> list[str]:
-    """The places where a rate is set by hand, each once; sure: without those of other arguments, or that nothing
-    calls."""
-    rates = [origin for origin, certainty in interpreter.rates if not sure or certainty not in (OPTION, UNCALLED)]
+def _rates_by_hand(interpreter: Interpreter) -> list[str]:
+    """The places where a rate is set by hand, each once; without those of other arguments, or that nothing calls."""
+    rates = [origin for origin, certainty in interpreter.rates if certainty not in (OPTION, UNCALLED)]
     return list(dict.fromkeys(f"{one.file} line {one.line}: {one.text} = …" for one in rates))
 
 
@@ -326,12 +334,15 @@ AS_CROSS_ENTROPY = ("timm.loss.LabelSmoothingCrossEntropy", "timm.loss.SoftTarge
 def loss(interpreter: Interpreter, flow: Flow) -> tuple[Entry, Any]:
     """The section `loss`, and its label smoothing, perhaps ???; only where the backward pass starts from one loss."""
     found = distinct([*surely(calls(interpreter, "loss")), *_loss_functions(interpreter)])
-    reaching = [seen for seen in found if _as_loss(flow, seen).starts_backward()]
+    reaching = [seen for seen in found if starts_backward(_as_loss(flow, seen))]
     if several_train(interpreter):
         return Entry("loss", ASK, ["several optimizers train; a recipe has one optimizer, and one loss"]), 0.0
-    added = _as_loss(flow, reaching[0]).added_to_the_loss() if len(reaching) == 1 else []
-    if len(reaching) != 1 or added:
+    added = dict.fromkeys(one for seen in reaching for one in added_to_the_loss(_as_loss(flow, seen)))
+    others = list(dict.fromkeys(other for seen in reaching for other in instead_of(seen, flow)))
+    if len(reaching) != 1 or added or others:
         comments: list[str] = [f"{place(seen)}: a part of the loss" for seen in reaching]
+        lines = {str(place(seen)).partition(":")[0] for seen in reaching}
+        comments += [other for other in others if other.partition(":")[0] not in lines]
         for statement in added:
             file, line = statement.place
             comments.append(f"{file} line {line}: {statement.source.text(statement.node)}: more is added to it")

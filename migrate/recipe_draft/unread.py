@@ -9,10 +9,13 @@ from typing import Any
 
 from ...printable import shortened
 from ..source.infer.abstract_values import LibraryObject, LibraryUse, ScriptObject, Value, known
-from ..source.infer.interpreter import CERTAINTIES, LONGEST, joined
+from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, joined
 from ..source.library_names import MODULE, OPTIMIZER
 from .entries import ASK, Comment, Entry, partly_unread, shown
 from .flow import FUNCTIONS, Flow, Statement
+from .roles import LOSS, Roles
+from .silence import PLAIN_BASES
+from .step_order import part_of
 
 
 def _makers(flow: Flow) -> Iterator[tuple[Statement, ast.Call]]:
@@ -82,8 +85,75 @@ def unread_loss(flow: Flow) -> str:
     return "which loss the backward pass starts from was not found"
 
 
+# a loss of several terms, or of several branches
+
+
+def _starts(flow: Flow) -> Iterator[ast.expr]:
+    """The expressions that backward passes start from, and their arguments."""
+    named = (s for s in flow.statements if id(s.function) not in flow.interpreter.unnamed)
+    for call in (call for s in named for call in s.calls):
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
+            yield from (call.func.value, *call.args)
+
+
+def starts_backward(roles: Roles) -> bool:
+    """Whether a backward pass starts from a loss."""
+    return any(roles.role(node) == LOSS for node in _starts(roles.flow))
+
+
+def added_to_the_loss(roles: Roles) -> list[Statement]:
+    """The statements that add something else to the loss of a backward pass, in the order of the script."""
+    flow = roles.flow
+    behind = [node for start in _starts(flow) for node in flow.behind(start, lambda one: roles.role(one) == LOSS)]
+    names = (part for node in behind for part in ast.walk(node) if isinstance(part, ast.Name))
+    found = {d.statement for name in names if roles.role(name) == LOSS for d in flow.reads.get(id(name), ())}
+    found |= {flow.of[id(node)] for node in behind if id(node) in flow.of}
+    return sorted((one for one in found if _adds(roles, one)), key=lambda statement: statement.place)
+
+
+def _adds(roles: Roles, statement: Statement) -> bool:
+    node = statement.node
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.op, (ast.Add, ast.Sub)) and roles.role(node.target) == LOSS
+    value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)) else None
+    sums = [terms(part) for part in ast.walk(value) if isinstance(part, ast.expr)] if value is not None else []
+    return any({LOSS, None} <= {LOSS if roles.role(one) == LOSS else None for one in several} for several in sums)
+
+
+def terms(node: ast.expr) -> list[ast.expr]:
+    """The terms of a sum or difference, also of its mean; for anything else the expression itself."""
+    inside = node.func if isinstance(node, ast.Call) else None
+    if isinstance(inside, ast.Attribute) and inside.attr in ("mean", "sum") and len(terms(inside.value)) > 1:
+        return terms(inside.value)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        return [*terms(node.left), *terms(node.right)]
+    return [node]
+
+
+def instead_of(seen: LibraryUse, flow: Flow) -> Iterator[str]:
+    """Words for what stands in place of a call that a condition chooses: for the same name, or result, elsewhere."""
+    own = flow.of.get(id(seen.node))
+    if own is None or seen.certainty != PERHAPS:
+        return
+    for other in (s for s in flow.statements if s.function is own.function and s.source is own.source and s is not own):
+        rank, conditions = flow.interpreter.reached.get(id(other.node), (0, ()))
+        if CERTAINTIES[rank] != OPTION and _replaces(other, own):
+            where = f", where {joined(conditions)}" if conditions else ""
+            yield f"{Comment(other.place, shown(other.text))}{where}: in its place"
+
+
+def _replaces(one: Statement, other: Statement) -> bool:
+    """Whether of two statements of a function one or the other gives a name its value, or the function its result."""
+    if isinstance(one.node, ast.Return):
+        return isinstance(other.node, ast.Return)
+    written = [{ast.unparse(target) for target in getattr(each.node, "targets", [])} for each in (one, other)]
+    if not written[0] & written[1] or isinstance(getattr(one.node, "value", None), ast.Constant):
+        return False
+    before = one.place < other.place and one.around == other.around[: len(one.around)]
+    return before or any(part_of(head, one) != part_of(head, other) for head in one.around if head in other.around)
+
+
 TAKES_LOSS = r"(?i)accelerator|fabric|engine|scaler"  # whose backward() takes the loss
-PLAIN_BASES = ("object", "abc.", "enum.", "typing.", "collections.", "torch.")  # these read no options
 
 
 def read_by_libraries(flow: Flow) -> dict[int, str]:

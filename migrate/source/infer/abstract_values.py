@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from ..library_names import BASES, family_of
+from ..library_names import BASES, family_of, is_class
 from ..source_files import ScriptFile
 
 LARGEST = 10_000  # letters of a string, and nested values; anything larger is not followed
@@ -63,6 +63,7 @@ class DictValue(Value):
     """A dict by its constant keys."""
 
     pairs: dict[Any, Value]
+    closed: bool = False  # whether these are all its keys, in their order
 
 
 @dataclass(eq=False)
@@ -103,6 +104,7 @@ class LibraryUse:
     order: int
     receiver: LibraryObject | ScriptObject | None = None
     tests: tuple[tuple[ast.expr, Scope], ...] = ()  # the conditions around it
+    never: bool = False  # whether it runs only where another script is run
     perhaps: str = ""  # what it is where its object is of another family, which nothing tells
 
     def get(self, name: str, position: int | None = None) -> Value | None:
@@ -347,11 +349,24 @@ def agreed(values: Iterable[Value]) -> Value:
     """The first known one of several possible values; a number, string or name only where all are equal to it."""
     values = list(values)
     found = first(values)
+    others = [one for one in values if not (isinstance(one, Constant) and one.value is None)]
+    if len(others) < len(values) and _is_tool(others):
+        return others[0]  # or None
     if isinstance(found, (Constant, LibraryName)):
         same = "value" if isinstance(found, Constant) else "name"
         if any(type(one) is not type(found) or getattr(one, same) != getattr(found, same) for one in values):
             return Value()
     return found
+
+
+def _is_tool(values: list[Value]) -> bool:
+    """Whether these are one object of a library that is neither torch's nor a class's, such as a logger's run."""
+    made = [
+        one
+        for one in values
+        if isinstance(one, LibraryObject) and not one.family and one.name and not is_class(one.name)
+    ]
+    return bool(made) and len(made) == len(values) and len({one.name for one in made}) == 1
 
 
 class Expression:

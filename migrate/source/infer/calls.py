@@ -33,8 +33,8 @@ from .abstract_values import (
     origins,
     wrapped,
 )
-from .expressions import attribute, builtin, joined, of_math, of_text
-from .interpreter import OPTION, Interpreter, evaluates
+from .expressions import attribute, builtin, joined, keys_of, of_math, of_text
+from .interpreter import OPTION, Interpreter, evaluates, is_of_class
 
 _SAME = ("copy.copy", "copy.deepcopy", "pathlib.Path", "os.path.expanduser")  # they return their argument
 _ITSELF = ("to", "cuda", "cpu", "train", "eval", "half", "float", "requires_grad_")  # methods that return their module
@@ -57,10 +57,16 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
         function = interpreter.value(node.func, scope)
         function = function.other or function
     arguments = _arguments(interpreter, node, scope)
+    method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    if method in ("step", "backward") and _family(receiver or Value())[0] != names.SCHEDULE:
+        interpreter.note_batches(method)
     if isinstance(function, LibraryName):
         return _of_library(interpreter, function.name, node, scope, arguments)
     if isinstance(function, ScriptFunction):
-        return interpreter.call(function, _placed(arguments, scope))
+        found = interpreter.call(function, _placed(arguments, scope))
+        if isinstance(found, ScriptObject) and is_of_class(function.node) and _made_in(found, function):
+            found.node, found.source = node, scope.source  # the class's own way to make it
+        return found
     if isinstance(function, ScriptClass):
         return interpreter.make(function, _placed(arguments, scope), node, scope)
     if isinstance(function, (LibraryObject, ScriptObject)) and receiver is None:
@@ -75,9 +81,15 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
         return _method(interpreter, receiver, node.func.attr, node, scope, arguments)
     if isinstance(node.func, ast.Name) and scope.find(node.func.id) is None:
         if node.func.id == "dict" and all(argument.name for argument in arguments):
-            return DictValue({argument.name: argument.value for argument in arguments})
+            given = {argument.name: argument.value for argument in arguments}
+            return DictValue(given, closed="**" not in given)
         return _of_python(interpreter, node.func.id, node, scope, [argument.value for argument in arguments])
     return Value()
+
+
+def _made_in(made: ScriptObject, function: ScriptFunction) -> bool:
+    line, last = made.node.lineno if made.node is not None else 0, getattr(function.node, "end_lineno", 0) or 0
+    return made.source is function.scope.source and function.node.lineno <= line <= last
 
 
 def _arguments(interpreter: Interpreter, node: ast.Call, scope: Scope) -> list[CallArgument]:
@@ -290,6 +302,8 @@ def _of_python(interpreter: Interpreter, name: str, node: ast.Call, scope: Scope
         return values[2] if lacks else value
     if name == "hasattr" and len(values) == 2 and isinstance(values[0], ParsedArguments):
         return Constant(known(values[1]) in {**values[0].parser.defaults, **values[0].assigned})
+    if name == "type" and len(values) == 1 and isinstance(values[0], ScriptObject):
+        return values[0].of
     if name == "super":
         return _super(scope)
     if name in ("iter", "enumerate", "zip", "next", "list", "tuple") and values:
@@ -392,6 +406,9 @@ def _of_pairs(pairs: DictValue, method: str, arguments: list[CallArgument], keep
         return found
     if method == "values":
         return ListValue(list(pairs.pairs.values()), origins=origins(*pairs.pairs.values()))
+    if method in ("keys", "items"):
+        return keys_of(pairs, method == "items")
+    pairs.closed = pairs.closed and method in ("get", "copy")
     if method == "update" and keep:
         pairs.pairs |= values[0].pairs if values and isinstance(values[0], DictValue) else {}
         pairs.pairs |= {argument.name: argument.value for argument in arguments if argument.name not in _UNNAMED}
@@ -473,21 +490,49 @@ def root(node: ast.expr) -> ast.expr:
 
 
 def changed_arguments(
-    call: ast.Call, called: Value | None, passed: Callable[[ast.expr], bool], known: dict[int, set[str]]
+    call: ast.Call,
+    value: Callable[[ast.expr], Value | None],
+    passed: Callable[[ast.expr], bool],
+    known: dict[int, set[str]],
 ) -> list[ast.expr]:
-    """The arguments whose objects a call may change: of one of the script's functions, those that it changes.
+    """The arguments whose objects a call may change: of one of the script's functions, those that it changes; a list
+    that takes something does not change it.
 
-    passed: whether a callee, such as print, changes nothing. known: what was found of functions, by their ids.
+    value: gives the value of an expression. passed: whether a callee, such as print, changes nothing. known: what was
+    found of functions, by their ids.
     """
+    called = value(call.func)
     if not isinstance(called, ScriptFunction) or isinstance(called.node, ast.Lambda):
-        return call.args
+        method = call.func if isinstance(call.func, ast.Attribute) and call.func.attr in TAKING else None
+        takes = method is not None and isinstance(value(method.value), ListValue)
+        return [] if takes else [one for one in call.args if not _is_plain(one)]
     if id(called.node) not in known:
         known[id(called.node)] = _changed_names(called.node, passed)
     names = [one.arg for one in (*called.node.args.posonlyargs, *called.node.args.args)]
     names = names[1:] if called.receiver is not None else names
     starred = next((at for at, one in enumerate(call.args) if isinstance(one, ast.Starred)), len(names))
     kept = {at for at, name in enumerate(names[:starred]) if name not in known[id(called.node)]}
-    return [one for at, one in enumerate(call.args) if at not in kept]
+    return [one for at, one in enumerate(call.args) if at not in kept and not _is_plain(one)]
+
+
+TAKING = ("append", "insert", "extend")  # methods of lists
+MAKING_PLAIN = ("len", "int", "float", "str", "bool", "repr", "format", "isinstance", "range")
+
+
+def _is_plain(node: ast.AST) -> bool:
+    """Whether an expression makes a new number or string, so that what is done with it changes no other object."""
+    if isinstance(node, ast.Call):
+        made = isinstance(node.func, ast.Attribute) and node.func.attr in names.PLAIN_RESULTS
+        return made or getattr(node.func, "id", "") in MAKING_PLAIN
+    return isinstance(node, (ast.JoinedStr, ast.Compare))
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    """The names in an expression of whose objects its value may be a part."""
+    if _is_plain(node):
+        return set()
+    own = {node.id} if isinstance(node, ast.Name) else set()
+    return own.union(*map(_names_in, ast.iter_child_nodes(node)))
 
 
 def _changed_names(function: ast.FunctionDef | ast.AsyncFunctionDef, passed: Callable[[ast.expr], bool]) -> set[str]:
@@ -497,9 +542,9 @@ def _changed_names(function: ast.FunctionDef | ast.AsyncFunctionDef, passed: Cal
     for node in ast.walk(function):
         written: list[ast.expr] = []
         for target, value in _bindings(node):
-            names = {part.id for part in ast.walk(value) if isinstance(part, ast.Name)}
+            inside = _names_in(value)
             for part in (part for part in ast.walk(target) if isinstance(part, ast.Name)):
-                aliases.setdefault(part.id, set()).update(names)
+                aliases.setdefault(part.id, set()).update(inside)
         if isinstance(node, (ast.Assign, ast.Delete)):
             written = [one for one in node.targets if isinstance(one, (ast.Attribute, ast.Subscript))]
         elif isinstance(node, ast.AugAssign):
@@ -509,7 +554,7 @@ def _changed_names(function: ast.FunctionDef | ast.AsyncFunctionDef, passed: Cal
             written = [node.value.func, *node.value.args, *given]
         elif isinstance(node, ast.Return) and node.value is not None:
             written = [node.value]
-        found |= {at.id for one in written if isinstance(at := root(one), ast.Name)}
+        found |= {at.id for one in written if not _is_plain(one) and isinstance(at := root(one), ast.Name)}
     waiting = list(found)
     while waiting:
         more = aliases.get(waiting.pop(), set()) - found
@@ -523,7 +568,10 @@ def _bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
     if isinstance(node, ast.Assign):
         yield from ((target, node.value) for target in node.targets)
     elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
-        yield node.target, node.iter
+        over, target = node.iter, node.target
+        if isinstance(over, ast.Call) and getattr(over.func, "id", "") == "enumerate" and isinstance(target, ast.Tuple):
+            target = target.elts[-1]  # the first is a number
+        yield target, over
     elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
         yield node.target, node.value
     elif isinstance(node, ast.withitem) and node.optional_vars is not None:

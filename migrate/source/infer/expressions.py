@@ -43,7 +43,7 @@ from .abstract_values import (
     with_other,
     wrapped,
 )
-from .interpreter import Interpreter, evaluates, is_property
+from .interpreter import Interpreter, evaluates, is_of_class, is_property
 
 ROUNDS = 16  # most rounds of a loop over a known list that are followed
 LISTED, EPOCHS, BATCHES, OTHER = "list", "epochs", "batches", "loop"
@@ -85,8 +85,13 @@ def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
     if isinstance(value, ParsedArguments):
         return value.get(name)
     if isinstance(value, ScriptClass):
-        return value.find(name) or Value()
+        method = value.find(name)
+        if isinstance(method, ScriptFunction) and is_of_class(method.node):
+            return ScriptFunction(method.node, method.scope, value, method.owner)
+        return method or Value()
     if isinstance(value, ScriptObject):
+        if name == "__class__":
+            return value.of
         found = value.attributes.get(name) or _of_object(value, name)
         return interpreter.call(found, []) if isinstance(found, ScriptFunction) and is_property(found.node) else found
     if isinstance(value, DictValue):
@@ -160,7 +165,8 @@ def _dict(interpreter: Interpreter, node: ast.Dict, scope: Scope) -> Value:
             pairs[name] = _entry(name, item, value, scope)
         elif key is None and isinstance(value, DictValue):
             pairs |= value.pairs
-    return DictValue(pairs, origins=origins(*pairs.values()))
+    whole = len(pairs) == len(node.keys)
+    return DictValue(pairs, origins=origins(*pairs.values()), closed=whole)
 
 
 def _entry(name: str | float, node: ast.expr, value: Value, scope: Scope) -> Value:
@@ -284,9 +290,10 @@ def _dictcomp(interpreter: Interpreter, node: ast.DictComp, scope: Scope) -> Val
 
 
 def _generators(interpreter: Interpreter, generators: list[ast.comprehension], scope: Scope) -> Scope:
-    inner = Scope(scope.source, scope)
+    inner, outer = Scope(scope.source, scope), interpreter.over
     for generator in generators:
         interpreter.assign(generator.target, each_of(interpreter, generator.iter, inner)[1], inner)
+        interpreter.over = outer
         for test in generator.ifs:
             interpreter.value(test, inner)
     return inner
@@ -305,7 +312,10 @@ def each_of(interpreter: Interpreter, node: ast.expr, scope: Scope) -> tuple[str
         known_kind = BATCHES if BATCHES in kinds else OTHER
         return known_kind, ListValue([first(i.items) if k == LISTED else i for k, i in zip(kinds, inners, strict=True)])
     value = interpreter.value(node, scope)
+    if isinstance(value, DictValue):  # of loaders: `for phase in loaders`
+        value = keys_of(value)
     if isinstance(value, LibraryObject) and value.family == names.LOADER:
+        interpreter.over = value
         return BATCHES, LibraryObject(names.TENSOR)
     if isinstance(value, ListValue) and value.closed and 0 < len(value.items) <= ROUNDS:
         return LISTED, value
@@ -316,6 +326,15 @@ def each_of(interpreter: Interpreter, node: ast.expr, scope: Scope) -> tuple[str
     if not is_known(value) and names.habit(scope.source.text(node).rpartition(".")[2]) == names.LOADER:
         return BATCHES, LibraryObject(names.TENSOR)
     return OTHER, Value()
+
+
+def keys_of(table: DictValue, pairs: bool = False) -> Value:
+    """The keys of a table of loaders, whose loops are followed one by one, or with pairs each with its loader."""
+    loaders = [isinstance(one, LibraryObject) and one.family == names.LOADER for one in table.pairs.values()]
+    if not table.closed or not any(loaders):
+        return Value()
+    keys = [(wrapped(key), value) for key, value in table.pairs.items()]
+    return ListValue([ListValue([key, value]) if pairs else key for key, value in keys])
 
 
 def _dotted(module: ScriptModule) -> str:

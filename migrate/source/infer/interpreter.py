@@ -115,6 +115,9 @@ class Interpreter:
         self.seen: list[LibraryUse] = []
         self.epochs: list[tuple[Value, Origin, str]] = []  # the bound of a loop over epochs, its place, how sure
         self.rates: list[tuple[Origin, str]] = []  # where a learning rate is set by hand, and how surely
+        # "over", or a method's name -> the calls that make the loaders that are looped over, or in whose loops this
+        # method is called, each with how surely
+        self.batches: dict[str, dict[int, int]] = {"over": {}, "step": {}, "backward": {}}
         self.functions: dict[int, ScriptFunction] = {}  # every function, in the order of reading
         self.instances: dict[int, ScriptObject] = {}  # by class: the surest object of it, and the first of these
         self.made: list[ScriptObject] = []
@@ -123,6 +126,7 @@ class Interpreter:
         self.conditions: list[str] = []
         self.tests: list[tuple[ast.expr, Scope]] = []
         self.loops: list[str] = []
+        self.over: LibraryObject | None = None  # the loader of the loop that is read now
         self.repeats = 0  # how many of the loops around, also of callers, are read in one round for all
         self.spent = 0  # of the budget
         self.values: dict[int, tuple[int, Value]] = {}  # an expression's node -> how surely it runs, first value
@@ -134,6 +138,10 @@ class Interpreter:
         self.returns: list[list[tuple[int, Value]]] = []
         self.unnamed: set[int] = set()  # nodes of functions that nothing names, whose uses are left out
         self.depth = 0
+        self.outside = 0  # how many of the loops around are outside of the function
+        self.elsewhere = 0  # how many branches of `if __name__ == "__main__"` are around that this run does not take
+        self.never: set[int] = set()  # the statements of such branches
+        self.otherwise = ""  # the condition under which the last `if` did not return a value
 
     # files
 
@@ -167,10 +175,10 @@ class Interpreter:
             self.call(again, [], by_script=False)
 
     def living(self) -> Interpreter:
-        """A copy without the uses in functions that nothing names."""
+        """A copy without the uses in functions that nothing names, and in what only another script runs."""
         found = copy.copy(self)
         found.unnamed = self._unnamed()
-        found.seen = [seen for seen in self.seen if id(seen.node) not in found.unnamed]
+        found.seen = [seen for seen in self.seen if id(seen.node) not in found.unnamed and not seen.never]
         return found
 
     def _unnamed(self) -> set[int]:
@@ -184,7 +192,8 @@ class Interpreter:
         imported = [alias for node in nodes for alias in node.names]
         read = {name.rpartition(".")[2] for name in self.files}
         files = {alias.asname or alias.name.partition(".")[0] for alias in imported if {*alias.name.split(".")} & read}
-        waiting = [one for tree in trees for one in tree.body if not isinstance(one, FUNCTIONS) or one.decorator_list]
+        top = [(one, self._taken(one)) for tree in trees for one in tree.body]
+        waiting = [part for one, parts in top if not isinstance(one, FUNCTIONS) or one.decorator_list for part in parts]
         unnamed = [one for tree in trees for one in tree.body if isinstance(one, FUNCTIONS) and not one.decorator_list]
         living: list[ast.AST] = []
         while waiting:
@@ -197,6 +206,12 @@ class Interpreter:
         if not any(isinstance(func, ast.Attribute) and func.attr in ("backward", "step") for func in called):
             return set()
         return {id(node) for one in unnamed for node in ast.walk(one)}
+
+    def _taken(self, node: ast.stmt) -> list[ast.stmt]:
+        """A statement; of `if __name__ == "__main__"` the branch that this run may take."""
+        parts = [*node.body, *node.orelse] if isinstance(node, ast.If) else []
+        left = [part for part in parts if id(part) not in self.never]
+        return [node] if len(left) == len(parts) else left
 
     def _run_file(self, source: ScriptFile, name: str) -> ScriptModule:
         scope = Scope(source, names={"__name__": Constant(name), "__file__": Value()})
@@ -302,7 +317,10 @@ class Interpreter:
             # the statements after it run with other arguments, or never; or perhaps, where only one branch ends
             certainty, names_before = self.certainty, self.names_of(scope)
             self.certainty = max(certainty, PERHAPS if ended == PARTLY else OPTION, key=CERTAINTIES.index)
+            otherwise, around = self.otherwise, self.conditions
+            self.conditions = [*around, otherwise] if ended == PARTLY and otherwise else around
             rest = self.block(statements, scope, index + 1)
+            self.conditions, self.otherwise = around, otherwise
             self.certainty = certainty
             if ended == PARTLY:
                 return rest or PARTLY
@@ -324,9 +342,12 @@ class Interpreter:
             worse = OPTION if taken is False else PERHAPS
             self.certainty = max(before, worse, key=CERTAINTIES.index)
         self.tests.append((test, scope))
+        other = taken is False and names_the_file(test)
+        self.elsewhere += other
         try:
             return run()
         finally:
+            self.elsewhere -= other
             self.tests.pop()
             self.certainty = before
             if taken is not True:
@@ -355,9 +376,16 @@ class Interpreter:
             order=len(self.seen),
             receiver=receiver,
             tests=tuple(self.tests),
+            never=self.elsewhere > 0,
         )
         self.seen.append(seen)
         return seen
+
+    def note_batches(self, what: str) -> None:
+        """Keep that the loader of the innermost loop over batches is looped over, or stepped on."""
+        if self.over is not None and self.over.seen is not None:
+            found, rank = self.batches[what], CERTAINTIES.index(self.certainty)
+            found[id(self.over.seen.node)] = min(rank, found.get(id(self.over.seen.node), rank))
 
     def modules_by_use(self) -> set[tuple[str, str]]:
         """The file and the text of every object that its use tells to be a module."""
@@ -387,10 +415,11 @@ class Interpreter:
         """The result of a function of the script for these arguments; by_script: whether the script calls it, so that
         all other parameters have their defaults."""
         node = function.node
-        runs = self.runs.get(id(node), 0)
+        key = -id(node) if self.elsewhere else id(node)
+        runs = self.runs.get(key, 0)
         if self.depth >= DEEPEST_CALL or runs >= RUNS:
             return Value()
-        self.runs[id(node)] = runs + 1
+        self.runs[key] = runs + 1
         scope = Scope(function.scope.source, function.scope)
         if function.owner is not None:
             scope.names["__class__"] = function.owner
@@ -399,7 +428,9 @@ class Interpreter:
             return Value()  # it was read at its definition
         self.depth += 1
         self.returns.append([])
+        outside, self.outside = self.outside, len(self.loops)
         self.block(node.body, scope)
+        self.outside = outside
         self.depth -= 1
         found = self.returns.pop()
         if id(node) not in self.yields:
@@ -435,8 +466,13 @@ class Interpreter:
                 scope.names[parameter.arg] = wrapped(known(value), origin)
             elif type(value) is not Value and by_script:
                 scope.names[parameter.arg] = value
-        if function.receiver is not None and plain and not _is_static(function.node):
-            scope.names[plain[0].arg] = function.receiver
+            elif is_forward and is_known(value) and known(value) is None:
+                scope.unset.add(parameter.arg)  # a tensor, or None
+        receiver = function.receiver
+        if isinstance(receiver, ScriptObject) and is_of_class(function.node):
+            receiver = receiver.of
+        if receiver is not None and plain and not _is_decorated(function.node, "staticmethod"):
+            scope.names[plain[0].arg] = receiver
             plain = plain[1:]
         if parameters.vararg:
             scope.names[parameters.vararg.arg] = ListValue([], closed=False)
@@ -470,7 +506,7 @@ class Interpreter:
         before = self.instances.setdefault(id(of.node), made)
         if CERTAINTIES.index(made.certainty) < CERTAINTIES.index(before.certainty):
             self.instances[id(of.node)] = made
-        self.made.append(made)
+        self.made += [] if self.elsewhere else [made]
         start = of.find("__init__")
         if isinstance(start, ScriptFunction):
             self.call(ScriptFunction(start.node, start.scope, made, start.owner), arguments)
@@ -531,14 +567,24 @@ def _begins_with(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def names_the_file(test: ast.expr) -> bool:
+    """Whether a condition depends on which script is run: `__name__ == "__main__"`."""
+    return any(isinstance(one, ast.Name) and one.id == "__name__" for one in ast.walk(test))
+
+
 def is_property(node: Any) -> bool:
     """Whether reading a method's name calls it."""
     named = [getattr(one, "attr", getattr(one, "id", "")) for one in getattr(node, "decorator_list", ())]
     return any(name in ("property", "cached_property") for name in named)
 
 
-def _is_static(node: Any) -> bool:
-    return any(getattr(decorator, "id", "") == "staticmethod" for decorator in getattr(node, "decorator_list", ()))
+def is_of_class(node: Any) -> bool:
+    """Whether a method gets the class."""
+    return _is_decorated(node, "classmethod")
+
+
+def _is_decorated(node: Any, by: str) -> bool:
+    return any(getattr(decorator, "id", "") == by for decorator in getattr(node, "decorator_list", ()))
 
 
 def joined(conditions: Sequence[str]) -> str:
@@ -548,8 +594,9 @@ def joined(conditions: Sequence[str]) -> str:
 
 
 def _either(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    """The conditions of code that runs under one or the other: without a condition that only one side negates."""
+    """The conditions of code that runs under one or the other: without a condition that only one side negates, and
+    without those that one side has besides the other's."""
     rest = [text for text in one if text not in other], [text for text in other if text not in one]
     if len(rest[0]) == len(rest[1]) == 1 and any(f"not ({text})" in rest[0] + rest[1] for (text,) in rest):
         return tuple(text for text in one if text in other)
-    return one
+    return one if rest[1] else other

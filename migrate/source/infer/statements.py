@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from ....printable import shortened
 from .. import library_names as names
 from .abstract_values import (
     Constant,
@@ -32,11 +33,13 @@ from .abstract_values import (
     with_other,
     wrapped,
 )
-from .expressions import EPOCHS, LISTED, OTHER, ROUNDS, attribute, binary, each_of, truth
+from .expressions import BATCHES, EPOCHS, LISTED, OTHER, ROUNDS, attribute, binary, each_of, truth
 from .interpreter import (
     CERTAINTIES,
+    DEFAULT,
     FORGETS,
     FUNCTIONS,
+    LONGEST,
     OPTION,
     PARTLY,
     PERHAPS,
@@ -46,6 +49,7 @@ from .interpreter import (
     Interpreter,
     assigns,
     executes,
+    names_the_file,
 )
 
 # assignments
@@ -110,9 +114,14 @@ def _to_starred(interpreter: Interpreter, target: ast.Starred, value: Value, sco
 @assigns(ast.Subscript)
 def _to_subscript(interpreter: Interpreter, target: ast.Subscript, value: Value, scope: Scope) -> None:
     holder, key = interpreter.value(target.value, scope), known(interpreter.value(target.slice, scope))
+    if isinstance(holder, DictValue) and not isinstance(key, (str, int)):
+        holder.closed = False
     if isinstance(holder, DictValue) and isinstance(key, (str, int)) and interpreter.certainty != OPTION:
+        holder.closed = holder.closed and interpreter.certainty == DEFAULT
         holder.pairs[key] = value
-    elif key == "lr" and isinstance(target.slice, ast.Constant):  # of a parameter group: a schedule written by hand
+    elif (
+        key == "lr" and isinstance(target.slice, ast.Constant) and not interpreter.elsewhere
+    ):  # of a parameter group: a schedule written by hand
         text = scope.source.text(target)
         interpreter.rates.append((Origin(scope.source.shown, target.lineno, text), interpreter.certainty))
 
@@ -171,20 +180,25 @@ def _if(interpreter: Interpreter, node: ast.If, scope: Scope) -> End:
     holds = truth(interpreter.value(node.test, scope))
     if isinstance(node.test, ast.Name) and scope.perhaps_none(node.test.id):
         holds = None
-    refuses = not node.orelse and any(isinstance(one, ast.Raise) for one in node.body)
+    refuses = any(isinstance(one, ast.Raise) for one in node.body)
     if holds and refuses and interpreter.certainty != OPTION:
         holds = False  # a script that refuses its own defaults is run with others
+    if holds is not None and names_the_file(node.test):
+        interpreter.never |= {id(one) for one in (node.orelse if holds else node.body)}
     before, unset = interpreter.names_of(scope), set(scope.unset)
     after: list[dict[str, Value]] = []
     ends: list[End] = []
     still: list[set[str]] = []  # names that are unset after each branch
+    otherwise: list[str] = []
     for block, of in ((node.body, True), (node.orelse, False)):
         scope.names, scope.unset = dict(before), set(unset)
         taken = None if holds is None else holds is of
         ends.append(interpreter.under(taken, node.test, of, scope, partial(interpreter.block, block, scope)))
         after.append(scope.names)
         still.append(scope.unset)
+        otherwise.append(interpreter.otherwise)
     if holds is not None:
+        interpreter.otherwise = otherwise[0 if holds else 1]
         scope.unset = still[0 if holds else 1]
         taken_names, other = (after[0], after[1]) if holds else (after[1], after[0])
         scope.names = {**{key: value for key, value in other.items() if key not in before}, **taken_names}
@@ -199,9 +213,22 @@ def _if(interpreter: Interpreter, node: ast.If, scope: Scope) -> End:
         key: first([found[key] for found in live if key in found] or [found[key] for found in after if key in found])
         for key in dict.fromkeys(key for found in after for key in found)
     }
+    interpreter.otherwise = ""
     if all(ends):
         return ends[0]
+    text = shortened(scope.source.text(node.test), LONGEST)
+    result = _gives(node.body if ends[0] else node.orelse) and len(interpreter.loops) == interpreter.outside
+    if result:
+        interpreter.otherwise = f"not ({text})" if ends[0] else text
     return PARTLY if RETURNED in ends else None
+
+
+def _gives(block: list[ast.stmt]) -> bool:
+    """Whether a block ends by returning a value, so that what follows is for another result."""
+    last = block[-1] if block else None
+    if isinstance(last, ast.If):
+        return _gives(last.body) and _gives(last.orelse)
+    return isinstance(last, ast.Return) and last.value is not None
 
 
 def _is_none(value: Value | None) -> bool:
@@ -210,7 +237,11 @@ def _is_none(value: Value | None) -> bool:
 
 @executes(ast.For, ast.AsyncFor)
 def _for(interpreter: Interpreter, node: Any, scope: Scope) -> None:
+    outer, interpreter.over = interpreter.over, None
     kind, element = each_of(interpreter, node.iter, scope)
+    interpreter.over = interpreter.over if kind == BATCHES else outer
+    if interpreter.over is not outer:
+        interpreter.note_batches("over")
     named = " ".join(part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)).lower()
     if "epoch" in named or ("epoch" in scope.source.text(node.iter).lower() and kind == OTHER):
         kind = EPOCHS
@@ -226,11 +257,14 @@ def _for(interpreter: Interpreter, node: Any, scope: Scope) -> None:
         interpreter.block(node.body, scope)
     interpreter.repeats -= not followed
     interpreter.loops.pop()
+    interpreter.over = outer
     interpreter.block(node.orelse, scope)
 
 
 def _note_epochs(interpreter: Interpreter, node: Any, scope: Scope) -> None:
     """Remember how many epochs a loop over a range has."""
+    if interpreter.elsewhere:
+        return
     call = node.iter
     while isinstance(call, ast.Call) and getattr(call.func, "id", "") != "range" and call.args:
         if getattr(call.func, "id", "") == "trange":
@@ -506,8 +540,8 @@ def _import(interpreter: Interpreter, node: ast.Import, scope: Scope) -> None:
     for alias in node.names:
         top = alias.name.partition(".")[0]
         own = interpreter.own_file(alias.name if alias.asname else top, node, scope)
-        if own is not None and not alias.asname:
-            interpreter.file(alias.name)
+        if own is not None and not alias.asname and interpreter.file(alias.name) is None:
+            interpreter.not_there.setdefault(alias.name, (scope.source.shown, node.lineno))
         scope.names[alias.asname or top] = own or LibraryName(alias.name if alias.asname else top)
 
 

@@ -492,6 +492,8 @@ INITIAL = {
     "nn.init.normal_(w, 1, 0.02)": "abs(y.mean() - 1) < 0.001 and abs(y.std() - 0.02) < 0.001",
     "nn.init.trunc_normal_(tensor=w, std=0.02)": "abs(y.std() - 0.02) < 0.001",
     "nn.init.uniform_(w, -0.1, 0.1)": "abs(abs(y).max() - 0.1) < 0.001 and abs(y.std() - 0.1 / 3 ** 0.5) < 0.001",
+    "nn.init.uniform_(w, -k / 2, k / 2)": "abs(abs(y).max() - 0.05) < 0.001",
+    "nn.init.uniform_(w, b=k, a=-k)": "abs(abs(y).max() - 0.1) < 0.001",
     "nn.init.orthogonal_(w)": "abs(y.T @ y - numpy.eye(200)).max() < 1e-4",
     "nn.init.constant_(val=7, tensor=w)": "(y == 7).all()",
     "nn.init.zeros_(w.detach())": "(y == 0).all()",
@@ -508,7 +510,7 @@ def test_what_an_initializer_makes_is_given_to_its_tensor(write: Write, run: Run
     lines = "\n".join(["for w in weights:", *(f"    {call}" for call in INITIAL)])
     analysis = analyze_script(write(f"import torch\nfrom torch import nn\n{lines}"))
     texts = {use.source: use.rewritten or use.rewrite or "" for use in analysis.uses}
-    code = ["w = mindspore.Parameter(mindspore.ops.zeros((300, 200)))", "mindspore.set_seed(0)"]
+    code = ["w, k = mindspore.Parameter(mindspore.ops.zeros((300, 200))), 0.1", "mindspore.set_seed(0)"]
     for line, holds in INITIAL.items():
         for call in line.split("; "):
             name, _, of = call.partition(" = ") if " = " in call else ("", "", call)

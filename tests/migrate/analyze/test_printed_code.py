@@ -221,6 +221,16 @@ def test_a_tensor_s_requires_grad_stays_a_tensor_s(write: Write) -> None:
         ),
         ("nn.utils.clip_grad_value_(p, 0.5)", "torch.nn.utils.clip_grad_value_", "clip_by_value(grads, -0.5, 0.5)"),
         ("val = DataLoader(v, 8)", "torch.utils.data.DataLoader", "for image, label in val_batches:"),
+        (
+            "from torch.utils.data import Subset\na = DataLoader(Subset(d, i), 4, shuffle=s)",
+            "torch.utils.data.DataLoader",
+            "GeneratorDataset(d, COLUMNS, sampler=(mindspore.dataset.SubsetRandomSampler if s else ",
+        ),
+        (
+            "from torch.utils.data import Subset\ndef made(d): return Subset(d, [1])\np = made(d)\na = DataLoader(p, 4)",
+            "torch.utils.data.DataLoader",
+            "p is a Subset, which is no data set here",
+        ),
         ("val = DataLoader(v, 8, collate_fn=c)", "torch.utils.data.DataLoader", "collate_fn=c: it is not carried"),
         ("class D(Dataset): pass", "torch.utils.data.Dataset", "return image, label  # of a class: numpy.int32(label)"),
         ("torch.save(m.state_dict(), f'{d}/a.pth')", "torch.save", "save_checkpoint(m, f'{d}/a.ckpt')"),

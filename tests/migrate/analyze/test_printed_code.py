@@ -227,7 +227,7 @@ def test_a_tensor_s_requires_grad_stays_a_tensor_s(write: Write) -> None:
             "GeneratorDataset(d, COLUMNS, sampler=(mindspore.dataset.SubsetRandomSampler if s else ",
         ),
         (
-            "from torch.utils.data import Subset\ndef made(d): return Subset(d, [1])\np = made(d)\na = DataLoader(p, 4)",
+            "from torch.utils.data import Subset\ndef f(d): return Subset(d, [1])\np = f(d)\na = DataLoader(p, 4)",
             "torch.utils.data.DataLoader",
             "p is a Subset, which is no data set here",
         ),

@@ -43,8 +43,8 @@ from fuzz_damage import (
     script_damaged,
     yaml_damaged,
 )
-from msmigrate.deploy.output_files import refuse_code
 from msmigrate.deploy.job import read_key, shape_of
+from msmigrate.deploy.output_files import refuse_code
 from msmigrate.deploy.serving import rest_values
 from msmigrate.errors import MsmigrateError
 from msmigrate.mappings import user_rows

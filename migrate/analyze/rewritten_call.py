@@ -294,6 +294,11 @@ def _stand_ins(row: Row, given: Mapping[str, Any], notes: list[str]) -> tuple[di
             continue
         value = given[argument.torch]
         values[argument.torch] = value
+        if argument.verb == "half_width" and _opposite(given.get("a"), value):  # bounds -x and x, whatever x is
+            values |= {"a": -1.0, argument.torch: 1.0}
+            after[argument.to[0]] = value
+            notes[:] = [note for note in notes if not note.startswith("a=")]
+            continue
         whole = _whole_sizes(argument, value)
         if whole is not None:
             values[argument.torch], after[argument.to[0]] = _stand_in(row, argument, whole), whole
@@ -326,6 +331,19 @@ def _stand_ins(row: Row, given: Mapping[str, Any], notes: list[str]) -> tuple[di
         elif argument.verb:
             _through_verb(row, argument, value, values, after, notes)
     return values, after
+
+
+def _opposite(one: Any, other: Any) -> bool:
+    """Whether one expression is the other with a minus before it."""
+    if not isinstance(one, Expression) or not isinstance(other, Expression):
+        return False
+    node, same = _parsed(one.text), _parsed(other.text)
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return same is not None and ast.dump(operand) == ast.dump(same)
+        case ast.BinOp(op=ast.Mult() | ast.Div()):
+            return same is not None and ast.unparse(node) == f"-{ast.unparse(same)}"
+    return False
 
 
 def _whole_sizes(argument: Argument, value: Any) -> Expression | None:

@@ -345,18 +345,22 @@ def _loader(
     data: Value | None = seen.get("dataset", 0)
     given = {argument.name for argument in seen.arguments or []}
     part = data.seen if isinstance(data, LibraryObject) else None
+    elsewhere: list[str] = []
     if "batch_sampler" in given:
         template = forms["drawn"] + template.replace(forms["shuffle"], forms["drawn_samples"])
         template = template.replace(forms["size"], forms["drawn_size"])
         capitals["drawn"] = f"{result}_drawn" if (result := names.assigned.get(id(seen.node))) else "drawn"
     elif "sampler" in given:
         template = template.replace(forms["shuffle"], forms["sampler"])
-    elif part is not None and part.name in restated(SUBSET) and capitals.get("shuffle") in ("True", "False"):
+    elif part is not None and SUBSET in restated(part.name):
         own, _ = _arguments(index()[SUBSET], part, texts)
         near = function_of(part.source.tree, part.node) is function_of(seen.source.tree, seen.node)
         if near and {"dataset", "indices"} <= own.keys():
             capitals |= {"dataset": own["dataset"], "indices": own["indices"]}
-            template = template.replace(forms["shuffle"], forms[f"part_{capitals['shuffle']}"])
+            shuffled = forms.get(f"part_{capitals.get('shuffle')}", forms["part"])
+            template = template.replace(forms["shuffle"], shuffled)
+        else:
+            elsewhere = [forms["part_elsewhere"].replace("DATASET", capitals.get("dataset", "DATASET"))]
     while isinstance(data, LibraryObject) and data.of is not None:
         data = data.of
     sample = None
@@ -377,7 +381,7 @@ def _loader(
     if columns:
         capitals["columns"] = f"[{', '.join(repr(name) for name in columns)}]".replace("'", '"')
     template = template.replace(forms["loop"], f"{target} in") if target else template
-    return template.replace("...", "\n        ".join([*made, "..."])), notes
+    return template.replace("...", "\n        ".join([*made, "..."])), [*elsewhere, *notes]
 
 
 def _columns(sample: Sample | None, batches: Batches) -> tuple[str, list[str], list[str], list[str]]:

@@ -221,6 +221,16 @@ def test_a_tensor_s_requires_grad_stays_a_tensor_s(write: Write) -> None:
         ),
         ("nn.utils.clip_grad_value_(p, 0.5)", "torch.nn.utils.clip_grad_value_", "clip_by_value(grads, -0.5, 0.5)"),
         ("val = DataLoader(v, 8)", "torch.utils.data.DataLoader", "for image, label in val_batches:"),
+        (
+            "from torch.utils.data import Subset\na = DataLoader(Subset(d, i), 4, shuffle=s)",
+            "torch.utils.data.DataLoader",
+            "GeneratorDataset(d, COLUMNS, sampler=(mindspore.dataset.SubsetRandomSampler if s else ",
+        ),
+        (
+            "from torch.utils.data import Subset\ndef f(d): return Subset(d, [1])\np = f(d)\na = DataLoader(p, 4)",
+            "torch.utils.data.DataLoader",
+            "p is a Subset, which is no data set here",
+        ),
         ("val = DataLoader(v, 8, collate_fn=c)", "torch.utils.data.DataLoader", "collate_fn=c: it is not carried"),
         ("class D(Dataset): pass", "torch.utils.data.Dataset", "return image, label  # of a class: numpy.int32(label)"),
         ("torch.save(m.state_dict(), f'{d}/a.pth')", "torch.save", "save_checkpoint(m, f'{d}/a.ckpt')"),
@@ -492,6 +502,8 @@ INITIAL = {
     "nn.init.normal_(w, 1, 0.02)": "abs(y.mean() - 1) < 0.001 and abs(y.std() - 0.02) < 0.001",
     "nn.init.trunc_normal_(tensor=w, std=0.02)": "abs(y.std() - 0.02) < 0.001",
     "nn.init.uniform_(w, -0.1, 0.1)": "abs(abs(y).max() - 0.1) < 0.001 and abs(y.std() - 0.1 / 3 ** 0.5) < 0.001",
+    "nn.init.uniform_(w, -k / 2, k / 2)": "abs(abs(y).max() - 0.05) < 0.001",
+    "nn.init.uniform_(w, b=k, a=-k)": "abs(abs(y).max() - 0.1) < 0.001",
     "nn.init.orthogonal_(w)": "abs(y.T @ y - numpy.eye(200)).max() < 1e-4",
     "nn.init.constant_(val=7, tensor=w)": "(y == 7).all()",
     "nn.init.zeros_(w.detach())": "(y == 0).all()",
@@ -508,7 +520,7 @@ def test_what_an_initializer_makes_is_given_to_its_tensor(write: Write, run: Run
     lines = "\n".join(["for w in weights:", *(f"    {call}" for call in INITIAL)])
     analysis = analyze_script(write(f"import torch\nfrom torch import nn\n{lines}"))
     texts = {use.source: use.rewritten or use.rewrite or "" for use in analysis.uses}
-    code = ["w = mindspore.Parameter(mindspore.ops.zeros((300, 200)))", "mindspore.set_seed(0)"]
+    code = ["w, k = mindspore.Parameter(mindspore.ops.zeros((300, 200))), 0.1", "mindspore.set_seed(0)"]
     for line, holds in INITIAL.items():
         for call in line.split("; "):
             name, _, of = call.partition(" = ") if " = " in call else ("", "", call)

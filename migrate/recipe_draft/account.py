@@ -29,7 +29,7 @@ from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, j
 from . import roles as role_names
 from . import silence
 from .data_files import DataFiles
-from .flow import FUNCTIONS, LITERAL, LOOPS, Flow, Statement
+from .flow import FUNCTIONS, LOOPS, Flow, Statement
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
 from .silence import Line, name_of
 from .step_order import Counting, misplaced, picks, trains_at
@@ -431,7 +431,8 @@ class Account:
         if isinstance(node, (ast.Import, ast.ImportFrom, *FUNCTIONS, ast.ClassDef)):
             return "a definition, which does nothing until it is used"
         plain = isinstance(node, ast.Delete) and all(isinstance(one, ast.Name) for one in node.targets)
-        if plain or statement.declares or isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal, ast.Assert, ast.Raise)):
+        plain |= isinstance(node, ast.AnnAssign) and node.value is None  # it only says of which type a name is
+        if plain or isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal, ast.Assert, ast.Raise)):
             return "it computes nothing that trains"
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return "a string"
@@ -564,7 +565,7 @@ class Account:
         changed = (isinstance(one, ast.Subscript) or self._values.of_a_library(one.value) for one in others)
         if any(self._values.is_data(one.value) for one in kept) or any(changed):
             return None  # it changes an existing object
-        if all(isinstance(part, LITERAL) for part in ast.walk(node.value)):
+        if all(isinstance(part, silence.LITERAL) for part in ast.walk(node.value)):
             anew = self.counting.starts_anew(statement)  # its uses do not show that
             return None if anew else "a value, which is accounted for where it is used"
         parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]

@@ -150,7 +150,7 @@ class Draft:
         loss, smoothing = training_sections.loss(interpreter, flow)
         mixup = training_sections.mixup(interpreter, smoothing)
         if mixup is not None and not mixup.out:
-            _unsmoothed(loss)
+            training_sections.unsmoothed(loss)
         sections = [
             model(interpreter, flow),
             data(interpreter, flow, micro_batches),
@@ -201,20 +201,6 @@ class Draft:
             yield flow.ended, "too much to follow from here on: the rest of the script is not accounted for"
         for line in self.account.listed:
             yield line.statement.place, line.text
-
-
-def _unsmoothed(loss: Entry) -> None:
-    """Remove the loss's label smoothing: in a recipe with mixup, mixup smooths the labels."""
-    for entry in loss.below or []:
-        if entry.key == "args" and entry.below is not None:
-            for argument in entry.below:
-                if argument.key == "label_smoothing":
-                    argument.out = True
-                    argument.comments.append("mixup smooths the labels itself")
-            if all(argument.out for argument in entry.below):
-                entry.out = True
-    if isinstance(loss.value, dict):
-        loss.value.pop("args", None)
 
 
 def model(interpreter: Interpreter, flow: Flow) -> Entry:

@@ -33,7 +33,6 @@ WIDEST = 200_000  # nodes times calls of one statement
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MOST_BEHIND = 500  # expressions that are followed behind one
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
-LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
 COMPOUND = (*LOOPS, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.Match, *FUNCTIONS, ast.ClassDef)
 
 
@@ -78,11 +77,6 @@ class Statement:
     def alone(self) -> ast.expr | None:
         """The expression, where the statement is nothing else."""
         return self.node.value if isinstance(self.node, ast.Expr) else None
-
-    @property
-    def declares(self) -> bool:
-        """Whether it only says of which type a name is."""
-        return isinstance(self.node, ast.AnnAssign) and self.node.value is None
 
     @property
     def text(self) -> str:
@@ -228,10 +222,8 @@ class Flow:
 
     def doubtful(self, statement: Statement, seen: set[int]) -> bool:
         """Whether a statement depends on a condition that was only read for a loop's first round: a counter changes."""
-        heads = [
-            head for head in statement.around if isinstance(head.node, (ast.If, ast.While)) and self._may_run(head)
-        ]
-        if any(self.varies(head) for head in heads):
+        heads = (head for head in statement.around if isinstance(head.node, (ast.If, ast.While)))
+        if any(self._may_run(head) and self.varies(head) for head in heads):
             return True
         if statement.function is None or id(statement.function) in seen:
             return False
@@ -265,15 +257,14 @@ class Flow:
             elif isinstance(node, ast.Attribute):
                 found = self.attributes.get(node.attr, ())
             each = any(one.way == EACH and id(one.statement) in loops for one in found)  # the loop's own variable
-            ways = [one for one in found if one.way in (IS, ADDS) and one.value is not None and self._sure(one)]
+            ways = [
+                one for one in found if one.way in (IS, ADDS) and one.value is not None and self._may_run(one.statement)
+            ]
             anew = (one.value for one in ways if loops & {id(outer) for outer in one.statement.around})
             called = any(isinstance(part, ast.Call) for value in anew if value for part in ast.walk(value))
             if each or called or len({id(definition.statement) for definition in ways}) > 1:
                 return True
         return False
-
-    def _sure(self, definition: Definition) -> bool:
-        return self._may_run(definition.statement)
 
     def _may_run(self, statement: Statement) -> bool:
         return CERTAINTIES[self.interpreter.reached.get(id(statement.node), (0, ()))[0]] != OPTION
@@ -350,14 +341,6 @@ class Flow:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             return self.attributes.get(node.attr, ())
         return ()
-
-    def hands_options(self, call: ast.Call) -> bool:
-        """Whether a call gets all arguments of the command line at once, so that it may read any of them."""
-        given = [*call.args, *(k.value for k in call.keywords)]
-        for inner in list(given):
-            if isinstance(inner, ast.Call) and getattr(inner.func, "id", "") == "vars":
-                given += inner.args
-        return any(isinstance(self.value(one), ParsedArguments) for one in given)
 
     @cached_property
     def options(self) -> list[Statement]:
@@ -485,9 +468,8 @@ class Flow:
             names = dict(names)
         fresh: Names = {}
         for name, definition in made:
-            outer = first and any(
-                is_outer(one, function) for one in getattr(node, "targets", []) if names_it(one, name)
-            )
+            named = (one for one in getattr(node, "targets", []) if names_it(one, name))
+            outer = first and any(is_outer(one, function) for one in named)
             if outer or (definition.way == ADDS and name not in names and name not in fresh):  # of an enclosing scope
                 if first:
                     self._outside.append((name, scope, definition))

@@ -50,6 +50,7 @@ class Line:
         return shown(self.statement.text) + "".join(more)
 
 
+LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
 PRINTS = "it prints, logs or draws"
 PLACES = "it names, makes or removes a place for files"
 # variables of the environment that decide where and how loudly a process runs, and not what it computes
@@ -270,7 +271,7 @@ def _sources(flow: Flow, statement: Statement, without: ast.Call | None, kin: Ki
                 yield from (s for s in inside if not flow.calls.get(id(s.function)) or _is_special(s.function))
             elif node is statement.alone and without is None:
                 yield from (one for one in inside if _changes(flow, one))
-            yield from flow.options if function is None and flow.hands_options(node) else ()
+            yield from flow.options if function is None and _hands_options(flow, node) else ()
         value = flow.value(node) if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called else None
         yield from flow.inside_of.get(id(value.node), []) if isinstance(value, ScriptFunction) else ()
         for definition in flow.written(node):
@@ -555,3 +556,12 @@ def overridden(flow: Flow) -> set[int]:
 
 def _is_super(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Name) and call.func.id == "super"
+
+
+def _hands_options(flow: Flow, call: ast.Call) -> bool:
+    """Whether a call gets all arguments of the command line at once, so that it may read any of them."""
+    given = [*call.args, *(k.value for k in call.keywords)]
+    for inner in list(given):
+        if isinstance(inner, ast.Call) and getattr(inner.func, "id", "") == "vars":
+            given += inner.args
+    return any(isinstance(flow.value(one), ParsedArguments) for one in given)

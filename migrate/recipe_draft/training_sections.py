@@ -570,3 +570,17 @@ def train(interpreter: Interpreter) -> Entry | None:
     for seen in surely(calls(interpreter, TENSORBOARD))[:1]:
         below.append(Entry("tensorboard", True, [place(seen)]))
     return Entry("train", below=below) if below else None
+
+
+def unsmoothed(loss: Entry) -> None:
+    """Remove the loss's label smoothing: in a recipe with mixup, mixup smooths the labels."""
+    for entry in loss.below or []:
+        if entry.key == "args" and entry.below is not None:
+            for argument in entry.below:
+                if argument.key == "label_smoothing":
+                    argument.out = True
+                    argument.comments.append("mixup smooths the labels itself")
+            if all(argument.out for argument in entry.below):
+                entry.out = True
+    if isinstance(loss.value, dict):
+        loss.value.pop("args", None)

@@ -34,7 +34,7 @@ from .abstract_values import (
     wrapped,
 )
 from .expressions import attribute, builtin, joined, keys_of, of_math, of_text
-from .interpreter import OPTION, Interpreter, evaluates, is_of_class
+from .interpreter import OPTION, Interpreter, evaluates, is_decorated
 
 _SAME = ("copy.copy", "copy.deepcopy", "pathlib.Path", "os.path.expanduser")  # they return their argument
 _ITSELF = ("to", "cuda", "cpu", "train", "eval", "half", "float", "requires_grad_")  # methods that return their module
@@ -64,7 +64,7 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
         return _of_library(interpreter, function.name, node, scope, arguments)
     if isinstance(function, ScriptFunction):
         found = interpreter.call(function, _placed(arguments, scope))
-        if isinstance(found, ScriptObject) and is_of_class(function.node) and _made_in(found, function):
+        if isinstance(found, ScriptObject) and is_decorated(function.node, "classmethod") and _made_in(found, function):
             found.node, found.source = node, scope.source  # the class's own way to make it
         return found
     if isinstance(function, ScriptClass):

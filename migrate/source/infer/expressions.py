@@ -43,7 +43,7 @@ from .abstract_values import (
     with_other,
     wrapped,
 )
-from .interpreter import Interpreter, evaluates, is_of_class, is_property
+from .interpreter import Interpreter, evaluates, is_decorated, is_property
 
 ROUNDS = 16  # most rounds of a loop over a known list that are followed
 LISTED, EPOCHS, BATCHES, OTHER = "list", "epochs", "batches", "loop"
@@ -86,7 +86,7 @@ def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
         return value.get(name)
     if isinstance(value, ScriptClass):
         method = value.find(name)
-        if isinstance(method, ScriptFunction) and is_of_class(method.node):
+        if isinstance(method, ScriptFunction) and is_decorated(method.node, "classmethod"):
             return ScriptFunction(method.node, method.scope, value, method.owner)
         return method or Value()
     if isinstance(value, ScriptObject):

@@ -469,9 +469,9 @@ class Interpreter:
             elif is_forward and is_known(value) and known(value) is None:
                 scope.unset.add(parameter.arg)  # a tensor, or None
         receiver = function.receiver
-        if isinstance(receiver, ScriptObject) and is_of_class(function.node):
+        if isinstance(receiver, ScriptObject) and is_decorated(function.node, "classmethod"):
             receiver = receiver.of
-        if receiver is not None and plain and not _is_decorated(function.node, "staticmethod"):
+        if receiver is not None and plain and not is_decorated(function.node, "staticmethod"):
             scope.names[plain[0].arg] = receiver
             plain = plain[1:]
         if parameters.vararg:
@@ -578,12 +578,8 @@ def is_property(node: Any) -> bool:
     return any(name in ("property", "cached_property") for name in named)
 
 
-def is_of_class(node: Any) -> bool:
-    """Whether a method gets the class."""
-    return _is_decorated(node, "classmethod")
-
-
-def _is_decorated(node: Any, by: str) -> bool:
+def is_decorated(node: Any, by: str) -> bool:
+    """Whether a function has a decorator of this name."""
     return any(getattr(decorator, "id", "") == by for decorator in getattr(node, "decorator_list", ()))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import keyword
+import tokenize
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from .. import model_spec
 from .emit.file_builder import Emitted, build_file
 from .observe.observations import PROOF_FILES, Made, Observations
 from .rewrite.context import Problem
-from .source_files import short
+from .source_files import AT_END, short
 from .variations import Variation
 
 SPARE = "build"  # the name of the function that makes the model, where the model's own name is taken by a class
@@ -180,10 +181,34 @@ LINE = 120
 def formatted(text: str, model: str) -> str:
     """The text formatted by black, with `return a, b` for `return (a, b)`. Raises WorkerFailed for invalid Python."""
     try:
-        return black.format_str(without_brackets(text), mode=black.Mode(line_length=LINE))
+        return with_ends(black.format_str(without_brackets(text), mode=black.Mode(line_length=LINE)))
     except (SyntaxError, black.parsing.InvalidInput, black.parsing.ASTSafetyError) as error:
         reason = " ".join(str(error).split())[:300]
         raise WorkerFailed(f"the source written for {model} is not valid Python: {reason}") from None
+
+
+def with_ends(text: str) -> str:
+    """The text with comments behind the first lines of the statements that they are for, where there is room."""
+    if AT_END not in text:
+        return text
+    tokens = tokenize.generate_tokens(iter(text.splitlines(keepends=True)).__next__)
+    ends = {token.start[0] for token in tokens if token.type in (tokenize.NEWLINE, tokenize.NL)}
+    lines, kept = text.split("\n"), []
+    waiting: list[str] = []
+    for number, line in enumerate(lines, 1):
+        if line.endswith(AT_END):
+            waiting.append(line.removesuffix(AT_END))
+            continue
+        if waiting and line.lstrip()[:1] not in ("", "#", "@"):
+            longer = "  ".join([line, *(note.strip() for note in waiting)])
+            if number in ends and len(longer) <= LINE and len(waiting) == 1:
+                kept.append(longer)
+            else:
+                kept += [*waiting, line]
+            waiting = []
+        else:
+            kept.append(line)
+    return "\n".join(kept)
 
 
 def without_brackets(text: str) -> str:

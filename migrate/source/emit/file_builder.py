@@ -29,18 +29,17 @@ from ..observe.observations import (
 )
 from ..rewrite import control_flow, signatures
 from ..rewrite.context import Context, Problem, Program
-from ..rewrite.control_flow import fill_empty_blocks
 from ..rewrite.library_lookups import ChosenEntries
 from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration
 from ..rewrite.replaced_methods import handed_methods, lacks_forward, without_forward
 from ..rewrite.rewriter import CALLED, as_told, list_method, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
-from ..source_files import OWN, Constant, literal, local_names, says_its_value, short
+from ..source_files import OWN, Constant, literal, local_names, says_its_value, short, with_notes
 from ..variations import Variation, variations
 from .idle_layers import freeze_idle_layers
 from .imports import Imports, report_undefined, undefined
 from .model_function import ModelFunction
-from .unused_code import defines, tidy
+from .unused_code import defines, fill_empty_blocks, tidy
 
 LOOSE_COMMENT = re.compile(r"^( *# .*)\n\n(?= *(?:def |@))", re.MULTILINE)  # as ast writes those above methods
 ZOO = "zoo"  # stands for a file in the keys of functions that make a model zoo's models
@@ -268,18 +267,17 @@ class FileBuilder(Program):
                 name_node.id = self.python(file, name_node.id)
         self.definitions[qualified] = found
 
-    def _above(self, file: str, method: ast.FunctionDef) -> list[ast.stmt]:
-        return [ast.Expr(ast.Name(text, ast.Load())) for text in self.comments_above(file, method)]
+    def _noted(self, file: str, statement: ast.stmt, found: list[ast.stmt]) -> list[ast.stmt]:
+        """What became of a statement of a class, with its comments."""
+        return with_notes(found, self.notes(file, statement.lineno)) if found else []
 
-    def comments_of(self, qualified: str) -> list[str]:
-        """The comments above a class or function of the model."""
+    def noted(self, qualified: str, made: ast.stmt) -> list[ast.stmt]:
+        """A class or function of the model, with its comments."""
         module, _, name = qualified.rpartition(".")
         file = self.modules.get(module)
-        if file is None:
-            return []
         function = self.functions.get(qualified)
-        node = self.class_node(file, name) if function is None else self.node(function)
-        return [] if node is None else self.comments_above(file, node)
+        node = None if file is None else self.class_node(file, name) if function is None else self.node(function)
+        return [made] if node is None or file is None else with_notes([made], self.notes_of(file, node))
 
     def _function(self, function: Function) -> None:
         node = self.node(function)
@@ -319,16 +317,16 @@ class FileBuilder(Program):
                     self._needed(file, statement)
                     name = "construct" if statement.name == "forward" else statement.name
                     made = self._translated(context, statement, name)
-                    body += self._above(file, statement)
-                    body.append(as_told(made) if name == "train" and self.derives(qualified, MODULE) else made)
+                    told = name == "train" and self.derives(qualified, MODULE)
+                    body += self._noted(file, statement, [as_told(made) if told else made])
                     adds |= context.adds
                 elif (first not in ran or statement.name in CALLED) and self.derives(qualified, MODULE):
                     found = unseen_method(statement, context, wanted=statement.name in handed)
-                    body += [*self._above(file, statement), *found] if found else []
+                    body += self._noted(file, statement, [*found])
                 elif first not in ran and not INSTALLED.intersection(Path(file).parts):
                     list_method(statement, context)
             elif not is_dropped(statement):
-                body.append(self._attribute(file, statement))
+                body += self._noted(file, statement, [self._attribute(file, statement)])
         if lacks_forward(qualified, body, self):
             body.append(without_forward())
         del self.definitions[qualified]
@@ -483,8 +481,7 @@ def _assembled(facts: Observations, new_names: Mapping[str, str]) -> tuple[FileB
 def _text(says: str, maker: ast.FunctionDef, assembly: FileBuilder) -> str:
     parts = []
     for qualified, node in (*assembly.definitions.items(), ("", maker)):
-        above = assembly.comments_of(qualified)
-        parts.append("\n".join([*above, ast.unparse(ast.fix_missing_locations(node))]))
+        parts.append("\n".join(ast.unparse(ast.fix_missing_locations(one)) for one in assembly.noted(qualified, node)))
     body = LOOSE_COMMENT.sub(r"\1\n", "\n\n\n".join(parts))
     own = assembly.docstring_of(next(functions_in(assembly.facts.root), ""))
     head = f'"""{says}\n\n{own}\n"""' if own else f'"""{says}"""'

@@ -25,8 +25,7 @@ from ..observe.observations import (
     kinds_of,
 )
 from ..rewrite.context import Program
-from ..rewrite.control_flow import comment
-from ..source_files import short
+from ..source_files import comment, short
 
 MODULE, PARAMETER = "torch.nn.Module", "torch.nn.Parameter"
 REASON = "torch's optimizer skips layers that never run, MindSpore's would decay them"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from ..rewrite.context import receivers
 from ..rewrite.graph_mode import is_pure
 from ..rewrite.signatures import consumed_kwargs
-from ..source_files import all_parameters, defaults_of, short
+from ..source_files import AT_END, all_parameters, blocks_of, defaults_of, is_comment, short
 
 # torch's word -> MindSpore's, in docstrings; any other `torch.nn.` and `torch.` is removed
 WORDS = (
@@ -40,7 +40,9 @@ def tidy(definitions: MutableMapping[str, ast.stmt], more: Sequence[ast.AST]) ->
     for name, node in definitions.items():
         for inner in ast.walk(node):
             if isinstance(inner, (ast.FunctionDef, ast.ClassDef)):
-                _docstring(inner, gone.get(name, set()) | gone.get(f"{name}.{inner.name}", set()))
+                lost = gone.get(name, set()) | gone.get(f"{name}.{inner.name}", set())
+                _docstring(inner, lost)
+                inner.body = [line for line in inner.body if not _is_of(line, lost)]
         _Hints(known | {"nn", "ops", "mindspore", "Tensor", "Parameter"}).visit(node)
 
 
@@ -76,6 +78,11 @@ def _names(node: ast.AST) -> Iterator[str]:
             for inner in value if isinstance(value, list) else [value]:
                 if isinstance(inner, ast.AST):
                     yield from _names(inner)
+
+
+def _is_of(line: ast.stmt, gone: set[str]) -> bool:
+    """Whether a statement is a comment on one of these parameters."""
+    return is_comment(line) and ast.unparse(line).partition(":")[0].removeprefix("# ") in gone
 
 
 def _docstring(node: ast.FunctionDef | ast.ClassDef, gone: set[str]) -> None:
@@ -232,7 +239,13 @@ def drop_unused_attributes(definitions: Mapping[str, ast.stmt], more: Sequence[a
     for node in classes.values():
         if _is_cell(node, classes):
             names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-            kept = [line for line in node.body if _is_hint(line) or not {*_targets(line)} - read - names]
+            kept: list[ast.stmt] = []
+            for line in node.body:
+                if _is_hint(line) or not {*_targets(line)} - read - names:
+                    kept.append(line)
+                else:
+                    while kept and is_comment(kept[-1]):
+                        kept.pop()
             node.body = kept or [ast.Pass()]
 
 
@@ -302,7 +315,11 @@ def _sweep(node: ast.AST, read: set[str], dead: Sequence[ast.stmt]) -> bool:
         for statement in list(block):
             changed |= _sweep(statement, read, dead)
             if statement in dead or _is_dead(statement, read):
-                block.remove(statement)
+                place = block.index(statement)
+                while place and is_comment(block[place - 1]) and ast.unparse(block[place - 1]).endswith(AT_END):
+                    place -= 1
+                    del block[place]
+                del block[place]
                 changed = True
             elif isinstance(statement, ast.If) and not statement.body:  # its test may have an effect
                 statement.body.append(ast.Pass())
@@ -516,3 +533,10 @@ class Calls:
 
 def _is_partial(call: ast.Call) -> bool:
     return ast.unparse(call.func) in ("partial", "functools.partial")
+
+
+def fill_empty_blocks(node: ast.AST) -> None:
+    """Give every block that holds only comments a statement, since Python requires one."""
+    for block in (block for inner in ast.walk(node) for block in blocks_of(inner)):
+        if all(map(is_comment, block)):
+            block.append(ast.Pass())

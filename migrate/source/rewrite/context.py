@@ -18,6 +18,7 @@ from ....mappings import table
 from ....mappings.aliases import find
 from ....mappings.rows import Call, Name, Row
 from ..library_names import CELL_METHODS, CONTAINERS, NOT_CONVERTED, TABLES
+from ..observe.instrument import Note
 from ..observe.observations import (
     NONE,
     CallableKind,
@@ -33,7 +34,7 @@ from ..observe.observations import (
     entries_of,
     kinds_of,
 )
-from ..source_files import SourceFiles, literal, none_anyway, substitute
+from ..source_files import REFUSED, SourceFiles, literal, none_anyway, substitute, with_notes
 
 Namer = Callable[[str], ast.expr]  # gives the expression for a qualified MindSpore name
 
@@ -402,6 +403,7 @@ class Context(ast.NodeTransformer):
         self.name = program.name
         self.function: ast.FunctionDef | None = None
         self.commented: set[int] = set()  # the lines whose comments are written
+        self.moved: dict[int, list[Note]] = {}  # comments of statements of which only others are left, by their lines
         self.before: list[ast.stmt] = []  # statements to insert before the current one, such as checks of values
         self.after: list[ast.stmt] = []  # statements to insert after it
         self.local: set[str] = set()
@@ -410,8 +412,7 @@ class Context(ast.NodeTransformer):
         self.in_python = self.strict = self.adds = self.in_type_check = False
 
     def statement(self, node: ast.stmt) -> list[ast.stmt]:
-        """The statements for one of the source: one, several or none, with its comments, the statements of `before` and
-        those of `after`."""
+        """The statements for one of the source, with its comments, those of `before`, and those of `after`."""
         outer, self.before, self.after = (self.before, self.after), [], []
         try:
             found = self._statement(node)
@@ -419,22 +420,21 @@ class Context(ast.NodeTransformer):
             if self.strict:
                 raise
             found = [ast.Expr(self.missing(node, str(error)))]
-        found = [*self._comments(node), *self.before, *found, *self.after] if found else []
+        found = self._with_comments(node, [*self.before, *found, *self.after]) if found else []
         self.before, self.after = outer
         return found
 
-    def _comments(self, node: ast.stmt) -> list[ast.stmt]:
-        """The comments above a statement and on its line, which are written above it, each once."""
-        if self.strict or not hasattr(node, "lineno"):
-            return []
-        known = self.program.comments(self.file)
-        first = node.lineno
-        while known.get(first - 1, ("", False))[1]:
-            first -= 1
-        last = node.lineno if hasattr(node, "body") else node.end_lineno or node.lineno
-        lines = [line for line in range(first, last + 1) if line in known and line not in self.commented]
-        self.commented.update(lines)
-        return [ast.Expr(ast.Name(known[line][0], ast.Load())) for line in lines]
+    def _with_comments(self, node: ast.stmt, found: list[ast.stmt]) -> list[ast.stmt]:
+        """The statements for one, with the comments that belong to it, each once."""
+        if self.strict or not hasattr(node, "lineno") or REFUSED in vars(node):
+            return found
+        notes = [note for note in self.notes(node) if note.line not in self.commented]
+        self.commented.update(note.line for note in notes)
+        return with_notes(found, notes)
+
+    def notes(self, node: ast.stmt) -> list[Note]:
+        """The comments that belong to a statement."""
+        return self.moved.get(node.lineno, []) + self.program.notes(self.file, node.lineno)
 
     def guard(self, value: ast.expr, seen: list[Any], node: ast.expr) -> None:
         """Make the new file raise before the current statement where a value is none of those seen in the run."""

@@ -18,6 +18,7 @@ import copy
 from collections.abc import Mapping
 
 from ..library_names import NOT_CONVERTED, TABLES
+from ..observe.instrument import ABOVE, AFTER, OF_BLOCK, Note
 from ..observe.observations import (
     ModuleKind,
     TensorKind,
@@ -28,7 +29,7 @@ from ..observe.observations import (
     reached,
     replacing,
 )
-from ..source_files import blocks_of, local_names, substitute
+from ..source_files import REFUSED, blocks_of, comment, is_comment, local_names, substitute
 from .context import Context, Stage, Unwritable, handles
 from .devices import asks_for_device
 from .graph_mode import in_blocks, is_pure
@@ -59,7 +60,9 @@ def select_branches(function: ast.FunctionDef, context: Context, *, entered: boo
 def refused(text: str, node: ast.stmt) -> ast.stmt:
     """A statement that raises, in place of another one."""
     raised = ast.Call(ast.Name("NotImplementedError", ast.Load()), [ast.Constant(text)], [])
-    return ast.copy_location(ast.Raise(raised, None), node)
+    found = ast.copy_location(ast.Raise(raised, None), node)
+    vars(found)[REFUSED] = True
+    return found
 
 
 class _Pruning:
@@ -71,14 +74,27 @@ class _Pruning:
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The statements that remain of a block."""
         left: list[ast.stmt] = []
+        given: list[Note] = []
         for index, statement in enumerate(body):
             if index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                 left.append(statement)
             elif reached(statement):
-                left += self.statement(statement)
+                found = self.statement(statement)
+                given = self.hand_on(statement, found, given)
+                left += found
             elif index and reached(body[index - 1]):  # every run left the block before this statement
                 return left if isinstance(body[index - 1], LEAVING) else [*left, *self.unseen(body[index:])]
         return left
+
+    def hand_on(self, node: ast.stmt, left: list[ast.stmt], given: list[Note]) -> list[Note]:
+        """Give the comments of a statement to the first one that is left of it, such as a branch's, after those that
+        were given; returns those of the block, where nothing is left."""
+        lines = [one.lineno for one in left if hasattr(one, "lineno")]
+        own = [] if node.lineno in lines else [note for note in self.context.notes(node) if note.place != AFTER]
+        if lines:
+            above = [note._replace(place=ABOVE) for note in given + own]
+            self.context.moved[lines[0]] = above + self.context.moved.get(lines[0], [])
+        return [] if lines else [note for note in given + own if note.place == OF_BLOCK]
 
     def statement(self, statement: ast.stmt) -> list[ast.stmt]:
         """The statements that remain of one that ran."""
@@ -240,16 +256,6 @@ class InputDependence:
         return any(isinstance(k, TensorKind) and not k.parameter for k in kinds_of(node))
 
 
-def comment(text: str) -> ast.stmt:
-    """A statement that is written as a comment."""
-    return ast.Expr(ast.Name(f"# {text}", ast.Load()))
-
-
-def is_comment(node: ast.AST) -> bool:
-    """Whether a statement is one of these."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Name) and node.value.id.startswith("# ")
-
-
 @handles(syntax=[ast.Expr], stage=Stage.IN_PLACE)
 def keep_comment(node: ast.Expr, context: Context) -> list[ast.stmt] | None:
     """A comment stays."""
@@ -259,13 +265,6 @@ def keep_comment(node: ast.Expr, context: Context) -> list[ast.stmt] | None:
 def split_comments(body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
     """The comments of a block that has nothing else, and the remaining block."""
     return (body, []) if all(map(is_comment, body)) else ([], body)
-
-
-def fill_empty_blocks(node: ast.AST) -> None:
-    """Give every block that holds only comments a statement, since Python requires one."""
-    for block in (block for inner in ast.walk(node) for block in blocks_of(inner)):
-        if all(map(is_comment, block)):
-            block.append(ast.Pass())
 
 
 def _stored(node: ast.AST) -> bool:

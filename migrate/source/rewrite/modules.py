@@ -20,9 +20,8 @@ from ..observe.observations import (
     replacing,
     set_callee,
 )
-from ..source_files import literal
+from ..source_files import comment, literal
 from .context import Context, Stage, Unwritable, handles
-from .control_flow import comment
 from .row_calls import is_super
 
 PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")

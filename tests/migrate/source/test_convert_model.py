@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msmigrate.errors import WorkerFailed
 from msmigrate.migrate.source.convert_model import LINE, formatted, without_brackets
+from msmigrate.migrate.source.source_files import AT_END
 
 
 @pytest.mark.parametrize(
@@ -37,3 +38,21 @@ def test_long_tuples_keep_theirs() -> None:
 def test_no_python_is_an_error_of_ours() -> None:
     with pytest.raises(WorkerFailed, match="for a model is not valid Python"):
         formatted("return (", "a model")
+
+
+LISTED = "    number,\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "layout"),
+    [
+        (f"# (B,){AT_END}\nx = 1", "x = 1  # (B,)\n"),
+        (f"# one{AT_END}\n@deco\ndef f(a):\n    # in{AT_END}\n    pass", "@deco\ndef f(a):  # one\n    pass  # in\n"),
+        (f"# (B,){AT_END}\nx = [{'number, ' * 20}]", f"x = [  # (B,)\n{LISTED * 20}]\n"),
+        (f"# {'long' * 30}{AT_END}\nx = 1", f"# {'long' * 30}\nx = 1\n"),
+        (f"# no{AT_END}\nx = '''a\nb'''", '# no\nx = """a\nb"""\n'),
+        (f"# other\n# (B,){AT_END}\nx = 1", "# other\nx = 1  # (B,)\n"),
+    ],
+)
+def test_comments_behind_their_statement(written: str, layout: str) -> None:
+    assert formatted(written, "a model") == layout

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from msmigrate.migrate import model_spec
+from msmigrate.migrate.source.convert_model import formatted
 from msmigrate.migrate.source.emit.file_builder import Emitted, build_file
 from msmigrate.migrate.source.observe.observations import Observations
 
@@ -159,3 +160,93 @@ def test_what_a_forward_refuses_is_refused(checked: str) -> None:
     assert "assert x.shape[1] <= self.most, f'{x.shape[1]} are too many'" in checked
     assert "assert len(x) > 0\n" in checked
     assert "isfinite" not in checked
+
+
+COMMENTED = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):  # the net
+    # units
+
+    width = 4  # in all
+    # not read
+    old = 3
+
+    def __init__(
+        self,
+        new=True,  # how it is made
+        rate=0.5,  # for nobody
+    ):
+        super().__init__()
+        spare = 3  # for nobody either
+        self.new = new
+        if torch.__version__ > "1.0":  # new torch
+            # made
+            self.part = nn.Linear(4, self.width)
+        # self.other = nn.Pool()
+
+    def forward(self, x, scale=None):  # (B, 4)
+        if scale is not None:  # scaled
+            x = x * scale
+        elif x.ndim > 5:  # big
+            x = x * 2
+        else:  # small
+            assert x.sum() > -100
+            x = self.part(x)
+            # self.kept = x
+
+        return x  # (B, 4)
+
+    def search(self, x):
+        # what to look for
+        y = strange(x)
+        return y.weird()
+
+    # def unused(self): pass
+
+
+def build():
+    return Net(), (torch.randn(2, 4),)
+"""
+KEPT_COMMENTS = """
+class Net(nn.Cell):  # the net
+    # units
+    width = 4  # in all
+
+    # new: how it is made
+    def __init__(self, new=True):
+        super().__init__()
+        self.new = new
+        # new torch
+        # made
+        self.part = nn.Dense(4, self.width)
+        # self.other = nn.Pool()
+
+    def construct(self, x, scale=None):  # (B, 4)
+        if scale is not None:  # scaled
+            # not run
+            x = x * scale
+        elif x.ndim > 5:
+            # not run
+            # big
+            x = x * 2
+        else:
+            # small
+            x = self.part(x)
+            # self.kept = x
+        return x  # (B, 4)
+
+    def search(self, x):
+        raise NotImplementedError(
+"""
+
+
+def test_comments_stay_with_what_they_are_for(tmp_path: Path) -> None:
+    file = tmp_path / "commented.py"
+    file.write_text(COMMENTED)
+    report = model_spec.ask("source.observe.torch_observe_worker", f"{file}:build", "convert-model")
+    text = formatted(build_file(Observations(report), "build", "A net.").text, "a net")
+    assert KEPT_COMMENTS in text, text
+    assert "        )\n\n    # def unused(self): pass\n\n\ndef" in text, text

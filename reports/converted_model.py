@@ -55,6 +55,10 @@ def source_lines(model: str, file: Path, written: ConvertedModel) -> list[str]:
         places = count_text(len(written.not_run), "place")
         lines.append(f"{places} did not run, and could not be read; running them raises NotImplementedError:")
         lines += [f"  {_place(problem)}{problem.text}" for problem in written.not_run]
+    if written.left_out:
+        things = count_text(len(written.left_out), "thing")
+        lines.append(f"{things} left out, or assumed to be as in the run:")
+        lines += [f"  {_place(problem)}{problem.text}" for problem in written.left_out]
     return lines
 
 
@@ -99,6 +103,7 @@ def as_json(found: Converted) -> dict[str, Any]:
             "left": dict(written.left),
             "notes": [*written.notes],
             "not_run": [{"file": p.file, "line": p.line, "text": p.text} for p in written.not_run],
+            "left_out": [{"file": p.file, "line": p.line, "text": p.text} for p in written.left_out],
         },
         "tried": [{"what": one.text, "verdict": one.verdict, "why": one.why} for one in found.tried],
         "checkpoint": None

@@ -29,7 +29,7 @@ class ConvertedModel(NamedTuple):
     each of which raises NotImplementedError in the file. inputs: a description of the inputs that the model was run on.
     left: the functions that could not be observed, and why. notes: further remarks, in sentences. not_run: code that
     the model did not run, which raises there too. variations: the ways of making the model that both frameworks may be
-    tried on.
+    tried on. left_out: what the file lacks, or takes to be as in the run, without an error there.
     """
 
     text: str
@@ -41,6 +41,7 @@ class ConvertedModel(NamedTuple):
     notes: Sequence[str] = ()
     not_run: Sequence[Problem] = ()
     variations: Sequence[Variation] = ()
+    left_out: Sequence[Problem] = ()
 
     @property
     def lines(self) -> int:
@@ -156,9 +157,10 @@ def written(model: str, report: Mapping[str, Any]) -> ConvertedModel:
         source = build_file(Observations(report), maker, says)
     text = formatted(source.text, model)
     classes = sum(isinstance(node, ast.ClassDef) for node in ast.parse(text).body)
-    problems, not_run = _once(source.problems), _once(source.not_run)
+    problems, not_run, left_out = map(_once, (source.problems, source.not_run, source.left_out))
     left, notes = report.get("left", {}), report.get("notes", ())
-    return ConvertedModel(text, maker, classes, problems, report["inputs"], left, notes, not_run, source.variations)
+    found = ConvertedModel(text, maker, classes, problems, report["inputs"], left, notes, not_run)
+    return found._replace(variations=source.variations, left_out=left_out)
 
 
 def _defined(source: Emitted, model: str) -> list[str]:

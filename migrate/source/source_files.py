@@ -369,6 +369,11 @@ def is_comment(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Name) and node.value.id.startswith("# ")
 
 
+def split_comments(body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """The comments of a block that has nothing else, and the remaining block."""
+    return (body, []) if all(map(is_comment, body)) else ([], body)
+
+
 def with_notes(found: list[ast.stmt], notes: Sequence[Note]) -> list[ast.stmt]:
     """Statements with their comments."""
     text = {note: note.text.removeprefix("# ") for note in notes}

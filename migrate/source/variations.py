@@ -29,12 +29,15 @@ ROUGH = 0.05  # tolerance of the gradient's norm, which kinks change, as a share
 
 @dataclass(frozen=True)
 class Variation:
-    """One way of making the model: in words, its construction, how many inputs are left out, and MindSpore's source."""
+    """One way of making the model: in words, its construction, how many inputs are left out, MindSpore's source, and
+    the argument that is another, with the class or function that takes it."""
 
     text: str
     made: Made | None = None
     without: int = 0
     source: str = ""
+    of: str = ""
+    argument: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ def variations(facts: SourceFiles) -> list[Variation]:
     root, found = facts.facts.root, [Variation("as it is")]
     found += [Variation(f"without {name}", without=n) for n, name in enumerate(_optional(facts), 1)]
     if isinstance(root, Made) and root.changes is None:
-        found += [Variation(text, made) for text, made in _varied(root, facts) if _plain(made)]
+        found += [one for one in _varied(root, facts) if _plain(one.made)]
     return found[:MOST]
 
 
@@ -89,8 +92,8 @@ def _plain(value: Any) -> bool:
     return value is None or isinstance(value, (bool, int, float, str))
 
 
-def _varied(made: Made, facts: SourceFiles, outer: str = "") -> Iterator[tuple[str, Made]]:
-    """A construction with another value for one of its arguments, or one of its configuration's, and what changed."""
+def _varied(made: Made, facts: SourceFiles, outer: str = "") -> Iterator[Variation]:
+    """A construction with another value for one of its arguments, or one of its configuration's."""
     takes = facts.signature(made.function)
     names = facts.parameters(made.function)
     defaults = {
@@ -104,10 +107,11 @@ def _varied(made: Made, facts: SourceFiles, outer: str = "") -> Iterator[tuple[s
     given = {**dict(zip(names, made.args, strict=False)), **dict(made.kwargs)}
     for name, value in {**defaults, **given}.items():
         if isinstance(value, Made):
-            for text, inner in _varied(value, facts, f"{name}."):
-                yield text, _with(made, names, name, inner)
+            for inner in _varied(value, facts, f"{name}."):
+                yield replace(inner, made=_with(made, names, name, inner.made))
         for other in _others(name, value, facts):
-            yield f"{outer}{name}={other!r}", _with(made, names, name, other)
+            made_so = _with(made, names, name, other)
+            yield Variation(f"{outer}{name}={other!r}", made_so, of=made.function, argument=name)
 
 
 def _value(node: ast.expr, made: Made, facts: SourceFiles) -> Any:

@@ -39,7 +39,7 @@ from ..variations import Variation, variations
 from .idle_layers import freeze_idle_layers
 from .imports import Imports, report_undefined, undefined
 from .model_function import ModelFunction
-from .unused_code import defines, fill_empty_blocks, tidy
+from .unused_code import defines, fill_empty_blocks, lost_arguments, tidy
 
 LOOSE_COMMENT = re.compile(r"^( *# .*)\n\n(?= *(?:def |@))", re.MULTILINE)  # as ast writes those above methods
 ZOO = "zoo"  # stands for a file in the keys of functions that make a model zoo's models
@@ -49,12 +49,14 @@ CALLED_BY_PYTHON = ("__init__", "__post_init__", "forward", "train")  # or by to
 
 
 class Emitted(NamedTuple):
-    """The text of the new file, what could not be written, code that did not run and raises, and the variations."""
+    """The text of the new file, what could not be written, code that did not run and raises, the variations, and what
+    the file lacks without an error."""
 
     text: str
     problems: list[Problem]
     not_run: Sequence[Problem] = ()
     variations: Sequence[Variation] = ()
+    left_out: Sequence[Problem] = ()
 
 
 class FileBuilder(Program):
@@ -175,7 +177,7 @@ class FileBuilder(Program):
                 value.values[there[key]] = self.model.expression(entry)
         if lacking:
             text = f"{origin.name} lacks entries that did not run: {few(lacking, 8)}"
-            self.not_run.append(Problem(origin.file, origin.node.lineno, text))
+            self.left_out.append(Problem(origin.file, origin.node.lineno, text))
         if ast.dump(value) != before:  # without new entries a call stays a call
             vars(made)["value"] = value
         return made
@@ -453,11 +455,11 @@ def build_file(facts: Observations, name: str, says: str) -> Emitted:
         for owner, names in classes.items():
             place = assembly.class_node(file, owner)
             words = f"methods of {owner} that the model does not compute with, and are not written: {', '.join(names)}"
-            assembly.not_run.append(Problem(file, place.lineno if place else 1, words))
+            assembly.left_out.append(Problem(file, place.lineno if place else 1, words))
     text = _text(says, maker, assembly)
     if report_undefined(undefined(text), maker, assembly):
         text = _text(says, maker, assembly)
-    return Emitted(text, assembly.problems, assembly.not_run, assembly.variations)
+    return Emitted(text, assembly.problems, assembly.not_run, assembly.variations, assembly.left_out)
 
 
 def _assembled(facts: Observations, new_names: Mapping[str, str]) -> tuple[FileBuilder, ast.expr]:
@@ -471,10 +473,13 @@ def _assembled(facts: Observations, new_names: Mapping[str, str]) -> tuple[FileB
         plan, made = plan[:1], made[:1]
     more = [*assembly.model.shared.before, root, *filter(None, made)]
     fill_configurations(assembly.configurations, assembly, assembly.model.expression, more)
-    tidy(assembly.definitions, more)
+    gone = tidy(assembly.definitions, more)
     freeze_idle_layers(assembly, assembly.definitions, more)
     texts = ("" if one is None else ast.unparse(one) for one in made)
-    assembly.variations = [replace(one, source=text) for one, text in zip(plan, texts, strict=True)]
+    tried = [replace(one, source=text) for one, text in zip(plan, texts, strict=True)]
+    taken = (any(one.argument in gone.get(of, ()) for of in (one.of, *facts.bases(one.of))) for one in tried)
+    assembly.variations = [one for one, lost in zip(tried, taken, strict=True) if not lost]
+    assembly.left_out += lost_arguments(gone, assembly)
     return assembly, root
 
 

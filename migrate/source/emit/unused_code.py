@@ -6,8 +6,11 @@ import ast
 import builtins
 import re
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from pathlib import Path
 
-from ..rewrite.context import receivers
+from ....printable import few
+from ..library_names import INSTALLED
+from ..rewrite.context import Problem, Program, receivers
 from ..rewrite.graph_mode import is_pure
 from ..rewrite.signatures import consumed_kwargs
 from ..source_files import AT_END, all_parameters, blocks_of, defaults_of, is_comment, short
@@ -28,8 +31,11 @@ TYPING = {
 }
 
 
-def tidy(definitions: MutableMapping[str, ast.stmt], more: Sequence[ast.AST]) -> None:
-    """Remove unused code from a file's definitions, and sort these; more: the code that makes the model from them."""
+def tidy(definitions: MutableMapping[str, ast.stmt], more: Sequence[ast.AST]) -> dict[str, set[str]]:
+    """Remove unused code from a file's definitions, and sort these; more: the code that makes the model from them.
+
+    Returns the removed parameters, by the name of the class or function.
+    """
     gone = remove_dead_code(definitions, more)
     drop_unused_attributes(definitions, more)
     needed = _needed(definitions, more)
@@ -44,6 +50,20 @@ def tidy(definitions: MutableMapping[str, ast.stmt], more: Sequence[ast.AST]) ->
                 _docstring(inner, lost)
                 inner.body = [line for line in inner.body if not _is_of(line, lost)]
         _Hints(known | {"nn", "ops", "mindspore", "Tensor", "Parameter"}).visit(node)
+    return gone
+
+
+def lost_arguments(gone: Mapping[str, set[str]], program: Program) -> Iterator[Problem]:
+    """The parameters that `tidy` removed from the user's own classes and functions, for the report."""
+    for qualified in program.definitions:
+        module, _, name = qualified.rpartition(".")
+        file, function = program.modules.get(module), program.functions.get(qualified)
+        if qualified not in gone or file is None or INSTALLED.intersection(Path(file).parts):
+            continue
+        node = program.class_node(file, name) if function is None else program.node(function)
+        lost = few(sorted(one.lstrip("*") for one in gone[qualified]), 8)
+        text = f"{name} is written without {lost}, which nothing reads: a call that passes it has to change"
+        yield Problem(file, node.lineno if node is not None else 1, text)
 
 
 def _needed(definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) -> set[str]:

@@ -270,6 +270,7 @@ class Program(SourceFiles, ABC):
         self.definitions: dict[str, ast.stmt] = {}
         self.problems: list[Problem] = []
         self.not_run: list[Problem] = []
+        self.left_out: list[Problem] = []  # what the new file lacks, or takes to be as in the run, without an error
         self.not_written: dict[str, dict[str, list[str]]] = {}  # file -> class -> methods that are no part of the model
         # a class of the program -> its base in MindSpore, and another base that has what the class needs
         self.other_bases: dict[str, tuple[str, str]] = {}
@@ -441,7 +442,7 @@ class Context(ast.NodeTransformer):
         text = f"{ast.unparse(value)} was {' or '.join(map(repr, seen))}"
         names = {inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name)}
         if names & bound_inside(self.function or node):
-            self.did_not_run(node, f"{text}, and is assumed to be that")
+            self.program.left_out.append(Problem(self.file, node.lineno, f"{text}, and is assumed to be that"))
             return
         among = ast.Tuple([ast.Constant(one) for one in seen], ast.Load())
         test = ast.Compare(copy.deepcopy(value), [ast.NotIn()], [among])

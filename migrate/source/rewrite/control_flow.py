@@ -29,8 +29,8 @@ from ..observe.observations import (
     reached,
     replacing,
 )
-from ..source_files import REFUSED, blocks_of, comment, is_comment, local_names, substitute
-from .context import Context, Stage, Unwritable, handles
+from ..source_files import REFUSED, blocks_of, comment, is_comment, local_names, split_comments, substitute
+from .context import Context, Problem, Stage, Unwritable, handles
 from .devices import asks_for_device
 from .graph_mode import in_blocks, is_pure
 from .unseen import SAFE, Reader, unseen_expression, unseen_statements, was_observed, writable
@@ -146,8 +146,7 @@ class _Pruning:
                 return [replacing(ast.If(statement.test, body or [ast.Pass()], other), statement)]
             if asks_for_device(statement.test):
                 return [refused(self.context.did_not_run(statement, _unanswered(statement.test)), statement)]
-            why = f"{ast.unparse(statement.test)} cannot be written, and is assumed to be as in the run"
-            self.context.did_not_run(statement, why)
+            _assume(statement.test, self.context)
         above, body = split_comments(self.block(statement.body))
         below, other = split_comments(self.block(statement.orelse))
         return [*above, *below, *self.answered(statement, body, other)]
@@ -209,6 +208,12 @@ class _Pruning:
         return ast.Expr(self.context.missing(statement, text))
 
 
+def _assume(test: ast.expr, context: Context) -> None:
+    """Note a condition whose value in the run is taken."""
+    text = f"{ast.unparse(test)} cannot be written, and is assumed to be as in the run"
+    context.program.left_out.append(Problem(context.file, test.lineno, text))
+
+
 class InputDependence:
     """Finds the conditions of one function that depend on the model's inputs.
 
@@ -260,11 +265,6 @@ class InputDependence:
 def keep_comment(node: ast.Expr, context: Context) -> list[ast.stmt] | None:
     """A comment stays."""
     return [node] if is_comment(node) else None
-
-
-def split_comments(body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
-    """The comments of a block that has nothing else, and the remaining block."""
-    return (body, []) if all(map(is_comment, body)) else ([], body)
 
 
 def _stored(node: ast.AST) -> bool:
@@ -335,7 +335,7 @@ def conditional_expression(node: ast.IfExp, context: Context) -> ast.expr:
         if asks_for_device(node.test):
             text = context.did_not_run(node, _unanswered(node.test))
             return ast.Call(context.name(NOT_CONVERTED), [ast.Constant(text)], [])
-        context.did_not_run(node, f"{ast.unparse(node.test)} cannot be written, and is assumed to be as in the run")
+        _assume(node.test, context)
         found: ast.expr = context.visit(seen[0])
         return found
     test = _simpler(context.visit(node.test))

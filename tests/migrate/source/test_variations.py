@@ -72,7 +72,7 @@ class Still(nn.Module):
 
 
 class Net(nn.Module):
-    def __init__(self, kind="GRU", width=WIDTH, shift=False, act="relu", border="zeros", still=True, more=0):
+    def __init__(self, kind="GRU", width=WIDTH, shift=False, act="relu", border="zeros", still=True, more=0, rate=0.1):
         super().__init__()
         if kind not in ("GRU", "LSTM"):
             raise ValueError(kind)
@@ -149,6 +149,9 @@ def hooked():
 '''
 
 
+NET = "class Net(nn.Module):"
+
+
 @pytest.fixture(scope="module")
 def spec(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The place of the model's file."""
@@ -188,6 +191,15 @@ def test_what_did_not_run_is_written_or_raises(written: ConvertedModel) -> None:
         assert line in written.text, f"{line}\n{written.text}"
     assert "state_dict" not in written.text
     lines = MODEL.splitlines()
+    said = {one.text: lines[one.line - 1].strip() for one in written.left_out}
+    assert said == {
+        "Net is written without rate, which nothing reads: a call that passes it has to change": NET,
+        "methods of Net that the model does not compute with, and are not written: state_dict": NET,
+        "self._register_load_state_dict_pre_hook: a hook that changes a state dict when it is loaded or saved": (
+            "self._register_load_state_dict_pre_hook(rename)"
+        ),
+    }
+    assert not any("rate" in one.text for one in written.variations)
     assert any("torch.vander" in lines[one.line - 1] for one in written.not_run), written.not_run
 
 

@@ -214,18 +214,36 @@ def with_ends(text: str) -> str:
 
 
 def without_brackets(text: str) -> str:
-    """The same without the brackets around tuples that are returned, or unpacked into several names.
+    """The same without the brackets around tuples that are returned, or unpacked into several names, and without a
+    second pair around what a call gets alone: `max((f(x) for x in y))`, `tuple((a, b))`.
 
     Raises SyntaxError for invalid Python.
     """
     lines = [line.encode() for line in text.split("\n")]  # ast counts bytes
-    found = [node for node in map(_tuple, ast.walk(ast.parse(text))) if node is not None]
-    for node in sorted(found, key=lambda node: (node.lineno, -node.col_offset)):
-        line, begin, end = lines[node.lineno - 1], node.col_offset, node.end_col_offset
-        assert end is not None
-        if node.end_lineno == node.lineno and _in_brackets(line[begin:end]):
-            lines[node.lineno - 1] = line[:begin] + line[begin + 1 : end - 1] + line[end:]
+    gone: set[tuple[int, int]] = set()
+    for node in ast.walk(ast.parse(text)):
+        found = _tuple(node)
+        inner = _alone(node) if isinstance(node, ast.Call) else None
+        if found is not None and found.end_lineno == found.lineno:
+            begin, end = found.col_offset, found.end_col_offset or 0
+            if _in_brackets(lines[found.lineno - 1][begin:end]):
+                gone |= {(found.lineno, begin), (found.lineno, end - 1)}
+        if isinstance(node, ast.Call) and inner is not None and inner.end_lineno == inner.lineno == node.lineno:
+            begin, end, line = inner.col_offset, inner.end_col_offset or 0, lines[node.lineno - 1]
+            if line[begin - 1 : begin + 1] == b"((" and line[end - 1 : end + 1] == b"))":
+                first = node.col_offset if isinstance(inner, ast.Tuple) else begin - 1
+                gone |= {(node.lineno, place) for place in (*range(first, begin), end)}
+    for number, place in sorted(gone, reverse=True):
+        lines[number - 1] = lines[number - 1][:place] + lines[number - 1][place + 1 :]
     return "\n".join(line.decode() for line in lines)
+
+
+def _alone(node: ast.Call) -> ast.GeneratorExp | ast.Tuple | None:
+    """The generator that a call gets alone, or the tuple that it makes a tuple of."""
+    only = node.args[0] if len(node.args) == 1 and not node.keywords else None
+    if isinstance(only, ast.Tuple) and isinstance(node.func, ast.Name) and node.func.id == "tuple":
+        return only
+    return only if isinstance(only, ast.GeneratorExp) else None
 
 
 def _in_brackets(text: bytes) -> bool:

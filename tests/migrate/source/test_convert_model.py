@@ -23,6 +23,19 @@ from msmigrate.migrate.source.source_files import AT_END
         ("return a, (b)", "return a, (b)"),
         ("return (a), (b)", "return (a), (b)"),
         ("sizes = (1, 2)", "sizes = (1, 2)"),
+        ("x = max((f(y) for y in z))", "x = max(f(y) for y in z)"),
+        ("x = sum(('é', y) for y in z)", "x = sum(('é', y) for y in z)"),
+        (
+            "x = a.b('é', max((sum((v for v in w)) for w in z)), c)",
+            "x = a.b('é', max(sum(v for v in w) for w in z), c)",
+        ),
+        ("x = max((f(y) for y in z), 1)", "x = max((f(y) for y in z), 1)"),
+        ("x = max((f(y) for y in z), default=1)", "x = max((f(y) for y in z), default=1)"),
+        ("x = f(tuple((a, *b)), 2)", "x = f((a, *b), 2)"),
+        ("x = tuple((tuple((a,)), tuple((c for c in b))))", "x = ((a,), tuple(c for c in b))"),
+        ("return tuple((a, b))", "return (a, b)"),
+        ("x = tuple(a)", "x = tuple(a)"),
+        ("x = list((a, b))", "x = list((a, b))"),
     ],
 )
 def test_brackets_that_nobody_writes(written: str, layout: str) -> None:

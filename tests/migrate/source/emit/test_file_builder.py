@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 from msmigrate.migrate import model_spec
 from msmigrate.migrate.source.convert_model import formatted
 from msmigrate.migrate.source.emit.file_builder import Emitted, build_file
+from msmigrate.migrate.source.emit.imports import Imports
 from msmigrate.migrate.source.observe.observations import Observations
 
 MODEL = '''
@@ -160,6 +162,15 @@ def test_what_a_forward_refuses_is_refused(checked: str) -> None:
     assert "assert x.shape[1] <= self.most, f'{x.shape[1]} are too many'" in checked
     assert "assert len(x) > 0\n" in checked
     assert "isfinite" not in checked
+
+
+def test_what_only_norms_of_weights_read_is_left_out_without_them() -> None:
+    for name in ("PaddedConv1d", "PaddedConv2d", "ConvTranspose1d"):
+        head = Imports()
+        head.name(f"msmigrate.nn.{name}")
+        assert "with_norm" not in head.text(ast.parse(""))
+        head.name("msmigrate.nn.weight_norm")
+        assert "    with_norm = True" in head.text(ast.parse(""))
 
 
 COMMENTED = """

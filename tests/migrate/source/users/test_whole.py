@@ -33,7 +33,12 @@ def test_a_list_of_the_function_around(users: Users) -> None:
 def test_the_tutorials_transformer(users: Users) -> None:
     found = users["transformer"]
     found.agrees()
-    found.holds("self.transformer_encoder(src, src_mask=self.src_mask)", "pe[:, 0::2] = ", "self.pe = Parameter(")
+    found.holds(
+        "self.transformer_encoder(src, src_mask=self.src_mask)",
+        "pe[:, 0::2] = ",
+        "ops.arange(0, d_model, 2)",
+        "self.pe = Parameter(",
+    )
 
 
 @pytest.mark.full

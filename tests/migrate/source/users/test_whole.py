@@ -32,6 +32,7 @@ def test_a_list_of_the_function_around(users: Users) -> None:
 @pytest.mark.full
 def test_the_tutorials_transformer(users: Users) -> None:
     found = users["transformer"]
+    found.holds("ops.arange(0, d_model, 2)")
     found.agrees()
     found.holds(
         "self.transformer_encoder(src, src_mask=self.src_mask)",

@@ -355,6 +355,7 @@ def literal(node: ast.expr | None) -> tuple[bool, Any]:
         return False, None
 
 
+IN_GAP = "in_gap"  # the names that the code which is missing in a place reads
 REFUSED = "refused"  # marks a statement that raises in place of others, whose comments go with them
 AT_END = "\ue000"  # ends a comment that belongs behind the first line of the statement below
 
@@ -367,6 +368,12 @@ def comment(text: str) -> ast.stmt:
 def is_comment(node: ast.AST) -> bool:
     """Whether a statement is one of these."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Name) and node.value.id.startswith("# ")
+
+
+def of_gap(call: ast.Call, node: ast.AST) -> ast.Call:
+    """A call that raises in place of a node, with the names that this reads: who fills the gap needs their values."""
+    vars(call)[IN_GAP] = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return call
 
 
 def split_comments(body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:

@@ -13,7 +13,7 @@ from ..library_names import INSTALLED
 from ..rewrite.context import Problem, Program, receivers
 from ..rewrite.graph_mode import is_pure
 from ..rewrite.signatures import consumed_kwargs
-from ..source_files import AT_END, all_parameters, blocks_of, defaults_of, is_comment, short
+from ..source_files import AT_END, IN_GAP, all_parameters, blocks_of, defaults_of, is_comment, short
 
 # torch's word -> MindSpore's, in docstrings; any other `torch.nn.` and `torch.` is removed
 WORDS = (
@@ -308,8 +308,7 @@ def _variables(function: ast.FunctionDef) -> bool:
     """Remove assignments to variables that are never read; returns whether there were any."""
     if _asks_by_name(function):
         return False
-    names = (node for node in ast.walk(function) if isinstance(node, ast.Name))
-    read = {node.id for node in names if not isinstance(node.ctx, ast.Store)}
+    read = names_read(function)
     for node in ast.walk(function):
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             read.add(node.target.id)
@@ -317,6 +316,16 @@ def _variables(function: ast.FunctionDef) -> bool:
             read |= {n.id for tried in node.body for n in ast.walk(tried) if isinstance(n, ast.Name)}
     outer = (node.names for node in ast.walk(function) if isinstance(node, (ast.Global, ast.Nonlocal)))
     return _sweep(function, read.union(*outer), consumed_kwargs(function))
+
+
+def names_read(node: ast.AST) -> set[str]:
+    """The names in a tree that are read, also by what is missing there."""
+    found: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Store):
+            found.add(inner.id)
+        found |= vars(inner).get(IN_GAP, set())
+    return found
 
 
 def _asks_by_name(function: ast.FunctionDef) -> bool:
@@ -389,6 +398,7 @@ def _unread(function: Function, calls: Calls, values: set[str]) -> Iterator[str]
     if (function.node.decorator_list and not function.is_static) or _asks_by_name(function.node):
         return
     read = {node.id for part in function.node.body for node in ast.walk(part) if isinstance(node, ast.Name)}
+    read = read.union(*map(names_read, function.node.body))
     for name in parameters(function):
         if name not in read and not (handed_on and calls.may_give(function, name)):
             yield name

@@ -34,7 +34,7 @@ from ..observe.observations import (
     entries_of,
     kinds_of,
 )
-from ..source_files import REFUSED, SourceFiles, literal, none_anyway, substitute, with_notes
+from ..source_files import REFUSED, SourceFiles, literal, none_anyway, of_gap, substitute, with_notes
 
 Namer = Callable[[str], ast.expr]  # gives the expression for a qualified MindSpore name
 
@@ -575,7 +575,7 @@ class Context(ast.NodeTransformer):
 
     def missing(self, node: ast.expr | ast.stmt, text: str) -> ast.Call:
         """A call that raises, for code that could not be written; it is noted for the report."""
-        return self.program.missing(Problem(self.file, node.lineno, text))
+        return of_gap(self.program.missing(Problem(self.file, node.lineno, text)), node)
 
 
 def row_of(name: str) -> Row | None:

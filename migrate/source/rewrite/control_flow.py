@@ -29,7 +29,7 @@ from ..observe.observations import (
     reached,
     replacing,
 )
-from ..source_files import REFUSED, blocks_of, comment, is_comment, local_names, split_comments, substitute
+from ..source_files import REFUSED, blocks_of, comment, is_comment, local_names, of_gap, split_comments, substitute
 from .context import Context, Problem, Stage, Unwritable, handles
 from .devices import asks_for_device
 from .graph_mode import in_blocks, is_pure
@@ -334,7 +334,7 @@ def conditional_expression(node: ast.IfExp, context: Context) -> ast.expr:
     if len(seen) == 1 and not writable(node.test, context):
         if asks_for_device(node.test):
             text = context.did_not_run(node, _unanswered(node.test))
-            return ast.Call(context.name(NOT_CONVERTED), [ast.Constant(text)], [])
+            return of_gap(ast.Call(context.name(NOT_CONVERTED), [ast.Constant(text)], []), node)
         _assume(node.test, context)
         found: ast.expr = context.visit(seen[0])
         return found
@@ -389,7 +389,7 @@ def _side(node: ast.expr, context: Context) -> ast.expr:
         if context.strict:
             raise
         text = context.did_not_run(node, str(error))
-        return ast.Call(context.name(NOT_CONVERTED), [ast.Constant(text)], [])
+        return of_gap(ast.Call(context.name(NOT_CONVERTED), [ast.Constant(text)], []), node)
 
 
 def _built_in(node: ast.expr) -> bool:

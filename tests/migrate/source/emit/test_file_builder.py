@@ -116,6 +116,43 @@ def test_what_never_ran_is_read_and_marked(source: Emitted) -> None:
     assert "import torch" not in source.text
 
 
+WITH_GAPS = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def forward(self, xs):
+        count = len(xs)
+        unread = count + 1
+        longest = max(x.size(0) for x in xs)
+        return padded(xs, longest, 3)[:, :count] + torch.vander(xs[0][0]).sum()
+
+
+def padded(xs, longest, least):
+    sizes = [x.size(0) for x in xs]
+    return torch.vander(xs[0][0], max(longest, *sizes)) * 0 + xs[0][0]
+
+
+def build():
+    return Net(), ([torch.ones(4, 4)],)
+"""
+
+
+def test_what_a_gap_needs_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "gaps.py"
+    file.write_text(WITH_GAPS)
+    report = model_spec.ask("source.observe.torch_observe_worker", f"{file}:build", "convert-model")
+    text = formatted(build_file(Observations(report), "build", "A net.").text, "a net")
+    for line in (
+        "        longest = max(x.shape[0] for x in xs)\n",
+        "padded(xs, longest)[:, :count]",
+        "def padded(xs, longest):\n    sizes = [x.shape[0] for x in xs]\n    return not_converted(",
+    ):
+        assert line in text, f"{line}\n{text}"
+    assert "unread" not in text
+
+
 CHECKED = """
 from torch import nn
 

@@ -74,8 +74,11 @@ def tried_lines(tried: Sequence[Tried]) -> list[str]:
     if same:
         lines.append(f"the same in both modes, and after training: {', '.join(same)}")
     words = {"differs": "not the same", "refused": "raises", "both": "raises in both", "left": "not tried"}
-    lines += [f"{words[one.verdict]}: {one.text}: {one.why}" for one in tried if one.verdict in words]
-    return lines
+    alike: dict[tuple[str, str], list[str]] = {}  # a verdict and its reason -> what it holds for
+    for one in tried:
+        if one.verdict in words:
+            alike.setdefault((words[one.verdict], one.why), []).append(one.text)
+    return [*lines, *(f"{verdict}: {', '.join(texts)}: {why}" for (verdict, why), texts in alike.items())]
 
 
 def ckpt_line(result: Result, maker: str, *, loaded: bool) -> str:

@@ -167,10 +167,26 @@ def _words(name: str, facts: SourceFiles) -> list[str]:
     return list(found)
 
 
+def now_trying(plan: Sequence[Variation], folder: Path) -> str:
+    """What runs now, in words, by the files of `try_variations`."""
+    for framework, ending in (("MindSpore", "begun"), ("torch", "pth")):
+        begun = [number for number in range(len(plan)) if (folder / f"{number}.{ending}").exists()]
+        if begun:
+            return f"running {framework}'s, {plan[begun[-1]].text}: {begun[-1] + 1} of {len(plan)}"
+    return "running both, also with other arguments"
+
+
 def try_variations(
-    model: str, shapes: Sequence[str], text: str, maker: str, plan: Sequence[Variation], folder: Path
+    model: str,
+    shapes: Sequence[str],
+    text: str,
+    maker: str,
+    plan: Sequence[Variation],
+    folder: Path,
+    file: str = "written.py",
 ) -> list[Tried]:
-    """Run every variation in both frameworks; text: the new source; maker: the function in it that makes the model.
+    """Run every variation in both frameworks; text: the new source; maker: the function in it that makes the model;
+    file: the source's name, for errors.
 
     Raises WorkerFailed, BadInput.
     """
@@ -184,7 +200,7 @@ def try_variations(
         elif "left" in one or one["stage"] == "run":
             (folder / f"{number}.left").touch()
     makers = (f"def variation_{n}():\n    return {v.source or f'{maker}()'}" for n, v in enumerate(plan))
-    written = folder / "written.py"
+    written = folder / file
     written.write_text("\n\n\n".join((text.rstrip("\n"), *makers)) + "\n")
     errors: dict[str, str | None] = {}  # by number, None where it ran
     first = 0

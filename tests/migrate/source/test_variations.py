@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from msmigrate.migrate.source.convert_model import ConvertedModel, write_source
-from msmigrate.migrate.source.variations import Tried, try_variations
+from msmigrate.migrate.source.variations import Tried, Variation, now_trying, try_variations
+from msmigrate.reports.converted_model import tried_lines
 
 MODEL = '''
 import torch
@@ -258,3 +259,35 @@ assert float(wide(torch.ones(2, 3).double()).min()) > 50 > float(net(torch.ones(
 def test_a_copied_model_runs_its_own_modules() -> None:
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", COPIED], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_one_reason_is_said_once_with_all_that_it_holds_for() -> None:
+    found = [Tried("as it is", "same"), Tried("a=1", "refused", "it is no size (net.py, line 3)")]
+    found += [Tried("b=2", "differs", "training"), Tried("c=3", "refused", "it is no size (net.py, line 3)")]
+    assert tried_lines(found) == [
+        "the same in both modes, and after training: as it is",
+        "raises: a=1, c=3: it is no size (net.py, line 3)",
+        "not the same: b=2: training",
+    ]
+
+
+def test_what_is_tried_is_said_while_it_runs(tmp_path: Path) -> None:
+    plan = [Variation("as it is"), Variation("a=1"), Variation("b=2")]
+    assert now_trying(plan, tmp_path) == "running both, also with other arguments"
+    for name, said in (
+        ("0.pth", "running torch's, as it is: 1 of 3"),
+        ("2.pth", "running torch's, b=2: 3 of 3"),
+        ("0.begun", "running MindSpore's, as it is: 1 of 3"),
+        ("1.begun", "running MindSpore's, a=1: 2 of 3"),
+    ):
+        (tmp_path / name).touch()
+        assert now_trying(plan, tmp_path) == said
+
+
+def test_errors_name_the_file_that_was_written(written: ConvertedModel, spec: str, tmp_path: Path) -> None:
+    text = written.text.replace("x = self.norm(x)\n", "x = self.norm(x) + int('twelve')\n", 1)
+    line = text[: text.index("int('twelve')")].count("\n") + 1
+    plan = written.variations[:1]
+    found = try_variations(f"{spec}:build", (), text, written.maker, plan, tmp_path / "tried", "net.py")
+    assert [one.why.rpartition(" (")[2] for one in found] == [f"net.py, line {line})"], found
+    assert sorted(file.name for file in (tmp_path / "tried").glob("*.begun")) == ["0.begun"]

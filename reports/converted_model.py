@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ from ..migrate.source.convert_model import ConvertedModel
 from ..migrate.source.rewrite.context import Problem
 from ..migrate.source.variations import Tried
 from ..parity.result import Report
-from ..printable import bytes_text, count_text
+from ..printable import bytes_text, count_text, few
 
+MANY = 6  # problems of one function that share a line
 PACKAGES = ("site-packages", "dist-packages")
 
 
@@ -50,16 +51,29 @@ def source_lines(model: str, file: Path, written: ConvertedModel) -> list[str]:
         count = len(written.problems)
         raises = "raises" if count == 1 else "raise"
         lines.append(f"{count_text(count, 'place')} could not be written, and {raises} NotImplementedError:")
-        lines += [f"  {_place(problem)}{problem.text}" for problem in written.problems]
+        lines += _listed(written.problems)
     if written.not_run:
         places = count_text(len(written.not_run), "place")
         lines.append(f"{places} did not run, and could not be read; running them raises NotImplementedError:")
-        lines += [f"  {_place(problem)}{problem.text}" for problem in written.not_run]
+        lines += _listed(written.not_run)
     if written.left_out:
         things = count_text(len(written.left_out), "thing")
         lines.append(f"{things} left out, or assumed to be as in the run:")
-        lines += [f"  {_place(problem)}{problem.text}" for problem in written.left_out]
+        lines += _listed(written.left_out)
     return lines
+
+
+def _listed(problems: Sequence[Problem]) -> Iterator[str]:
+    """A line for each problem, or one for many in a function."""
+    of: dict[tuple[str, str], list[Problem]] = {}
+    for number, one in enumerate(problems):
+        of.setdefault((one.file, one.function or str(number)), []).append(one)
+    for (file, function), alike in of.items():
+        if len(alike) < MANY:
+            yield from (f"  {_place(one)}{one.text}" for one in alike)
+            continue
+        why = few([*dict.fromkeys(one.text for one in alike)], 2)
+        yield f"  {shown(file)}:{alike[0].line}-{alike[-1].line}: {len(alike)} places in {function}: {why}"
 
 
 def is_wrong(first: Tried) -> bool:

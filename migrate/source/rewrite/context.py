@@ -40,11 +40,12 @@ Namer = Callable[[str], ast.expr]  # gives the expression for a qualified MindSp
 
 
 class Problem(NamedTuple):
-    """What could not be written, where, and why."""
+    """What could not be written, where, and why; function: the one that it is in, if any."""
 
     file: str
     line: int
     text: str
+    function: str = ""
 
 
 class ObservedArgument(NamedTuple):
@@ -570,12 +571,13 @@ class Context(ast.NodeTransformer):
 
     def did_not_run(self, node: ast.expr | ast.stmt, why: str) -> str:
         """Note code that did not run and raises in the new file; returns the text of its error."""
-        self.program.not_run.append(Problem(self.file, node.lineno, why))
+        self.program.not_run.append(Problem(self.file, node.lineno, why, getattr(self.function, "name", "")))
         return self.place(node, f"this did not run, and could not be read: {why}")
 
     def missing(self, node: ast.expr | ast.stmt, text: str) -> ast.Call:
         """A call that raises, for code that could not be written; it is noted for the report."""
-        return of_gap(self.program.missing(Problem(self.file, node.lineno, text)), node)
+        problem = Problem(self.file, node.lineno, text, getattr(self.function, "name", ""))
+        return of_gap(self.program.missing(problem), node)
 
 
 def row_of(name: str) -> Row | None:

@@ -516,6 +516,13 @@ class Reader:
             return [ModuleKind(name) if modules else UNSEEN]
         return [SOME_TENSOR]
 
+    def _assigns(self, owner: str, attribute: str) -> bool:
+        """Whether a class of the program, or a base of it, assigns an attribute of `self`."""
+        classes = ((self.program.modules.get(one.rpartition(".")[0]), one) for one in self.program.facts.bases(owner))
+        nodes = (self.program.class_node(file, one.rpartition(".")[2]) for file, one in classes if file is not None)
+        inside = (n for node in nodes if node is not None for n in ast.walk(node) if isinstance(n, ast.Attribute))
+        return any(n.attr == attribute and isinstance(n.ctx, ast.Store) for n in inside)
+
     def _method(self, function: ast.Attribute) -> tuple[list[str], list[Kind]]:
         """The callees and results of a method, or of a module that is an attribute."""
         if isinstance(function.value, ast.Name) and function.value.id == "self":
@@ -532,6 +539,8 @@ class Reader:
                 if f"{base}.{function.attr}" in self.program.functions or self._defines(base, function.attr):
                     return [f"{base}.{function.attr}"], [UNSEEN]
                 if base.startswith("torch.nn.Module"):
+                    if self._assigns(self.context.owner, function.attr):
+                        raise Unwritable(f"self.{function.attr} is made by code of its class that did not run")
                     return [self._known(f"torch.nn.Module.{function.attr}")], [UNSEEN]
         names: list[str] = []
         gives: list[Kind] = []

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from msmigrate.migrate.source.convert_model import ConvertedModel, write_source
+from msmigrate.migrate.source.rewrite.context import Problem
 from msmigrate.migrate.source.variations import Tried, Variation, now_trying, try_variations
-from msmigrate.reports.converted_model import tried_lines
+from msmigrate.reports.converted_model import source_lines, tried_lines
 
 MODEL = '''
 import torch
@@ -85,6 +86,9 @@ class Net(nn.Module):
         self.conv = nn.Conv1d(width, 4, 3, padding=1, padding_mode=border)
         self.table, self.still = Table(4), Still(4, still)
         self.act = act
+        if more > 2:
+            kind = nn.Linear if act == "relu" else nn.Bilinear
+            self.spare = kind(4, 4)
         self.blocks = nn.ModuleList([])
         for _ in range(more):
             self.blocks.append(nn.Linear(6, 6))
@@ -108,6 +112,9 @@ class Net(nn.Module):
         else:
             return self.still(self.table(x.amax(2)))
         return self.still(self.table(x.mean(2)))
+
+    def spared(self, x):
+        return self.spare(x)
 
     def encode(self, x):
         return self.rnn(self.norm(x))[0]
@@ -201,6 +208,9 @@ def test_what_did_not_run_is_written_or_raises(written: ConvertedModel) -> None:
         ),
     }
     assert not any("rate" in one.text for one in written.variations)
+    (spared,) = (one for one in written.not_run if one.function == "spared")
+    assert lines[spared.line - 1] == "        return self.spare(x)"
+    assert spared.text == "self.spare is made by code of its class that did not run"
     assert any("torch.vander" in lines[one.line - 1] for one in written.not_run), written.not_run
 
 
@@ -291,3 +301,20 @@ def test_errors_name_the_file_that_was_written(written: ConvertedModel, spec: st
     found = try_variations(f"{spec}:build", (), text, written.maker, plan, tmp_path / "tried", "net.py")
     assert [one.why.rpartition(" (")[2] for one in found] == [f"net.py, line {line})"], found
     assert sorted(file.name for file in (tmp_path / "tried").glob("*.begun")) == ["0.begun"]
+
+
+def test_many_problems_of_a_function_share_a_line() -> None:
+    problems = [Problem("net.py", 3, "what a.X does was not seen", "other")]
+    problems += [Problem("net.py", n, f"what a.X{n // 2} does was not seen", "chosen") for n in range(10, 17)]
+    problems.append(Problem("net.py", 20, "what b does was not seen"))
+    found = ConvertedModel("", "build", 0, problems[:1], "1x3", {}, not_run=problems, left_out=problems[-1:])
+    assert source_lines("net.py:Net", Path("net_ms.py"), found)[1:] == [
+        "1 place could not be written, and raises NotImplementedError:",
+        "  net.py:3: what a.X does was not seen",
+        "9 places did not run, and could not be read; running them raises NotImplementedError:",
+        "  net.py:3: what a.X does was not seen",
+        "  net.py:10-16: 7 places in chosen: what a.X5 does was not seen, what a.X6 does was not seen and 2 more",
+        "  net.py:20: what b does was not seen",
+        "1 thing left out, or assumed to be as in the run:",
+        "  net.py:20: what b does was not seen",
+    ]

@@ -17,6 +17,7 @@ import gc
 import os
 import sys
 import sysconfig
+import traceback
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import cache
@@ -242,6 +243,7 @@ def _run(
     with torch.device(way.building), without:
         made = make() if log is None else make(lambda found: log.call(NOWHERE, found))  # the function may be a class
         model, returned = split(made)
+        _check_forward(model)
         tie_weights(model)
         for_training(model)
     if log is not None:
@@ -251,12 +253,37 @@ def _run(
         if way.running == "meta":
             inputs = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to("meta"), inputs)
         model.eval()(*inputs.eval, **inputs.kwargs)
-        model.train()(*(map(twice, inputs.train) if way.doubled else inputs.train), **inputs.kwargs)
+        try:
+            model.train()(*(map(twice, inputs.train) if way.doubled else inputs.train), **inputs.kwargs)
+        except Exception as error:
+            vars(error)[IN_TRAINING] = True
+            raise
     return model, inputs
 
 
+IN_TRAINING = "_msmigrate_in_training"  # marks an error of the second run
+
+
+def _check_forward(model: torch.nn.Module) -> None:
+    """Raise BadInput for a module that cannot be called."""
+    if type(model).forward is torch.nn.Module.forward and "forward" not in vars(model):
+        cls = type(model)
+        file = Path(sys.modules[cls.__module__].__file__ or "").name if cls.__module__ in sys.modules else ""
+        text = f"{cls.__name__} ({file or cls.__module__}) has no forward, which runs when the model is called"
+        raise BadInput(f"{text}; give a class whose forward calls the method that computes")
+
+
 def _why(error: Exception) -> str:
-    return f"it does not run: {type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
+    text = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
+    files = [Path(frame.filename).parts[-3:] for frame in traceback.extract_tb(error.__traceback__)]
+    if ("torch", "cuda", "__init__.py") in files:
+        return f"it does not run: {text}; write .to(x.device) there, of a tensor x that is given: this runs on the CPU"
+    if vars(error).get(IN_TRAINING):
+        return (
+            f"it runs in evaluation mode, and not in training mode: {text}; both get the same inputs: "
+            "let the function return a model that takes them in both"
+        )
+    return f"it does not run: {text}"
 
 
 def _files(modules: Iterable[str]) -> dict[str, str]:

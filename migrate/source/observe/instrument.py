@@ -199,7 +199,7 @@ def install(function: FunctionType, code: CodeType, reached: Any, value: Any, ca
 
 
 TO_TOOLS = re.compile(r"#\s*(type:|noqa|fmt:|pylint:|pyright:|isort:|pragma:|region|endregion|$)")
-PART = re.compile(r"(\s*)(else|elif|except|finally)\b")
+PART = re.compile(rb"(\s*)(else|elif|except|finally)\b")
 ABOVE, BEHIND, AFTER, OF_BLOCK = "above", "behind", "after", "of its block"
 
 
@@ -257,8 +257,8 @@ def placed_notes(tree: ast.Module, content: bytes) -> dict[int, list[Note]]:
     One at the end of a block belongs to the last statement there, one behind `else:` to the first below. Those of an
     `elif` or a docstring belong to the next statement. Of several on a statement's lines, each is above it.
     """
-    lines = enumerate(content.decode("utf-8", "replace").splitlines(), 1)
-    parts = {number: len(found[1]) for number, line in lines if (found := PART.match(line))}
+    lines = enumerate(content.splitlines(), 1)
+    parts = {number: len(begin[1]) for number, line in lines if (begin := PART.match(line))}
     order = [*_statements(tree)]
     documented = (node for node in ast.walk(tree) if isinstance(node, (ast.ClassDef, ast.FunctionDef)))
     docstrings = {node.body[0] for node in documented if ast.get_docstring(node) is not None}

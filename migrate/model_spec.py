@@ -505,15 +505,23 @@ def _forked(words: list[str]) -> NoReturn:
     answer(lambda: importlib.import_module(f"msmigrate.migrate.{words[0]}").report(*words[1:]), place_of)
 
 
+def place_in_model(error: BaseException) -> str:
+    """The same for an error of a step; empty where it is in no code of the user's."""
+    ours = tuple(f"{Path(__file__).parents[1] / room}{os.sep}" for room in ("parity", "training", "workers", "nn"))
+    frames = traceback.extract_tb(error.__traceback__)
+    return place_of(error) if any(_is_users(frame.filename, ours) for frame in frames) else ""
+
+
+def _is_users(file: str, ours: tuple[str, ...] = ()) -> bool:
+    """Whether a file is neither a library's nor one of msmigrate's that run the model."""
+    return not file.startswith(("<", *NOT_THEIRS, *ours)) and "site-packages" not in Path(file).parts
+
+
 def place_of(error: BaseException) -> str:
     """The place in the user's own code where it stopped: its last line that ran, not that of a library."""
     if isinstance(error, SyntaxError):
         return ""  # its own text names the place
     frames = traceback.extract_tb(error.__traceback__)
-    own = [
-        frame
-        for frame in frames
-        if not frame.filename.startswith(("<", *NOT_THEIRS)) and "site-packages" not in Path(frame.filename).parts
-    ]
+    own = [frame for frame in frames if _is_users(frame.filename)]
     frame = (own or frames)[-1:]
     return f" ({Path(frame[0].filename).name}, line {frame[0].lineno})" if frame else ""

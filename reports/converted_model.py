@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ from ..migrate.source.convert_model import ConvertedModel
 from ..migrate.source.rewrite.context import Problem
 from ..migrate.source.variations import Tried
 from ..parity.result import Report
-from ..printable import bytes_text, count_text
+from ..printable import bytes_text, count_text, few
 
+MANY = 6  # problems of one function that share a line
 PACKAGES = ("site-packages", "dist-packages")
 
 
@@ -50,12 +51,29 @@ def source_lines(model: str, file: Path, written: ConvertedModel) -> list[str]:
         count = len(written.problems)
         raises = "raises" if count == 1 else "raise"
         lines.append(f"{count_text(count, 'place')} could not be written, and {raises} NotImplementedError:")
-        lines += [f"  {_place(problem)}{problem.text}" for problem in written.problems]
+        lines += _listed(written.problems)
     if written.not_run:
         places = count_text(len(written.not_run), "place")
         lines.append(f"{places} did not run, and could not be read; running them raises NotImplementedError:")
-        lines += [f"  {_place(problem)}{problem.text}" for problem in written.not_run]
+        lines += _listed(written.not_run)
+    if written.left_out:
+        things = count_text(len(written.left_out), "thing")
+        lines.append(f"{things} left out, or assumed to be as in the run:")
+        lines += _listed(written.left_out)
     return lines
+
+
+def _listed(problems: Sequence[Problem]) -> Iterator[str]:
+    """A line for each problem, or one for many in a function."""
+    of: dict[tuple[str, str], list[Problem]] = {}
+    for number, one in enumerate(problems):
+        of.setdefault((one.file, one.function or str(number)), []).append(one)
+    for (file, function), alike in of.items():
+        if len(alike) < MANY:
+            yield from (f"  {_place(one)}{one.text}" for one in alike)
+            continue
+        why = few([*dict.fromkeys(one.text for one in alike)], 2)
+        yield f"  {shown(file)}:{alike[0].line}-{alike[-1].line}: {len(alike)} places in {function}: {why}"
 
 
 def is_wrong(first: Tried) -> bool:
@@ -70,8 +88,11 @@ def tried_lines(tried: Sequence[Tried]) -> list[str]:
     if same:
         lines.append(f"the same in both modes, and after training: {', '.join(same)}")
     words = {"differs": "not the same", "refused": "raises", "both": "raises in both", "left": "not tried"}
-    lines += [f"{words[one.verdict]}: {one.text}: {one.why}" for one in tried if one.verdict in words]
-    return lines
+    alike: dict[tuple[str, str], list[str]] = {}  # a verdict and its reason -> what it holds for
+    for one in tried:
+        if one.verdict in words:
+            alike.setdefault((words[one.verdict], one.why), []).append(one.text)
+    return [*lines, *(f"{verdict}: {', '.join(texts)}: {why}" for (verdict, why), texts in alike.items())]
 
 
 def ckpt_line(result: Result, maker: str, *, loaded: bool) -> str:
@@ -99,6 +120,7 @@ def as_json(found: Converted) -> dict[str, Any]:
             "left": dict(written.left),
             "notes": [*written.notes],
             "not_run": [{"file": p.file, "line": p.line, "text": p.text} for p in written.not_run],
+            "left_out": [{"file": p.file, "line": p.line, "text": p.text} for p in written.left_out],
         },
         "tried": [{"what": one.text, "verdict": one.verdict, "why": one.why} for one in found.tried],
         "checkpoint": None

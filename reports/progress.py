@@ -49,13 +49,23 @@ def plain_lines(now: Callable[[], str]) -> Iterator[None]:
         thread.join()
 
 
+class _Now:
+    """A text that is computed whenever it is shown."""
+
+    def __init__(self, text: Callable[[], str]) -> None:
+        self.text = text
+
+    def __rich__(self) -> Text:
+        return Text(self.text())
+
+
 @contextmanager
-def doing(text: str) -> Iterator[None]:
-    """Show on stderr what is being done while the block runs."""
-    console = Console(stderr=True)
+def doing(text: str | Callable[[], str]) -> Iterator[None]:
+    """Show on stderr what is being done while the block runs; text: it, or a function that returns it."""
+    console, now = Console(stderr=True), text if callable(text) else lambda: text
     if MANNER.verbose:
-        note(text)
-    with console.status(Text(text)) if console.is_terminal else plain_lines(lambda: text):
+        note(now())
+    with console.status(_Now(now)) if console.is_terminal else plain_lines(now):
         yield
 
 

@@ -46,15 +46,22 @@ LOG_LEVEL = ("GLOG_v", "3")
 _messages: int | None = None  # the descriptor that the parent reads; None where a worker's code runs anywhere else
 
 
-def run(main: Callable[[Job], Any], read: Callable[[Path], Job]) -> NoReturn:
+def _nowhere(error: Exception) -> str:
+    return ""
+
+
+def run(
+    main: Callable[[Job], Any], read: Callable[[Path], Job], where: Callable[[Exception], str] = _nowhere
+) -> NoReturn:
     """Be a worker: call main with the job that `read` makes of the file on the command line, and end the process.
 
-    What main returns, if not None, is sent as the result. The exit code is 0, or 2 where it raised.
+    What main returns, if not None, is sent as the result. The exit code is 0, or 2 where it raised. where: as `answer`
+    takes it.
     """
-    answer(lambda: main(read(Path(sys.argv[1]))))
+    answer(lambda: main(read(Path(sys.argv[1]))), where)
 
 
-def answer(work: Callable[[], Any], where: Callable[[Exception], str] = lambda error: "") -> NoReturn:
+def answer(work: Callable[[], Any], where: Callable[[Exception], str] = _nowhere) -> NoReturn:
     """Do the work as a worker, whose job is not in a file: what it returns, if not None, is sent as the result.
 
     where: gives the line of the user's own code that raised an error.

@@ -17,7 +17,7 @@ from ..migrate import model_spec
 from ..migrate.checkpoint.convert import Result as Conversion
 from ..migrate.checkpoint.convert import convert, make_plan
 from ..migrate.source.convert_model import ConvertedModel, ProofInputs, flat_pair, start, write_source
-from ..migrate.source.variations import try_variations
+from ..migrate.source.variations import now_trying, try_variations
 from ..option_fields import STDOUT, as_path, model_name, values_of
 from ..parity.job import Pair, ParityJob
 from ..parity.options import StepOptions
@@ -206,9 +206,10 @@ def _with_variations(
         return converted
     written = converted.written
     try:
-        with doing("running both, also with other arguments"):
+        plan = written.variations
+        with doing(lambda: now_trying(plan, folder)):
             tried = try_variations(
-                options.model, options.shapes, written.text, written.maker, written.variations, folder
+                options.model, options.shapes, written.text, written.maker, plan, folder, options.out.name
             )
     except MsmigrateError as error:
         return replace(converted, stopped=[f"not tried with other arguments: {error}"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import keyword
+import tokenize
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from .. import model_spec
 from .emit.file_builder import Emitted, build_file
 from .observe.observations import PROOF_FILES, Made, Observations
 from .rewrite.context import Problem
-from .source_files import short
+from .source_files import AT_END, short
 from .variations import Variation
 
 SPARE = "build"  # the name of the function that makes the model, where the model's own name is taken by a class
@@ -28,7 +29,7 @@ class ConvertedModel(NamedTuple):
     each of which raises NotImplementedError in the file. inputs: a description of the inputs that the model was run on.
     left: the functions that could not be observed, and why. notes: further remarks, in sentences. not_run: code that
     the model did not run, which raises there too. variations: the ways of making the model that both frameworks may be
-    tried on.
+    tried on. left_out: what the file lacks, or takes to be as in the run, without an error there.
     """
 
     text: str
@@ -40,6 +41,7 @@ class ConvertedModel(NamedTuple):
     notes: Sequence[str] = ()
     not_run: Sequence[Problem] = ()
     variations: Sequence[Variation] = ()
+    left_out: Sequence[Problem] = ()
 
     @property
     def lines(self) -> int:
@@ -155,9 +157,10 @@ def written(model: str, report: Mapping[str, Any]) -> ConvertedModel:
         source = build_file(Observations(report), maker, says)
     text = formatted(source.text, model)
     classes = sum(isinstance(node, ast.ClassDef) for node in ast.parse(text).body)
-    problems, not_run = _once(source.problems), _once(source.not_run)
+    problems, not_run, left_out = map(_once, (source.problems, source.not_run, source.left_out))
     left, notes = report.get("left", {}), report.get("notes", ())
-    return ConvertedModel(text, maker, classes, problems, report["inputs"], left, notes, not_run, source.variations)
+    found = ConvertedModel(text, maker, classes, problems, report["inputs"], left, notes, not_run)
+    return found._replace(variations=source.variations, left_out=left_out)
 
 
 def _defined(source: Emitted, model: str) -> list[str]:
@@ -180,25 +183,67 @@ LINE = 120
 def formatted(text: str, model: str) -> str:
     """The text formatted by black, with `return a, b` for `return (a, b)`. Raises WorkerFailed for invalid Python."""
     try:
-        return black.format_str(without_brackets(text), mode=black.Mode(line_length=LINE))
+        return with_ends(black.format_str(without_brackets(text), mode=black.Mode(line_length=LINE)))
     except (SyntaxError, black.parsing.InvalidInput, black.parsing.ASTSafetyError) as error:
         reason = " ".join(str(error).split())[:300]
         raise WorkerFailed(f"the source written for {model} is not valid Python: {reason}") from None
 
 
+def with_ends(text: str) -> str:
+    """The text with comments behind the first lines of the statements that they are for, where there is room."""
+    if AT_END not in text:
+        return text
+    tokens = tokenize.generate_tokens(iter(text.splitlines(keepends=True)).__next__)
+    ends = {token.start[0] for token in tokens if token.type in (tokenize.NEWLINE, tokenize.NL)}
+    lines, kept = text.split("\n"), []
+    waiting: list[str] = []
+    for number, line in enumerate(lines, 1):
+        if line.endswith(AT_END):
+            waiting.append(line.removesuffix(AT_END))
+            continue
+        if waiting and line.lstrip()[:1] not in ("", "#", "@"):
+            longer = "  ".join([line, *(note.strip() for note in waiting)])
+            if number in ends and len(longer) <= LINE and len(waiting) == 1:
+                kept.append(longer)
+            else:
+                kept += [*waiting, line]
+            waiting = []
+        else:
+            kept.append(line)
+    return "\n".join(kept)
+
+
 def without_brackets(text: str) -> str:
-    """The same without the brackets around tuples that are returned, or unpacked into several names.
+    """The same without the brackets around tuples that are returned, or unpacked into several names, and without a
+    second pair around what a call gets alone: `max((f(x) for x in y))`, `tuple((a, b))`.
 
     Raises SyntaxError for invalid Python.
     """
     lines = [line.encode() for line in text.split("\n")]  # ast counts bytes
-    found = [node for node in map(_tuple, ast.walk(ast.parse(text))) if node is not None]
-    for node in sorted(found, key=lambda node: (node.lineno, -node.col_offset)):
-        line, begin, end = lines[node.lineno - 1], node.col_offset, node.end_col_offset
-        assert end is not None
-        if node.end_lineno == node.lineno and _in_brackets(line[begin:end]):
-            lines[node.lineno - 1] = line[:begin] + line[begin + 1 : end - 1] + line[end:]
+    gone: set[tuple[int, int]] = set()
+    for node in ast.walk(ast.parse(text)):
+        found = _tuple(node)
+        inner = _alone(node) if isinstance(node, ast.Call) else None
+        if found is not None and found.end_lineno == found.lineno:
+            begin, end = found.col_offset, found.end_col_offset or 0
+            if _in_brackets(lines[found.lineno - 1][begin:end]):
+                gone |= {(found.lineno, begin), (found.lineno, end - 1)}
+        if isinstance(node, ast.Call) and inner is not None and inner.end_lineno == inner.lineno == node.lineno:
+            begin, end, line = inner.col_offset, inner.end_col_offset or 0, lines[node.lineno - 1]
+            if line[begin - 1 : begin + 1] == b"((" and line[end - 1 : end + 1] == b"))":
+                first = node.col_offset if isinstance(inner, ast.Tuple) else begin - 1
+                gone |= {(node.lineno, place) for place in (*range(first, begin), end)}
+    for number, place in sorted(gone, reverse=True):
+        lines[number - 1] = lines[number - 1][:place] + lines[number - 1][place + 1 :]
     return "\n".join(line.decode() for line in lines)
+
+
+def _alone(node: ast.Call) -> ast.GeneratorExp | ast.Tuple | None:
+    """The generator that a call gets alone, or the tuple that it makes a tuple of."""
+    only = node.args[0] if len(node.args) == 1 and not node.keywords else None
+    if isinstance(only, ast.Tuple) and isinstance(node.func, ast.Name) and node.func.id == "tuple":
+        return only
+    return only if isinstance(only, ast.GeneratorExp) else None
 
 
 def _in_brackets(text: bytes) -> bool:

@@ -11,8 +11,7 @@ import io
 import re
 import tokenize
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -22,13 +21,12 @@ from typing import Any, NamedTuple, TypeGuard
 from ...errors import BadInput
 from ...input_files import LARGEST_PYTHON, python_tree, read_bytes
 from ...printable import shortened
-from .observe.instrument import definition
+from .observe.instrument import ABOVE, AFTER, BEHIND, OF_BLOCK, Note, definition, placed_notes
 from .observe.observations import Function, Observations, replacing
 
 OWN = {"net", "name", "parameter", "kwargs"}  # local names of the function that makes the model
 
 
-TO_TOOLS = re.compile(r"#\s*(type:|noqa|fmt:|pylint:|pyright:|isort:|pragma:|region|endregion|$)")
 FAR = 5  # imports that a name is followed through
 MAKE = {"dict", "float", "frozenset", "int", "list", "partial", "range", "set", "tuple"}
 
@@ -88,7 +86,7 @@ class SourceFiles:
         self.facts = facts
         self.trees: dict[str, ast.Module] = {}
         self.imported: dict[str, Imported] = {}
-        self._comments: dict[str, dict[int, tuple[str, bool]]] = {}
+        self._notes: dict[str, dict[int, list[Note]]] = {}
         self._classes: dict[str, dict[str, ast.ClassDef]] = {}
         self.functions = {function.qualified: function for function in facts.functions}
         self.modules = {**facts.files, **{f.module: f.file for f in facts.functions}}
@@ -102,27 +100,20 @@ class SourceFiles:
             self.trees[file] = imports_at_top(self.facts.tree(file))
         return self.trees[file]
 
-    def comments(self, file: str) -> dict[int, tuple[str, bool]]:
-        """The comments of a file by line, without those for tools, and whether each is alone in its line."""
-        if file not in self._comments:
-            text = Path(file).read_bytes()
-            with suppress(tokenize.TokenError):  # ast reads such files
-                tokens = [*tokenize.tokenize(io.BytesIO(text).readline)]
-                self._comments[file] = {
-                    token.start[0]: (f"# {token.string.lstrip('#').strip()}", token.line.lstrip().startswith("#"))
-                    for token in tokens
-                    if token.type == tokenize.COMMENT and not TO_TOOLS.match(token.string)
-                }
-        return self._comments.get(file, {})
+    def notes(self, file: str, line: int) -> list[Note]:
+        """The comments that belong to the statement that begins at a line of a file, without those for tools."""
+        if file not in self._notes:
+            self._notes[file] = placed_notes(self.facts.tree(file), Path(file).read_bytes())
+        return self._notes[file].get(line, [])
 
-    def comments_above(self, file: str, node: ast.ClassDef | ast.FunctionDef) -> list[str]:
-        """The comments right above a class or a function; none where there are so many that they are of the file."""
-        known = self.comments(file)
-        first = min(node.lineno, *(one.lineno for one in node.decorator_list), node.lineno)
-        line = first
-        while known.get(line - 1, ("", False))[1]:
-            line -= 1
-        return [known[one][0] for one in range(line, first)] if first - line <= MOST_COMMENTS and line > 1 else []
+    def notes_of(self, file: str, node: ast.ClassDef | ast.FunctionDef) -> list[Note]:
+        """The comments of a class or function at a file's top; none above it where there are so many, or so far away,
+        that they are of the file."""
+        line = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+        notes = self.notes(file, node.lineno)
+        above = [note for note in notes if note.place == ABOVE and note.line < line]
+        near = [note for n, note in enumerate(above) if note.line == line - len(above) + n and note.line > 1]
+        return [note for note in notes if note not in above or (len(near) <= MOST_COMMENTS and note in near)]
 
     def docstring_of(self, qualified: str) -> str:
         """The docstring of the file of a class or function, where it is a short one."""
@@ -362,6 +353,41 @@ def literal(node: ast.expr | None) -> tuple[bool, Any]:
         return (False, None) if node is None else (True, ast.literal_eval(node))
     except (ValueError, TypeError, SyntaxError):
         return False, None
+
+
+IN_GAP = "in_gap"  # the names that the code which is missing in a place reads
+REFUSED = "refused"  # marks a statement that raises in place of others, whose comments go with them
+AT_END = "\ue000"  # ends a comment that belongs behind the first line of the statement below
+
+
+def comment(text: str) -> ast.stmt:
+    """A statement that is written as a comment."""
+    return ast.Expr(ast.Name(f"# {text}", ast.Load()))
+
+
+def is_comment(node: ast.AST) -> bool:
+    """Whether a statement is one of these."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Name) and node.value.id.startswith("# ")
+
+
+def of_gap(call: ast.Call, node: ast.AST) -> ast.Call:
+    """A call that raises in place of a node, with the names that this reads: who fills the gap needs their values."""
+    vars(call)[IN_GAP] = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return call
+
+
+def split_comments(body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """The comments of a block that has nothing else, and the remaining block."""
+    return (body, []) if all(map(is_comment, body)) else ([], body)
+
+
+def with_notes(found: list[ast.stmt], notes: Sequence[Note]) -> list[ast.stmt]:
+    """Statements with their comments."""
+    text = {note: note.text.removeprefix("# ") for note in notes}
+    end = "" if is_comment(found[0]) else AT_END
+    above = [comment(text[note]) for note in notes if note.place in (ABOVE, OF_BLOCK)]
+    behind = [comment(f"{text[note]}{end}") for note in notes if note.place == BEHIND]
+    return [*above, *behind, *found, *(comment(text[note]) for note in notes if note.place == AFTER)]
 
 
 def all_parameters(takes: ast.arguments) -> list[ast.arg]:

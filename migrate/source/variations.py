@@ -29,12 +29,15 @@ ROUGH = 0.05  # tolerance of the gradient's norm, which kinks change, as a share
 
 @dataclass(frozen=True)
 class Variation:
-    """One way of making the model: in words, its construction, how many inputs are left out, and MindSpore's source."""
+    """One way of making the model: in words, its construction, how many inputs are left out, MindSpore's source, and
+    the argument that is another, with the class or function that takes it."""
 
     text: str
     made: Made | None = None
     without: int = 0
     source: str = ""
+    of: str = ""
+    argument: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ def variations(facts: SourceFiles) -> list[Variation]:
     root, found = facts.facts.root, [Variation("as it is")]
     found += [Variation(f"without {name}", without=n) for n, name in enumerate(_optional(facts), 1)]
     if isinstance(root, Made) and root.changes is None:
-        found += [Variation(text, made) for text, made in _varied(root, facts) if _plain(made)]
+        found += [one for one in _varied(root, facts) if _plain(one.made)]
     return found[:MOST]
 
 
@@ -89,8 +92,8 @@ def _plain(value: Any) -> bool:
     return value is None or isinstance(value, (bool, int, float, str))
 
 
-def _varied(made: Made, facts: SourceFiles, outer: str = "") -> Iterator[tuple[str, Made]]:
-    """A construction with another value for one of its arguments, or one of its configuration's, and what changed."""
+def _varied(made: Made, facts: SourceFiles, outer: str = "") -> Iterator[Variation]:
+    """A construction with another value for one of its arguments, or one of its configuration's."""
     takes = facts.signature(made.function)
     names = facts.parameters(made.function)
     defaults = {
@@ -104,10 +107,11 @@ def _varied(made: Made, facts: SourceFiles, outer: str = "") -> Iterator[tuple[s
     given = {**dict(zip(names, made.args, strict=False)), **dict(made.kwargs)}
     for name, value in {**defaults, **given}.items():
         if isinstance(value, Made):
-            for text, inner in _varied(value, facts, f"{name}."):
-                yield text, _with(made, names, name, inner)
+            for inner in _varied(value, facts, f"{name}."):
+                yield replace(inner, made=_with(made, names, name, inner.made))
         for other in _others(name, value, facts):
-            yield f"{outer}{name}={other!r}", _with(made, names, name, other)
+            made_so = _with(made, names, name, other)
+            yield Variation(f"{outer}{name}={other!r}", made_so, of=made.function, argument=name)
 
 
 def _value(node: ast.expr, made: Made, facts: SourceFiles) -> Any:
@@ -163,10 +167,26 @@ def _words(name: str, facts: SourceFiles) -> list[str]:
     return list(found)
 
 
+def now_trying(plan: Sequence[Variation], folder: Path) -> str:
+    """What runs now, in words, by the files of `try_variations`."""
+    for framework, ending in (("MindSpore", "begun"), ("torch", "pth")):
+        begun = [number for number in range(len(plan)) if (folder / f"{number}.{ending}").exists()]
+        if begun:
+            return f"running {framework}'s, {plan[begun[-1]].text}: {begun[-1] + 1} of {len(plan)}"
+    return "running both, also with other arguments"
+
+
 def try_variations(
-    model: str, shapes: Sequence[str], text: str, maker: str, plan: Sequence[Variation], folder: Path
+    model: str,
+    shapes: Sequence[str],
+    text: str,
+    maker: str,
+    plan: Sequence[Variation],
+    folder: Path,
+    file: str = "written.py",
 ) -> list[Tried]:
-    """Run every variation in both frameworks; text: the new source; maker: the function in it that makes the model.
+    """Run every variation in both frameworks; text: the new source; maker: the function in it that makes the model;
+    file: the source's name, for errors.
 
     Raises WorkerFailed, BadInput.
     """
@@ -180,7 +200,7 @@ def try_variations(
         elif "left" in one or one["stage"] == "run":
             (folder / f"{number}.left").touch()
     makers = (f"def variation_{n}():\n    return {v.source or f'{maker}()'}" for n, v in enumerate(plan))
-    written = folder / "written.py"
+    written = folder / file
     written.write_text("\n\n\n".join((text.rstrip("\n"), *makers)) + "\n")
     errors: dict[str, str | None] = {}  # by number, None where it ran
     first = 0

@@ -24,6 +24,7 @@ from torch import nn
 
 from ...errors import BadCheckpoint, MsmigrateError
 from ...migrate.checkpoint.formats.registry import check_before_torch
+from ...migrate.model_spec import place_in_model
 from ...printable import few
 from ...training.checkpoints import new_head
 from ...training.data.random_draws import Key, Mix
@@ -169,8 +170,7 @@ def release_memory() -> None:
             trim(0)
 
 
-# the norm that ends a residual branch, by the block's class
-LAST_NORM = {"BasicBlock": "bn2", "Bottleneck": "bn3"}
+LAST_NORM = {"BasicBlock": "bn2", "Bottleneck": "bn3"}  # the norm that ends a residual branch, by the block's class
 
 
 def main(options: ParityJob) -> None:
@@ -597,4 +597,4 @@ def exact_transforms(dtype: torch.dtype) -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    run(main, ParityJob.read)
+    run(main, ParityJob.read, place_in_model)

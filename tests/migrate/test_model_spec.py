@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msmigrate.errors import BadInput, WorkerFailed
-from msmigrate.migrate.model_spec import ask, called, check, function, one_start, parse, with_words
+from msmigrate.migrate.model_spec import (
+    ask,
+    called,
+    check,
+    function,
+    one_start,
+    parse,
+    place_in_model,
+    place_of,
+    with_words,
+)
+from msmigrate.parity.job import ParityJob
 
 # what binds `build` at the top of a file, or may do so
 BOUND = {
@@ -223,3 +235,18 @@ def test_what_is_asked_in_one_start_is_asked_of_forks_of_one_process(tmp_path: P
     assert first[0] == second[0] == again[0] != last[0]  # one that has failed is not asked again
     # built without memory, and again where that fails: in either fork the file is imported into a torch of its own
     assert [first[1], second[1], again[1], last[1]] == ["1"] * 4
+
+
+def test_the_place_of_an_error_of_a_step_is_in_the_users_code(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text("import json\n\n\ndef run():\n    return json.loads('{')\n")
+    names: dict[str, Any] = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    with pytest.raises(ValueError) as in_model:
+        names["run"]()
+    assert place_in_model(in_model.value) == " (net.py, line 5)"
+    with pytest.raises(FileNotFoundError) as in_ours:
+        ParityJob.read(tmp_path / "job.json")
+    assert in_ours.value.__traceback__ is not None
+    ours = in_ours.value.with_traceback(in_ours.value.__traceback__.tb_next)  # without this test
+    assert place_in_model(ours) == "" and "job.py" in place_of(ours)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from msmigrate.printable import MANNER, Manner
 from msmigrate.reports import progress
-from msmigrate.reports.progress import Work, plain_lines, progressing
+from msmigrate.reports.progress import Work, doing, plain_lines, progressing
 from msmigrate.workers.messages import BEGUN, COUNTED, DIVERGED, Event, Progress
 
 
@@ -37,6 +37,18 @@ def test_what_runs_is_said_once_and_the_first_failure_before_the_report(capsys: 
         "9 tensors of weights, and what is computed with them",
         "no parity: forward (eval) fc fails; the other failures and the causes follow",
     ]
+
+
+def test_what_is_being_done_may_change(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, manner: Manner
+) -> None:
+    monkeypatch.setattr(progress, "EVERY", 0.1)
+    manner.verbose = True
+    said = iter(range(1, 1000))
+    with doing(lambda: f"{next(said)} of many"):
+        time.sleep(0.35)
+    lines = [line.rpartition(": ")[2] for line in capsys.readouterr().err.splitlines()]
+    assert len(lines) > 2 and lines == [f"{n} of many" for n in range(1, len(lines) + 1)]
 
 
 def test_verbose_says_every_step_and_quiet_nothing(capsys: pytest.CaptureFixture[str], manner: Manner) -> None:

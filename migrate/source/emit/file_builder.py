@@ -29,18 +29,17 @@ from ..observe.observations import (
 )
 from ..rewrite import control_flow, signatures
 from ..rewrite.context import Context, Problem, Program
-from ..rewrite.control_flow import fill_empty_blocks
 from ..rewrite.library_lookups import ChosenEntries
 from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration
 from ..rewrite.replaced_methods import handed_methods, lacks_forward, without_forward
 from ..rewrite.rewriter import as_told, list_method, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
-from ..source_files import OWN, Constant, literal, local_names, says_its_value, short
+from ..source_files import OWN, Constant, literal, local_names, says_its_value, short, with_notes
 from ..variations import Variation, variations
 from .idle_layers import freeze_idle_layers
 from .imports import Imports, report_undefined, undefined
 from .model_function import ModelFunction
-from .unused_code import defines, tidy
+from .unused_code import defines, fill_empty_blocks, lost_arguments, tidy
 
 LOOSE_COMMENT = re.compile(r"^( *# .*)\n\n(?= *(?:def |@))", re.MULTILINE)  # as ast writes those above methods
 ZOO = "zoo"  # stands for a file in the keys of functions that make a model zoo's models
@@ -50,12 +49,14 @@ CALLED_BY_PYTHON = ("__init__", "__post_init__", "forward", "train")  # or by to
 
 
 class Emitted(NamedTuple):
-    """The text of the new file, what could not be written, code that did not run and raises, and the variations."""
+    """The text of the new file, what could not be written, code that did not run and raises, the variations, and what
+    the file lacks without an error."""
 
     text: str
     problems: list[Problem]
     not_run: Sequence[Problem] = ()
     variations: Sequence[Variation] = ()
+    left_out: Sequence[Problem] = ()
 
 
 class FileBuilder(Program):
@@ -176,7 +177,7 @@ class FileBuilder(Program):
                 value.values[there[key]] = self.model.expression(entry)
         if lacking:
             text = f"{origin.name} lacks entries that did not run: {few(lacking, 8)}"
-            self.not_run.append(Problem(origin.file, origin.node.lineno, text))
+            self.left_out.append(Problem(origin.file, origin.node.lineno, text))
         if ast.dump(value) != before:  # without new entries a call stays a call
             vars(made)["value"] = value
         return made
@@ -268,18 +269,17 @@ class FileBuilder(Program):
                 name_node.id = self.python(file, name_node.id)
         self.definitions[qualified] = found
 
-    def _above(self, file: str, method: ast.FunctionDef) -> list[ast.stmt]:
-        return [ast.Expr(ast.Name(text, ast.Load())) for text in self.comments_above(file, method)]
+    def _noted(self, file: str, statement: ast.stmt, found: list[ast.stmt]) -> list[ast.stmt]:
+        """What became of a statement of a class, with its comments."""
+        return with_notes(found, self.notes(file, statement.lineno)) if found else []
 
-    def comments_of(self, qualified: str) -> list[str]:
-        """The comments above a class or function of the model."""
+    def noted(self, qualified: str, made: ast.stmt) -> list[ast.stmt]:
+        """A class or function of the model, with its comments."""
         module, _, name = qualified.rpartition(".")
         file = self.modules.get(module)
-        if file is None:
-            return []
         function = self.functions.get(qualified)
-        node = self.class_node(file, name) if function is None else self.node(function)
-        return [] if node is None else self.comments_above(file, node)
+        node = None if file is None else self.class_node(file, name) if function is None else self.node(function)
+        return [made] if node is None or file is None else with_notes([made], self.notes_of(file, node))
 
     def _function(self, function: Function) -> None:
         node = self.node(function)
@@ -319,16 +319,16 @@ class FileBuilder(Program):
                     self._needed(file, statement)
                     name = "construct" if statement.name == "forward" else statement.name
                     made = self._translated(context, statement, name)
-                    body += self._above(file, statement)
-                    body.append(as_told(made) if name == "train" and self.derives(qualified, MODULE) else made)
+                    told = name == "train" and self.derives(qualified, MODULE)
+                    body += self._noted(file, statement, [as_told(made) if told else made])
                     adds |= context.adds
                 elif self.derives(qualified, MODULE):  # also what ran before the model did, such as from_config
                     found = unseen_method(statement, context, wanted=statement.name in handed)
-                    body += [*self._above(file, statement), *found] if found else []
+                    body += self._noted(file, statement, [*found])
                 elif not INSTALLED.intersection(Path(file).parts):
                     list_method(statement, context)
             elif not is_dropped(statement):
-                body.append(self._attribute(file, statement))
+                body += self._noted(file, statement, [self._attribute(file, statement)])
         if lacks_forward(qualified, body, self):
             body.append(without_forward())
         del self.definitions[qualified]
@@ -455,11 +455,11 @@ def build_file(facts: Observations, name: str, says: str) -> Emitted:
         for owner, names in classes.items():
             place = assembly.class_node(file, owner)
             words = f"methods of {owner} that the model does not compute with, and are not written: {', '.join(names)}"
-            assembly.not_run.append(Problem(file, place.lineno if place else 1, words))
+            assembly.left_out.append(Problem(file, place.lineno if place else 1, words))
     text = _text(says, maker, assembly)
     if report_undefined(undefined(text), maker, assembly):
         text = _text(says, maker, assembly)
-    return Emitted(text, assembly.problems, assembly.not_run, assembly.variations)
+    return Emitted(text, assembly.problems, assembly.not_run, assembly.variations, assembly.left_out)
 
 
 def _assembled(facts: Observations, new_names: Mapping[str, str]) -> tuple[FileBuilder, ast.expr]:
@@ -473,18 +473,20 @@ def _assembled(facts: Observations, new_names: Mapping[str, str]) -> tuple[FileB
         plan, made = plan[:1], made[:1]
     more = [*assembly.model.shared.before, root, *filter(None, made)]
     fill_configurations(assembly.configurations, assembly, assembly.model.expression, more)
-    tidy(assembly.definitions, more)
+    gone = tidy(assembly.definitions, more)
     freeze_idle_layers(assembly, assembly.definitions, more)
     texts = ("" if one is None else ast.unparse(one) for one in made)
-    assembly.variations = [replace(one, source=text) for one, text in zip(plan, texts, strict=True)]
+    tried = [replace(one, source=text) for one, text in zip(plan, texts, strict=True)]
+    taken = (any(one.argument in gone.get(of, ()) for of in (one.of, *facts.bases(one.of))) for one in tried)
+    assembly.variations = [one for one, lost in zip(tried, taken, strict=True) if not lost]
+    assembly.left_out += lost_arguments(gone, assembly)
     return assembly, root
 
 
 def _text(says: str, maker: ast.FunctionDef, assembly: FileBuilder) -> str:
     parts = []
     for qualified, node in (*assembly.definitions.items(), ("", maker)):
-        above = assembly.comments_of(qualified)
-        parts.append("\n".join([*above, ast.unparse(ast.fix_missing_locations(node))]))
+        parts.append("\n".join(ast.unparse(ast.fix_missing_locations(one)) for one in assembly.noted(qualified, node)))
     body = LOOSE_COMMENT.sub(r"\1\n", "\n\n\n".join(parts))
     own = assembly.docstring_of(next(functions_in(assembly.facts.root), ""))
     head = f'"""{says}\n\n{own}\n"""' if own else f'"""{says}"""'

@@ -12,6 +12,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from ..library_names import CONTAINERS
 from ..observe.observations import (
     CallableKind,
     DtypeKind,
@@ -25,8 +26,7 @@ from ..observe.observations import (
     kinds_of,
 )
 from ..rewrite.context import Program
-from ..rewrite.control_flow import comment
-from ..source_files import short
+from ..source_files import comment, short
 
 MODULE, PARAMETER = "torch.nn.Module", "torch.nn.Parameter"
 REASON = "torch's optimizer skips layers that never run, MindSpore's would decay them"
@@ -40,6 +40,7 @@ NEGATED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Is: ast.IsNot,
     ast.IsNot: ast.Is,
 }
+OF_VALUES = ("layer", "loss")  # the kinds of rows whose state is the tensors that they hold
 PLAIN_TEST = (ast.Attribute, ast.Constant, ast.Compare, ast.BoolOp, ast.UnaryOp, ast.cmpop, ast.boolop, ast.unaryop)
 
 
@@ -71,7 +72,12 @@ def freeze_idle_layers(program: Program, definitions: Mapping[str, ast.stmt], mo
         kept = {name for name in map(_attribute, start.body) if name}
         idle: dict[str, dict[str, ast.expr]] = {}  # settings -> the layers that never run under them
         for name, made in read.layers().items():
-            if name in kept and name not in named and (settings := read.never_runs(name, kept)) is not None:
+            if (
+                has_parameters(made, program)
+                and name in kept
+                and name not in named
+                and (settings := read.never_runs(name, kept)) is not None
+            ):
                 idle.setdefault(settings, {})[name] = made
         for settings, layers in idle.items():
             start.body += _frozen(settings, layers)
@@ -89,6 +95,19 @@ def _frozen(settings: str, layers: Mapping[str, ast.expr]) -> list[ast.stmt]:
         lines.append(f"for cell in ({', '.join(cells)}):\n{loop}")
     made = ast.parse("\n".join(lines)).body
     return [comment(REASON), *([ast.If(ast.parse(settings, mode="eval").body, made, [])] if settings else made)]
+
+
+def has_parameters(made: ast.expr, program: Program) -> bool:
+    """Whether a new layer may have parameters, unlike a Dropout, or a Sequential of such."""
+    kinds = kinds_of(made)
+    names = [kind.cls for kind in kinds if isinstance(kind, ModuleKind)]
+    if not names or len(names) < len(kinds):
+        return True
+    if isinstance(made, ast.Call) and all(name in CONTAINERS for name in names):
+        inside = [e for a in made.args for e in (a.elts if isinstance(a, (ast.List, ast.Tuple)) else [a])]
+        return bool(made.keywords) or any(has_parameters(one, program) for one in inside)
+    rows = [program.row(name) for name in names]
+    return any(row is None or row.torch in CONTAINERS or row.kind not in OF_VALUES or bool(row.state) for row in rows)
 
 
 def _is_plain(program: Program, qualified: str) -> bool:

@@ -6,11 +6,14 @@ import ast
 import builtins
 import re
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from pathlib import Path
 
-from ..rewrite.context import receivers
+from ....printable import few
+from ..library_names import INSTALLED
+from ..rewrite.context import Problem, Program, receivers
 from ..rewrite.graph_mode import is_pure
 from ..rewrite.signatures import consumed_kwargs
-from ..source_files import all_parameters, defaults_of, short
+from ..source_files import AT_END, IN_GAP, all_parameters, blocks_of, defaults_of, is_comment, short
 
 # torch's word -> MindSpore's, in docstrings; any other `torch.nn.` and `torch.` is removed
 WORDS = (
@@ -28,8 +31,11 @@ TYPING = {
 }
 
 
-def tidy(definitions: MutableMapping[str, ast.stmt], more: Sequence[ast.AST]) -> None:
-    """Remove unused code from a file's definitions, and sort these; more: the code that makes the model from them."""
+def tidy(definitions: MutableMapping[str, ast.stmt], more: Sequence[ast.AST]) -> dict[str, set[str]]:
+    """Remove unused code from a file's definitions, and sort these; more: the code that makes the model from them.
+
+    Returns the removed parameters, by the name of the class or function.
+    """
     gone = remove_dead_code(definitions, more)
     drop_unused_attributes(definitions, more)
     needed = _needed(definitions, more)
@@ -40,8 +46,24 @@ def tidy(definitions: MutableMapping[str, ast.stmt], more: Sequence[ast.AST]) ->
     for name, node in definitions.items():
         for inner in ast.walk(node):
             if isinstance(inner, (ast.FunctionDef, ast.ClassDef)):
-                _docstring(inner, gone.get(name, set()) | gone.get(f"{name}.{inner.name}", set()))
+                lost = gone.get(name, set()) | gone.get(f"{name}.{inner.name}", set())
+                _docstring(inner, lost)
+                inner.body = [line for line in inner.body if not _is_of(line, lost)]
         _Hints(known | {"nn", "ops", "mindspore", "Tensor", "Parameter"}).visit(node)
+    return gone
+
+
+def lost_arguments(gone: Mapping[str, set[str]], program: Program) -> Iterator[Problem]:
+    """The parameters that `tidy` removed from the user's own classes and functions, for the report."""
+    for qualified in program.definitions:
+        module, _, name = qualified.rpartition(".")
+        file, function = program.modules.get(module), program.functions.get(qualified)
+        if qualified not in gone or file is None or INSTALLED.intersection(Path(file).parts):
+            continue
+        node = program.class_node(file, name) if function is None else program.node(function)
+        lost = few(sorted(one.lstrip("*") for one in gone[qualified]), 8)
+        text = f"{name} is written without {lost}, which nothing reads: a call that passes it has to change"
+        yield Problem(file, node.lineno if node is not None else 1, text)
 
 
 def _needed(definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) -> set[str]:
@@ -76,6 +98,11 @@ def _names(node: ast.AST) -> Iterator[str]:
             for inner in value if isinstance(value, list) else [value]:
                 if isinstance(inner, ast.AST):
                     yield from _names(inner)
+
+
+def _is_of(line: ast.stmt, gone: set[str]) -> bool:
+    """Whether a statement is a comment on one of these parameters."""
+    return is_comment(line) and ast.unparse(line).partition(":")[0].removeprefix("# ") in gone
 
 
 def _docstring(node: ast.FunctionDef | ast.ClassDef, gone: set[str]) -> None:
@@ -232,7 +259,13 @@ def drop_unused_attributes(definitions: Mapping[str, ast.stmt], more: Sequence[a
     for node in classes.values():
         if _is_cell(node, classes):
             names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-            kept = [line for line in node.body if _is_hint(line) or not {*_targets(line)} - read - names]
+            kept: list[ast.stmt] = []
+            for line in node.body:
+                if _is_hint(line) or not {*_targets(line)} - read - names:
+                    kept.append(line)
+                else:
+                    while kept and is_comment(kept[-1]):
+                        kept.pop()
             node.body = kept or [ast.Pass()]
 
 
@@ -275,8 +308,7 @@ def _variables(function: ast.FunctionDef) -> bool:
     """Remove assignments to variables that are never read; returns whether there were any."""
     if _asks_by_name(function):
         return False
-    names = (node for node in ast.walk(function) if isinstance(node, ast.Name))
-    read = {node.id for node in names if not isinstance(node.ctx, ast.Store)}
+    read = names_read(function)
     for node in ast.walk(function):
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             read.add(node.target.id)
@@ -284,6 +316,16 @@ def _variables(function: ast.FunctionDef) -> bool:
             read |= {n.id for tried in node.body for n in ast.walk(tried) if isinstance(n, ast.Name)}
     outer = (node.names for node in ast.walk(function) if isinstance(node, (ast.Global, ast.Nonlocal)))
     return _sweep(function, read.union(*outer), consumed_kwargs(function))
+
+
+def names_read(node: ast.AST) -> set[str]:
+    """The names in a tree that are read, also by what is missing there."""
+    found: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Store):
+            found.add(inner.id)
+        found |= vars(inner).get(IN_GAP, set())
+    return found
 
 
 def _asks_by_name(function: ast.FunctionDef) -> bool:
@@ -302,7 +344,11 @@ def _sweep(node: ast.AST, read: set[str], dead: Sequence[ast.stmt]) -> bool:
         for statement in list(block):
             changed |= _sweep(statement, read, dead)
             if statement in dead or _is_dead(statement, read):
-                block.remove(statement)
+                place = block.index(statement)
+                while place and is_comment(block[place - 1]) and ast.unparse(block[place - 1]).endswith(AT_END):
+                    place -= 1
+                    del block[place]
+                del block[place]
                 changed = True
             elif isinstance(statement, ast.If) and not statement.body:  # its test may have an effect
                 statement.body.append(ast.Pass())
@@ -352,6 +398,7 @@ def _unread(function: Function, calls: Calls, values: set[str]) -> Iterator[str]
     if (function.node.decorator_list and not function.is_static) or _asks_by_name(function.node):
         return
     read = {node.id for part in function.node.body for node in ast.walk(part) if isinstance(node, ast.Name)}
+    read = read.union(*map(names_read, function.node.body))
     for name in parameters(function):
         if name not in read and not (handed_on and calls.may_give(function, name)):
             yield name
@@ -516,3 +563,10 @@ class Calls:
 
 def _is_partial(call: ast.Call) -> bool:
     return ast.unparse(call.func) in ("partial", "functools.partial")
+
+
+def fill_empty_blocks(node: ast.AST) -> None:
+    """Give every block that holds only comments a statement, since Python requires one."""
+    for block in (block for inner in ast.walk(node) for block in blocks_of(inner)):
+        if all(map(is_comment, block)):
+            block.append(ast.Pass())

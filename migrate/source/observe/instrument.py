@@ -3,6 +3,8 @@
 Python's source does not say whether `x` is a tensor or a number, nor which class `norm_layer` stands for. So the
 model is built and run once more with functions that report: every statement that is reached, and the value of every
 expression, by the number of its node in the file. Nothing is imported from a framework here.
+
+A syntax tree has no comments: `placed_notes` finds the statement that each belongs to.
 """
 
 from __future__ import annotations
@@ -10,9 +12,13 @@ import __future__
 
 import ast
 import copy
+import io
+import re
+import tokenize
 from collections.abc import Iterator
+from contextlib import suppress
 from types import CodeType, FunctionType
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from .observations import number_of
 
@@ -190,3 +196,120 @@ def install(function: FunctionType, code: CodeType, reached: Any, value: Any, ca
     """Make a function run the instrumented code, which calls `reached`, `value` and `call`."""
     function.__globals__.update({REACHED: reached, VALUE: value, CALL: call})
     function.__code__ = code
+
+
+TO_TOOLS = re.compile(r"#\s*(type:|noqa|fmt:|pylint:|pyright:|isort:|pragma:|region|endregion|$)")
+PART = re.compile(rb"(\s*)(else|elif|except|finally)\b")
+ABOVE, BEHIND, AFTER, OF_BLOCK = "above", "behind", "after", "of its block"
+
+
+class Note(NamedTuple):
+    """A comment: its line and text, and whether it stands above a statement, behind its first line, after it, or above
+    it and for the whole block, as behind an `else:`."""
+
+    line: int
+    text: str
+    place: str
+
+
+class _Statement(NamedTuple):
+    """A statement: its first and its last line, the last line before its blocks, and the statement that it is in."""
+
+    node: ast.stmt
+    first: int
+    last: int
+    header: int
+    outer: _Statement | None
+
+
+def _statements(owner: ast.AST, outer: _Statement | None = None) -> Iterator[_Statement]:
+    """The statements inside of a node, in the order of the file."""
+    for value in (value for _, value in ast.iter_fields(owner) if isinstance(value, list)):
+        for node in value:
+            if isinstance(node, ast.stmt):
+                parts = [*getattr(node, "body", ()), *(one for case in getattr(node, "cases", ()) for one in case.body)]
+                last = node.end_lineno or node.lineno
+                header = max(node.lineno, _first(parts[0]) - 1) if parts else last
+                yield (found := _Statement(node, _first(node), last, header, outer))
+                yield from _statements(node, found)
+            elif isinstance(node, (ast.ExceptHandler, ast.match_case)):
+                yield from _statements(node, outer)
+
+
+def _first(node: ast.stmt) -> int:
+    """The first line of a statement, with its decorators."""
+    return min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))])
+
+
+def comments_of(content: bytes) -> Iterator[tuple[int, int, str, bool]]:
+    """The comments of a file, without those for tools: line, column, text, and whether each is alone in its line."""
+    with suppress(tokenize.TokenError):  # ast reads such files
+        for token in [*tokenize.tokenize(io.BytesIO(content).readline)]:
+            if token.type == tokenize.COMMENT and not TO_TOOLS.match(token.string):
+                said = token.string.lstrip("#").rstrip()
+                said = said if said[:1] == " " else f" {said}"
+                yield (*token.start, f"#{said}", token.line.lstrip().startswith("#"))
+
+
+def placed_notes(tree: ast.Module, content: bytes) -> dict[int, list[Note]]:
+    """The comments of a file, by the line of the statement that each belongs to.
+
+    One at the end of a block belongs to the last statement there, one behind `else:` to the first below. Those of an
+    `elif` or a docstring belong to the next statement. Of several on a statement's lines, each is above it.
+    """
+    lines = enumerate(content.splitlines(), 1)
+    parts = {number: len(begin[1]) for number, line in lines if (begin := PART.match(line))}
+    order = [*_statements(tree)]
+    documented = (node for node in ast.walk(tree) if isinstance(node, (ast.ClassDef, ast.FunctionDef)))
+    docstrings = {node.body[0] for node in documented if ast.get_docstring(node) is not None}
+    found: dict[int, list[Note]] = {}
+    for line, column, text, alone in comments_of(content):
+        place, statement = _place(line, column, order, parts, alone=alone)
+        if statement is None:
+            continue
+        if place != AFTER and (statement.node in docstrings or _is_elif(statement.node, parts)):
+            following = order[order.index(statement) + 1 :][:1]
+            if following and following[0].outer in (statement, statement.outer):
+                place, statement = ABOVE, following[0]
+            elif statement.node in docstrings:
+                place = AFTER
+        if place == BEHIND and (takes := _taken(statement.node, line)):
+            place, text = ABOVE, f"# {', '.join(takes)}: {text[2:]}"
+        found.setdefault(statement.node.lineno, []).append(Note(line, text, place))
+    for notes in found.values():
+        if len([note for note in notes if note.place == BEHIND]) > 1:
+            notes[:] = [note._replace(place=ABOVE) if note.place == BEHIND else note for note in notes]
+    return found
+
+
+def _taken(node: ast.stmt, line: int) -> list[str]:
+    """The parameters in this line of a signature of several lines."""
+    takes = [n for n in ast.walk(node.args) if isinstance(n, ast.arg)] if isinstance(node, ast.FunctionDef) else []
+    return [n.arg for n in takes if n.lineno == line and n.arg != "self"] if len({n.lineno for n in takes}) > 1 else []
+
+
+def _is_elif(node: ast.stmt, parts: dict[int, int]) -> bool:
+    return isinstance(node, ast.If) and parts.get(node.lineno) == node.col_offset
+
+
+def _place(
+    line: int, column: int, order: list[_Statement], parts: dict[int, int], *, alone: bool
+) -> tuple[str, _Statement | None]:
+    """Where a comment stands, and the statement that it belongs to; None where it is below everything."""
+    before = [one for one in order if one.first <= line]
+    last = before[-1] if before else None  # the innermost
+    after = next((one for one in order if one.first > line), None)
+    compound = last is not None and last.header < last.last
+    if last is not None and line <= last.header and not (compound and alone):
+        return BEHIND if not alone and (compound or line in (last.first, last.last)) else ABOVE, last
+    between = [indent for number, indent in parts.items() if last is not None and last.last < number <= line]
+    if last is None or not alone or between or (after is not None and after.outer is last and line <= last.header):
+        return ABOVE if alone else OF_BLOCK, after
+    below = [indent for number, indent in parts.items() if line < number and (after is None or number <= after.first)]
+    limit = min([*below, after.node.col_offset if after is not None else 0])
+    one: _Statement | None = last
+    while one is not None and one.node.col_offset > max(limit, column) and one.outer is not None:
+        one = one.outer
+    if column > limit and one is not None and one.node.col_offset > limit:
+        return AFTER, one
+    return ABOVE, after

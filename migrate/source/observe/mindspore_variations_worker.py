@@ -4,7 +4,7 @@
 
 FILE.py has the functions variation_0, variation_1 and so on. For each N that torch could run, FOLDER holds N.ckpt,
 N.json with the structure of its inputs, and N.npz of torch_variations_worker.py; it holds N.left where N is not to be
-tried. N.out.npz gets the outputs under the same keys.
+tried. N.begun is made when N begins, and N.out.npz gets the outputs under the same keys.
 Prints one line of JSON: number -> null or the error that it raises, from FIRST to the first error, since an error
 within value_and_grad was seen to make later nets fail.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from mindspore import Tensor, nn, ops  # noqa: E402
 from ....mappings.state_names import is_constant  # noqa: E402
 from ...model_spec import place_of, serve  # noqa: E402
 
+LONGEST = 450  # letters of an error
 GROWN = 1.05  # as in torch_variations_worker.py
 
 
@@ -44,11 +46,12 @@ def report(file: str, folder: str, first: str) -> dict[str, Any]:
         if (Path(folder) / f"{number}.left").exists():
             number += 1
             continue
+        (Path(folder) / f"{number}.begun").touch()
         try:
             tried(make, Path(folder), number)
             errors[str(number)] = None
         except Exception as error:
-            words = " ".join(str(error).split("- C++ Call Stack")[0].split())[:300]
+            words = textwrap.shorten(str(error).split("- C++ Call Stack")[0], LONGEST, placeholder=" …")
             errors[str(number)] = f"{type(error).__name__}: {words}{place_of(error)}"
             break
         number += 1

@@ -17,6 +17,7 @@ import gc
 import os
 import sys
 import sysconfig
+import traceback
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import cache
@@ -163,6 +164,9 @@ class SoftmaxOfOne(TorchFunctionMode):
         return found
 
 
+NO_GRADIENT = "its forward has no gradient, as a step has none, and its backward is one of its own"
+
+
 class _Context:
     """A context for the forward of an autograd.Function that ignores everything."""
 
@@ -177,10 +181,12 @@ def _derivative(cls: Any, args: tuple[Any, ...]) -> str:
     torch.manual_seed(0)
     made = [torch.randn(x.shape, dtype=torch.float64) if _is_floating(x) else x for x in args]
 
-    def gradients(call: Callable[..., Any]) -> list[torch.Tensor]:
+    def gradients(call: Callable[..., Any]) -> list[torch.Tensor] | None:
         leaves = [x.clone().requires_grad_() if _is_floating(x) else x for x in made]
         found = pytree.tree_leaves(call(*(x * 1 if _is_floating(x) else x for x in leaves)))
         weighted = [(x * torch.linspace(0.5, 1.5, x.numel()).reshape(x.shape)).sum() for x in found if _is_floating(x)]
+        if not any(x.requires_grad for x in weighted):
+            return None
         by = [x for x in leaves if _is_floating(x)]
         given = torch.autograd.grad(torch.stack(weighted).sum(), by, allow_unused=True)
         return [torch.zeros_like(x) if one is None else one for x, one in zip(by, given, strict=True)]
@@ -191,7 +197,9 @@ def _derivative(cls: Any, args: tuple[Any, ...]) -> str:
             derivative = gradients(cls.forward if direct else functools.partial(cls.forward, _Context()))
     except Exception as error:
         return f"its gradient could not be compared with that of its forward: {type(error).__name__}: {error}"[:300]
-    same = all(
+    if derivative is None:
+        return "" if backward is None else NO_GRADIENT
+    same = backward is not None and all(
         torch.allclose(one, other, rtol=1e-6, atol=1e-9) for one, other in zip(backward, derivative, strict=True)
     )
     return "" if same else "its backward is not the derivative of its forward"
@@ -235,6 +243,7 @@ def _run(
     with torch.device(way.building), without:
         made = make() if log is None else make(lambda found: log.call(NOWHERE, found))  # the function may be a class
         model, returned = split(made)
+        _check_forward(model)
         tie_weights(model)
         for_training(model)
     if log is not None:
@@ -244,12 +253,37 @@ def _run(
         if way.running == "meta":
             inputs = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to("meta"), inputs)
         model.eval()(*inputs.eval, **inputs.kwargs)
-        model.train()(*(map(twice, inputs.train) if way.doubled else inputs.train), **inputs.kwargs)
+        try:
+            model.train()(*(map(twice, inputs.train) if way.doubled else inputs.train), **inputs.kwargs)
+        except Exception as error:
+            vars(error)[IN_TRAINING] = True
+            raise
     return model, inputs
 
 
+IN_TRAINING = "_msmigrate_in_training"  # marks an error of the second run
+
+
+def _check_forward(model: torch.nn.Module) -> None:
+    """Raise BadInput for a module that cannot be called."""
+    if type(model).forward is torch.nn.Module.forward and "forward" not in vars(model):
+        cls = type(model)
+        file = Path(sys.modules[cls.__module__].__file__ or "").name if cls.__module__ in sys.modules else ""
+        text = f"{cls.__name__} ({file or cls.__module__}) has no forward, which runs when the model is called"
+        raise BadInput(f"{text}; give a class whose forward calls the method that computes")
+
+
 def _why(error: Exception) -> str:
-    return f"it does not run: {type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
+    text = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
+    files = [Path(frame.filename).parts[-3:] for frame in traceback.extract_tb(error.__traceback__)]
+    if ("torch", "cuda", "__init__.py") in files:
+        return f"it does not run: {text}; write .to(x.device) there, of a tensor x that is given: this runs on the CPU"
+    if vars(error).get(IN_TRAINING):
+        return (
+            f"it runs in evaluation mode, and not in training mode: {text}; both get the same inputs: "
+            "let the function return a model that takes them in both"
+        )
+    return f"it does not run: {text}"
 
 
 def _files(modules: Iterable[str]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from ....mappings import table
 from ....mappings.aliases import find
 from ....mappings.rows import Call, Name, Row
 from ..library_names import CELL_METHODS, CONTAINERS, NOT_CONVERTED, TABLES
+from ..observe.instrument import Note
 from ..observe.observations import (
     NONE,
     CallableKind,
@@ -33,17 +34,18 @@ from ..observe.observations import (
     entries_of,
     kinds_of,
 )
-from ..source_files import SourceFiles, literal, none_anyway, substitute
+from ..source_files import REFUSED, SourceFiles, literal, none_anyway, of_gap, substitute, with_notes
 
 Namer = Callable[[str], ast.expr]  # gives the expression for a qualified MindSpore name
 
 
 class Problem(NamedTuple):
-    """What could not be written, where, and why."""
+    """What could not be written, where, and why; function: the one that it is in, if any."""
 
     file: str
     line: int
     text: str
+    function: str = ""
 
 
 class ObservedArgument(NamedTuple):
@@ -269,6 +271,7 @@ class Program(SourceFiles, ABC):
         self.definitions: dict[str, ast.stmt] = {}
         self.problems: list[Problem] = []
         self.not_run: list[Problem] = []
+        self.left_out: list[Problem] = []  # what the new file lacks, or takes to be as in the run, without an error
         self.not_written: dict[str, dict[str, list[str]]] = {}  # file -> class -> methods that are no part of the model
         # a class of the program -> its base in MindSpore, and another base that has what the class needs
         self.other_bases: dict[str, tuple[str, str]] = {}
@@ -402,6 +405,7 @@ class Context(ast.NodeTransformer):
         self.name = program.name
         self.function: ast.FunctionDef | None = None
         self.commented: set[int] = set()  # the lines whose comments are written
+        self.moved: dict[int, list[Note]] = {}  # comments of statements of which only others are left, by their lines
         self.before: list[ast.stmt] = []  # statements to insert before the current one, such as checks of values
         self.after: list[ast.stmt] = []  # statements to insert after it
         self.local: set[str] = set()
@@ -410,8 +414,7 @@ class Context(ast.NodeTransformer):
         self.in_python = self.strict = self.adds = self.in_type_check = False
 
     def statement(self, node: ast.stmt) -> list[ast.stmt]:
-        """The statements for one of the source: one, several or none, with its comments, the statements of `before` and
-        those of `after`."""
+        """The statements for one of the source, with its comments, those of `before`, and those of `after`."""
         outer, self.before, self.after = (self.before, self.after), [], []
         try:
             found = self._statement(node)
@@ -419,29 +422,28 @@ class Context(ast.NodeTransformer):
             if self.strict:
                 raise
             found = [ast.Expr(self.missing(node, str(error)))]
-        found = [*self._comments(node), *self.before, *found, *self.after] if found else []
+        found = self._with_comments(node, [*self.before, *found, *self.after]) if found else []
         self.before, self.after = outer
         return found
 
-    def _comments(self, node: ast.stmt) -> list[ast.stmt]:
-        """The comments above a statement and on its line, which are written above it, each once."""
-        if self.strict or not hasattr(node, "lineno"):
-            return []
-        known = self.program.comments(self.file)
-        first = node.lineno
-        while known.get(first - 1, ("", False))[1]:
-            first -= 1
-        last = node.lineno if hasattr(node, "body") else node.end_lineno or node.lineno
-        lines = [line for line in range(first, last + 1) if line in known and line not in self.commented]
-        self.commented.update(lines)
-        return [ast.Expr(ast.Name(known[line][0], ast.Load())) for line in lines]
+    def _with_comments(self, node: ast.stmt, found: list[ast.stmt]) -> list[ast.stmt]:
+        """The statements for one, with the comments that belong to it, each once."""
+        if self.strict or not hasattr(node, "lineno") or REFUSED in vars(node):
+            return found
+        notes = [note for note in self.notes(node) if note.line not in self.commented]
+        self.commented.update(note.line for note in notes)
+        return with_notes(found, notes)
+
+    def notes(self, node: ast.stmt) -> list[Note]:
+        """The comments that belong to a statement."""
+        return self.moved.get(node.lineno, []) + self.program.notes(self.file, node.lineno)
 
     def guard(self, value: ast.expr, seen: list[Any], node: ast.expr) -> None:
         """Make the new file raise before the current statement where a value is none of those seen in the run."""
         text = f"{ast.unparse(value)} was {' or '.join(map(repr, seen))}"
         names = {inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name)}
         if names & bound_inside(self.function or node):
-            self.did_not_run(node, f"{text}, and is assumed to be that")
+            self.program.left_out.append(Problem(self.file, node.lineno, f"{text}, and is assumed to be that"))
             return
         among = ast.Tuple([ast.Constant(one) for one in seen], ast.Load())
         test = ast.Compare(copy.deepcopy(value), [ast.NotIn()], [among])
@@ -567,12 +569,13 @@ class Context(ast.NodeTransformer):
 
     def did_not_run(self, node: ast.expr | ast.stmt, why: str) -> str:
         """Note code that did not run and raises in the new file; returns the text of its error."""
-        self.program.not_run.append(Problem(self.file, node.lineno, why))
+        self.program.not_run.append(Problem(self.file, node.lineno, why, getattr(self.function, "name", "")))
         return self.place(node, f"this did not run, and could not be read: {why}")
 
     def missing(self, node: ast.expr | ast.stmt, text: str) -> ast.Call:
         """A call that raises, for code that could not be written; it is noted for the report."""
-        return self.program.missing(Problem(self.file, node.lineno, text))
+        problem = Problem(self.file, node.lineno, text, getattr(self.function, "name", ""))
+        return of_gap(self.program.missing(problem), node)
 
 
 def row_of(name: str) -> Row | None:

@@ -18,6 +18,7 @@ import copy
 from collections.abc import Mapping
 
 from ..library_names import NOT_CONVERTED, TABLES
+from ..observe.instrument import ABOVE, AFTER, OF_BLOCK, Note
 from ..observe.observations import (
     ModuleKind,
     TensorKind,
@@ -28,8 +29,8 @@ from ..observe.observations import (
     reached,
     replacing,
 )
-from ..source_files import blocks_of, local_names, substitute
-from .context import Context, Stage, Unwritable, handles
+from ..source_files import REFUSED, blocks_of, comment, is_comment, local_names, of_gap, split_comments, substitute
+from .context import Context, Problem, Stage, Unwritable, handles
 from .devices import asks_for_device
 from .graph_mode import in_blocks, is_pure, iterated
 from .unseen import SAFE, Reader, unseen_expression, unseen_statements, was_observed, writable
@@ -59,7 +60,9 @@ def select_branches(function: ast.FunctionDef, context: Context, *, entered: boo
 def refused(text: str, node: ast.stmt) -> ast.stmt:
     """A statement that raises, in place of another one."""
     raised = ast.Call(ast.Name("NotImplementedError", ast.Load()), [ast.Constant(text)], [])
-    return ast.copy_location(ast.Raise(raised, None), node)
+    found = ast.copy_location(ast.Raise(raised, None), node)
+    vars(found)[REFUSED] = True
+    return found
 
 
 class _Pruning:
@@ -71,14 +74,27 @@ class _Pruning:
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The statements that remain of a block."""
         left: list[ast.stmt] = []
+        given: list[Note] = []
         for index, statement in enumerate(body):
             if index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                 left.append(statement)
             elif reached(statement):
-                left += self.statement(statement)
+                found = self.statement(statement)
+                given = self.hand_on(statement, found, given)
+                left += found
             elif index and reached(body[index - 1]):  # every run left the block before this statement
                 return left if isinstance(body[index - 1], LEAVING) else [*left, *self.unseen(body[index:])]
         return left
+
+    def hand_on(self, node: ast.stmt, left: list[ast.stmt], given: list[Note]) -> list[Note]:
+        """Give the comments of a statement to the first one that is left of it, such as a branch's, after those that
+        were given; returns those of the block, where nothing is left."""
+        lines = [one.lineno for one in left if hasattr(one, "lineno")]
+        own = [] if node.lineno in lines else [note for note in self.context.notes(node) if note.place != AFTER]
+        if lines:
+            above = [note._replace(place=ABOVE) for note in given + own]
+            self.context.moved[lines[0]] = above + self.context.moved.get(lines[0], [])
+        return [] if lines else [note for note in given + own if note.place == OF_BLOCK]
 
     def statement(self, statement: ast.stmt) -> list[ast.stmt]:
         """The statements that remain of one that ran."""
@@ -108,7 +124,7 @@ class _Pruning:
                 handler.body = self.unseen(handler.body)
             else:
                 caught = f"{ast.unparse(handler).partition(':')[0]}: MindSpore compiles no try, so the error goes on"
-                self.context.did_not_run(handler.body[0], caught)
+                self.context.program.left_out.append(Problem(self.context.file, handler.lineno, caught))
         if replaces or not self.context.in_python:
             return [kept for part in parts for kept in part]
         statement.body, statement.orelse, statement.finalbody = parts
@@ -143,8 +159,7 @@ class _Pruning:
                 return [replacing(ast.If(statement.test, body or [ast.Pass()], other), statement)]
             if asks_for_device(statement.test):
                 return [refused(self.context.did_not_run(statement, _unanswered(statement.test)), statement)]
-            why = f"{ast.unparse(statement.test)} cannot be written, and is assumed to be as in the run"
-            self.context.did_not_run(statement, why)
+            _assume(statement.test, self.context)
         above, body = split_comments(self.block(statement.body))
         below, other = split_comments(self.block(statement.orelse))
         return [*above, *below, *self.answered(statement, body, other)]
@@ -206,6 +221,12 @@ class _Pruning:
         return ast.Expr(self.context.missing(statement, text))
 
 
+def _assume(test: ast.expr, context: Context) -> None:
+    """Note a condition whose value in the run is taken."""
+    text = f"{ast.unparse(test)} cannot be written, and is assumed to be as in the run"
+    context.program.left_out.append(Problem(context.file, test.lineno, text))
+
+
 class InputDependence:
     """Finds the conditions of one function that depend on the model's inputs.
 
@@ -253,32 +274,10 @@ class InputDependence:
         return any(isinstance(k, TensorKind) and not k.parameter for k in kinds_of(node))
 
 
-def comment(text: str) -> ast.stmt:
-    """A statement that is written as a comment."""
-    return ast.Expr(ast.Name(f"# {text}", ast.Load()))
-
-
-def is_comment(node: ast.AST) -> bool:
-    """Whether a statement is one of these."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Name) and node.value.id.startswith("# ")
-
-
 @handles(syntax=[ast.Expr], stage=Stage.IN_PLACE)
 def keep_comment(node: ast.Expr, context: Context) -> list[ast.stmt] | None:
     """A comment stays."""
     return [node] if is_comment(node) else None
-
-
-def split_comments(body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
-    """The comments of a block that has nothing else, and the remaining block."""
-    return (body, []) if all(map(is_comment, body)) else ([], body)
-
-
-def fill_empty_blocks(node: ast.AST) -> None:
-    """Give every block that holds only comments a statement, since Python requires one."""
-    for block in (block for inner in ast.walk(node) for block in blocks_of(inner)):
-        if all(map(is_comment, block)):
-            block.append(ast.Pass())
 
 
 def _stored(node: ast.AST) -> bool:
@@ -348,8 +347,8 @@ def conditional_expression(node: ast.IfExp, context: Context) -> ast.expr:
     if len(seen) == 1 and not writable(node.test, context):
         if asks_for_device(node.test):
             text = context.did_not_run(node, _unanswered(node.test))
-            return ast.Call(context.name(NOT_CONVERTED), [ast.Constant(text)], [])
-        context.did_not_run(node, f"{ast.unparse(node.test)} cannot be written, and is assumed to be as in the run")
+            return of_gap(ast.Call(context.name(NOT_CONVERTED), [ast.Constant(text)], []), node)
+        _assume(node.test, context)
         found: ast.expr = context.visit(seen[0])
         return found
     test = _simpler(context.visit(node.test))
@@ -403,7 +402,7 @@ def _side(node: ast.expr, context: Context) -> ast.expr:
         if context.strict:
             raise
         text = context.did_not_run(node, str(error))
-        return ast.Call(context.name(NOT_CONVERTED), [ast.Constant(text)], [])
+        return of_gap(ast.Call(context.name(NOT_CONVERTED), [ast.Constant(text)], []), node)
 
 
 def _built_in(node: ast.expr) -> bool:

@@ -20,9 +20,8 @@ from ..observe.observations import (
     replacing,
     set_callee,
 )
-from ..source_files import literal
-from .context import Context, Stage, Unwritable, handles
-from .control_flow import comment
+from ..source_files import comment, literal
+from .context import Context, Problem, Stage, Unwritable, handles
 from .row_calls import is_super
 
 PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
@@ -212,7 +211,8 @@ def _flag(call: ast.Call, context: Context) -> ast.expr:
 @handles(*LOADING, stage=Stage.STATEMENT)
 def loading_hook(call: ast.Call, context: Context) -> list[ast.stmt]:
     """Nothing: a hook on a state dict is no part of what a model computes; it is listed."""
-    context.did_not_run(call, f"{ast.unparse(call.func)}: a hook that changes a state dict when it is loaded or saved")
+    text = f"{ast.unparse(call.func)}: a hook that changes a state dict when it is loaded or saved"
+    context.program.left_out.append(Problem(context.file, call.lineno, text))
     return []
 
 

@@ -27,9 +27,8 @@ from ..observe.observations import (
     reached,
     set_kinds,
 )
-from ..source_files import SourceFiles, all_parameters, defaults_of
+from ..source_files import SourceFiles, all_parameters, comment, defaults_of
 from .context import Context, Program, Stage, Unwritable, handles, set_receivers
-from .control_flow import comment
 from .initializers import fills
 from .library_lookups import write_reference
 from .row_calls import bind_arguments, known_argument

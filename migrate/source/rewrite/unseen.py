@@ -401,10 +401,9 @@ class Reader:
 
     def _is_enum(self, name: str) -> bool:
         """Whether a name is that of an enumeration of the program."""
-        if (found := self.program.class_of(name)) is None:
-            return False
-        file, cls = found
-        return any(self.program.names(file).name(base).startswith("enum.") for base in cls.bases)
+        file, cls = self.program.class_of(name) or ("", None)
+        bases = [] if cls is None else [self.program.names(file).name(base) for base in cls.bases]
+        return any(base.startswith("enum.") for base in bases)
 
     def _made(self, owner: str, attribute: str) -> list[Kind]:
         """The kinds of an attribute, by the layers that its class assigns to it anywhere."""
@@ -508,7 +507,11 @@ class Reader:
         """The name, if it has a row or is translated too; else raises Unwritable."""
         if name in self.program.translated or name.startswith("builtins."):
             return name
-        if self.program.row(name) is None and name not in COUNTERPARTS and not _handled(name):
+        owner, _, method = name.rpartition(".")
+        handled = (
+            has_handler(name) or owner == "torch.nn.init" or (owner == "torch.nn.Module" and method in CELL_METHODS)
+        )
+        if self.program.row(name) is None and name not in COUNTERPARTS and not handled:
             raise Unwritable(f"{name} has no row in the mapping table")
         return name
 
@@ -521,6 +524,12 @@ class Reader:
             modules = any(name in bases for bases in self.program.facts.orders)
             return [ModuleKind(name) if modules else UNSEEN]
         return [SOME_TENSOR]
+
+    def _assigns(self, owner: str, attribute: str) -> bool:
+        """Whether a class of the program, or a base of it, assigns an attribute of `self`."""
+        classes = filter(None, map(self.program.class_of, self.program.facts.bases(owner)))
+        inside = (n for _, cls in classes for n in ast.walk(cls) if isinstance(n, ast.Attribute))
+        return any(n.attr == attribute and isinstance(n.ctx, ast.Store) for n in inside)
 
     def _method(self, function: ast.Attribute) -> tuple[list[str], list[Kind]]:
         """The callees and results of a method, or of a module that is an attribute."""
@@ -538,6 +547,8 @@ class Reader:
                 if f"{base}.{function.attr}" in self.program.functions or self._defines(base, function.attr):
                     return [f"{base}.{function.attr}"], [UNSEEN]
                 if base.startswith("torch.nn.Module"):
+                    if self._assigns(self.context.owner, function.attr):
+                        raise Unwritable(f"self.{function.attr} is made by code of its class that did not run")
                     return [self._known(f"torch.nn.Module.{function.attr}")], [UNSEEN]
         names: list[str] = []
         gives: list[Kind] = []
@@ -592,9 +603,3 @@ class Reader:
         """Whether a class of the program has a method itself."""
         own = self.program.class_of(cls)
         return own is not None and any(isinstance(n, ast.FunctionDef) and n.name == method for n in own[1].body)
-
-
-def _handled(name: str) -> bool:
-    """Whether a call of this name has a handler of its own."""
-    owner, _, method = name.rpartition(".")
-    return has_handler(name) or owner == "torch.nn.init" or (owner == "torch.nn.Module" and method in CELL_METHODS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msmigrate.errors import WorkerFailed
 from msmigrate.migrate.source.convert_model import LINE, formatted, without_brackets
+from msmigrate.migrate.source.source_files import AT_END
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,19 @@ from msmigrate.migrate.source.convert_model import LINE, formatted, without_brac
         ("return a, (b)", "return a, (b)"),
         ("return (a), (b)", "return (a), (b)"),
         ("sizes = (1, 2)", "sizes = (1, 2)"),
+        ("x = max((f(y) for y in z))", "x = max(f(y) for y in z)"),
+        ("x = sum(('é', y) for y in z)", "x = sum(('é', y) for y in z)"),
+        (
+            "x = a.b('é', max((sum((v for v in w)) for w in z)), c)",
+            "x = a.b('é', max(sum(v for v in w) for w in z), c)",
+        ),
+        ("x = max((f(y) for y in z), 1)", "x = max((f(y) for y in z), 1)"),
+        ("x = max((f(y) for y in z), default=1)", "x = max((f(y) for y in z), default=1)"),
+        ("x = f(tuple((a, *b)), 2)", "x = f((a, *b), 2)"),
+        ("x = tuple((tuple((a,)), tuple((c for c in b))))", "x = ((a,), tuple(c for c in b))"),
+        ("return tuple((a, b))", "return (a, b)"),
+        ("x = tuple(a)", "x = tuple(a)"),
+        ("x = list((a, b))", "x = list((a, b))"),
     ],
 )
 def test_brackets_that_nobody_writes(written: str, layout: str) -> None:
@@ -37,3 +51,21 @@ def test_long_tuples_keep_theirs() -> None:
 def test_no_python_is_an_error_of_ours() -> None:
     with pytest.raises(WorkerFailed, match="for a model is not valid Python"):
         formatted("return (", "a model")
+
+
+LISTED = "    number,\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "layout"),
+    [
+        (f"# (B,){AT_END}\nx = 1", "x = 1  # (B,)\n"),
+        (f"# one{AT_END}\n@deco\ndef f(a):\n    # in{AT_END}\n    pass", "@deco\ndef f(a):  # one\n    pass  # in\n"),
+        (f"# (B,){AT_END}\nx = [{'number, ' * 20}]", f"x = [  # (B,)\n{LISTED * 20}]\n"),
+        (f"# {'long' * 30}{AT_END}\nx = 1", f"# {'long' * 30}\nx = 1\n"),
+        (f"# no{AT_END}\nx = '''a\nb'''", '# no\nx = """a\nb"""\n'),
+        (f"# other\n# (B,){AT_END}\nx = 1", "# other\nx = 1  # (B,)\n"),
+    ],
+)
+def test_comments_behind_their_statement(written: str, layout: str) -> None:
+    assert formatted(written, "a model") == layout

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 from msmigrate.migrate.source.convert_model import ConvertedModel, write_source
-from msmigrate.migrate.source.variations import Tried, try_variations
+from msmigrate.migrate.source.rewrite.context import Problem
+from msmigrate.migrate.source.variations import Tried, Variation, now_trying, try_variations
+from msmigrate.reports.converted_model import source_lines, tried_lines
 
 MODEL = '''
 import torch
@@ -72,7 +74,7 @@ class Still(nn.Module):
 
 
 class Net(nn.Module):
-    def __init__(self, kind="GRU", width=WIDTH, shift=False, act="relu", border="zeros", still=True, more=0):
+    def __init__(self, kind="GRU", width=WIDTH, shift=False, act="relu", border="zeros", still=True, more=0, rate=0.1):
         super().__init__()
         if kind not in ("GRU", "LSTM"):
             raise ValueError(kind)
@@ -84,6 +86,9 @@ class Net(nn.Module):
         self.conv = nn.Conv1d(width, 4, 3, padding=1, padding_mode=border)
         self.table, self.still = Table(4), Still(4, still)
         self.act = act
+        if more > 2:
+            kind = nn.Linear if act == "relu" else nn.Bilinear
+            self.spare = kind(4, 4)
         self.blocks = nn.ModuleList([])
         for _ in range(more):
             self.blocks.append(nn.Linear(6, 6))
@@ -107,6 +112,9 @@ class Net(nn.Module):
         else:
             return self.still(self.table(x.amax(2)))
         return self.still(self.table(x.mean(2)))
+
+    def spared(self, x):
+        return self.spare(x)
 
     def encode(self, x):
         return self.rnn(self.norm(x))[0]
@@ -149,6 +157,9 @@ def hooked():
 '''
 
 
+NET = "class Net(nn.Module):"
+
+
 @pytest.fixture(scope="module")
 def spec(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The place of the model's file."""
@@ -188,6 +199,18 @@ def test_what_did_not_run_is_written_or_raises(written: ConvertedModel) -> None:
         assert line in written.text, f"{line}\n{written.text}"
     assert "state_dict" not in written.text
     lines = MODEL.splitlines()
+    said = {one.text: lines[one.line - 1].strip() for one in written.left_out}
+    assert said == {
+        "Net is written without rate, which nothing reads: a call that passes it has to change": NET,
+        "methods of Net that the model does not compute with, and are not written: state_dict": NET,
+        "self._register_load_state_dict_pre_hook: a hook that changes a state dict when it is loaded or saved": (
+            "self._register_load_state_dict_pre_hook(rename)"
+        ),
+    }
+    assert not any("rate" in one.text for one in written.variations)
+    (spared,) = (one for one in written.not_run if one.function == "spared")
+    assert lines[spared.line - 1] == "        return self.spare(x)"
+    assert spared.text == "self.spare is made by code of its class that did not run"
     assert any("torch.vander" in lines[one.line - 1] for one in written.not_run), written.not_run
 
 
@@ -246,3 +269,52 @@ assert float(wide(torch.ones(2, 3).double()).min()) > 50 > float(net(torch.ones(
 def test_a_copied_model_runs_its_own_modules() -> None:
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", COPIED], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_one_reason_is_said_once_with_all_that_it_holds_for() -> None:
+    found = [Tried("as it is", "same"), Tried("a=1", "refused", "it is no size (net.py, line 3)")]
+    found += [Tried("b=2", "differs", "training"), Tried("c=3", "refused", "it is no size (net.py, line 3)")]
+    assert tried_lines(found) == [
+        "the same in both modes, and after training: as it is",
+        "raises: a=1, c=3: it is no size (net.py, line 3)",
+        "not the same: b=2: training",
+    ]
+
+
+def test_what_is_tried_is_said_while_it_runs(tmp_path: Path) -> None:
+    plan = [Variation("as it is"), Variation("a=1"), Variation("b=2")]
+    assert now_trying(plan, tmp_path) == "running both, also with other arguments"
+    for name, said in (
+        ("0.pth", "running torch's, as it is: 1 of 3"),
+        ("2.pth", "running torch's, b=2: 3 of 3"),
+        ("0.begun", "running MindSpore's, as it is: 1 of 3"),
+        ("1.begun", "running MindSpore's, a=1: 2 of 3"),
+    ):
+        (tmp_path / name).touch()
+        assert now_trying(plan, tmp_path) == said
+
+
+def test_errors_name_the_file_that_was_written(written: ConvertedModel, spec: str, tmp_path: Path) -> None:
+    text = written.text.replace("x = self.norm(x)\n", "x = self.norm(x) + int('twelve')\n", 1)
+    line = text[: text.index("int('twelve')")].count("\n") + 1
+    plan = written.variations[:1]
+    found = try_variations(f"{spec}:build", (), text, written.maker, plan, tmp_path / "tried", "net.py")
+    assert [one.why.rpartition(" (")[2] for one in found] == [f"net.py, line {line})"], found
+    assert sorted(file.name for file in (tmp_path / "tried").glob("*.begun")) == ["0.begun"]
+
+
+def test_many_problems_of_a_function_share_a_line() -> None:
+    problems = [Problem("net.py", 3, "what a.X does was not seen", "other")]
+    problems += [Problem("net.py", n, f"what a.X{n // 2} does was not seen", "chosen") for n in range(10, 17)]
+    problems.append(Problem("net.py", 20, "what b does was not seen"))
+    found = ConvertedModel("", "build", 0, problems[:1], "1x3", {}, not_run=problems, left_out=problems[-1:])
+    assert source_lines("net.py:Net", Path("net_ms.py"), found)[1:] == [
+        "1 place could not be written, and raises NotImplementedError:",
+        "  net.py:3: what a.X does was not seen",
+        "9 places did not run, and could not be read; running them raises NotImplementedError:",
+        "  net.py:3: what a.X does was not seen",
+        "  net.py:10-16: 7 places in chosen: what a.X5 does was not seen, what a.X6 does was not seen and 2 more",
+        "  net.py:20: what b does was not seen",
+        "1 thing left out, or assumed to be as in the run:",
+        "  net.py:20: what b does was not seen",
+    ]

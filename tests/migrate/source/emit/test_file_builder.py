@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 from msmigrate.migrate import model_spec
+from msmigrate.migrate.source.convert_model import formatted
 from msmigrate.migrate.source.emit.file_builder import Emitted, build_file
+from msmigrate.migrate.source.emit.imports import Imports
 from msmigrate.migrate.source.observe.observations import Observations
 
 MODEL = '''
@@ -113,6 +116,43 @@ def test_what_never_ran_is_read_and_marked(source: Emitted) -> None:
     assert "import torch" not in source.text
 
 
+WITH_GAPS = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def forward(self, xs):
+        count = len(xs)
+        unread = count + 1
+        longest = max(x.size(0) for x in xs)
+        return padded(xs, longest, 3)[:, :count] + torch.vander(xs[0][0]).sum()
+
+
+def padded(xs, longest, least):
+    sizes = [x.size(0) for x in xs]
+    return torch.vander(xs[0][0], max(longest, *sizes)) * 0 + xs[0][0]
+
+
+def build():
+    return Net(), ([torch.ones(4, 4)],)
+"""
+
+
+def test_what_a_gap_needs_is_written(tmp_path: Path) -> None:
+    file = tmp_path / "gaps.py"
+    file.write_text(WITH_GAPS)
+    report = model_spec.ask("source.observe.torch_observe_worker", f"{file}:build", "convert-model")
+    text = formatted(build_file(Observations(report), "build", "A net.").text, "a net")
+    for line in (
+        "        longest = max(x.shape[0] for x in xs)\n",
+        "padded(xs, longest)[:, :count]",
+        "def padded(xs, longest):\n    sizes = [x.shape[0] for x in xs]\n    return not_converted(",
+    ):
+        assert line in text, f"{line}\n{text}"
+    assert "unread" not in text
+
+
 CHECKED = """
 from torch import nn
 
@@ -159,3 +199,102 @@ def test_what_a_forward_refuses_is_refused(checked: str) -> None:
     assert "assert x.shape[1] <= self.most, f'{x.shape[1]} are too many'" in checked
     assert "assert len(x) > 0\n" in checked
     assert "isfinite" not in checked
+
+
+def test_what_only_norms_of_weights_read_is_left_out_without_them() -> None:
+    for name in ("PaddedConv1d", "PaddedConv2d", "ConvTranspose1d"):
+        head = Imports()
+        head.name(f"msmigrate.nn.{name}")
+        assert "with_norm" not in head.text(ast.parse(""))
+        head.name("msmigrate.nn.weight_norm")
+        assert "    with_norm = True" in head.text(ast.parse(""))
+
+
+COMMENTED = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):  # the net
+    # units
+
+    width = 4  # in all
+    # not read
+    old = 3
+
+    def __init__(
+        self,
+        new=True,  # how it is made
+        rate=0.5,  # for nobody
+    ):
+        super().__init__()
+        spare = 3  # for nobody either
+        self.new = new
+        if torch.__version__ > "1.0":  # new torch
+            # made
+            self.part = nn.Linear(4, self.width)
+        # self.other = nn.Pool()
+
+    def forward(self, x, scale=None):  # (B, 4)
+        if scale is not None:  # scaled
+            x = x * scale
+        elif x.ndim > 5:  # big
+            x = x * 2
+        else:  # small
+            assert x.sum() > -100
+            x = self.part(x)
+            # self.kept = x
+
+        return x  # (B, 4)
+
+    def search(self, x):
+        # what to look for
+        y = strange(x)
+        return y.weird()
+
+    # def unused(self): pass
+
+
+def build():
+    return Net(), (torch.randn(2, 4),)
+"""
+KEPT_COMMENTS = """
+class Net(nn.Cell):  # the net
+    # units
+    width = 4  # in all
+
+    # new: how it is made
+    def __init__(self, new=True):
+        super().__init__()
+        self.new = new
+        # new torch
+        # made
+        self.part = nn.Dense(4, self.width)
+        # self.other = nn.Pool()
+
+    def construct(self, x, scale=None):  # (B, 4)
+        if scale is not None:  # scaled
+            # not run
+            x = x * scale
+        elif x.ndim > 5:
+            # not run
+            # big
+            x = x * 2
+        else:
+            # small
+            x = self.part(x)
+            # self.kept = x
+        return x  # (B, 4)
+
+    def search(self, x):
+        raise NotImplementedError(
+"""
+
+
+def test_comments_stay_with_what_they_are_for(tmp_path: Path) -> None:
+    file = tmp_path / "commented.py"
+    file.write_text(COMMENTED)
+    report = model_spec.ask("source.observe.torch_observe_worker", f"{file}:build", "convert-model")
+    text = formatted(build_file(Observations(report), "build", "A net.").text, "a net")
+    assert KEPT_COMMENTS in text, text
+    assert "        )\n\n    # def unused(self): pass\n\n\ndef" in text, text

@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 import pytest
-from msmigrate.migrate.source.observe.instrument import definition, install, instrumented, qualified
+from msmigrate.migrate.source.observe.instrument import definition, install, instrumented, placed_notes, qualified
 from msmigrate.migrate.source.observe.observations import number_of, parsed
 
 
@@ -112,3 +112,100 @@ def test_a_definition_has_the_name_that_python_gives_it(function: FunctionType) 
     node = definition(tree, function.__name__, inspect.unwrap(function).__code__.co_firstlineno)
     assert node is not None
     assert qualified(tree, node) == function.__qualname__
+
+
+COMMENTED = b'''# file
+class A(B):  # of the class
+    # above width
+
+    width = 3  # of width
+
+    @deco
+    # in between
+    def f(
+        self,
+        a,  # how many
+        b,
+    ):  # of f
+        """Says."""  # of the docstring
+        # above x
+
+        x = 1
+        if x:  # of the if
+            # above y
+            y = 2
+            # below y
+
+        # above the elif
+        elif y:  # of the elif
+            z = 3
+        # above the else
+        else:  # of the else
+            w = 1
+        for i in x:
+            for j in x:
+                pass
+                # below pass
+
+            # below the inner loop
+    # above g
+    def g(self): return 1  # in one line
+
+    # below g
+
+
+try:
+    import x  # noqa
+except E:  # of the handler
+    q = f(
+        1,  # inside
+    )
+    r = f(1,
+          2)  # at its end
+    s = [
+        1,  # one
+        2,  # two
+    ]
+# below everything
+'''
+
+
+def test_the_statement_of_each_comment() -> None:
+    lines = COMMENTED.decode().splitlines()
+    notes = placed_notes(ast.parse(COMMENTED), COMMENTED)
+    found = {note.text[2:]: (note.place, lines[at - 1].strip()) for at in notes for note in notes[at]}
+    assert [text for text in found if "noqa" in text] == []
+    assert {text: at for text, (place, at) in found.items() if place == "behind"} == {
+        "of the class": "class A(B):  # of the class",
+        "of width": "width = 3  # of width",
+        "of f": "def f(",
+        "of the if": "if x:  # of the if",
+        "in one line": "def g(self): return 1  # in one line",
+        "at its end": "r = f(1,",
+    }
+    assert {text: at for text, (place, at) in found.items() if place == "after"} == {
+        "below y": "y = 2",
+        "below pass": "pass",
+        "below the inner loop": "for j in x:",
+        "below g": "def g(self): return 1  # in one line",
+    }
+    assert {text: at for text, (place, at) in found.items() if place == "of its block"} == {
+        "of the else": "w = 1",
+        "of the handler": "q = f(",
+    }
+    assert {text: at for text, (place, at) in found.items() if place == "above"} == {
+        "file": "class A(B):  # of the class",
+        "above width": "width = 3  # of width",
+        "a: how many": "def f(",
+        "in between": "x = 1",
+        "of the docstring": "x = 1",
+        "above x": "x = 1",
+        "above y": "y = 2",
+        "above the elif": "z = 3",
+        "of the elif": "z = 3",
+        "above the else": "w = 1",
+        "above g": "def g(self): return 1  # in one line",
+        "inside": "q = f(",
+        "one": "s = [",
+        "two": "s = [",
+    }

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msmigrate.errors import BadInput
 from msmigrate.migrate import model_spec
 from msmigrate.migrate.source.emit.file_builder import build_file
 from msmigrate.migrate.source.observe.observations import Observations
@@ -229,3 +230,51 @@ def test_what_cannot_be_written_outside_of_a_call_is_a_place_too(tmp_path: Path)
     told = model_spec.ask("source.observe.torch_observe_worker", f"{tmp_path / 'net.py'}:build", "convert-model", "2x4")
     (problem,) = build_file(Observations(told), "build", "A net.").problems
     assert problem.line == 9 and problem.text.startswith("self.norm.num_batches_tracked, which no layer")
+
+
+STOPPING = """
+import torch
+from torch import nn
+
+
+class Step(nn.Module):
+    def step(self, x):
+        return x
+
+
+class OnGpu(nn.Module):
+    def forward(self, x):
+        return x * torch.ones(3).cuda()
+
+
+class Wider(nn.Module):
+    def forward(self, *given):
+        if self.training:
+            x, y, z = given
+        else:
+            x, y = given
+        return x
+
+
+def wider():
+    return Wider(), (torch.ones(2, 3), torch.ones(2, 3))
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("Step", "2x3"), ("Step (stopping.py) has no forward", "a class whose forward calls the method")),
+        (("OnGpu", "2x3"), ("it does not run: ", "(stopping.py, line 13); write .to(x.device) there")),
+        (
+            ("wider",),
+            ("it runs in evaluation mode, and not in training mode: ValueError: ", "(stopping.py, line 19); "),
+        ),
+    ],
+)
+def test_what_does_not_run_says_what_to_write(words: tuple[str, ...], said: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "stopping.py").write_text(STOPPING)
+    name, *shapes = words
+    with pytest.raises(BadInput) as error:
+        model_spec.ask("source.observe.torch_observe_worker", f"{tmp_path / 'stopping.py'}:{name}", "c", *shapes)
+    assert all(one in str(error.value) for one in said), error.value

@@ -18,6 +18,10 @@ class Widening(nn.Module):
         self.mix = nn.Linear(times * width, width)
         self.shift = nn.Parameter(torch.zeros(width))
         self.spare = nn.Sequential(nn.Linear(width, width), nn.PReLU())
+        self.drop, self.pool = nn.Dropout(0.1), nn.MaxPool1d(2)
+        self.dropped = nn.Dropout(0.2)
+        self.plain = nn.Sequential(nn.ReLU(), nn.Sequential(nn.Dropout(0.3), nn.Flatten()))
+        self.loss = nn.CrossEntropyLoss()
         nn.init.ones_(self.norm.weight)
 
     def forward(self, x):

@@ -39,6 +39,6 @@ def test_dictionaries_are_written_as_import_left_them(users: Users) -> None:
     found.holds("{'kind': Narrow, 'says': {'url': 'somewhere'}, 'params': {'width': 3, 'steps': (1, 2.5)}}")
     found.holds("'small': {'kind': Narrow", "ENDS = {'tanh': (as_tanh, 2)}", "SIZES = {'first': 1, 'last': 4}")
     found.lacks("Wide", "as_nothing")
-    said = [one.text for one in found.source.not_run]
+    said = [one.text for one in found.source.left_out]
     assert "FILLED lacks entries that did not run: wide" in said
     assert "ENDS lacks entries that did not run: never" in said

@@ -20,6 +20,9 @@ def test_what_never_runs_and_what_does_not_under_a_setting_is_frozen(users: User
         "                parameter.requires_grad = False\n",
         "if self.times == 1:\n            for cell in (self.widen, self.act):\n",
     )
+    for name in ("dropped", "plain", "loss"):  # without parameters
+        found.holds(f"self.{name} = ")
+        found.lacks(f"self.{name}.get_parameters()", f"self.{name}, ", f", self.{name}")
 
 
 @pytest.mark.full

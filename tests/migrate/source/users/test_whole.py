@@ -32,8 +32,14 @@ def test_a_list_of_the_function_around(users: Users) -> None:
 @pytest.mark.full
 def test_the_tutorials_transformer(users: Users) -> None:
     found = users["transformer"]
+    found.holds("ops.arange(0, d_model, 2)")
     found.agrees()
-    found.holds("self.transformer_encoder(src, src_mask=self.src_mask)", "pe[:, 0::2] = ", "self.pe = Parameter(")
+    found.holds(
+        "self.transformer_encoder(src, src_mask=self.src_mask)",
+        "pe[:, 0::2] = ",
+        "ops.arange(0, d_model, 2)",
+        "self.pe = Parameter(",
+    )
 
 
 @pytest.mark.full
@@ -68,7 +74,7 @@ def test_arguments_that_were_never_given(users: Users) -> None:
     found.agrees()
     found.holds("assert tensor_max(lengths) <= x.shape[1], 'too long'", "x + ops.mean(h) * ops.sum(c)")
     found.holds("self.criterion(x.reshape(-1), goal.reshape(-1))", "def shown(self, figure, rows=2):")
-    said = [one.text for one in found.source.not_run]
+    said = [one.text for one in (*found.source.not_run, *found.source.left_out)]
     assert "methods of Options that the model does not compute with, and are not written: __str__, wider" in said
     assert any("a statement of this kind (With) is not read" in text for text in said)
 

@@ -118,8 +118,8 @@ def _type(call: Call) -> ast.expr:
 def _as_dtype(node: ast.expr, context: Context) -> ast.expr | None:
     """One of torch's classes of tensors, or its name, as the dtype of its values; None for anything else."""
     if isinstance(node, ast.IfExp):
-        sides = [_as_dtype(side, context) for side in (node.body, node.orelse)]
-        return None if None in sides else ast.IfExp(context.visit(node.test), *sides)
+        body, other = _as_dtype(node.body, context), _as_dtype(node.orelse, context)
+        return ast.IfExp(context.visit(node.test), body, other) if body and other else None
     name = node.value if isinstance(node, ast.Constant) else None
     if isinstance(node, (ast.Name, ast.Attribute)):
         name = context.program.names(context.file).name(node)

@@ -74,10 +74,8 @@ COMPUTING = {"math", "functools", "itertools", "operator", "random", "collection
 HOW = re.compile(rf"torch\.(\w+\.)*({'|'.join(TABLES['contexts_of_running'])})$")
 OF_LISTS = ("append", "extend", "insert", "pop", "reverse")
 PARAMETERS = {"weight", "bias", "running_mean", "running_var"}
-STATEMENTS = (
-    *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.If, ast.For, ast.Raise, ast.Pass, ast.Assert),
-    *(ast.Continue, ast.Break),
-)
+STATEMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.If, ast.For)
+STATEMENTS += (ast.Raise, ast.Pass, ast.Assert, ast.Continue, ast.Break)
 
 
 def was_observed(node: ast.expr) -> bool:
@@ -157,6 +155,8 @@ class Reader:
                     self._know(inner.arg, [SOME_TENSOR])
                 elif hint in ("int", "float", "bool", "str"):
                     self._know(inner.arg, [PlainKind(hint)])
+            elif isinstance(inner, ast.FunctionDef) and "classmethod" in map(ast.unparse, inner.decorator_list):
+                self.variables[inner.args.args[0].arg] = [CallableKind("class", context.owner)]
             elif isinstance(inner, ast.Assign) and isinstance(inner.value, (ast.List, ast.ListComp)):
                 for target in inner.targets:  # a list may have no item until what did not run
                     if isinstance(target, ast.Name):
@@ -172,8 +172,7 @@ class Reader:
 
     @contextmanager
     def within(self, test: ast.expr) -> Iterator[None]:
-        """Within the block, a module that the test names has only the classes that it had in the test, which may be
-        fewer than in the whole function."""
+        """Within the block, a module that the test names has only the classes that it had in the test."""
         names = [node for node in ast.walk(test) if isinstance(node, ast.Name) and node.id != "self"]
         there = {node.id: kinds_of(node) for node in names if always(kinds_of(node), ModuleKind)}
         before = {name: self.variables.get(name, []) for name in there}
@@ -223,8 +222,7 @@ class Reader:
         return bool(calls) and len(calls) == len(made) and all(HOW.match(self.resolve(called)) for called in calls)
 
     def _possible(self, statement: ast.stmt) -> list[ast.stmt]:
-        """The statement; none for a call that is dropped; the `else` branch where it checks for a class that the new
-        file does not have, since no object is of that."""
+        """The statement; none for a dropped call; the `else` branch for a class that the new file does not have."""
         if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
             return [] if self.resolve(statement.value.func) in DROPPED else [statement]
         if not isinstance(statement, ast.If) or not any(map(self._impossible, all_of(statement.test))):

@@ -74,8 +74,8 @@ COMPUTING = {"math", "functools", "itertools", "operator", "random", "collection
 HOW = re.compile(rf"torch\.(\w+\.)*({'|'.join(TABLES['contexts_of_running'])})$")
 OF_LISTS = ("append", "extend", "insert", "pop", "reverse")
 PARAMETERS = {"weight", "bias", "running_mean", "running_var"}
-STATEMENTS = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.If, ast.For)
-STATEMENTS += (ast.Raise, ast.Pass, ast.Assert, ast.Continue, ast.Break)
+STATEMENTS: tuple[type[ast.stmt], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.If)
+STATEMENTS += (ast.For, ast.Raise, ast.Pass, ast.Assert, ast.Continue, ast.Break)
 
 
 def was_observed(node: ast.expr) -> bool:
@@ -141,11 +141,6 @@ class Reader:
         self.variables: dict[str, list[Kind]] = {}
         if any(context.owner in bases for bases in self.program.facts.orders):
             self.variables["self"] = [ModuleKind(context.owner)]
-            of_class = context.function is not None and "classmethod" in map(
-                ast.unparse, context.function.decorator_list
-            )
-            if context.function is not None and of_class:
-                self.variables[context.function.args.args[0].arg] = [CallableKind("class", context.owner)]
         for inner in ast.walk(context.function) if context.function is not None else ():
             if isinstance(inner, ast.Name):
                 self._know(inner.id, [kind for kind in kinds_of(inner) if kind != NONE])
@@ -506,9 +501,8 @@ class Reader:
         if name in self.program.translated or name.startswith("builtins."):
             return name
         owner, _, method = name.rpartition(".")
-        handled = (
-            has_handler(name) or owner == "torch.nn.init" or (owner == "torch.nn.Module" and method in CELL_METHODS)
-        )
+        of_module = owner == "torch.nn.Module" and method in CELL_METHODS
+        handled = of_module or has_handler(name) or owner == "torch.nn.init"
         if self.program.row(name) is None and name not in COUNTERPARTS and not handled:
             raise Unwritable(f"{name} has no row in the mapping table")
         return name

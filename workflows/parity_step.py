@@ -298,9 +298,12 @@ def made_by() -> list[tuple[str, str]]:
 
 def headline(command: str, path: Path, job: ParityJob) -> str:
     """What runs, and about how long it takes."""
-    subject = job.recipe.model.name if job.pair is None else f"{job.pair.torch} against {job.pair.mindspore}"
+    if job.pair is None:
+        subject = f"{job.recipe.model.name} on {path.stem}"
+    else:
+        subject = f"{job.pair.torch} against {job.pair.mindspore}, the optimizer of recipe {path.stem}"
     steps = f"{job.steps} step{'s' * (job.steps > 1)}, {job.mode} mode"
-    return f"{command}: {subject} on {path.stem}, {steps}; ten seconds for a small net, two minutes for a ResNet50"
+    return f"{command}: {subject}, {steps}; ten seconds for a small net, two minutes for a ResNet50"
 
 
 def with_progress(path: Path, job: ParityJob, mindspore_worker: Sequence[str] = MINDSPORE_WORKER) -> Report:

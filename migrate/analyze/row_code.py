@@ -343,7 +343,7 @@ def _loader(
     """DataLoader: the samples that it takes, the columns of the script's own data set, and the script's own loop."""
     forms: dict[str, str] = TABLES["loaders"]
     data: Value | None = seen.get("dataset", 0)
-    given = {argument.name for argument in seen.arguments or []}
+    given = {one.name for one in seen.arguments or [] if not (is_known(one.value) and known(one.value) is None)}
     part = data.seen if isinstance(data, LibraryObject) else None
     elsewhere: list[str] = []
     if "batch_sampler" in given:
@@ -352,7 +352,10 @@ def _loader(
         capitals["drawn"] = f"{result}_drawn" if (result := names.assigned.get(id(seen.node))) else "drawn"
     elif "sampler" in given:
         template = template.replace(forms["shuffle"], forms["sampler"])
-    elif part is not None and SUBSET in restated(part.name):
+    if "batch_size" not in given and any(one.name == "batch_size" for one in seen.arguments or []):
+        template = "\n".join(line for line in template.splitlines() if forms["size"] not in line)
+        elsewhere.append(forms["whole"])
+    if not given & {"sampler", "batch_sampler"} and part is not None and SUBSET in restated(part.name):
         own, _ = _arguments(index()[SUBSET], part, texts)
         near = function_of(part.source.tree, part.node) is function_of(seen.source.tree, seen.node)
         if near and {"dataset", "indices"} <= own.keys():
@@ -360,7 +363,7 @@ def _loader(
             shuffled = forms.get(f"part_{capitals.get('shuffle')}", forms["part"])
             template = template.replace(forms["shuffle"], shuffled)
         else:
-            elsewhere = [forms["part_elsewhere"].replace("DATASET", capitals.get("dataset", "DATASET"))]
+            elsewhere += [forms["part_elsewhere"].replace("DATASET", capitals.get("dataset", "DATASET"))]
     while isinstance(data, LibraryObject) and data.of is not None:
         data = data.of
     sample = None

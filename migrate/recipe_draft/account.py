@@ -333,7 +333,7 @@ class Account:
 
     def _line(self, statement: Statement, kinds: Kinds, verdict: str, why: str) -> Line:
         loops = [" ".join(head.text.rstrip(":").split()) for head in self._loops(statement)]
-        values = self.counting.values(statement) if verdict == LISTED else ""
+        values = self.counting.values(statement, why) if verdict == LISTED else ""
         return Line(statement, kinds, verdict, why, loops[-1] if loops else "", values)
 
     # judging

@@ -469,6 +469,11 @@ def _fetching(loader: LibraryUse) -> list[Entry]:
     made, shuffle = _batches(loader), setting(loader, "shuffle", 2)
     sampled = given_to(loader, SAMPLER) is not None or given_to(loader, BATCH_SAMPLER) is not None
     drop_last = setting(made, "drop_last", 8 if made is loader else 2) if made is not None else True
+    if made is loader and any(
+        one.name == "batch_size" and (is_known(one.value) and known(one.value) is None)
+        for one in loader.arguments or []
+    ):
+        drop_last = ASK  # what its sampler or its data set gives is the batch
     for key, value in (("shuffle", sampled or shuffle), ("drop_last", drop_last)):
         if value == ASK:
             found.append(Entry(key, ASK, [place(loader), unread(key)]))

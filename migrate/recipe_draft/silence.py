@@ -60,7 +60,12 @@ ENVIRONMENT = (
 )
 SEEDS = (
     *("random.seed", "numpy.random.seed", "torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed"),
-    "torch.cuda.manual_seed_all",
+    *(
+        "torch.cuda.manual_seed_all",
+        "*.seed_everything",
+        "*.set_seed",
+        "*.set_random_seed",
+    ),  # of Lightning, transformers …
 )
 # by a qualified name's pattern -> why
 CALLS: dict[str, tuple[str, ...]] = {

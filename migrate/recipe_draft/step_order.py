@@ -505,14 +505,15 @@ class Counting:
         """Whether an expression reads such an attribute."""
         return any(isinstance(part, ast.Attribute) and part.attr in self.attributes for part in ast.walk(node))
 
-    def values(self, statement: Statement) -> str:
-        """The values of the names in a statement; what those that it sets for the next round begin with; and both
-        values of one that has one or another: `x is 4, step begins with 0, scale is 1 or 2`."""
+    def values(self, statement: Statement, why: str = "") -> str:
+        """The values of the names in a statement and in its conditions, as `why` says them; what those that it sets for
+        the next round begin with; both values of one that has two: `x is 4, step begins with 0, w is 1 or 2`."""
         begin = [f"{name} begins with {v}" for name, v in self.carried.get(id(statement), {}).items() if v]
-        names = (node for node in statement.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
-        several = {node.id: self._several(node) for node in names}
+        several = {node.id: self._several(node) for node in statement.nodes if isinstance(node, ast.Name)}
         either = [f"{name} is {' or '.join(found)}" for name, found in several.items() if found and all(found)]
-        plain = behind_names(statement.nodes, self.flow.interpreter, self.moves)
+        tests = [head for head in statement.around if isinstance(head.node, ast.If)]
+        said = (part for head in tests if head.source.text(head.expressions[0])[:40] in why for part in head.nodes)
+        plain = behind_names([*statement.nodes, *said], self.flow.interpreter, self.moves)
         return ", ".join(filter(None, [plain, *self._tables(statement), *begin, *either]))
 
     def _tables(self, statement: Statement) -> Iterator[str]:
@@ -534,9 +535,8 @@ class Counting:
         if isinstance(node, ast.Attribute):
             written = (part for one in self.flow.options for target in _targets(one) for part in ast.walk(target))
             of_line = isinstance(self.flow.value(node.value), ParsedArguments)  # args.k is not self.k
-            if of_line and all(getattr(part, "attr", "") != node.attr for part in written):
-                return False
-            return node.attr in self.attributes or node.attr in self.set_again
+            stays = of_line and all(getattr(part, "attr", "") != node.attr for part in written)
+            return not stays and (node.attr in self.attributes or node.attr in self.set_again)
         return isinstance(node, ast.Subscript) and self.moves(node.value)
 
     def _several(self, node: ast.Name) -> list[str]:

@@ -1529,3 +1529,30 @@ def test_a_list_of_losses_that_is_differentiated_is(write: Write) -> None:
         "loss.backward()", "losses.append(loss)\n        sum(losses).backward()"
     )
     assert has(listed(write(HEAD + REST + own)), "losses.append(loss)")
+
+
+@pytest.mark.parametrize("how", ["pl.seed_everything(42)", "pl.seed_everything(42, workers=True)", "set_seed(42)"])
+def test_a_seed_that_a_library_sets_is_listed(how: str, write: Write) -> None:
+    """It had no verdict: nothing that trains is handed over, and nothing comes back."""
+    of = "import pytorch_lightning as pl\nfrom transformers import set_seed\n"
+    assert listed(write(f"{HEAD}{of}{how}\n{REST}{LOOP}")) == [how]
+    assert listed(write(f"{HEAD}{of}torch.manual_seed(42)\n{how}\n{REST}{LOOP}")) == []
+
+
+@pytest.mark.parametrize("limit", ["patience = 30", "class C: patience = 30\nc = C()"])
+def test_the_numbers_of_a_condition_are_said(limit: str, write: Write) -> None:
+    """Training ended `only where waited >= patience`, and 30 was nowhere."""
+    name = "c.patience" if "class" in limit else "patience"
+    ends = f"        waited += float(loss) > 1\n    if waited >= {name}:\n        break\n"
+    found = listed(write(f"{HEAD}{REST}{limit}\nwaited = 0\n{LOOP}{ends}"))
+    assert has(found, f"break [only where waited >= {name}] [{name} is 30]")
+
+
+def test_a_loader_without_batches_of_its_own_drops_nothing_that_is_said(write: Write) -> None:
+    """`drop_last: false` was drafted, torch's default, where the sampler makes the batches."""
+    sampled = "batch_size=None, sampler=BatchSampler(RandomSampler(data), 4, drop_last=True)"
+    rest = REST.replace("batch_size=16, shuffle=True, drop_last=True", sampled)
+    script = write(f"{HEAD}from torch.utils.data import BatchSampler, RandomSampler\n{rest}{LOOP}")
+    assert drafted(script)["data"]["drop_last"] == "???"
+    (use,) = [one for one in analyze_script(script).uses if "GeneratorDataset" in (one.rewrite or "")]
+    assert ".batch(" not in use.rewrite and any("is a batch already" in one for one in use.notes)

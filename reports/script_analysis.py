@@ -190,7 +190,9 @@ def notes(analysis: ScriptAnalysis) -> list[str]:
     if analysis.not_there:
         named = [(*one, analysis.in_other_case(*one[:2])) for one in analysis.not_there]
         names = ", ".join(f"{module} ({file}:{line}){_hint(other)}" for module, file, line, other in named)
-        lines.append(f"imported but not read, because the script's folder has no such file: {names}")
+        lines.append(
+            f"imported but not read, because the script's folder has no such file, or the file no such name: {names}"
+        )
     for sureness, words in SURENESS.items():
         uses = [use for use in analysis.uses if use.certainty == sureness]
         if words and uses:

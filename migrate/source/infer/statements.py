@@ -565,6 +565,15 @@ def _importfrom(interpreter: Interpreter, node: ast.ImportFrom, scope: Scope) ->
         inside = own.scope.names.get(alias.name) if isinstance(own, ScriptModule) else None
         inside = inside or interpreter.file(f"{base}.{alias.name}" if base else alias.name) if own or not base else None
         found = inside or (Value() if own or node.level else LibraryName(f"{base}.{alias.name}"))
-        if not base and inside is None:
-            interpreter.not_there.setdefault(f"{'.' * node.level}{alias.name}", (scope.source.shown, node.lineno))
+        lacks = isinstance(own, ScriptModule) and not own.scope.stars and not _may_define(own, alias.name)
+        if inside is None and (lacks or not base):
+            whole = f"{base}.{alias.name}" if lacks else f"{'.' * node.level}{alias.name}"
+            interpreter.not_there.setdefault(whole, (scope.source.shown, node.lineno))
         scope.names[alias.asname or alias.name] = found
+
+
+def _may_define(module: ScriptModule, name: str) -> bool:
+    """Whether a file of the script binds a name anywhere, or may bind any name."""
+    parts = [*ast.walk(module.scope.source.tree)]
+    bound = {getattr(one, "asname", None) or getattr(one, "name", getattr(one, "id", "")) for one in parts}
+    return not bound.isdisjoint({name, "__getattr__", "globals", "exec"})

@@ -1556,3 +1556,20 @@ def test_a_loader_without_batches_of_its_own_drops_nothing_that_is_said(write: W
     assert drafted(script)["data"]["drop_last"] == "???"
     (use,) = [one for one in analyze_script(script).uses if "GeneratorDataset" in (one.rewrite or "")]
     assert ".batch(" not in use.rewrite and any("is a batch already" in one for one in use.notes)
+
+
+GIVES = {
+    "class Net: pass": True,
+    "if 1 > 2:\n    class Missing: pass": False,
+    "try:\n    from fast import Missing\nexcept ImportError:\n    Missing = None": False,
+    "def __getattr__(name): return name": False,
+    "from elsewhere import *": False,
+}
+
+
+@pytest.mark.parametrize(("text", "lacks"), GIVES.items())
+def test_a_name_that_its_file_does_not_have_is_said(text: str, lacks: bool, write: Write) -> None:
+    """Classes of that file were read in its place, and nothing said that the script stops at its import."""
+    script = write(f"{HEAD}from tasks import Missing\n{REST}{LOOP}")
+    (script.parent / "tasks.py").write_text(f"import torch\n{text}\n")
+    assert any("tasks.Missing (train.py:" in one for one in notes(analyze_script(script))) == lacks

@@ -31,6 +31,7 @@ NAMES_TO_FILL = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b")
 FILLED_BY: dict[str, dict[str, str | None]] = TABLES["filled_by"]
 WORDS: dict[str, str] = TABLES["words"]
 OWN_CODE: dict[str, str] = TABLES["own_code"]
+SUBSET = "torch.utils.data.Subset"
 
 
 @dataclass(frozen=True)
@@ -334,27 +335,24 @@ def _device(
     return template + (form if result else form.replace("RESULT = ", "")).replace("RESULT", result), []
 
 
-SUBSET = "torch.utils.data.Subset"
-
-
 def _loader(
     seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
 ) -> tuple[str, list[str]]:
     """DataLoader: the samples that it takes, the columns of the script's own data set, and the script's own loop."""
     forms: dict[str, str] = TABLES["loaders"]
     data: Value | None = seen.get("dataset", 0)
-    given = {one.name for one in seen.arguments or [] if not (is_known(one.value) and known(one.value) is None)}
+    unset = {one.name for one in seen.arguments or [] if is_known(one.value) and known(one.value) is None}
+    given = {one.name for one in seen.arguments or []} - unset
     part = data.seen if isinstance(data, LibraryObject) else None
-    elsewhere: list[str] = []
+    elsewhere = [forms["whole"]] * ("batch_size" in unset)
     if "batch_sampler" in given:
         template = forms["drawn"] + template.replace(forms["shuffle"], forms["drawn_samples"])
         template = template.replace(forms["size"], forms["drawn_size"])
         capitals["drawn"] = f"{result}_drawn" if (result := names.assigned.get(id(seen.node))) else "drawn"
     elif "sampler" in given:
         template = template.replace(forms["shuffle"], forms["sampler"])
-    if "batch_size" not in given and any(one.name == "batch_size" for one in seen.arguments or []):
+    if "batch_size" in unset:
         template = "\n".join(line for line in template.splitlines() if forms["size"] not in line)
-        elsewhere.append(forms["whole"])
     if not given & {"sampler", "batch_sampler"} and part is not None and SUBSET in restated(part.name):
         own, _ = _arguments(index()[SUBSET], part, texts)
         near = function_of(part.source.tree, part.node) is function_of(seen.source.tree, seen.node)

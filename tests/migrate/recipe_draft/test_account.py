@@ -241,7 +241,8 @@ for epoch in range(4):
     assert "accumulate" not in found and found["optimizer"] == found["model"] == found["loss"] == "???"
     lines = left(write(two))
     why = " [the draft asks for the loss of this step]"
-    parts = (f"worse.backward(){why}", "opt_judge.step()", "better.backward() [only where i % n_critic == 0]")
+    rarely = " [only where i % n_critic == 0] [n_critic is 5]"
+    parts = (f"worse.backward(){why}", "opt_judge.step()", f"better.backward(){rarely}")
     assert set(parts) <= set(lines)
 
 

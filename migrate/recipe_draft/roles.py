@@ -97,6 +97,12 @@ class Roles:
             return self.role(node.target) == LOSS and self.counts(node.value)
         return any(isinstance(part, ast.BinOp) and self.divided(part) for part in statement.nodes)
 
+    def divides_before(self, backward: Statement) -> bool:
+        """Whether what a backward pass starts from is divided so on the way to it, whatever computes it."""
+        behind = (part for one in backward.expressions for of in self.flow.behind(one) for part in ast.walk(of))
+        quotients = (part for part in behind if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div))
+        return any(self.counts(part.right) for part in quotients)
+
     def _whole(self, node: ast.Attribute) -> bool:
         """Whether an attribute is a value that the script put there, or the object in a wrapper."""
         return node.attr == "module" or node.attr in self.flow.attributes

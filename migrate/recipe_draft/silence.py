@@ -350,21 +350,21 @@ class Kinship:
         unknown = value is None or type(value) is Value
         if isinstance(part, ast.Call):
             made_by = self.flow.value(part.func)
-            held = self.flow.value(part.func.value) if isinstance(part.func, ast.Attribute) else None
-            known = isinstance(held, (LibraryName, LibraryObject, ListValue, DictValue, Constant))
+            owner = self.flow.value(part.func.value) if isinstance(part.func, ast.Attribute) else None
+            known = isinstance(owner, (LibraryName, LibraryObject, ListValue, DictValue, Constant))
             known = known or hasattr(builtins, getattr(part.func, "id", ""))
             return unknown and (made_by is None or type(made_by) is Value) and not known
         written = list(self.flow.written(part))
         if isinstance(part, ast.Name):
             bare = not written and unknown and not hasattr(builtins, part.id)
             return bare or any(map(self._given_elsewhere, written))
-        held = self.flow.value(part.value) if isinstance(part, ast.Attribute) else None
+        owner = self.flow.value(part.value) if isinstance(part, ast.Attribute) else None
         read = isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load)
         return (
             read
             and unknown
             and not written
-            and not isinstance(held, (LibraryName, LibraryObject, ListValue, DictValue))
+            and not isinstance(owner, (LibraryName, LibraryObject, ListValue, DictValue))
         )
 
     def _given_elsewhere(self, definition: Definition) -> bool:
@@ -383,8 +383,8 @@ def _looks_up(flow: Flow) -> Iterator[ast.Call]:
     read = {id(a) for call in calls if getattr(call.func, "id", "") in (*LEAVING_FUNCTIONS, "print") for a in call.args}
     for call in calls:
         named = getattr(call.func, "id", "") == "getattr" and len(call.args) > 1 and id(call) not in read
-        held = flow.value(call.args[0]) if named and not isinstance(call.args[1], ast.Constant) else DictValue({})
-        if not isinstance(held, (ParsedArguments, LibraryName, ScriptModule, DictValue)):
+        owner = flow.value(call.args[0]) if named and not isinstance(call.args[1], ast.Constant) else DictValue({})
+        if not isinstance(owner, (ParsedArguments, LibraryName, ScriptModule, DictValue)):
             yield call
 
 
@@ -424,9 +424,9 @@ def _changes(flow: Flow, statement: Statement) -> bool:
     """Whether it may change an object: by an attribute, an element, `+=`, or a call that is the statement."""
     targets = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
     if len(targets) == 1 and isinstance(targets[0], ast.Subscript):
-        held, key = flow.value(targets[0].value), targets[0].slice
+        table, key = flow.value(targets[0].value), targets[0].slice
         named = isinstance(key, ast.Constant) and matches(str(key.value), ENVIRONMENT)
-        if named and isinstance(held, LibraryName) and held.name == "os.environ":
+        if named and isinstance(table, LibraryName) and table.name == "os.environ":
             return False
     written = any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in targets)
     called = isinstance(statement.alone, ast.Call) and not flow.passed(statement.alone.func)
@@ -520,8 +520,8 @@ def called_from_elsewhere(flow: Flow) -> set[int]:
         own = isinstance(called, (ScriptFunction, ScriptClass)) or (name and (name in KNOWN or reason(name)))
         for given in () if own or name.startswith("torch.") else (*call.args, *(k.value for k in call.keywords)):
             for value in _values_in(flow.value(given)):
-                held = value.of if isinstance(value, ScriptObject) else value
-                lineage = held.lineage() if isinstance(held, ScriptClass) else ()
+                its = value.of if isinstance(value, ScriptObject) else value
+                lineage = its.lineage() if isinstance(its, ScriptClass) else ()
                 found |= {id(one.node) for one in lineage if isinstance(one, ScriptClass)}
     return found
 

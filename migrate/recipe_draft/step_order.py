@@ -205,8 +205,8 @@ def _wrong(
             )
         if not of.get(CLEAR):
             yield backward[0], "nothing clears the gradients, so they add up from step to step"
-    if roles.accumulate > 1 and not any(roles.divides(statement) for statement in roles.flow.statements):
-        for event in backward:
+    if roles.accumulate > 1 and not any(map(roles.divides, roles.flow.statements)):
+        for event in (one for one in backward if not roles.divides_before(one.statement)):
             yield event, f"the losses of {roles.accumulate} micro-batches are added, and a recipe takes their mean"
     for event in clears:
         later = [one for one in updates if one.at > event.at and one.meets(event)]

@@ -319,8 +319,8 @@ class FileBuilder(Program):
                     self._needed(file, statement)
                     name = "construct" if statement.name == "forward" else statement.name
                     made = self._translated(context, statement, name)
-                    told = name == "train" and self.derives(qualified, MODULE)
-                    body += self._noted(file, statement, [as_told(made) if told else made])
+                    switches = name == "train" and self.derives(qualified, MODULE)
+                    body += self._noted(file, statement, [as_told(made) if switches else made])
                     adds |= context.adds
                 elif self.derives(qualified, MODULE):  # also what ran before the model did, such as from_config
                     found = unseen_method(statement, context, wanted=statement.name in handed)

@@ -1573,3 +1573,18 @@ def test_a_name_that_its_file_does_not_have_is_said(text: str, lacks: bool, writ
     script = write(f"{HEAD}from tasks import Missing\n{REST}{LOOP}")
     (script.parent / "tasks.py").write_text(f"import torch\n{text}\n")
     assert any("tasks.Missing (train.py:" in one for one in notes(analyze_script(script))) == lacks
+
+
+@pytest.mark.parametrize("divided", ["loss / 4", "loss / n", "loss"])
+def test_a_loss_of_ones_own_that_is_divided_is_no_sum(divided: str, write: Write) -> None:
+    """`(own formula / 4).backward()` was said to add the losses of four micro-batches."""
+    text = LOOP.replace("for x, y in loader", "for i, (x, y) in enumerate(loader)")
+    text = text.replace("criterion(net(x), y)", "(criterion(net(x), y) * x.abs()).sum() / x.sum()")
+    text = text.replace(
+        "        opt.zero_grad()\n        loss.backward()\n        opt.step()", f"        ({divided}).backward()"
+    )
+    text += "        if (i + 1) % n == 0:\n            opt.step()\n            opt.zero_grad()\n"
+    rest = REST.replace("CrossEntropyLoss()", 'MSELoss(reduction="none")')
+    found = listed(write(f"{HEAD}{rest}n = 4\n{text}"))
+    (said,) = [one for one in found if "backward()" in one]
+    assert ("are added" in said) == (divided == "loss")

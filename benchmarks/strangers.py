@@ -3,6 +3,7 @@
     python benchmarks/strangers.py CHECKOUTS           # all of strangers.yaml; what is known is not run again
     python benchmarks/strangers.py CHECKOUTS --only 'karpathy/*' --again
     python benchmarks/strangers.py CHECKOUTS --table
+    python benchmarks/strangers.py CHECKOUTS --list benchmarks/strangers_unseen.yaml
 
 CHECKOUTS is a folder with a clone of each repository at its commit, as OWNER__NAME:
 
@@ -35,6 +36,7 @@ LIST = Path(__file__).with_name("strangers.yaml")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkouts", type=Path)
+    parser.add_argument("--list", type=Path, default=LIST, help="the models (strangers.yaml)")
     parser.add_argument("--only", action="append", metavar="GLOB", help="of REPOSITORY MODEL")
     parser.add_argument("--out", type=Path, default=Path("strangers.jsonl"))
     parser.add_argument("--again", action="store_true", help="run models that stand in --out again, too")
@@ -44,7 +46,7 @@ def main() -> None:
     given = parser.parse_args()
     lines = given.out.read_text(encoding="utf-8").splitlines() if given.out.exists() else []
     known = {found["name"]: found for found in map(json.loads, lines)}
-    wanted = [(n, r, m) for n, r, m in models() if not given.only or any(fnmatch(n, f"{g}*") for g in given.only)]
+    wanted = [(n, r, m) for n, r, m in models(given.list) if not given.only or any(fnmatch(n, f"{g}*") for g in given.only)]
     for number, (name, repository, model) in enumerate(wanted, 1):
         if given.table or (name in known and not given.again):
             continue
@@ -56,9 +58,9 @@ def main() -> None:
     print(table([known[name] for name, _, _ in wanted if name in known]))
 
 
-def models() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+def models(file: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
     """(name, repository, model) of each in the list."""
-    for repository in yaml.safe_load(LIST.read_text(encoding="utf-8")):
+    for repository in yaml.safe_load(file.read_text(encoding="utf-8")):
         for model in repository["models"]:
             place = f"{model['folder']}/" if "folder" in model else ""
             yield f"{repository['repository']} {place}{model['model']}", repository, model

@@ -249,4 +249,4 @@ def test_the_place_of_an_error_of_a_step_is_in_the_users_code(tmp_path: Path) ->
         ParityJob.read(tmp_path / "job.json")
     assert in_ours.value.__traceback__ is not None
     ours = in_ours.value.with_traceback(in_ours.value.__traceback__.tb_next)  # without this test
-    assert place_in_model(ours) == "" and "job.py" in place_of(ours)
+    assert place_in_model(ours) == "" != place_of(ours)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from ..training.options import TARGETS
 from .machine import OK, PROBLEM, WARNING, Finding, Machine, python_on_path
 from .packages import Packages
 
+LOOK = 0.02  # seconds between two looks for an answer
 SECONDS = 300  # an import over a network drive may take minutes; one that takes longer hangs
 DRIVERS = {"Ascend": ("davinci*", "davinci_manager"), "GPU": ("nvidia[0-9]*", "nvidiactl")}  # below /dev
 READ = "2026-11-25"  # the day on which both tables were read; later releases are not in them
@@ -62,9 +64,9 @@ def findings(
     mindspore = _in_a_thread(frameworks.mindspore) if packages.folder("mindspore", "mindspore") else None
     torch = _in_a_thread(frameworks.torch) if packages.version("torch") else None
     if mindspore is not None:
-        yield from _mindspore(mindspore.result(), machine, packages, target)
+        yield from _mindspore(_awaited(mindspore), machine, packages, target)
     if torch is not None:
-        yield _torch(torch.result(), machine, packages)
+        yield _torch(_awaited(torch), machine, packages)
 
 
 def _in_a_thread(ask: Callable[[], Any]) -> Future[Any]:
@@ -81,6 +83,13 @@ def _in_a_thread(ask: Callable[[], Any]) -> Future[Any]:
 
     Thread(target=work, daemon=True).start()  # an interruption does not wait for it, as it would for a pool's
     return answer
+
+
+def _awaited(answer: Future[Any]) -> Any:
+    """The answer, by short waits: a signal that comes just before a wait without an end does not end it."""
+    while not answer.done():
+        time.sleep(LOOK)
+    return answer.result()
 
 
 def _mindspore(

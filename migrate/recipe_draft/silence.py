@@ -65,7 +65,7 @@ SEEDS = (
         "*.seed_everything",
         "*.set_seed",
         "*.set_random_seed",
-    ),  # of Lightning, transformers …
+    ),  # the last three: of Lightning, transformers and their like
 )
 # by a qualified name's pattern -> why
 CALLS: dict[str, tuple[str, ...]] = {

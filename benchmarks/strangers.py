@@ -46,7 +46,9 @@ def main() -> None:
     given = parser.parse_args()
     lines = given.out.read_text(encoding="utf-8").splitlines() if given.out.exists() else []
     known = {found["name"]: found for found in map(json.loads, lines)}
-    wanted = [(n, r, m) for n, r, m in models(given.list) if not given.only or any(fnmatch(n, f"{g}*") for g in given.only)]
+    wanted = [
+        (n, r, m) for n, r, m in models(given.list) if not given.only or any(fnmatch(n, f"{g}*") for g in given.only)
+    ]
     for number, (name, repository, model) in enumerate(wanted, 1):
         if given.table or (name in known and not given.again):
             continue

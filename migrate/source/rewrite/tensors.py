@@ -103,7 +103,7 @@ def _to(call: Call) -> ast.expr:
             return ast.IfExp(given, cast, copy.deepcopy(call.tensor.node))
         if always(item.kinds, TensorKind):
             return method_call(call.tensor.node, "astype", attribute(item.node, "dtype"))
-        if not kinds <= NO_CAST:
+        if not kinds <= NO_CAST or not (kinds or isinstance(item.node, (ast.Constant, ast.JoinedStr))):
             raise Unwritable(f"{ast.unparse(item.node)} may be a dtype or a device: write x.to(dtype=…), or the device")
     return call.tensor.node
 

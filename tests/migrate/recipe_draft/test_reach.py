@@ -547,7 +547,7 @@ moves = Moves(opt, 0.25)
     assert has(found, "lr = self.factor * min(self.n ** -0.5, self.n * 0.001) [self.factor is 0.25]")
 
 
-PICKED = {  # the loop over batches, the statements that take the batch apart, the model's input, and what is listed
+PICKED = {  # the loop over batches, the statements that take entries of one, the model's input, and what is listed
     "a key": ("batch in loader", 'x, y = batch["low"].to("cuda"), batch["y"]', "x", 'x, y = batch["low"].to("cuda")'),
     "a key by itself": ("batch in loader", 'x = batch["low"].to("cuda")', "x", 'x = batch["low"].to("cuda")'),
     "a plain key": ("batch in loader", 'x = batch["low"]', "x", 'x = batch["low"]'),
@@ -568,13 +568,13 @@ PICKED = {  # the loop over batches, the statements that take the batch apart, t
 }
 
 
-@pytest.mark.parametrize(("over", "apart", "given", "says"), PICKED.values(), ids=PICKED)
+@pytest.mark.parametrize(("over", "takes", "given", "says"), PICKED.values(), ids=PICKED)
 def test_an_entry_of_a_batch_that_nothing_says_is_the_input_is_listed(
-    over: str, apart: str, given: str, says: str, write: Write
+    over: str, takes: str, given: str, says: str, write: Write
 ) -> None:
     """`batch["low"].to(device)` was the step of a recipe, and `x[1].to(device)` the choice of a device."""
     text = LOOP.replace("x, y in loader", over).replace("net(x)", f"net({given})")
-    script = write(HEAD + REST + text.replace("        loss", f"        {apart}\n        loss", 1))
+    script = write(HEAD + REST + text.replace("        loss", f"        {takes}\n        loss", 1))
     assert has(listed(script), says)
 
 
@@ -589,10 +589,10 @@ WHOLE = {
 }
 
 
-@pytest.mark.parametrize(("over", "apart"), WHOLE.values(), ids=WHOLE)
-def test_the_input_and_the_label_are_a_recipes_step(over: str, apart: str, write: Write) -> None:
+@pytest.mark.parametrize(("over", "takes"), WHOLE.values(), ids=WHOLE)
+def test_the_input_and_the_label_are_a_recipes_step(over: str, takes: str, write: Write) -> None:
     text = LOOP.replace("x, y in loader", over)
-    assert listed(write(HEAD + REST + text.replace("        loss", f"        {apart}\n        loss", 1))) == []
+    assert listed(write(HEAD + REST + text.replace("        loss", f"        {takes}\n        loss", 1))) == []
 
 
 ONE = """
@@ -627,8 +627,8 @@ def test_so_it_is_where_no_loader_was_read(write: Write) -> None:
     """`x = pair[1].to(device)` was the choice of a device, in a loop over one loader or another of a dict."""
     both = 'both = {"train": loader, "val": DataLoader(data, batch_size=7)}\nfrom elsewhere import phases\n'
     text = "for epoch in phases:" + LOOP.split(":", 1)[1].replace("x, y in loader", "pair, y in both[epoch]")
-    apart = '        x = pair[1].to("cuda")\n        y = y.to("cuda")\n        loss'
-    found = listed(write(HEAD + REST + both + text.replace("        loss", apart, 1)))
+    takes = '        x = pair[1].to("cuda")\n        y = y.to("cuda")\n        loss'
+    found = listed(write(HEAD + REST + both + text.replace("        loss", takes, 1)))
     assert has(found, 'x = pair[1].to("cuda")') and not has(found, "y = y.to")
 
 
@@ -1140,11 +1140,11 @@ def always():
     assert found["amp"] == ("???" if level == "?" else {"level": level, "dtype": "float16"})
 
 
-@pytest.mark.parametrize(("test", "asked"), [("kind", True), ("torch.cuda.is_available()", False)])
-def test_so_is_a_scaler(test: str, asked: bool, write: Write) -> None:
+@pytest.mark.parametrize(("test", "left_open"), [("kind", True), ("torch.cuda.is_available()", False)])
+def test_so_is_a_scaler(test: str, left_open: bool, write: Write) -> None:
     scaler = f"\nif {test}:\n    scaler = torch.amp.GradScaler('cuda', init_scale=2.0)\n"
     found = drafted(write(f"{HEAD}from settings_of import kind\n{REST}{scaler}{LOOP}"))["dynamic_loss_scale"]
-    assert (found == "???") == asked
+    assert (found == "???") == left_open
 
 
 CLASSES = """

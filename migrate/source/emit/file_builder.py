@@ -29,6 +29,7 @@ from ..observe.observations import (
 )
 from ..rewrite import control_flow, signatures
 from ..rewrite.context import Context, Problem, Program
+from ..rewrite.graph_mode import popped_names
 from ..rewrite.library_lookups import ChosenEntries
 from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration
 from ..rewrite.replaced_methods import handed_methods, lacks_forward, without_forward
@@ -80,7 +81,7 @@ class FileBuilder(Program):
         found = {name.rpartition(".")[2] for name, own in owners if any(f.qualified in self.wanted for f in own)}
         for function in self.functions.values():
             node = self.node(function) if function.qualified in self.wanted else None
-            found.update(local_names(node) if node is not None else ())
+            found.update([*local_names(node), *popped_names(node)] if node is not None else ())
             imports = [node for node in self.tree(function.file).body if isinstance(node, ast.Import)]
             found.update(alias.asname or alias.name for node in imports for alias in node.names)  # import copy
         return frozenset(found) | set(self.new_names.values())

@@ -18,13 +18,17 @@ names the function uses elsewhere is not changed.
 `if (n := len(x)) > 3:` is not compiled. The name is assigned in a statement before, where that changes nothing: the
 value is always computed, and nothing before it in the statement has an effect or reads the name. `if a and (n := b):`
 without `else` becomes two nested `if`s.
+
+`kwargs.pop("mask", None)` of a `**kwargs` that is passed on is not compiled: it becomes the parameter `mask=None`.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 import itertools
+import keyword
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -41,8 +45,9 @@ from ..observe.observations import (
     kinds_of,
     replacing,
 )
-from ..source_files import blocks_of, substitute
-from .context import Context, Stage, handles
+from ..source_files import all_parameters, blocks_of, substitute
+from .context import Context, Program, Stage, handles
+from .signatures import only_looked_up
 
 METHODS = {f"builtins.list.{name}": name for name in ("extend", "insert", "pop", "reverse")}
 SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)
@@ -378,6 +383,94 @@ def _named(statement: ast.stmt, naming: _Naming) -> bool:
 
 def _stored(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store)
+
+
+ALWAYS = {ast.If: "test", ast.For: "iter"} | dict.fromkeys((ast.Expr, *SIMPLE), "value")
+BY_NAME = {"dir", "eval", "exec", "locals", "vars"}  # functions that may read any variable
+# names that stand for something else in what is written
+RESERVED = {*dir(builtins), *keyword.kwlist, "Parameter", "Tensor", "mindspore", "nn", "np", "ops"}
+
+
+def name_kwargs(function: ast.FunctionDef, program: Program) -> None:
+    """Give a function parameters for what it takes out of its `**kwargs` before it passes on the others; in place.
+
+    Only where a name is always taken out, with a constant as its default, and before anything else may see it there.
+    """
+    rest = function.args.kwarg.arg if function.args.kwarg is not None else ""
+    names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+    if not rest or names & BY_NAME or only_looked_up(function):
+        return
+    body: list[ast.stmt] = []
+    for statement in function.body:
+        value = getattr(statement, ALWAYS.get(type(statement), ""), None)
+        taken: ast.AST | None = None
+        for call in [] if value is None else list(always_evaluated(value)):
+            name, default = _popped(call, rest)
+            if default is None or not _is_free(name, statement, function, program):
+                continue
+            if _seen_before(name, call, rest, function):
+                continue
+            function.args.kwonlyargs.append(ast.arg(name))
+            function.args.kw_defaults.append(default)
+            taken = replacing(ast.Name(name, ast.Load()), call)
+            _put(taken, call, statement)
+        if not isinstance(statement, ast.Expr) or statement.value is not taken:
+            body.append(statement)
+    function.body = body
+
+
+def _popped(node: ast.AST, rest: str) -> tuple[str, ast.expr | None]:
+    """The name and the default of `rest.pop("name", constant)`; no default for anything else."""
+    match node:
+        case ast.Call(ast.Attribute(ast.Name(owner), "pop"), [ast.Constant(str() as name), default], []):
+            fixed = all(
+                isinstance(n, (ast.Constant, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)) for n in ast.walk(default)
+            )
+            return name, default if owner == rest and fixed else None
+    return "", None
+
+
+def popped_names(function: ast.AST) -> Iterator[str]:
+    """The names that may become parameters so."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(ast.Attribute(_, "pop"), [ast.Constant(str() as name), _]):
+                yield name
+
+
+def _is_free(name: str, statement: ast.stmt, function: ast.FunctionDef, program: Program) -> bool:
+    """Whether a name can be a parameter: in the function it means nothing, or what this statement first assigns."""
+    others = {getattr(node, "name", None) for node in ast.walk(function)} | {
+        one.arg for one in all_parameters(function.args)
+    }
+    if not name.isidentifier() or name.startswith("__") or name in others | RESERVED:
+        return False
+    if any(f"{module}.{name}" in program.translated for module in program.modules):
+        return False  # it is a name of the new file
+    uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == name]
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    assigned = any(isinstance(target, ast.Name) and target.id == name for target in targets)
+    return not uses or (assigned and all(_place(node) >= _place(statement) for node in uses))
+
+
+def _seen_before(name: str, call: ast.AST, rest: str, function: ast.FunctionDef) -> bool:
+    """Whether anything before a call but a look-up of another name may read a function's `**kwargs`."""
+    others: list[ast.AST] = []
+    for node in ast.walk(function):
+        match node:
+            case (
+                ast.Call(ast.Attribute(owner, "get" | "pop"), [ast.Constant(key), *_])
+                | ast.Subscript(owner, ast.Constant(key), ast.Load())
+                | ast.Compare(ast.Constant(key), [ast.In() | ast.NotIn()], [owner])
+            ) if key != name:
+                others.append(owner)
+    uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == rest]
+    return any(_place(node) < _place(call) and node not in others for node in uses)
+
+
+def _place(node: ast.AST) -> tuple[int, int]:
+    """Where a node stands in its file."""
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
 WALRUS_SIMPLE = (ast.If, ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)

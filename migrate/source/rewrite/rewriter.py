@@ -30,7 +30,7 @@ from . import (
 from .collected_outputs import write_collecting
 from .context import Context, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
-from .graph_mode import expand_nested_comprehensions, hoist_walrus
+from .graph_mode import expand_nested_comprehensions, hoist_walrus, name_kwargs
 from .signatures import SignatureRewriter, expand_kwargs
 from .tensors import StridedSlices, note_of_caller
 from .views import LOST, hand_back, write_through_views
@@ -166,6 +166,7 @@ def _decorator(node: ast.expr, context: Context) -> str:
 def _normalise(function: ast.FunctionDef, context: Context) -> None:
     """Rewrite what Graph mode does not compile, and what MindSpore's CPU does not compute; in place."""
     if not context.in_python:
+        name_kwargs(function, context.program)
         expand_nested_comprehensions(function)
         pick_by_index(function)
     hoist_walrus(function)

@@ -243,23 +243,20 @@ def consumed_kwargs(function: ast.FunctionDef) -> list[ast.stmt]:
     Nothing reads what is left of the dictionary, so these statements have no effect, and every other
     `kwargs.pop("name", default)` is made a `kwargs.get`, in place.
     """
-    if function.args.kwarg is None:
-        return []
-    rest = function.args.kwarg.arg
-    uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == rest]
-    reads: list[ast.Call] = []
-    names: list[object] = []
-    for node in ast.walk(function):
-        match node:
-            case ast.Call(ast.Attribute(), [ast.Constant(name), _]) if _asks(node, rest):
-                reads.append(node)
-                names.append(name)
-    if len(uses) != len(reads) or len(set(names)) != len(names):
-        return []
+    reads = only_looked_up(function)
     for call in reads:
         assert isinstance(call.func, ast.Attribute)
         call.func.attr = "get"
     return [node for node in ast.walk(function) if isinstance(node, ast.Expr) and node.value in reads]
+
+
+def only_looked_up(function: ast.FunctionDef) -> list[ast.Call]:
+    """The calls that look up single names in a function's `**kwargs`, where it does nothing else with these."""
+    rest = function.args.kwarg.arg if function.args.kwarg is not None else ""
+    uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == rest]
+    reads = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _asks(node, rest)]
+    names = {ast.unparse(call.args[0]) for call in reads}
+    return reads if len(uses) == len(reads) == len(names) else []
 
 
 def _asks(call: ast.Call, rest: str) -> bool:

@@ -30,6 +30,7 @@ NAMES = (
         "spectral_normed",
         "places",
         "replaced",
+        "taking",
     ),
 )
 

@@ -87,6 +87,15 @@ def test_keywords_that_are_passed_on_without_any(users: Users) -> None:
 
 
 @pytest.mark.full
+def test_keywords_of_which_some_are_taken_out(users: Users) -> None:
+    found = users["taking"]
+    found.agrees()
+    found.holds("def construct(self, x, *, output_attentions=None, shift=0.5, times=2, **kwargs):")
+    found.holds("# as often as it is wanted\n        for _ in range(times):", "self.part(x, **kwargs)")
+    found.lacks("pop", "shift = shift")
+
+
+@pytest.mark.full
 def test_a_method_of_whichever_module_it_is(users: Users) -> None:
     found = users["noisy"]
     found.agrees()

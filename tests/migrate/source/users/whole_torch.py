@@ -550,6 +550,36 @@ def handing():
     return HandingNet(), (torch.randn(4, 6),)
 
 
+class TakingPart(nn.Module):
+    """Takes what is its own out of what it is given, and passes on the others."""
+
+    def __init__(self):
+        super().__init__()
+        self.part = ScaledPart()
+
+    def forward(self, x, **kwargs):
+        kwargs.pop("output_attentions", None)
+        shift = kwargs.pop("shift", 0.5)
+        # as often as it is wanted
+        for _ in range(kwargs.pop("times", 2)):
+            x = x + shift
+        return self.part(x, **kwargs)
+
+
+class TakingNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = TakingPart(), TakingPart()
+
+    def forward(self, x):
+        options = {"scale": 2.0, "shift": 0.25}
+        return self.last(self.first(x, times=1, output_attentions=True), **options)
+
+
+def taking():
+    return TakingNet(), (torch.randn(4, 6),)
+
+
 class WideNet(nn.Module):
     """One that is made with an argument other than its default."""
 

@@ -28,7 +28,6 @@ from ..observe.observations import (
     ObjectKind,
     Observations,
     PythonModule,
-    TensorKind,
     always,
     callees_of,
     entries_of,
@@ -67,21 +66,6 @@ def fill_template(template: str, nodes: Mapping[str, ast.expr], name: Namer) -> 
 
     found: ast.expr = substitute(ast.parse(template, mode="eval").body, fill)
     return found
-
-
-def write_template(torch: str, given: Mapping[str, ObservedArgument], name: Namer) -> ast.expr | None:
-    """The expression for a call that has a template, by torch's names of the arguments; else None."""
-    names = set(given)
-    wide = "input" in given and are_tensors(given["input"].kinds, "float", "bfloat16", "int64")
-    for row, arguments, template in (*TABLES["plain_calls"], *(TABLES["plain_calls_of_wide"] if wide else ())):
-        if row == torch and {*arguments} == names:
-            return fill_template(template, {key: item.node for key, item in given.items()}, name)
-    return None
-
-
-def are_tensors(kinds: Sequence[Kind], *dtypes: str) -> bool:
-    """Whether an expression was always a tensor whose dtype begins with one of these names."""
-    return bool(kinds) and all(isinstance(kind, TensorKind) and kind.dtype.startswith(dtypes) for kind in kinds)
 
 
 def as_tuple(node: ast.expr) -> ast.expr:
@@ -408,6 +392,8 @@ class Context(ast.NodeTransformer):
         self.moved: dict[int, list[Note]] = {}  # comments of statements of which only others are left, by their lines
         self.before: list[ast.stmt] = []  # statements to insert before the current one, such as checks of values
         self.after: list[ast.stmt] = []  # statements to insert after it
+        # when the current expression raises, and what it says; None outside of expressions
+        self.inside: list[tuple[ast.expr, ast.Constant]] | None = None
         self.local: set[str] = set()
         self.own: set[str] = set()
         self.handed: set[str] = set()
@@ -441,14 +427,19 @@ class Context(ast.NodeTransformer):
     def guard(self, value: ast.expr, seen: list[Any], node: ast.expr) -> None:
         """Make the new file raise before the current statement where a value is none of those seen in the run."""
         text = f"{ast.unparse(value)} was {' or '.join(map(repr, seen))}"
-        names = {inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name)}
-        if names & bound_inside(self.function or node):
-            self.program.left_out.append(Problem(self.file, node.lineno, f"{text}, and is assumed to be that"))
-            return
         among = ast.Tuple([ast.Constant(one) for one in seen], ast.Load())
-        test = ast.Compare(copy.deepcopy(value), [ast.NotIn()], [among])
-        raised = ast.Call(ast.Name("NotImplementedError", ast.Load()), [ast.Constant(self.place(node, text))], [])
-        question = ast.If(test, [ast.Raise(raised, None)], [])
+        self.raise_where(ast.Compare(copy.deepcopy(value), [ast.NotIn()], [among]), value, text, node)
+
+    def raise_where(self, test: ast.expr, value: ast.expr, text: str, node: ast.expr) -> None:
+        """Make the new file raise where a test of a value holds: before the current statement, or, in a comprehension,
+        in place of the expression that the value is in."""
+        said = ast.Constant(self.place(node, text))
+        names = {inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name)}
+        if self.inside is not None and names & bound_inside(self.function or node):
+            self.inside.append((test, said))
+            return
+        error = ast.Call(ast.Name("NotImplementedError", ast.Load()), [said], [])
+        question = ast.If(test, [ast.Raise(error, None)], [])
         if all(ast.unparse(question) != ast.unparse(one) for one in self.before):
             self.before.append(question)
 
@@ -470,16 +461,25 @@ class Context(ast.NodeTransformer):
 
     def visit(self, node: ast.AST) -> Any:
         """An expression, rewritten by the first handler that applies, or else part by part."""
-        by_name = by_callee(callees_of(node), Stage.EXPRESSION) if isinstance(node, ast.Call) else ()
+        outer, self.inside = self.inside, []
         try:
-            for handler in (*by_name, *by_syntax(node, Stage.EXPRESSION)):
-                if (found := handler(node, self)) is not None:
-                    return found
-            return self.generic_visit(node)
+            found = self._expression(node)
+            for test, said in self.inside:
+                found = ast.IfExp(test, ast.Call(self.name(NOT_CONVERTED), [said], []), found)
+            return found
         except Unwritable as error:
             if self.strict or not isinstance(node, ast.Call):
                 raise
             return self.missing(node, str(error))
+        finally:
+            self.inside = outer
+
+    def _expression(self, node: ast.AST) -> Any:
+        by_name = by_callee(callees_of(node), Stage.EXPRESSION) if isinstance(node, ast.Call) else ()
+        for handler in (*by_name, *by_syntax(node, Stage.EXPRESSION)):
+            if (found := handler(node, self)) is not None:
+                return found
+        return self.generic_visit(node)
 
     def generic_visit(self, node: ast.AST) -> Any:
         """The same expression with its parts rewritten."""
@@ -529,10 +529,11 @@ class Context(ast.NodeTransformer):
     def _expanded(self, call: ast.Call, called: Sequence[str]) -> list[ast.keyword]:
         """The keywords; of a `**dictionary` whose values are all None, only those whose default is something else."""
         found: list[ast.keyword] = []
-        own = not self.program.translated.isdisjoint(name.removeprefix("module ") for name in called)
+        own = not self.program.owners.keys().isdisjoint(called)
         for word in call.keywords:
             entries = entries_of(word.value) if word.arg is None else None
-            passed_on = entries == {} and own  # there may be some another time
+            of_places = entries is not None and {*entries} <= {"device", "dtype"}
+            passed_on = entries == {} or (own and not of_places)  # there may be others another time
             if passed_on or entries is None or any(kinds != [NONE] for kinds in entries.values()):
                 found.append(word)
                 continue

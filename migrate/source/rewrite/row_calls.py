@@ -40,12 +40,11 @@ from .context import (
     Namer,
     ObservedArgument,
     Unwritable,
-    are_tensors,
     as_tuple,
     by_value,
     expression,
+    fill_template,
     number_or_tuple,
-    write_template,
 )
 
 PLACES = ("device", "dtype", "memory_format", "layout")  # for these, constructors drop a None
@@ -54,6 +53,21 @@ SIDES = {"1d": 1, "2d": 2, "3d": 3}
 SCALED = ("torch.add", "torch.sub")
 STARTING = "msmigrate.nn.starting_at"
 ASKS_WHETHER = ("recompute",)  # verbs that only need to know whether another argument is given
+
+
+def write_template(torch: str, given: Mapping[str, ObservedArgument], name: Namer) -> ast.expr | None:
+    """The expression for a call that has a template, by torch's names of the arguments; else None."""
+    names = set(given)
+    wide = "input" in given and are_tensors(given["input"].kinds, "float", "bfloat16", "int64")
+    for row, arguments, template in (*TABLES["plain_calls"], *(TABLES["plain_calls_of_wide"] if wide else ())):
+        if row == torch and {*arguments} == names:
+            return fill_template(template, {key: item.node for key, item in given.items()}, name)
+    return None
+
+
+def are_tensors(kinds: Sequence[Kind], *dtypes: str) -> bool:
+    """Whether an expression was always a tensor whose dtype begins with one of these names."""
+    return bool(kinds) and all(isinstance(kind, TensorKind) and kind.dtype.startswith(dtypes) for kind in kinds)
 
 
 def bind_arguments(row: Row, positional: list[ObservedArgument], named: Mapping[str, ObservedArgument]) -> Given:
@@ -228,15 +242,12 @@ def _crossed(
         if nodes is None:
             raise Unwritable(f"{row.torch}: {argument.torch} is {', '.join(map(str, item.kinds))} here")
         return dict(zip(argument.to, nodes, strict=True))
-    if row.kind == "layer" and _type_of(item) == {ValueType.INT_LIST}:
+    types = {*map(_type, item.kinds)}
+    if row.kind == "layer" and types == {ValueType.INT_LIST}:
         return dict.fromkeys(argument.to, as_tuple(item.node))  # sizes
-    if row.kind == "layer" and row.torch[-2:] in SIDES and _type_of(item) == {ValueType.INT, ValueType.INT_LIST}:
+    if row.kind == "layer" and row.torch[-2:] in SIDES and types == {ValueType.INT, ValueType.INT_LIST}:
         return dict.fromkeys(argument.to, number_or_tuple(item.node, SIDES[row.torch[-2:]]))
     return dict.fromkeys(argument.to, item.node)
-
-
-def _type_of(item: ObservedArgument) -> set[ValueType]:
-    return {*map(_type, item.kinds)}
 
 
 def _type(kind: Kind) -> ValueType:
@@ -385,6 +396,8 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
         not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and set(entries) - {"inplace"}
     ):
         raise Unwritable(f"{row.torch} with **{ast.unparse(node)}")
+    if not takes_anything(row):
+        _guard_keys(node, [*entries], context)
     defaults = {argument.torch: argument.default for argument in row.arguments if not argument.required}
     items = {}
     for key, kinds in entries.items():
@@ -399,6 +412,31 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
             kinds = list(dict.fromkeys([*kinds, of_constant(defaults[key])]))
         items[key] = ObservedArgument(there, kinds, [None] if kinds == [NONE] else None)
     return items
+
+
+def _guard_keys(given: ast.expr, keys: list[str], context: Context) -> None:
+    """Make the new file raise where a dictionary has other keys than these, the only ones that are written."""
+    if _stays(given, context.function or given):
+        return
+    value = context.visit(copy.deepcopy(given))
+    test, text = value, f"**{ast.unparse(value)} was empty"
+    if keys:
+        test = ast.parse(f"any(key not in {(*keys,)} for key in {ast.unparse(value)})", mode="eval").body
+        text = f"**{ast.unparse(value)} had no key but {', '.join(keys)}"
+    context.raise_where(test, value, text, given)
+
+
+def _stays(given: ast.expr, function: ast.AST) -> bool:
+    """Whether it is a variable that a function sets once, to a new dictionary, and only unpacks and takes items of."""
+    kept: list[ast.AST] = []
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign([target], ast.Dict(keys)) if all(isinstance(key, ast.Constant) for key in keys):
+                kept.append(target)
+            case ast.keyword(None, value) | ast.Subscript(value, _, ast.Load()):
+                kept.append(value)
+    uses = [n for n in ast.walk(function) if ast.unparse(given) in (getattr(n, "id", ""), getattr(n, "arg", ""))]
+    return sum(isinstance(getattr(n, "ctx", n), ast.Store) for n in uses) == 1 and all(n in kept for n in uses)
 
 
 def known_argument(node: ast.expr) -> ObservedArgument:
@@ -454,14 +492,10 @@ def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast
     if row is None or len(rows) > 1:
         return common_call(node, rows, context)
     arguments = arguments_of(row, node, context, method=is_method(callees))
-    if (
-        row.torch in TABLES["of_floats"]
-        and "input" in arguments
-        and are_tensors(arguments["input"].kinds, "int", "uint", "bool")
-    ):
-        given = ast.Attribute(arguments["input"].node, "astype", ast.Load())
-        as_float = ast.Call(given, [context.name("mindspore.float32")], [])
-        arguments["input"] = arguments["input"]._replace(node=as_float)
+    first = arguments.get("input")
+    if first is not None and row.torch in TABLES["of_floats"] and are_tensors(first.kinds, "int", "uint", "bool"):
+        given = ast.Attribute(first.node, "astype", ast.Load())
+        arguments["input"] = first._replace(node=ast.Call(given, [context.name("mindspore.float32")], []))
     plain = call_with_complex(row, arguments, context) or write_template(row.torch, arguments, context.name)
     if plain is not None:
         return plain

@@ -352,6 +352,53 @@ def partials():
     return PartialNet(), vectors()
 
 
+class OwnPart(nn.Module):
+    def __init__(self, width, act=None, bias=True):
+        super().__init__()
+        self.fc = nn.Linear(width, width, bias=bias)
+        self.act = act
+
+    def forward(self, x):
+        return self.fc(x) if self.act is None else self.act(self.fc(x))
+
+
+class BiasedNet(nn.Linear):
+    def __init__(self, width, **kwargs):
+        super().__init__(width, width, **kwargs)
+
+
+class UnpackingNet(nn.Module):
+    """Layers that take what a setting may hold, which held nothing, or always the same."""
+
+    def __init__(self, config=None):
+        super().__init__()
+        config = config or {}
+        self.kw = config.get("layer", {})
+        self.first = nn.Linear(6, 6, **self.kw)
+        self.second = nn.Linear(6, 6, **config.get("second", {}))
+        self.own = OwnPart(6, **self.kw)
+        self.biased = BiasedNet(6, **self.kw)
+        self.kind = {"bias": False}
+        self.third = nn.Linear(6, 6, **self.kind)
+        self.each = nn.ModuleList([nn.Linear(6, 6, **one) for one in config.get("each", ({}, {}))])
+        self.switched = OwnPart(6, **config.get("none", {"act": None}))
+        fixed = {"bias": False}
+        self.fixed = nn.Sequential(nn.Linear(6, 6, **fixed), nn.Linear(6, 6, **fixed), nn.Linear(6, 6, **{}))
+        changed = {"bias": False}
+        changed.update(config.get("more", {}))
+        self.changed = nn.Linear(6, 6, **changed)
+
+    def forward(self, x):
+        for layer in self.each:
+            x = layer(x)
+        x = self.biased(self.own(self.second(self.first(x))))
+        return self.changed(self.fixed(self.switched(self.third(x))))
+
+
+def unpacking():
+    return UnpackingNet(), (torch.randn(4, 6),)
+
+
 class PassingNet(nn.Module):
     """Passes on what it is given."""
 

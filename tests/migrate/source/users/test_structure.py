@@ -80,6 +80,25 @@ def test_arguments_that_are_passed_on(users: Users) -> None:
     found.holds("self.run(*args, **kwargs)", "self.run(*args)", "eps=options['eps']")
 
 
+@pytest.mark.full
+def test_dictionaries_that_may_hold_more_another_time(users: Users) -> None:
+    """A layer of torch's takes what was in the dictionary, and the new class raises where there is more."""
+    found = users["unpacking"]
+    found.agrees()
+    found.holds(
+        "        if self.kw:\n            raise NotImplementedError(", "**self.kw was empty')\n        self.first = "
+    )
+    found.holds("        if config.get('second', {}):\n            raise NotImplementedError(")
+    found.holds(
+        "if any((key not in ('bias',) for key in self.kind)):", "**self.kind had no key but bias')\n        self.third"
+    )
+    found.holds("**one was empty') if one else nn.Dense(6, 6) for one in config.get('each', ({}, {}))")
+    found.holds("if any((key not in ('bias',) for key in changed)):")
+    found.holds("        if kwargs:\n            raise NotImplementedError(", "self.biased = BiasedNet(6, **self.kw)")
+    found.holds("self.own = OwnPart(6, **self.kw)", "OwnPart(6, **config.get('none', {'act': None}))")
+    found.holds("        fixed = {'bias': False}\n        self.fixed = nn.SequentialCell(")  # which is seen to stay so
+
+
 def test_a_package_of_several_files(users: Users) -> None:
     found = users["packaged"]
     found.agrees()

@@ -106,10 +106,10 @@ class SourceFiles:
             self._notes[file] = placed_notes(self.facts.tree(file), Path(file).read_bytes())
         return self._notes[file].get(line, [])
 
-    def notes_of(self, file: str, node: ast.ClassDef | ast.FunctionDef) -> list[Note]:
-        """The comments of a class or function at a file's top; none above it where there are so many, or so far away,
-        that they are of the file."""
-        line = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+    def notes_of(self, file: str, node: ast.stmt) -> list[Note]:
+        """The comments of a class, function or constant at a file's top; none above it where there are so many, or so
+        far away, that they are of the file."""
+        line = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
         notes = self.notes(file, node.lineno)
         above = [note for note in notes if note.place == ABOVE and note.line < line]
         near = [note for n, note in enumerate(above) if note.line == line - len(above) + n and note.line > 1]
@@ -429,7 +429,7 @@ def none_anyway(takes: ast.arguments, name: str) -> bool:
 
 
 MOST_LINES = 20  # of a docstring that is kept
-MOST_COMMENTS = 8  # lines above a class or a function
+MOST_COMMENTS = 8  # lines above a class, a function or a constant
 LINE_ENDS = re.compile("\r\n|\r|\n")  # the line ends by which Python counts lines
 LONGEST_TEXT = 10_000  # letters of a node that is written anew, on one line
 DEEPEST = 120  # levels of a syntax tree; an `elif` is one more

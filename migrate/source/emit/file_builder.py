@@ -275,11 +275,15 @@ class FileBuilder(Program):
         return with_notes(found, self.notes(file, statement.lineno)) if found else []
 
     def noted(self, qualified: str, made: ast.stmt) -> list[ast.stmt]:
-        """A class or function of the model, with its comments."""
+        """A class, function or constant of the model, with its comments."""
         module, _, name = qualified.rpartition(".")
-        file = self.modules.get(module)
-        function = self.functions.get(qualified)
-        node = None if file is None else self.class_node(file, name) if function is None else self.node(function)
+        file, function = self.modules.get(module), self.functions.get(qualified)
+        node: ast.stmt | None = None
+        if file is not None:
+            node = self.class_node(file, name) if function is None else self.node(function)
+        elif (place := qualified.rpartition(":"))[0] in self.all_files.values():
+            file, constant = place[0], self.origin(place[0], place[2], far=0)
+            node = constant and constant.node
         return [made] if node is None or file is None else with_notes([made], self.notes_of(file, node))
 
     def _function(self, function: Function) -> None:

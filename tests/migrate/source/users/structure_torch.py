@@ -13,6 +13,10 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
+# ---- settings of all models ----
+
+# how wide the layers are,
+# as the others have them
 WIDTH = 8
 LAYERS = {"small": dict(width=8, depth=2), "large": dict(width=16, depth=4)}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msmigrate.migrate.source.convert_model import with_ends
 from written import Written
 
 Users = dict[str, Written]
@@ -12,7 +13,9 @@ Users = dict[str, Written]
 def test_classes_that_are_sequential(users: Users) -> None:
     found = users["sequential"]
     found.agrees()
-    found.holds("class ConvNormAct(nn.SequentialCell):", "for module in self:", "WIDTH = 8")
+    found.holds("class ConvNormAct(nn.SequentialCell):", "for module in self:")
+    found.holds("\n\n# how wide the layers are,\n# as the others have them\nWIDTH = 8\n")
+    found.lacks("settings of all models")  # which is not of this constant
 
 
 def test_modules_in_lists_and_dictionaries_by_number_slice_and_name(users: Users) -> None:
@@ -116,6 +119,8 @@ def test_files_that_call_different_things_the_same(users: Users) -> None:
     found.holds("class EncoderBlock(nn.Cell):", "class Block(nn.Cell):", "return encoder_scale(x) + 1")
     found.holds("WIDTH = 4", "SETTINGS_WIDTH = 6", "SLOPE: float = 0.2", "outs: int=WIDTH", "outs: int=SETTINGS_WIDTH")
     found.holds("norm: type[nn.Cell]=None, dtype: Any=mindspore.float32", "ops.silu(")
+    found.holds("# layers of each part\n# the deeper one\nDEPTHS = {", "# below zero\nSLOPE: float = 0.2")
+    assert "\nSETTINGS_WIDTH = 6  # of the middle\n" in with_ends(found.source.text)
 
 
 @pytest.mark.full

@@ -1,7 +1,13 @@
 """What several files of the package take from here."""
 
-WIDTH = 6
-DEPTHS = {"encoder": 2, "decoder": 1}
+WIDTH = 6  # of the middle
+# layers of each part
+DEPTHS = {
+    # the deeper one
+    "encoder": 2,
+    "decoder": 1,
+}
+# below zero
 SLOPE: float = 0.2
 
 

@@ -1,6 +1,7 @@
 """einops' patterns, `"b n (h d) -> b h n d"`, as functions of reshape and transpose, one for each pattern of a file.
 
 A pattern names every axis of a tensor. Its function takes the tensor, and the sizes that the call passes by name.
+torch.einsum, whose equations are like these, as the product of matrices that it is: MindSpore's own has no CPU kernel.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import itertools
 import keyword
 import re
 import string
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ..observe.observations import (
@@ -25,7 +26,7 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from .context import Context, Unwritable, handles
+from .context import Context, Unwritable, fill_template, handles
 from .unseen import MOST
 
 NAMES = {f"einops.einops.{word}": word for word in ("rearrange", "repeat", "reduce")}
@@ -105,6 +106,73 @@ def named_einsum(node: ast.Call, context: Context) -> ast.expr:
     set_callee(called, "torch.einsum")
     found: ast.expr = context.visit(replacing(ast.Call(called, [ast.Constant(equation), *tensors], []), node))
     return found
+
+
+EQUATION = re.compile(r"([a-zA-Z]+)(?:,([a-zA-Z]+))?->([a-zA-Z]*)")
+
+
+@handles("torch.einsum")
+def einsum(node: ast.Call, context: Context) -> ast.expr | None:
+    """`ops.matmul(q, ops.transpose(k, (0, 1, 3, 2)))` for `torch.einsum("bhid,bhjd->bhij", q, k)`; None where the
+    equation is no such product, or no text, or of other tensors than float32."""
+    text, *tensors = node.args or [ast.Constant(None)]
+    found = EQUATION.fullmatch(str(text.value).replace(" ", "")) if isinstance(text, ast.Constant) else None
+    terms = [term for term in found.groups()[:2] if term] if found is not None else []
+    kinds = [kinds_of(tensor) for tensor in tensors]
+    floats = all(each and all(isinstance(one, TensorKind) and one.dtype == "float32" for one in each) for each in kinds)
+    template = plain_einsum(terms, found[3]) if found is not None and len(terms) == len(tensors) and floats else None
+    if template is None or node.keywords:
+        return None
+    return fill_template(template, dict(zip("xy", map(context.visit, tensors), strict=False)), context.name)
+
+
+def plain_einsum(terms: Sequence[str], out: str) -> str | None:
+    """The product of two tensors, or the sums of one, in MindSpore's functions: a template of `x` and `y`.
+
+    None for what is not one product of matrices: a letter that is twice in a term, or several to sum over. Axes of size
+    1 meet longer ones as in torch; an error where both are summed in a product of matrices.
+    """
+    if any(len({*term}) < len(term) for term in (*terms, out)) or not {*out} <= {*"".join(terms)}:
+        return None
+    if len(terms) == 1:
+        return _arranged(*_summed("x", terms[0], out), out)
+    pair = [_summed("x", terms[0], terms[1] + out), _summed("y", terms[1], terms[0] + out)]
+    for (x, left), (y, right) in (pair, pair[::-1]):
+        batch, inner = (
+            "".join(letter for letter in left if letter in right and (letter in out) is kept) for kept in (True, False)
+        )
+        rows, columns = ("".join(n for n in one if n not in other) for one, other in ((left, right), (right, left)))
+        if not inner:
+            whole = [_spread(text, term, out) for text, term in pair]
+            return f"{whole[0]} * {whole[1]}"
+        if not columns:  # as many products as `left` has values
+            return _arranged(*_summed(f"{x} * {_spread(y, right, left)}", left, batch + rows), out)
+        if len(inner) == 1 and rows and len(columns) == 1 and (len(rows) == 1 or not batch):
+            x, y = _arranged(x, left, batch + rows + inner), _arranged(y, right, batch + inner + columns)
+            return _arranged(f"mindspore.ops.matmul({x}, {y})", batch + rows + columns, out)
+    return None
+
+
+def _summed(text: str, term: str, kept: str) -> tuple[str, str]:
+    """A tensor, summed over the axes that nothing else has, and its letters."""
+    gone = tuple(place for place, letter in enumerate(term) if letter not in kept)
+    left = "".join(letter for letter in term if letter in kept)
+    return (f"mindspore.ops.sum({text}, {gone if len(gone) > 1 else gone[0]})" if gone else text), left
+
+
+def _arranged(text: str, term: str, order: Iterable[str]) -> str:
+    """A tensor with its axes in another order."""
+    axes = tuple(map(term.index, order))
+    return text if list(axes) == sorted(axes) else f"mindspore.ops.transpose({text}, {axes})"
+
+
+def _spread(text: str, term: str, order: str) -> str:
+    """A tensor with its axes in this order, and one of size 1 for every letter that it lacks, but the first ones."""
+    text = _arranged(text, term, [letter for letter in order if letter in term])
+    first = min((order.index(letter) for letter in term), default=len(order))
+    for place, letter in enumerate(order[first:]):
+        text = text if letter in term else f"mindspore.ops.expand_dims({text}, {place})"
+    return text
 
 
 @handles(*LAYERS)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import random
 
 import einops
 import numpy as np
 import pytest
 from msmigrate.migrate.source.rewrite.context import Unwritable
-from msmigrate.migrate.source.rewrite.einops_patterns import Pattern, _sides, _written
+from msmigrate.migrate.source.rewrite.einops_patterns import Pattern, _sides, _written, plain_einsum
 
 IMAGE = np.arange(2 * 3 * 4 * 6, dtype=np.float32).reshape(2, 3, 4, 6)
 
@@ -16,6 +17,7 @@ IMAGE = np.arange(2 * 3 * 4 * 6, dtype=np.float32).reshape(2, 3, 4, 6)
 class Ops:
     transpose = staticmethod(np.transpose)
     broadcast_to = staticmethod(np.broadcast_to)
+    matmul, expand_dims = staticmethod(np.matmul), staticmethod(np.expand_dims)
     mean, sum, amax, amin = (staticmethod(getattr(np, name)) for name in ("mean", "sum", "amax", "amin"))
 
 
@@ -113,3 +115,51 @@ def test_reductions(word: str, function: type) -> None:
 def test_what_cannot_be_written_says_so(what: str, text: str, reduction: str) -> None:
     with pytest.raises(Unwritable, match="einops"):
         computed(what, text, IMAGE, reduction)
+
+
+@pytest.mark.parametrize(
+    ("equation", "text"),
+    [
+        ("bhid,bhjd->bhij", "ops.matmul(x, ops.transpose(y, (0, 1, 3, 2)))"),
+        ("blhd,bshd->bhls", "ops.matmul(ops.transpose(x, (0, 2, 1, 3)), ops.transpose(y, (0, 2, 3, 1)))"),
+        ("nctv,vw->nctw", "ops.matmul(x, y)"),
+        ("vw,nctv->nctw", "ops.matmul(y, x)"),
+        ("bij->bji", "ops.transpose(x, (0, 2, 1))"),
+        ("bij->b", "ops.sum(x, (1, 2))"),
+        ("bij,bij->b", "ops.sum(x * y, (1, 2))"),
+        ("bi,bj->bij", "ops.expand_dims(x, 2) * ops.expand_dims(y, 1)"),
+        ("bij,bj->bi", "ops.sum(x * ops.expand_dims(y, 1), 2)"),
+        ("nkctv,kvw->nctw", None),  # two letters to sum
+        ("bhid,bjd->bhij", None),  # several rows for each batch
+        ("ii->i", None),
+        ("ij,jk->ii", None),
+        ("ij,jk->ikx", None),
+    ],
+)
+def test_an_equation_as_a_product(equation: str, text: str | None) -> None:
+    left, _, out = equation.partition("->")
+    found = plain_einsum(left.split(","), out)
+    assert (found and found.replace("mindspore.", "")) == text
+
+
+@pytest.mark.parametrize("ones", [False, True])
+def test_products_are_those_of_einsum(ones: bool) -> None:
+    """Random equations; ones: also axes of size 1 that meet longer ones, but no summed one."""
+    drawn, generator, written = random.Random(0), np.random.default_rng(0), 0
+    for _ in range(400):
+        terms = ["".join(drawn.sample("abcde", drawn.randint(1, 4))) for _ in range(drawn.randint(1, 2))]
+        letters = sorted({*"".join(terms)})
+        out = "".join(drawn.sample(letters, drawn.randint(0, len(letters))))
+        template = plain_einsum(terms, out)
+        if template is None:
+            continue
+        written += 1
+        sizes = {letter: 2 + number for number, letter in enumerate(letters)}
+        alone = drawn.randrange(len(terms)) if ones else -1
+        given = [
+            generator.random([1 if number == alone and letter in out else sizes[letter] for letter in term])
+            for number, term in enumerate(terms)
+        ]
+        found = eval(template.replace("mindspore.", ""), {"ops": Ops, **dict(zip("xy", given, strict=False))})
+        np.testing.assert_allclose(found, np.einsum(f"{','.join(terms)}->{out}", *given), rtol=1e-12, err_msg=template)
+    assert written > 250

@@ -159,6 +159,30 @@ def mathematics():
     return MathNet(), tokens()
 
 
+class ProductNet(nn.Module):
+    """What torch.einsum is used for: products of matrices, with vectors, of every pair, sums; and more than one product."""
+
+    def __init__(self, width=8):
+        super().__init__()
+        self.fc = nn.Linear(width, width)
+        self.joints = nn.Parameter(torch.rand(width, 5))
+        self.bias = nn.Parameter(torch.rand(1, 5, 6))
+        self.pairs = nn.Parameter(torch.rand(2, width, 3))
+
+    def forward(self, x):
+        x = self.fc(x)
+        y = torch.einsum("nd,bkn->bkd", self.joints, x)
+        with_bias = torch.einsum("bkd,bdm->bmk", y, self.bias)  # of one for all
+        gate = torch.einsum("bkd, bd -> bk", y, y.mean(1))
+        outer = torch.einsum("bk,bm->bkm", gate, with_bias.sum(-1))
+        several = torch.einsum("bnd,pdm->bnpm", x, self.pairs)
+        return with_bias, outer, torch.einsum("bkm->mb", outer), several, torch.einsum("bkd,bkd->", y, y)
+
+
+def products():
+    return ProductNet(), tokens()
+
+
 class UpsampleNet(nn.Module):
     """A decoder that brings one feature map to the size of another."""
 

@@ -29,6 +29,7 @@ NAMES = (
         "weight_normed",
         "spectral_normed",
         "places",
+        "products",
         "replaced",
         "taking",
     ),

@@ -37,7 +37,22 @@ def test_writing_into_slices(users: Users) -> None:
 def test_einsum_where_masks_padding_and_interpolation(users: Users) -> None:
     found = users["mathematics"]
     found.agrees()
-    found.holds("einsum('bid,bjd->bij', (q, k))", "float('-inf')", "x = ops.where(x > 0, ")
+    found.holds(
+        "ops.matmul(q, ops.transpose(k, (0, 2, 1)))",
+        "x = ops.matmul(attn, v)",
+        "float('-inf')",
+        "x = ops.where(x > 0, ",
+    )
+
+
+@pytest.mark.full
+def test_equations_as_products(users: Users) -> None:
+    """Only what is more than one product of matrices needs the function that reads equations."""
+    found = users["products"]
+    found.agrees()
+    found.holds("y = ops.matmul(x, self.joints)", "gate = ops.sum(y * ops.expand_dims(ops.mean(y, axis=1), 1), 2)")
+    found.holds("ops.transpose(ops.matmul(y, self.bias), (0, 2, 1))", "ops.sum(y * y, (0, 1, 2))")
+    found.holds("several = einsum('bnd,pdm->bnpm', (x, self.pairs))")
 
 
 @pytest.mark.full

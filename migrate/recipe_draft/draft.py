@@ -32,7 +32,7 @@ from ..source.infer.abstract_values import (
 )
 from ..source.infer.interpreter import PERHAPS, Interpreter
 from ..source.library_names import DATASET
-from . import precision, training_sections
+from . import step_sections, training_sections
 from .account import Account
 from .data_files import dataset_of, evaluates, looped_over, trained_on
 from .entries import (
@@ -147,10 +147,10 @@ class Draft:
     def __init__(self, interpreter: Interpreter) -> None:
         flow = Flow(interpreter := interpreter.living(), reason)
         micro_batches, why, conditions = accumulate(interpreter)
-        loss, smoothing = training_sections.loss(interpreter, flow)
-        mixup = training_sections.mixup(interpreter, smoothing)
+        loss, smoothing = step_sections.loss(interpreter, flow)
+        mixup = step_sections.mixup(interpreter, smoothing)
         if mixup is not None and not mixup.out:
-            training_sections.unsmoothed(loss)
+            step_sections.unsmoothed(loss)
         sections = [
             model(interpreter, flow),
             data(interpreter, flow, micro_batches),
@@ -160,9 +160,9 @@ class Draft:
             training_sections.schedule(interpreter),
             training_sections.clip(interpreter),
             Entry("accumulate", micro_batches, why) if micro_batches > 1 else None,
-            *precision.amp(interpreter),
-            training_sections.ema(interpreter),
-            training_sections.sync(interpreter),
+            *step_sections.amp(interpreter),
+            step_sections.ema(interpreter),
+            step_sections.sync(interpreter),
             training_sections.train(interpreter),
             training_sections.seed_of(interpreter),
         ]
@@ -170,7 +170,7 @@ class Draft:
         live = [section for section in self.sections if not section.out]
         roots = {node: role for section in live for node, role in section.roots.items()}
         said = set().union(*(section.places(asked=False) for section in live))
-        for seen in precision.switched_off(interpreter):
+        for seen in step_sections.switched_off(interpreter):
             roots[id(seen.node)] = "scaler"
             said.add((seen.source.shown, seen.node.lineno))
         asked = set().union(*(section.places(asked=True) for section in live))

@@ -305,9 +305,9 @@ class Account:
         if CERTAINTIES[rank] == OPTION and not self.flow.doubtful(statement, set()):
             return False
         function = statement.function
-        if id(function) in self.interpreter.unnamed | self._overridden or (
-            statement.owner is not None and statement.owner.name not in self.named
-        ):
+        if id(statement.node) in self.interpreter.unnamed or id(function) in self._overridden:
+            return False
+        if statement.owner is not None and statement.owner.name not in self.named:
             return False
         called = not isinstance(function, FUNCTIONS) or function.name in self.named
         called = called or id(statement.owner) in self.trainers & self._reached

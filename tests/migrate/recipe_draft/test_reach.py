@@ -1575,6 +1575,61 @@ def test_a_name_that_its_file_does_not_have_is_said(text: str, lacks: bool, writ
     assert any("tasks.Missing (train.py:" in one for one in notes(analyze_script(script))) == lacks
 
 
+OTHERS = """
+import torch, torch.nn as nn, pytorch_lightning as pl
+class Base(pl.LightningModule):
+    def configure_optimizers(self):
+        return torch.optim.AdamW(self.parameters(), lr=0.3)
+class MSELoss(Base):
+    def __init__(self):
+        super(MSELoss, self).__init__()
+        self.mse = nn.MSELoss()
+    def training_step(self, batch, index):
+        self.log("error", self.mse(batch[0], batch[1]))
+        return self.mse(batch[0], batch[1])
+def fit_epochs(model, loader):
+    opt = torch.optim.SGD(model.parameters(), lr=0.7)
+    for epoch in range(50):
+        for x, y in loader:
+            nn.functional.cross_entropy(model(x), y).backward()
+            opt.step()
+"""
+
+
+@pytest.mark.parametrize("use", ["pl.Trainer().fit(Missing())", "Missing(net).fit(loader)", "Missing(net, loader)"])
+@pytest.mark.parametrize("imports", ["from tasks import Missing", "from tasks import Missing, kept", "import tasks"])
+def test_nothing_else_of_a_file_is_read_for_a_name_that_it_lacks(use: str, imports: str, write: Write) -> None:
+    """A class of another task with the name of one of torch's losses was listed line by line, its rate drafted."""
+    own = f"import pytorch_lightning as pl\n{imports}\nnet, loader = nn.Linear(3, 2), [1]\n"
+    if imports == "import tasks":  # what it lacks is only known of a name that is imported
+        own = f"{own}from tasks import Missing\n"
+    script = write(f"{HEAD}{own}{use}\n", tasks=f"{OTHERS}kept = 3\n")
+    found = recipe_text(analyze_script(script))
+    assert "tasks.py" not in found
+    recipe = yaml.safe_load(found)
+    assert recipe["optimizer"] == recipe["train"]["epochs"] == "???"
+    assert has(listed(script), use)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "from tasks import MSELoss\npl.Trainer().fit(MSELoss())",
+        "import tasks\npl.Trainer().fit(tasks.MSELoss())",
+        "import tasks as jobs\npl.Trainer().fit(getattr(jobs, sys.argv[1])())",
+        "from tasks import MSELoss as Base\nclass Own(Base): pass\npl.Trainer().fit(Own())",
+    ],
+)
+def test_what_is_named_of_such_a_file_is_read(use: str, write: Write) -> None:
+    script = write(f"{HEAD}import pytorch_lightning as pl\nfrom tasks import Missing\n{use}\n", tasks=OTHERS)
+    assert has(listed(script), "return self.mse(batch[0], batch[1])")
+
+
+def test_a_function_of_such_a_file_that_is_called_is_read(write: Write) -> None:
+    own = "from tasks import Missing, fit_epochs\nfit_epochs(nn.Linear(3, 2), DataLoader(data, batch_size=4))\n"
+    assert drafted(write(HEAD + own, tasks=OTHERS))["train"]["epochs"] == 50
+
+
 @pytest.mark.parametrize("divided", ["loss / 4", "loss / n", "loss"])
 def test_a_loss_of_ones_own_that_is_divided_is_no_sum(divided: str, write: Write) -> None:
     """`(own formula / 4).backward()` was said to add the losses of four micro-batches."""

@@ -85,7 +85,7 @@ class Account:
             running = [s for s in flow.statements if self._runs(s)]  # what names a function may not run itself
         self._only_in_parts = silence.only_in_parts(flow, self._of_part)
         self.trainers = set()
-        self._values = ValueKinds(flow, self.roles)
+        self._values = ValueKinds(flow, self.roles, self._driven)
         self.kinds = self._values.of
         self.effects: set[int] = set()  # the functions that change something of training
         self._files = DataFiles(flow, name_of)
@@ -161,13 +161,6 @@ class Account:
                 return True
         return any(self._changes(call) for call in statement.calls)
 
-    def _drives(self, node: ast.expr) -> bool:
-        """Whether this is an object that trains its arguments, and not a model."""
-        found = self.flow.value(node)
-        if isinstance(found, ScriptObject):
-            return id(found.of.node) in self._driven and found.of.family() != families.MODULE
-        return isinstance(found, LibraryObject) and silence.matches(found.name, silence.DRIVEN)
-
     def _trains(self, statement: Statement) -> bool:
         for call in statement.calls:
             made = self.flow.value(call)
@@ -229,7 +222,11 @@ class Account:
             value = self.flow.value(call.func.value)
             if method.startswith("__") or (isinstance(called, (LibraryObject, ScriptObject)) and called is not value):
                 return False  # super().__init__(); a module that is called gives a tensor
-            if method == "backward" or (method in silence.STEPS and (owner or given)) or self._drives(call.func.value):
+            if (
+                method == "backward"
+                or (method in silence.STEPS and (owner or given))
+                or self._values.drives(call.func.value)
+            ):
                 return True
             if method in silence.CONTAINERS and not isinstance(value, (LibraryObject, ScriptObject)):
                 return False
@@ -251,7 +248,9 @@ class Account:
         name = name_of(self.flow, call)
         if name and (found := silence.reason(name)):
             return None if self._values.seeds_otherwise(call, self.seed) else found
-        if not isinstance(call.func, ast.Attribute) or (call.func.attr == "train" and self._drives(call.func.value)):
+        if not isinstance(call.func, ast.Attribute) or (
+            call.func.attr == "train" and self._values.drives(call.func.value)
+        ):
             return None
         if isinstance(self.flow.value(call.func.value), ArgumentParser):
             return "it declares an argument, whose default stands where it is used"
@@ -384,7 +383,7 @@ class Account:
             return LISTED, ", ".join(filter(None, (self._data_files[id(statement)], where)))
         said = statement.stands_at(self.said)
         further = sum(self._changes(call) for call in statement.calls) > 1  # than the draft covers
-        further = further or any(self._takes_in(call, statement) for call in statement.calls)
+        further = further or any(self._takes_in(c, statement) or self._values.fits(c) for c in statement.calls)
         if statement.stands_at(self.asked) and not further:
             return ASKED, "the draft asks for it"
         acts, live = id(statement) in self.acting, id(statement) in self.live

@@ -9,8 +9,10 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from ..source.infer.abstract_values import Constant, LibraryObject, LibraryUse, known
+from ...mappings.aliases import restated
+from ..source.infer.abstract_values import Constant, LibraryName, LibraryObject, LibraryUse, ScriptClass, known
 from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS
+from .entries import Comment
 from .flow import GIVEN, IS, LOOPS, Flow, Statement
 from .silence import CONTAINERS, LISTS, matches, method_reason, reason
 from .step_order import loops_over, steps_over
@@ -381,3 +383,25 @@ def dataset_of(seen: LibraryUse | None) -> LibraryUse | None:
     while isinstance(value, LibraryObject) and isinstance(value.of, LibraryObject):
         value = value.of
     return value.seen if isinstance(value, LibraryObject) else None
+
+
+SHARES = "torch.utils.data.DistributedSampler"
+SHARED = "each process's share, as msmigrate train --nproc does"
+
+
+def moved(flow: Flow) -> list[str]:
+    """The lines that call a sampler's set_epoch."""
+    calls = (s for s in flow.statements for call in s.calls if getattr(call.func, "attr", "") == "set_epoch")
+    return [Comment(s.place, f"{' '.join(s.text.split())}: a sampler that gives {SHARED}") for s in calls]
+
+
+def sharing(flow: Flow, node: ast.expr) -> list[ast.Call]:
+    """The calls behind an expression that make a DistributedSampler, or an object of a class derived from it."""
+    found: dict[int, ast.Call] = {}
+    for call in (inner for one in flow.behind(node) for inner in ast.walk(one) if isinstance(inner, ast.Call)):
+        called = flow.value(call.func)
+        lineage = called.lineage() if isinstance(called, ScriptClass) else [called]
+        names = [one.name for one in lineage if isinstance(one, LibraryName)]
+        if any(SHARES in restated(name) for name in names):
+            found[id(call)] = call
+    return list(found.values())

@@ -352,6 +352,7 @@ MODELS = {  # the models that a recipe can name -> their arguments, save num_cla
     "resnet101": ("zero_init_residual", "groups", "width_per_group"),
     "resnet152": ("zero_init_residual", "groups", "width_per_group"),
 }
+LIGHTNING = ("lightning", "lightning.pytorch", "lightning.fabric", "pytorch_lightning")
 KEYS = {  # names without such a row yet -> key of a recipe
     "timm.utils.NativeScaler": "dynamic_loss_scale",
     "timm.data.FastCollateMixup": "mixup",
@@ -359,6 +360,7 @@ KEYS = {  # names without such a row yet -> key of a recipe
     "torchvision.transforms.CutMix": "mixup",
     "timm.loss.SoftTargetCrossEntropy": "loss",
     "timm.loss.LabelSmoothingCrossEntropy": "loss",
+    **dict.fromkeys((f"{one}.seed_everything" for one in LIGHTNING), "seed"),  # torch's too
 }
 # the keys that drafting looks up
 DATA, SEED, CLIP, AMP, SCALE = "data.batch", "seed", "clip.max_norm", "amp", "dynamic_loss_scale"

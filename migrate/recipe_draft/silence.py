@@ -117,6 +117,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     ),
     "it writes a file": ("save_pretrained", "save"),
     PLACES: ("mkdir",),
+    "it keeps an object's arguments, whose values stand where they are used": ("save_hyperparameters",),
     "it reshuffles, as every epoch does": ("set_epoch",),
     PRINTS: (
         *(

@@ -34,7 +34,7 @@ from .entries import (
 )
 from .flow import Flow
 from .roles import CRITERION, FUNCTIONAL, Roles
-from .training_sections import part_section
+from .training_sections import Fit, part_section
 from .unread import added_to_the_loss, instead_of, setting, settings, starts_backward, unread, unread_loss
 
 TIMM_MIXUP_PLACES = {"mixup_alpha": 0, "cutmix_alpha": 1, "prob": 3, "switch_prob": 4, "label_smoothing": 7}
@@ -43,7 +43,7 @@ TIMM_MIXUP = {"mixup_alpha": 1.0, "cutmix_alpha": 0.0, "prob": 1.0, "switch_prob
 AS_CROSS_ENTROPY = ("timm.loss.LabelSmoothingCrossEntropy", "timm.loss.SoftTargetCrossEntropy")
 
 
-def loss(interpreter: Interpreter, flow: Flow) -> tuple[Entry, Any]:
+def loss(interpreter: Interpreter, flow: Flow, fit: Fit | None) -> tuple[Entry, Any]:
     """The section `loss`, and its label smoothing, perhaps ???; only where the backward pass starts from one loss."""
     found = distinct([*surely(calls(interpreter, "loss")), *_loss_functions(interpreter)])
     reaching = [seen for seen in found if starts_backward(_as_loss(flow, seen))]
@@ -58,7 +58,7 @@ def loss(interpreter: Interpreter, flow: Flow) -> tuple[Entry, Any]:
         for statement in added:
             file, line = statement.place
             comments.append(f"{file} line {line}: {statement.source.text(statement.node)}: more is added to it")
-        return Entry("loss", ASK, comments or [unread_loss(flow)]), 0.0
+        return Entry("loss", ASK, comments or (fit and fit.starts()) or [unread_loss(flow)]), 0.0
     chosen = reaching[0]
     if known(chosen.get("reduction"), None) == "none":
         comments = [place(chosen), "it returns a number for each sample; statements that use these are listed"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import dataclass
+from typing import Any
 
 from ...mappings import table
 from ...mappings.aliases import row_of
@@ -12,10 +14,15 @@ from ..analyze.rewritten_call import SCHEDULES
 from ..source import library_names as names
 from ..source.infer.abstract_values import (
     CallArgument,
+    Constant,
     DictValue,
+    LibraryName,
     LibraryObject,
     LibraryUse,
     ListValue,
+    ScriptClass,
+    ScriptFunction,
+    ScriptObject,
     Value,
     is_known,
     known,
@@ -29,6 +36,7 @@ from .entries import (
     TENSORBOARD,
     Comment,
     Entry,
+    Place,
     all_handed_over,
     by_sureness,
     calls,
@@ -44,7 +52,7 @@ from .entries import (
     trained,
     unwrapped,
 )
-from .flow import Flow
+from .flow import Flow, Statement
 from .unread import (
     setting,
     unread,
@@ -198,7 +206,7 @@ def part_section(key: str, seen: LibraryUse, row: Row) -> Entry:
     return section
 
 
-def schedule(interpreter: Interpreter) -> Entry | None:
+def schedule(interpreter: Interpreter, fit: Fit | None) -> Entry | None:
     """The section `schedule`: the outermost one, and when it moves."""
     found = calls(interpreter, "schedule")
     live = [seen for seen in surely(found) if _is_schedule(seen)]
@@ -218,7 +226,7 @@ def schedule(interpreter: Interpreter) -> Entry | None:
     section = _sequence(chosen, row) if holds_others else part_section("schedule", chosen, row)
     section.comments += [f"with other arguments: {place(seen)}" for seen in options(found)]
     assert section.below is not None
-    section.below.insert(1, _moves(interpreter))
+    section.below.insert(1, _moves(interpreter, fit, section, chosen))
     section.roots[id(chosen.node)] = "schedule"
     return section
 
@@ -265,9 +273,13 @@ def _steps(interpreter: Interpreter, family: str) -> list[LibraryUse]:
     return [s for s in interpreter.seen if s.name.endswith(".step") and getattr(s.receiver, "family", "") == family]
 
 
-def _moves(interpreter: Interpreter) -> Entry:
+def _moves(interpreter: Interpreter, fit: Fit | None, section: Entry, schedule: LibraryUse) -> Entry:
     """Whether the schedule moves after every step or after every epoch."""
     chosen = next(iter(surely(by_sureness(_steps(interpreter, names.SCHEDULE)))), None)
+    returned = fit.moves(schedule) if fit is not None and chosen is None else None
+    if returned is not None:
+        section.left += returned[1]
+        return returned[0]
     if chosen is None:
         return Entry("per", ASK, ["where the script calls its step() was not found: step or epoch"])
     if chosen.arguments and not getattr(chosen.receiver, "name", "").endswith(MEASURED):
@@ -279,7 +291,7 @@ def _moves(interpreter: Interpreter) -> Entry:
     return Entry("per", "epoch" if by_epoch else "step", [place(chosen)])
 
 
-def clip(interpreter: Interpreter) -> Entry | None:
+def clip(interpreter: Interpreter, fit: Fit | None) -> Entry | None:
     """The section `clip`."""
     found = calls(interpreter, CLIP)
     scalers = [
@@ -309,7 +321,7 @@ def clip(interpreter: Interpreter) -> Entry | None:
         return Entry("clip", ASK, [place(seen), "its max_norm could not be read"], out=True)
     for seen in options(found):
         return Entry("clip", ASK, [f"{place(seen)}, only where {seen.condition}"], out=True)
-    return None
+    return fit.clips() if fit is not None else None
 
 
 def seed_of(interpreter: Interpreter) -> Entry | None:
@@ -322,8 +334,8 @@ def seed_of(interpreter: Interpreter) -> Entry | None:
     return None
 
 
-def train(interpreter: Interpreter) -> Entry | None:
-    """The section `train`."""
+def train(interpreter: Interpreter, fit: Fit | None) -> Entry:
+    """The section `train`, with what the other sections leave of Lightning's Trainer: the last one drafted."""
     below = []
     bounds = sorted(interpreter.epochs, key=lambda found: CERTAINTIES.index(found[2]))
     for value, origin, _ in bounds[:1]:
@@ -333,8 +345,214 @@ def train(interpreter: Interpreter) -> Entry | None:
         comments = ["each round makes one step, which is an epoch only if a batch has all the data"] * one_step
         drafted = isinstance(count, int) and count > 0 and not one_step
         below.append(Entry("epochs", count if drafted else ASK, [where, *sources(value), *comments]))
+    if not below and fit is not None:
+        below.append(fit.epochs())
     if not below:
         below.append(Entry("epochs", ASK, ["no loop over epochs was found"]))
     for seen in surely(calls(interpreter, TENSORBOARD))[:1]:
         below.append(Entry("tensorboard", True, [place(seen)]))
-    return Entry("train", below=below) if below else None
+    section = Entry("train", below=below)
+    if fit is not None:
+        fit.leave(section)
+    return section
+
+
+# Lightning's Trainer
+
+OF_LIGHTNING = re.compile(r"(lightning|pytorch_lightning)\.(\w+\.)*Trainer\.fit")
+# arguments of the Trainer that change nothing of a step -> with which values; with any where none are named
+QUIET: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("accelerator", "logger", "profiler", "benchmark", "deterministic", "detect_anomaly"), ()),
+    **dict.fromkeys(("enable_checkpointing", "enable_progress_bar", "enable_model_summary", "inference_mode"), ()),
+    **dict.fromkeys(("default_root_dir", "log_every_n_steps", "num_sanity_val_steps"), ()),
+    "devices": ("auto", 1, "1", -1, "-1"),
+    "gpus": (0, 1, -1, "-1"),
+    "num_nodes": (1,),
+    "strategy": ("auto", "ddp"),
+    "precision": (32, "32", "32-true"),
+    "max_steps": (-1,),
+    "check_val_every_n_epoch": (1,),
+    "accumulate_grad_batches": (1,),
+    "gradient_clip_val": (0, 0.0),
+    "gradient_clip_algorithm": ("norm",),
+    **dict.fromkeys(("fast_dev_run", "overfit_batches", "reload_dataloaders_every_n_epochs"), (0, 0.0, False)),
+    "sync_batchnorm": (False,),
+    **dict.fromkeys(("limit_train_batches", "limit_val_batches", "limit_test_batches", "val_check_interval"), (1.0,)),
+}
+QUIET_CALLBACKS = re.compile(
+    r".*\.(ModelCheckpoint|LearningRateMonitor|DeviceStatsMonitor|\w*(ProgressBar|ModelSummary))"
+)
+LOADERS = (LibraryObject, ListValue, DictValue, Constant)  # what is given in place of Lightning's data, or None
+PRECISIONS = {"16-mixed": "float16", "16": "float16", "bf16-mixed": "bfloat16", "bf16": "bfloat16"}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The only fit of Lightning's Trainer in a script; taken: the arguments of the Trainer that the draft has."""
+
+    flow: Flow
+    call: LibraryUse
+    trainer: LibraryUse
+    module: ScriptObject | None
+    taken: set[str]
+
+    @classmethod
+    def of(cls, flow: Flow) -> Fit | None:
+        """The fit of a script, where it has one and its Trainer is known."""
+        values = flow.interpreter.values
+        fits = [s for s in flow.interpreter.seen if s.arguments is not None and OF_LIGHTNING.fullmatch(s.name)]
+        found = surely(by_sureness(fits))
+        on = found[0].node.func if len(distinct(found)) == 1 and isinstance(found[0].node, ast.Call) else None
+        trainer = values.get(id(on.value), (0, None))[1] if isinstance(on, ast.Attribute) else None
+        modules = [one for seen in found if isinstance(one := unwrapped(seen.get("model", 0)), ScriptObject)]
+        made = [s for s in flow.interpreter.seen if OF_LIGHTNING.fullmatch(f"{s.name}.fit") and s.certainty != OPTION]
+        behind = (
+            [part for one in flow.behind(on.value) for part in ast.walk(one)] if isinstance(on, ast.Attribute) else []
+        )
+        makers = {id(one.node) for one in made} & {id(part) for part in behind if isinstance(part, ast.Call)}
+        several = len(makers) > 1 or len({id(one.of.node) for one in modules}) > 1
+        if not isinstance(trainer, LibraryObject) or trainer.seen is None or several:
+            return None
+        return cls(flow, found[0], trainer.seen, modules[0] if len(modules) == len(found) else None, set())
+
+    def given(self, name: str) -> Any:
+        """The value of an argument of the Trainer: None where there is none, ??? where it could not be read."""
+        node = next((one.node for one in self.trainer.arguments or [] if one.name == name), None)
+        return ASK if id(node) in self.flow.interpreter.varied else setting(self.trainer, name)
+
+    def takes(self, name: str) -> list[str]:
+        """The lines that an argument of the Trainer comes from, which is no longer left over."""
+        self.taken.add(name)
+        return [place(self.trainer), *sources(self.trainer.get(name))]
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether the module makes its updates itself."""
+        switch = self.module.attributes.get("automatic_optimization") if self.module is not None else None
+        return known(switch) is False or self._has("automatic_optimization")
+
+    def _has(self, method: str) -> bool:
+        return self.module is not None and self.module.of.find(method) is not None
+
+    def _returned(self, of: ScriptObject | None, method: str) -> list[tuple[Statement, Value | None]]:
+        """What a method returns, and where, in the statements that may run."""
+        function = of.of.find(method) if of is not None else None
+        if not isinstance(function, ScriptFunction):
+            return []
+        reached = self.flow.interpreter.reached
+        returns = self.flow.returns.get(id(function.node), [])
+        live = [one for one in returns if CERTAINTIES[reached.get(id(one[0].node), (0, ()))[0]] != OPTION]
+        return [(statement, self.flow.value(node)) for statement, node in live]
+
+    def loaders(self, way: str) -> list[LibraryUse] | None:
+        """The loaders for training (`train`) or validation (`val`), of the call or of what it is given; None where
+        reading cannot tell."""
+        first, at = self.call.get("train_dataloaders", 1) or self.call.get("train_dataloader"), 1 + (way == "val")
+        given = self.call.get(f"{way}_dataloaders", at) or self.call.get(f"{way}_dataloader")
+        data = self.call.get("datamodule", 3) or (None if isinstance(first, LOADERS) else first)
+        holders = [one for one in (data, self.module) if isinstance(one, ScriptObject)]
+        values: list[Value | None] = [given]
+        if given is None or given in holders[:1] or known(given, ASK) is None:
+            lineage = [base for one in holders for base in one.of.lineage()]
+            if (data is not None and data not in holders) or not all(map(_is_class, lineage)) or not lineage:
+                return None
+            holder = next((one for one in holders if one.of.find(f"{way}_dataloader") is not None), None)
+            values = [value for _, value in self._returned(holder, f"{way}_dataloader")]
+        held = [one for value in values for one in _held(value)]
+        made = [one.seen for one in held if isinstance(one, LibraryObject) and one.family == names.LOADER and one.seen]
+        return made if len(made) == len(held) else None
+
+    def moves(self, schedule: LibraryUse) -> tuple[Entry, list[tuple[Place, str]]] | None:
+        """The key `per` of a schedule that configure_optimizers returns, and what a recipe lacks of its settings; None
+        where it is not plainly returned."""
+        returned = self._returned(self.module, "configure_optimizers")
+        if len(returned) != 1 or self.by_hand or self._has("lr_scheduler_step"):
+            return None
+        (statement, value), settings = returned[0], dict[str, Value]()
+        found = value.items[1] if isinstance(value, ListValue) and len(value.items) == 2 else None
+        if isinstance(value, DictValue):
+            found, settings = value.pairs.get("lr_scheduler"), {k: v for k, v in value.pairs.items() if k == "monitor"}
+        several = found.items if isinstance(found, ListValue) else [found]
+        one = several[0] if len(several) == 1 else None
+        if isinstance(one, DictValue):
+            one, settings = one.pairs.get("scheduler"), settings | one.pairs
+        if not isinstance(one, LibraryObject) or one.seen is None or one.seen.node is not schedule.node:
+            return None
+        per, at = known(settings.get("interval"), ASK if "interval" in settings else None), statement.place
+        comments: list[str] = [_line(statement)]
+        comments += ["Lightning's interval is an epoch where none is said"] if per is None else []
+        plain: dict[str, tuple[Any, ...]] = {"frequency": (1,), "reduce_on_plateau": (False,)}
+        plain |= {"monitor": ()} if MEASURED in schedule.name else {}
+        lacks = {k: v for k in plain if k in settings and (v := known(settings[k], ASK)) not in plain[k]}
+        words = [(at, f"{k}={v!r} of the schedule that configure_optimizers returns") for k, v in lacks.items()]
+        return Entry("per", per if per in ("step", "epoch") else "epoch" if per is None else ASK, comments), words
+
+    def starts(self) -> list[str]:
+        """Words for the lines that the backward pass starts from, where the Trainer makes it."""
+        found = [] if self.by_hand else self._returned(self.module, "training_step")
+        return [f"{_line(one)}: Lightning differentiates this, and its loss was not read" for one, _ in found]
+
+    def clips(self) -> Entry | None:
+        """The section `clip` where the Trainer is given a norm, and no other rule."""
+        size, rule = self.given("gradient_clip_val"), self.given("gradient_clip_algorithm")
+        plain = isinstance(size, (int, float)) and size > 0 and rule in (None, "norm")
+        if not plain or self.by_hand or self._has("configure_gradient_clipping"):
+            return None
+        comments = [*self.takes("gradient_clip_val"), *self.takes("gradient_clip_algorithm")[1:]]
+        comments += ["Lightning clips by the norm where no algorithm is named"] if rule is None else []
+        return Entry("clip", {"max_norm": float(size)}, comments)
+
+    def epochs(self) -> Entry:
+        """The key `epochs` where the Trainer is given their number; asked for where it is not."""
+        count = self.given("max_epochs")
+        if type(count) is int and count > 0:
+            return Entry("epochs", count, self.takes("max_epochs"))
+        words = "Lightning's Trainer ends after 1000 epochs where neither max_epochs nor max_steps is given"
+        return Entry("epochs", ASK, [place(self.trainer), *([words] if count is None else [])])
+
+    def leave(self, section: Entry) -> None:
+        """Note as left over what the Trainer is given and the draft does not have."""
+        arguments = {one.name: one.value for one in self.trainer.arguments or [] if one.name}
+        quiet = [k for k, v in arguments.items() if k in QUIET and (not QUIET[k] or _is_one(known(v, ASK), QUIET[k]))]
+        named = [getattr(one, "name", "") for one in _held(arguments.get("callbacks"))]
+        quiet += ["callbacks"] if all(map(QUIET_CALLBACKS.fullmatch, named)) else []
+        section.leave(self.trainer, *self.taken, *quiet)
+
+
+def _line(statement: Statement) -> Comment:
+    return Comment(statement.place, " ".join(statement.text.split()))
+
+
+def _is_class(value: Value) -> bool:
+    return isinstance(value, (ScriptClass, LibraryName))
+
+
+def _is_one(value: Any, of: tuple[Any, ...]) -> bool:
+    return any(value == one and type(value) is type(one) for one in of)  # 1.0 is all batches, and 1 is one of them
+
+
+def _held(value: Value | None) -> list[Value | None]:
+    """The values in a list or table, also in one of these; an unknown one for a list that was not read to its end."""
+    if isinstance(value, ListValue):
+        return [one for item in value.items for one in _held(item)] + ([] if value.closed else [None])
+    return [one for item in value.pairs.values() for one in _held(item)] if isinstance(value, DictValue) else [value]
+
+
+def accumulated(fit: Fit | None) -> Entry | None:
+    """The key `accumulate` where Lightning's Trainer is given a number of batches for each step."""
+    count = fit.given("accumulate_grad_batches") if fit is not None else None
+    if fit is None or type(count) is not int or count < 2 or fit.by_hand:
+        return None
+    at = fit.trainer.source.shown, fit.trainer.node.lineno
+    words = f"at the end of an epoch Lightning also updates where fewer than {count} micro-batches are left"
+    return Entry("accumulate", count, fit.takes("accumulate_grad_batches"), left=[(at, words)])
+
+
+def precision(fit: Fit | None) -> list[Entry]:
+    """The sections `amp` and `dynamic_loss_scale` where Lightning's Trainer is given a mixed precision."""
+    kind = PRECISIONS.get(str(fit.given("precision"))) if fit is not None else None
+    if fit is None or kind is None or fit.given("plugins") is not None:
+        return []
+    entries = [Entry("amp", {"level": "O1", "dtype": kind}, fit.takes("precision"))]
+    scaler = "with 16-mixed Lightning scales the loss by torch's GradScaler, with its defaults"
+    return [*entries, Entry("dynamic_loss_scale", {}, [scaler])] if kind == "float16" else entries

@@ -152,6 +152,7 @@ class Interpreter:
         while position < len(self.functions) and self.spent <= BUDGET:
             waiting = list(self.functions.values())[position:]  # reading one may define others
             position += len(waiting)
+            waiting.sort(key=lambda one: not one.prepares)
             self._uncalled(waiting, before)
         self.certainty = before
         if self.spent > BUDGET:
@@ -164,7 +165,7 @@ class Interpreter:
                 continue
             own = self.instances.get(id(function.owner.node)) if function.owner else None
             name = getattr(function.node, "name", "")
-            in_use = own is not None and (bool(own.of.family()) or name.startswith("__"))  # its forward runs
+            in_use = own is not None and (bool(own.of.family()) or name.startswith("__") or own.of.makes_loaders)
             self.certainty = max(before, own.certainty if own and in_use else UNCALLED, key=CERTAINTIES.index)
             if own is None and function.owner is not None:  # the script makes no object of this class
                 own = self.instances[id(function.owner.node)] = ScriptObject(function.owner, certainty=UNCALLED)
@@ -399,8 +400,8 @@ class Interpreter:
 
     def modules_by_use(self) -> set[tuple[str, str]]:
         """The file and the text of every object that its use tells to be a module."""
-        files = {module.scope.source.shown: module.scope.source for module in self.files.values()}
-        return {(file, text) for file, source in files.items() for text in self.modules_of(source)}
+        sources = {module.scope.source.shown: module.scope.source for module in self.files.values()}.values()
+        return {(source.shown, text) for source in sources for text in self.modules_of(source)}
 
     def modules_of(self, source: ScriptFile) -> frozenset[str]:
         """The texts of a file's objects that are modules: by a method that only modules have, or by what made them."""

@@ -1531,10 +1531,10 @@ def test_a_list_of_losses_that_is_differentiated_is(write: Write) -> None:
     assert has(listed(write(HEAD + REST + own)), "losses.append(loss)")
 
 
-@pytest.mark.parametrize("how", ["pl.seed_everything(42)", "pl.seed_everything(42, workers=True)", "set_seed(42)"])
+@pytest.mark.parametrize("how", ["set_seed(42)", "set_random_seed(42)"])
 def test_a_seed_that_a_library_sets_is_listed(how: str, write: Write) -> None:
     """It had no verdict: nothing that trains is handed over, and nothing comes back."""
-    of = "import pytorch_lightning as pl\nfrom transformers import set_seed\n"
+    of = "from transformers import set_seed\nfrom others import set_random_seed\n"
     assert listed(write(f"{HEAD}{of}{how}\n{REST}{LOOP}")) == [how]
     assert listed(write(f"{HEAD}{of}torch.manual_seed(42)\n{how}\n{REST}{LOOP}")) == []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...mappings import table
@@ -32,15 +32,18 @@ from ..source.infer.interpreter import CERTAINTIES, OPTION, UNCALLED, Interprete
 from .entries import (
     ASK,
     CLIP,
+    LONGEST_WORD,
     SEED,
     TENSORBOARD,
     Comment,
     Entry,
     Place,
     all_handed_over,
+    behind_names,
     by_sureness,
     calls,
     distinct,
+    either,
     number,
     options,
     part,
@@ -402,7 +405,8 @@ class Fit:
         values = flow.interpreter.values
         fits = [s for s in flow.interpreter.seen if s.arguments is not None and OF_LIGHTNING.fullmatch(s.name)]
         found = surely(by_sureness(fits))
-        on = found[0].node.func if len(distinct(found)) == 1 and isinstance(found[0].node, ast.Call) else None
+        alone = found and all(_is_same_fit(one, found[0]) for one in distinct(found))
+        on = found[0].node.func if alone and isinstance(found[0].node, ast.Call) else None
         trainer = values.get(id(on.value), (0, None))[1] if isinstance(on, ast.Attribute) else None
         modules = [one for seen in found if isinstance(one := unwrapped(seen.get("model", 0)), ScriptObject)]
         made = [s for s in flow.interpreter.seen if OF_LIGHTNING.fullmatch(f"{s.name}.fit") and s.certainty != OPTION]
@@ -507,8 +511,11 @@ class Fit:
         count = self.given("max_epochs")
         if type(count) is int and count > 0:
             return Entry("epochs", count, self.takes("max_epochs"))
+        self.taken.add("max_epochs")  # it is asked for
         words = "Lightning's Trainer ends after 1000 epochs where neither max_epochs nor max_steps is given"
-        return Entry("epochs", ASK, [place(self.trainer), *([words] if count is None else [])])
+        return Entry(
+            "epochs", ASK, [place(self.trainer), *([words] if count is self.given("max_steps") is None else [])]
+        )
 
     def leave(self, section: Entry) -> None:
         """Note as left over what the Trainer is given and the draft does not have."""
@@ -516,7 +523,28 @@ class Fit:
         quiet = [k for k, v in arguments.items() if k in QUIET and (not QUIET[k] or _is_one(known(v, ASK), QUIET[k]))]
         named = [getattr(one, "name", "") for one in _held(arguments.get("callbacks"))]
         quiet += ["callbacks"] if all(map(QUIET_CALLBACKS.fullmatch, named)) else []
-        section.leave(self.trainer, *self.taken, *quiet)
+        for argument in self.trainer.arguments or []:
+            rest = Entry("rest")
+            rest.leave(replace(self.trainer, arguments=[argument]), *self.taken, *quiet)
+            section.left += [(at, text + self._behind(argument)) for at, text in rest.left]
+
+    def _behind(self, argument: CallArgument) -> str:
+        """The values of the names in an argument."""
+        node, text = argument.node, repr(known(argument.value))
+        listed = isinstance(argument.value, ListValue) and is_known(argument.value) and len(text) <= LONGEST_WORD
+        if listed and isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in self.flow.interpreter.varied:
+            return f" [{ast.unparse(node)} is {text}]"
+        words = behind_names(ast.walk(node), self.flow.interpreter, lambda _: False)
+        return f" [{words}]" * bool(words)
+
+
+def _is_same_fit(one: LibraryUse, other: LibraryUse) -> bool:
+    """Whether of two fits only one runs, and it starts from a checkpoint or not."""
+    texts = [
+        [f"{a.name}={ast.unparse(a.node)}" for a in s.arguments or [] if a.name != "ckpt_path"] for s in (one, other)
+    ]
+    on = [ast.unparse(s.node.func) for s in (one, other) if isinstance(s.node, ast.Call)]
+    return one.node is other.node or (either(one, other) and texts[0] == texts[1] and on[0] == on[-1])
 
 
 def _line(statement: Statement) -> Comment:

@@ -38,6 +38,7 @@ OPTIMIZER = """
         {}
 """
 FIT = """
+several, least = [0, 3], 5
 loader = DataLoader(train_set, batch_size=16, shuffle=True, drop_last=True)
 trainer = pl.Trainer(max_epochs=12{})
 trainer.fit(Birds(lr=0.2), loader)
@@ -178,6 +179,9 @@ GIVEN: list[tuple[str, dict[str, Any], str]] = [
     (", callbacks=own()", {}, "callbacks=own() of"),
     (', accelerator="gpu", devices=1, logger=False', {}, ""),
     (", devices=4", {}, "devices=4 of"),
+    (", devices=several", {}, "devices=several of pytorch_lightning.Trainer [several is [0, 3]]"),
+    (", devices=4, min_epochs=least", {}, "devices=4 of pytorch_lightning.Trainer"),
+    (", min_epochs=least", {}, "min_epochs=least of pytorch_lightning.Trainer [least is 5]"),
     (', strategy="fsdp"', {}, 'strategy="fsdp" of'),
     (", max_steps=500", {}, "max_steps=500 of"),
     (", max_steps=-1", {}, ""),
@@ -197,7 +201,8 @@ def test_what_the_trainer_is_given(given: str, wanted: dict[str, Any], words: st
     assert {key: found.get(key) for key in wanted} == wanted
     assert found["train"]["epochs"] == 12
     of_trainer = [one for one in listed(path) if "Trainer" in one or "Lightning" in one]
-    assert (len(of_trainer) >= 1 and has(of_trainer, words)) if words else not of_trainer
+    assert has(of_trainer, words) if words else not of_trainer
+    assert not any(one.startswith("devices=4") and "[" in one for one in of_trainer)
 
 
 @pytest.mark.parametrize(
@@ -226,6 +231,13 @@ def test_of_several_fits_none_is_taken(write: Write) -> None:
     assert has(
         listed(write(script() + again)), "trainer.fit(", "trainer = pl.Trainer(", "pl.Trainer(max_epochs=3).fit("
     )
+
+
+@pytest.mark.parametrize(("module", "epochs"), [("birds", 12), ("Birds(lr=0.4)", "???")])
+def test_a_fit_that_goes_on_or_begins_is_one(module: str, epochs: Any, write: Write) -> None:
+    own = 'birds = Birds()\nif begun():\n    trainer.fit(birds, loader, ckpt_path="last.ckpt")\n'
+    text = script().replace("trainer.fit(Birds(lr=0.2), loader)", f"{own}else:\n    trainer.fit({module}, loader)")
+    assert drafted(write(text))["train"]["epochs"] == epochs
 
 
 @pytest.mark.parametrize("rates", ["(3, 30)", "(3,)"])

@@ -30,7 +30,7 @@ from ..source.infer.abstract_values import (
 )
 from ..source.infer.interpreter import PERHAPS, Interpreter
 from ..source.library_names import DATASET
-from . import step_sections, training_sections
+from . import step_sections, trainers, training_sections
 from .account import Account
 from .data_files import SHARED, dataset_of, evaluates, looped_over, moved, sharing, trained_on
 from .entries import (
@@ -145,8 +145,8 @@ class Draft:
     def __init__(self, interpreter: Interpreter) -> None:
         flow = Flow(interpreter := interpreter.living(), reason)
         micro_batches, why, conditions = accumulate(interpreter)
-        fit = training_sections.Fit.of(flow)
-        by_library = training_sections.accumulated(fit) if micro_batches == 1 else None
+        fit = trainers.Fit.of(flow)
+        by_library = trainers.accumulated(fit) if micro_batches == 1 else None
         micro_batches = by_library.value if by_library is not None else micro_batches
         loss, smoothing = step_sections.loss(interpreter, flow, fit)
         mixup = step_sections.mixup(interpreter, smoothing)
@@ -161,7 +161,7 @@ class Draft:
             training_sections.schedule(interpreter, fit),
             training_sections.clip(interpreter, fit),
             by_library or (Entry("accumulate", micro_batches, why) if micro_batches > 1 else None),
-            *(step_sections.amp(interpreter) or training_sections.precision(fit)),
+            *(step_sections.amp(interpreter) or trainers.precision(fit)),
             step_sections.ema(interpreter),
             step_sections.sync(interpreter),
             training_sections.train(interpreter, fit),
@@ -294,7 +294,7 @@ BYTES, FLOATS = ("PILToTensor", "ToImage", "ToImageTensor"), ("ToDtype", "Conver
 NOTHING = ("ToPureTensor", "Identity")
 
 
-def data(interpreter: Interpreter, flow: Flow, accumulate: int, fit: training_sections.Fit | None) -> Entry:
+def data(interpreter: Interpreter, flow: Flow, accumulate: int, fit: trainers.Fit | None) -> Entry:
     """The section `data` of a recipe."""
     section = Entry("data", below=[])
     made = surely(calls(interpreter, DATA))

@@ -34,7 +34,8 @@ from .entries import (
 )
 from .flow import Flow
 from .roles import CRITERION, FUNCTIONAL, Roles
-from .training_sections import Fit, part_section
+from .trainers import Fit
+from .training_sections import part_section
 from .unread import added_to_the_loss, instead_of, setting, settings, starts_backward, unread, unread_loss
 
 TIMM_MIXUP_PLACES = {"mixup_alpha": 0, "cutmix_alpha": 1, "prob": 3, "switch_prob": 4, "label_smoothing": 7}

@@ -1,0 +1,267 @@
+"""What the Trainer of a library is given, where it makes the steps of a script: Lightning's, transformers'."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..source import library_names as names
+from ..source.infer.abstract_values import (
+    CallArgument,
+    Constant,
+    DictValue,
+    LibraryName,
+    LibraryObject,
+    LibraryUse,
+    ListValue,
+    ScriptClass,
+    ScriptFunction,
+    ScriptObject,
+    Value,
+    is_known,
+    known,
+)
+from ..source.infer.interpreter import CERTAINTIES, OPTION
+from .entries import (
+    ASK,
+    LONGEST_WORD,
+    Comment,
+    Entry,
+    Place,
+    behind_names,
+    by_sureness,
+    distinct,
+    either,
+    place,
+    sources,
+    surely,
+    unwrapped,
+)
+from .flow import Flow, Statement
+from .unread import setting
+
+MEASURED = "ReduceLROnPlateau"  # the schedule that depends on step()'s argument
+OF_LIGHTNING = re.compile(r"(lightning|pytorch_lightning)\.(\w+\.)*Trainer\.fit")
+# arguments of the Trainer that change nothing of a step -> with which values; with any where none are named
+QUIET: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("accelerator", "logger", "profiler", "benchmark", "deterministic", "detect_anomaly"), ()),
+    **dict.fromkeys(("enable_checkpointing", "enable_progress_bar", "enable_model_summary", "inference_mode"), ()),
+    **dict.fromkeys(("default_root_dir", "log_every_n_steps", "num_sanity_val_steps"), ()),
+    "devices": ("auto", 1, "1", -1, "-1"),
+    "gpus": (0, 1, -1, "-1"),
+    "num_nodes": (1,),
+    "strategy": ("auto", "ddp"),
+    "precision": (32, "32", "32-true"),
+    "max_steps": (-1,),
+    "check_val_every_n_epoch": (1,),
+    "accumulate_grad_batches": (1,),
+    "gradient_clip_val": (0, 0.0),
+    "gradient_clip_algorithm": ("norm",),
+    **dict.fromkeys(("fast_dev_run", "overfit_batches", "reload_dataloaders_every_n_epochs"), (0, 0.0, False)),
+    "sync_batchnorm": (False,),
+    **dict.fromkeys(("limit_train_batches", "limit_val_batches", "limit_test_batches", "val_check_interval"), (1.0,)),
+}
+QUIET_CALLBACKS = re.compile(
+    r".*\.(ModelCheckpoint|LearningRateMonitor|DeviceStatsMonitor|\w*(ProgressBar|ModelSummary))"
+)
+LOADERS = (LibraryObject, ListValue, DictValue, Constant)  # what is given in place of Lightning's data, or None
+PRECISIONS = {"16-mixed": "float16", "16": "float16", "bf16-mixed": "bfloat16", "bf16": "bfloat16"}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The only fit of Lightning's Trainer in a script; taken: the arguments of the Trainer that the draft has."""
+
+    flow: Flow
+    call: LibraryUse
+    trainer: LibraryUse
+    module: ScriptObject | None
+    taken: set[str]
+
+    @classmethod
+    def of(cls, flow: Flow) -> Fit | None:
+        """The fit of a script, where it has one and its Trainer is known."""
+        values = flow.interpreter.values
+        fits = [s for s in flow.interpreter.seen if s.arguments is not None and OF_LIGHTNING.fullmatch(s.name)]
+        found = surely(by_sureness(fits))
+        alone = found and all(_is_same_fit(one, found[0]) for one in distinct(found))
+        on = found[0].node.func if alone and isinstance(found[0].node, ast.Call) else None
+        trainer = values.get(id(on.value), (0, None))[1] if isinstance(on, ast.Attribute) else None
+        modules = [one for seen in found if isinstance(one := unwrapped(seen.get("model", 0)), ScriptObject)]
+        made = [s for s in flow.interpreter.seen if OF_LIGHTNING.fullmatch(f"{s.name}.fit") and s.certainty != OPTION]
+        behind = (
+            [part for one in flow.behind(on.value) for part in ast.walk(one)] if isinstance(on, ast.Attribute) else []
+        )
+        makers = {id(one.node) for one in made} & {id(part) for part in behind if isinstance(part, ast.Call)}
+        several = len(makers) > 1 or len({id(one.of.node) for one in modules}) > 1
+        if not isinstance(trainer, LibraryObject) or trainer.seen is None or several:
+            return None
+        return cls(flow, found[0], trainer.seen, modules[0] if len(modules) == len(found) else None, set())
+
+    def given(self, name: str) -> Any:
+        """The value of an argument of the Trainer: None where there is none, ??? where it could not be read."""
+        node = next((one.node for one in self.trainer.arguments or [] if one.name == name), None)
+        return ASK if id(node) in self.flow.interpreter.varied else setting(self.trainer, name)
+
+    def takes(self, name: str) -> list[str]:
+        """The lines that an argument of the Trainer comes from, which is no longer left over."""
+        self.taken.add(name)
+        return [place(self.trainer), *sources(self.trainer.get(name))]
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether the module makes its updates itself."""
+        switch = self.module.attributes.get("automatic_optimization") if self.module is not None else None
+        return known(switch) is False or self._has("automatic_optimization")
+
+    def _has(self, method: str) -> bool:
+        return self.module is not None and self.module.of.find(method) is not None
+
+    def _returned(self, of: ScriptObject | None, method: str) -> list[tuple[Statement, Value | None]]:
+        """What a method returns, and where, in the statements that may run."""
+        function = of.of.find(method) if of is not None else None
+        if not isinstance(function, ScriptFunction):
+            return []
+        reached = self.flow.interpreter.reached
+        returns = self.flow.returns.get(id(function.node), [])
+        live = [one for one in returns if CERTAINTIES[reached.get(id(one[0].node), (0, ()))[0]] != OPTION]
+        return [(statement, self.flow.value(node)) for statement, node in live]
+
+    def loaders(self, way: str) -> list[LibraryUse] | None:
+        """The loaders for training (`train`) or validation (`val`), of the call or of what it is given; None where
+        reading cannot tell."""
+        first, at = self.call.get("train_dataloaders", 1) or self.call.get("train_dataloader"), 1 + (way == "val")
+        given = self.call.get(f"{way}_dataloaders", at) or self.call.get(f"{way}_dataloader")
+        data = self.call.get("datamodule", 3) or (None if isinstance(first, LOADERS) else first)
+        holders = [one for one in (data, self.module) if isinstance(one, ScriptObject)]
+        values: list[Value | None] = [given]
+        if given is None or given in holders[:1] or known(given, ASK) is None:
+            lineage = [base for one in holders for base in one.of.lineage()]
+            if (data is not None and data not in holders) or not all(map(_is_class, lineage)) or not lineage:
+                return None
+            holder = next((one for one in holders if one.of.find(f"{way}_dataloader") is not None), None)
+            values = [value for _, value in self._returned(holder, f"{way}_dataloader")]
+        held = [one for value in values for one in _held(value)]
+        made = [one.seen for one in held if isinstance(one, LibraryObject) and one.family == names.LOADER and one.seen]
+        return made if len(made) == len(held) else None
+
+    def moves(self, schedule: LibraryUse) -> tuple[Entry, list[tuple[Place, str]]] | None:
+        """The key `per` of a schedule that configure_optimizers returns, and what a recipe lacks of its settings; None
+        where it is not plainly returned."""
+        returned = self._returned(self.module, "configure_optimizers")
+        if len(returned) != 1 or self.by_hand or self._has("lr_scheduler_step"):
+            return None
+        (statement, value), settings = returned[0], dict[str, Value]()
+        found = value.items[1] if isinstance(value, ListValue) and len(value.items) == 2 else None
+        if isinstance(value, DictValue):
+            found, settings = value.pairs.get("lr_scheduler"), {k: v for k, v in value.pairs.items() if k == "monitor"}
+        several = found.items if isinstance(found, ListValue) else [found]
+        one = several[0] if len(several) == 1 else None
+        if isinstance(one, DictValue):
+            one, settings = one.pairs.get("scheduler"), settings | one.pairs
+        if not isinstance(one, LibraryObject) or one.seen is None or one.seen.node is not schedule.node:
+            return None
+        per, at = known(settings.get("interval"), ASK if "interval" in settings else None), statement.place
+        comments: list[str] = [_line(statement)]
+        comments += ["Lightning's interval is an epoch where none is said"] if per is None else []
+        plain: dict[str, tuple[Any, ...]] = {"frequency": (1,), "reduce_on_plateau": (False,)}
+        plain |= {"monitor": ()} if MEASURED in schedule.name else {}
+        lacks = {k: v for k in plain if k in settings and (v := known(settings[k], ASK)) not in plain[k]}
+        words = [(at, f"{k}={v!r} of the schedule that configure_optimizers returns") for k, v in lacks.items()]
+        return Entry("per", per if per in ("step", "epoch") else "epoch" if per is None else ASK, comments), words
+
+    def starts(self) -> list[str]:
+        """Words for the lines that the backward pass starts from, where the Trainer makes it."""
+        found = [] if self.by_hand else self._returned(self.module, "training_step")
+        return [f"{_line(one)}: Lightning differentiates this, and its loss was not read" for one, _ in found]
+
+    def clips(self) -> Entry | None:
+        """The section `clip` where the Trainer is given a norm, and no other rule."""
+        size, rule = self.given("gradient_clip_val"), self.given("gradient_clip_algorithm")
+        plain = isinstance(size, (int, float)) and size > 0 and rule in (None, "norm")
+        if not plain or self.by_hand or self._has("configure_gradient_clipping"):
+            return None
+        comments = [*self.takes("gradient_clip_val"), *self.takes("gradient_clip_algorithm")[1:]]
+        comments += ["Lightning clips by the norm where no algorithm is named"] if rule is None else []
+        return Entry("clip", {"max_norm": float(size)}, comments)
+
+    def epochs(self) -> Entry:
+        """The key `epochs` where the Trainer is given their number; asked for where it is not."""
+        count = self.given("max_epochs")
+        if type(count) is int and count > 0:
+            return Entry("epochs", count, self.takes("max_epochs"))
+        self.taken.add("max_epochs")  # it is asked for
+        words = "Lightning's Trainer ends after 1000 epochs where neither max_epochs nor max_steps is given"
+        return Entry(
+            "epochs", ASK, [place(self.trainer), *([words] if count is self.given("max_steps") is None else [])]
+        )
+
+    def leave(self, section: Entry) -> None:
+        """Note as left over what the Trainer is given and the draft does not have."""
+        arguments = {one.name: one.value for one in self.trainer.arguments or [] if one.name}
+        quiet = [k for k, v in arguments.items() if k in QUIET and (not QUIET[k] or _is_one(known(v, ASK), QUIET[k]))]
+        named = [getattr(one, "name", "") for one in _held(arguments.get("callbacks"))]
+        quiet += ["callbacks"] if all(map(QUIET_CALLBACKS.fullmatch, named)) else []
+        for argument in self.trainer.arguments or []:
+            rest = Entry("rest")
+            rest.leave(replace(self.trainer, arguments=[argument]), *self.taken, *quiet)
+            section.left += [(at, text + self._behind(argument)) for at, text in rest.left]
+
+    def _behind(self, argument: CallArgument) -> str:
+        """The values of the names in an argument."""
+        node, text = argument.node, repr(known(argument.value))
+        listed = isinstance(argument.value, ListValue) and is_known(argument.value) and len(text) <= LONGEST_WORD
+        if listed and isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in self.flow.interpreter.varied:
+            return f" [{ast.unparse(node)} is {text}]"
+        words = behind_names(ast.walk(node), self.flow.interpreter, lambda _: False)
+        return f" [{words}]" * bool(words)
+
+
+def _is_same_fit(one: LibraryUse, other: LibraryUse) -> bool:
+    """Whether of two fits only one runs, and it starts from a checkpoint or not."""
+    texts = [
+        [f"{a.name}={ast.unparse(a.node)}" for a in s.arguments or [] if a.name != "ckpt_path"] for s in (one, other)
+    ]
+    on = [ast.unparse(s.node.func) for s in (one, other) if isinstance(s.node, ast.Call)]
+    return one.node is other.node or (either(one, other) and texts[0] == texts[1] and on[0] == on[-1])
+
+
+def _line(statement: Statement) -> Comment:
+    return Comment(statement.place, " ".join(statement.text.split()))
+
+
+def _is_class(value: Value) -> bool:
+    return isinstance(value, (ScriptClass, LibraryName))
+
+
+def _is_one(value: Any, of: tuple[Any, ...]) -> bool:
+    return any(value == one and type(value) is type(one) for one in of)  # 1.0 is all batches, and 1 is one of them
+
+
+def _held(value: Value | None) -> list[Value | None]:
+    """The values in a list or table, also in one of these; an unknown one for a list that was not read to its end."""
+    if isinstance(value, ListValue):
+        return [one for item in value.items for one in _held(item)] + ([] if value.closed else [None])
+    return [one for item in value.pairs.values() for one in _held(item)] if isinstance(value, DictValue) else [value]
+
+
+def accumulated(fit: Fit | None) -> Entry | None:
+    """The key `accumulate` where Lightning's Trainer is given a number of batches for each step."""
+    count = fit.given("accumulate_grad_batches") if fit is not None else None
+    if fit is None or type(count) is not int or count < 2 or fit.by_hand:
+        return None
+    at = fit.trainer.source.shown, fit.trainer.node.lineno
+    words = f"at the end of an epoch Lightning also updates where fewer than {count} micro-batches are left"
+    return Entry("accumulate", count, fit.takes("accumulate_grad_batches"), left=[(at, words)])
+
+
+def precision(fit: Fit | None) -> list[Entry]:
+    """The sections `amp` and `dynamic_loss_scale` where Lightning's Trainer is given a mixed precision."""
+    kind = PRECISIONS.get(str(fit.given("precision"))) if fit is not None else None
+    if fit is None or kind is None or fit.given("plugins") is not None:
+        return []
+    entries = [Entry("amp", {"level": "O1", "dtype": kind}, fit.takes("precision"))]
+    scaler = "with 16-mixed Lightning scales the loss by torch's GradScaler, with its defaults"
+    return [*entries, Entry("dynamic_loss_scale", {}, [scaler])] if kind == "float16" else entries

@@ -32,7 +32,7 @@ from .data_files import DataFiles
 from .flow import FUNCTIONS, LOOPS, Flow, Statement
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
 from .silence import Line, name_of
-from .step_order import Counting, misplaced, picks, trains_at
+from .step_order import DEPTH, Counting, misplaced, picks, trains_at
 from .unread import by_callers, called_where, read_by_libraries
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
@@ -42,6 +42,7 @@ COMPUTES = (ast.Slice, ast.BinOp, ast.UnaryOp, ast.Compare, ast.ListComp, ast.Ge
 RUNS = "the model runs here in training mode: its statistics move, and it draws"
 NO_LOSS = "the draft asks for the loss of this step"
 LOADS = "the loader of a recipe"
+MADE = "which is accounted for where it is made"
 NOT_MADE = "of which nothing that was read makes an object"
 
 
@@ -326,14 +327,17 @@ class Account:
         """The conditions of a statement in words, or ""."""
         return f"only where {joined(found)}" if (found := self._undecided(statement, all_)) else ""
 
-    def _loops(self, statement: Statement) -> list[Statement]:
-        """The loops around a statement without a step in them: the innermost determines how often it runs."""
-        return [head for head in statement.around if isinstance(head.node, LOOPS) and id(head) not in self._steps]
+    def _loops(self, statement: Statement, depth: int = 0) -> list[Statement]:
+        """The loops without a step around a statement and the only call of its function: how often it runs."""
+        callers = self.flow.calls.get(id(statement.function), []) if depth < DEPTH else []
+        only = list({id(one): one for one, _, _ in callers if self._runs(one)}.values())
+        outer = self._loops(only[0], depth + 1) if len(only) == 1 else []
+        return outer + [one for one in statement.around if isinstance(one.node, LOOPS) and id(one) not in self._steps]
 
     def _line(self, statement: Statement, kinds: Kinds, verdict: str, why: str) -> Line:
         loops = [" ".join(head.text.rstrip(":").split()) for head in self._loops(statement)]
         values = self.counting.values(statement, why) if verdict == LISTED else ""
-        return Line(statement, kinds, verdict, why, loops[-1] if loops else "", values)
+        return Line(statement, kinds, verdict, why, ", inside of ".join(loops[::-1]), values)
 
     # judging
 
@@ -360,7 +364,7 @@ class Account:
         filled = {id(head) for line in lines if line.verdict == LISTED for head in line.statement.around}
         counted = {id(line.statement) for line in lines if line.verdict == LISTED}
         for statement in self.flow.statements:
-            loops = self._loops(statement)
+            loops = self._loops(statement, DEPTH)  # its own
             leaves = isinstance(statement.node, (ast.Break, ast.Continue, ast.Return)) and id(statement) not in counted
             if leaves and loops and id(loops[-1]) in filled and not self._by_kind(statement):
                 yield self._line(statement, NONE, LISTED, self._where(statement))
@@ -439,10 +443,7 @@ class Account:
             if not self._of_part(statement):
                 return "only models and data sets call this function, and they are accounted for where they are made"
             assert statement.owner is not None
-            made = id(statement.owner) in self._made
-            return f"inside {statement.owner.name}, " + (
-                "which is accounted for where it is made" if made else NOT_MADE
-            )
+            return f"inside {statement.owner.name}, {MADE if id(statement.owner) in self._made else NOT_MADE}"
         if not self._runs(statement):
             return "it runs only with other arguments than the defaults, or never"
         if statement.function is not None and id(statement.function) not in self.open:

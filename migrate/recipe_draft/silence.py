@@ -40,12 +40,12 @@ class Line:
     kinds: frozenset[str]
     verdict: str
     why: str
-    loop: str = ""  # the loop around it, which determines how often it runs
+    loop: str = ""  # the loops around it, the innermost first, which determine how often it runs
     values: str = ""  # the values of its names
 
     @property
     def text(self) -> str:
-        """Its source, why it is listed where that is not obvious, the loop around it, and the values of its names."""
+        """Its source, why it is listed where that is not obvious, the loops around it, and the values of its names."""
         more = (f" [{shown(one)}]" for one in (self.why, self.loop, self.values) if one)
         return shown(self.statement.text) + "".join(more)
 

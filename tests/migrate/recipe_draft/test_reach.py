@@ -1630,6 +1630,54 @@ def test_a_function_of_such_a_file_that_is_called_is_read(write: Write) -> None:
     assert drafted(write(HEAD + own, tasks=OTHERS))["train"]["epochs"] == 50
 
 
+AROUND = {
+    "of one function": (
+        "for fold in range(5):\n    for p in net.parameters():\n        p.data.mul_(0.9)\n",
+        "[for p in net.parameters(), inside of for fold in range(5)]",
+    ),
+    "of its call": (
+        "def shrink():\n    for p in net.parameters():\n        p.data.mul_(0.9)\n"
+        "for fold in range(5):\n    shrink()\n",
+        "[for p in net.parameters(), inside of for fold in range(5)]",
+    ),
+    "of the call alone": (
+        "def shrink(p):\n    p.data.mul_(0.9)\nfor p in net.parameters():\n    shrink(p)\n",
+        "[for p in net.parameters()]",
+    ),
+    "of the call of its caller": (
+        "def shrink():\n    for p in net.parameters():\n        p.data.mul_(0.9)\n"
+        "def twice():\n    shrink()\nfor fold in range(5):\n    twice()\n",
+        "[for p in net.parameters(), inside of for fold in range(5)]",
+    ),
+    "of a method": (
+        "class Tools:\n    def shrink(self):\n        for p in net.parameters():\n            p.data.mul_(0.9)\n"
+        "tools = Tools()\nwhile net.training:\n    tools.shrink()\n",
+        "[for p in net.parameters(), inside of while net.training]",
+    ),
+    "of one of two calls": (  # how often it runs is not known of both
+        "def shrink():\n    for p in net.parameters():\n        p.data.mul_(0.9)\n"
+        "shrink()\nfor fold in range(5):\n    shrink()\n",
+        "[for p in net.parameters()]",
+    ),
+    "with the steps in it": (  # it is drafted
+        f"def shrink():\n    for p in net.parameters():\n        p.data.mul_(0.9)\n{LOOP}        shrink()\n",
+        "[for p in net.parameters()]",
+    ),
+    "of itself": (
+        "def shrink(n):\n    for p in net.parameters():\n        p.data.mul_(0.9)\n    shrink(n - 1)\n"
+        "for fold in range(5):\n    shrink(fold)\n",
+        "[for p in net.parameters()]",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "loops"), AROUND.values(), ids=AROUND)
+def test_a_line_names_all_loops_around_it(text: str, loops: str, write: Write) -> None:
+    """The innermost alone was named, and not one around the call of its function."""
+    (found,) = [one for one in listed(write(HEAD + REST + text + LOOP * (LOOP not in text))) if "mul_" in one]
+    assert found.endswith(loops) or f"{loops} [" in found, found
+
+
 @pytest.mark.parametrize("divided", ["loss / 4", "loss / n", "loss"])
 def test_a_loss_of_ones_own_that_is_divided_is_no_sum(divided: str, write: Write) -> None:
     """`(own formula / 4).backward()` was said to add the losses of four micro-batches."""

@@ -33,7 +33,7 @@ from .flow import FUNCTIONS, LOOPS, Flow, Statement
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
 from .silence import Line, name_of
 from .step_order import DEPTH, Counting, misplaced, picks, trains_at
-from .unread import by_callers, called_where, read_by_libraries
+from .unread import by_callers, called_where, handed_values, read_by_libraries
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # writing to one of these changes the training
@@ -336,7 +336,8 @@ class Account:
 
     def _line(self, statement: Statement, kinds: Kinds, verdict: str, why: str) -> Line:
         loops = [" ".join(head.text.rstrip(":").split()) for head in self._loops(statement)]
-        values = self.counting.values(statement, why) if verdict == LISTED else ""
+        said = [self.counting.values(statement, why), handed_values(statement, self.flow, self._runs)]
+        values = ", ".join(filter(None, said)) if verdict == LISTED else ""
         return Line(statement, kinds, verdict, why, ", inside of ".join(loops[::-1]), values)
 
     # judging

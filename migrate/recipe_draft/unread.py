@@ -8,11 +8,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ...printable import shortened
-from ..source.infer.abstract_values import LibraryObject, LibraryUse, ScriptObject, Value, known
+from ..source.infer.abstract_values import (
+    Constant,
+    LibraryObject,
+    LibraryUse,
+    ScriptClass,
+    ScriptObject,
+    Value,
+    is_known,
+    known,
+)
 from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, joined
 from ..source.library_names import MODULE, OPTIMIZER
-from .entries import ASK, Comment, Entry, partly_unread, shown
-from .flow import FUNCTIONS, Flow, Statement
+from .entries import ASK, LONGEST_WORD, Comment, Entry, partly_unread, shown
+from .flow import ADDS, FUNCTIONS, GIVEN, IS, Definition, Flow, Statement
 from .roles import LOSS, Roles
 from .silence import PLAIN_BASES
 from .step_order import part_of
@@ -255,7 +264,7 @@ def by_callers(statement: Statement, flow: Flow, runs: Callable[[Statement], boo
         test = head.expressions[0]
         names = [part for one in flow.behind(test) for part in ast.walk(one) if isinstance(part, ast.Name)]
         given = {d for name in names for d in flow.reads.get(id(name), ()) if d.statement.node is function}
-        if any(len({_handed(flow, call, d.parameter) for call in callers}) > 1 for d in given if d.parameter):
+        if any(len({_handed(flow, function, call, d.parameter) for call in callers}) > 1 for d in given if d.parameter):
             text = shortened(head.source.text(test), LONGEST)
             otherwise = getattr(head.node, "orelse", [])
             other = any(node is statement.node for part in otherwise for node in ast.walk(part))
@@ -263,9 +272,9 @@ def by_callers(statement: Statement, flow: Flow, runs: Callable[[Statement], boo
     return found
 
 
-def _handed(flow: Flow, call: ast.Call, parameter: ast.arg) -> str:
-    """What a call gives for a parameter, as text: its value where that is known; "" where it is the default."""
-    function = flow.function_of(call)
+def _handed(flow: Flow, function: ast.AST | None, call: ast.Call, parameter: ast.arg) -> str:
+    """What a call gives for a function's parameter, as text: its value where that is known; "" where it is the default,
+    or where what is unpacked may hold it."""
     start = function if isinstance(function, FUNCTIONS) else None
     plain = [*start.args.posonlyargs, *start.args.args] if start is not None else []
     plain = plain[1:] if plain and plain[0].arg in ("self", "cls") else plain
@@ -273,4 +282,64 @@ def _handed(flow: Flow, call: ast.Call, parameter: ast.arg) -> str:
     named = next((k.value for k in call.keywords if k.arg == parameter.arg), None)
     at = plain.index(parameter) if parameter in plain else len(call.args)
     given = named or (call.args[at] if at < len(call.args) else defaults.get(parameter))
-    return repr(known(flow.value(given), ast.unparse(given))) if given is not None else ""
+    if (
+        given is None
+        or any(isinstance(one, ast.Starred) for one in call.args)
+        or None in [k.arg for k in call.keywords]
+    ):
+        return ""
+    value = None if id(given) in flow.interpreter.varied else flow.value(given)
+    return repr(known(value, ast.unparse(given))) if is_known(value) else ast.unparse(given)
+
+
+def handed_values(statement: Statement, flow: Flow, runs: Callable[[Statement], bool]) -> str:
+    """The values of a statement's parameters, and of its object's attributes that are parameters, where the calls of
+    their function differ: `ratio is 0.3 or 0.7`."""
+    found: dict[str, list[str]] = {}
+    for node in statement.nodes:
+        if isinstance(node, (ast.Name, ast.Attribute)) and id(node) in flow.interpreter.varied:
+            texts = [shortened(one, LONGEST_WORD) for one in dict.fromkeys(_given_values(flow, node, runs))]
+            if all(texts) and texts not in ([], [ast.unparse(node)]):
+                found[ast.unparse(node)] = texts if len(texts) <= MOST_VALUES else [*texts[:MOST_VALUES], "others"]
+    return ", ".join(f"{name} is {' or '.join(texts)}" for name, texts in found.items())
+
+
+MOST_VALUES = 8  # of one parameter that are said
+
+
+def _given_values(flow: Flow, node: ast.expr, runs: Callable[[Statement], bool], depth: int = 0) -> Iterator[str]:
+    """What a name or an attribute of `self` is in the calls of the function whose parameter it is, as text; an empty
+    one where it may be something else."""
+    own = flow.of.get(id(node))
+    ways = [one for one in flow.written(node) if isinstance(node, ast.Name) or _of_one_class(flow, one, own, node)]
+    mine = isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self")
+    for one in ways if mine and depth < 3 else ():
+        if one.way == GIVEN and one.parameter is not None:
+            callers = [call for of, call, _ in flow.calls.get(id(one.statement.node), []) if runs(of)]
+            yield from (_handed(flow, one.statement.node, call, one.parameter) for call in callers)
+        elif one.way == IS and isinstance(one.value, (ast.Name, ast.Attribute)) and not one.path:
+            yield from _given_values(flow, one.value, runs, depth + 1)
+        elif (
+            one.way != ADDS
+            or not isinstance(one.statement.node, ast.Expr)
+            or not isinstance(flow.value(node), Constant)
+        ):
+            yield ""  # no call changes a number
+
+
+def _of_one_class(flow: Flow, definition: Definition, reader: Statement | None, node: ast.expr) -> bool:
+    """Whether an attribute may be set for the object that it is read from: not by `self` in a class of another kind."""
+    written = [
+        one
+        for one in definition.statement.nodes
+        if isinstance(one, ast.Attribute) and isinstance(node, ast.Attribute) and one.attr == node.attr
+    ]
+    owners = definition.statement.owner, reader.owner if reader is not None else None
+    if None in owners or any(getattr(one.value, "id", "") != "self" for one in written):
+        return True
+    kinds = [
+        {id(base.node) for base in of.lineage() if isinstance(base, ScriptClass)}
+        for one in owners
+        if one and (of := flow.class_of(one))
+    ]
+    return len(kinds) < 2 or any(id(one) in kind for one, kind in zip(owners, kinds[::-1], strict=True))

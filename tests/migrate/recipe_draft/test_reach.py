@@ -1678,6 +1678,66 @@ def test_a_line_names_all_loops_around_it(text: str, loops: str, write: Write) -
     assert found.endswith(loops) or f"{loops} [" in found, found
 
 
+DECAYS = """
+class Decay:
+    def __init__(self, net, by, every=3):
+        self.net = net
+        self.by = by
+        self.every = every
+        net.fc.bias.data.mul_(by)
+    def all(self, times=1):
+        self.net.fc.weight.data.mul_(self.by * times)
+"""
+HANDED = {
+    "one object": ("d = Decay(net, 0.5)\nd.all()\n", "self.by is 0.5, times is 1", "by is 0.5"),
+    "two": (
+        "d = Decay(net, 0.5)\ne = Decay(net, 0.9)\nd.all()\ne.all()\n",
+        "times is 1, self.by is 0.5 or 0.9",
+        "by is 0.5 or 0.9",
+    ),
+    "by name": (
+        "d = Decay(net, by=0.5)\ne = Decay(net, by=0.9)\nd.all()\ne.all()\n",
+        "times is 1, self.by is 0.5 or 0.9",
+        "by is 0.5 or 0.9",
+    ),
+    "calls": ("d = Decay(net, 0.5)\nd.all()\nd.all(4)\n", "self.by is 0.5, times is 1 or 4", "by is 0.5"),
+    "unknown": (
+        "d = Decay(net, 0.5)\ne = Decay(net, float(sys.argv[1]))\nd.all()\ne.all()\n",
+        "times is 1, self.by is 0.5 or float(sys.argv[1])",
+        "by is 0.5 or float(sys.argv[1])",
+    ),
+    "of a loop": ("for r in (0.5, 0.9):\n    Decay(net, r).all()\n", "times is 1, self.by is r", "by is r"),
+    "unpacked": ("s = {'by': 0.5}\nd = Decay(net, **s)\ne = Decay(net, 0.9)\nd.all()\ne.all()\n", "times is 1", ""),
+    "of another class": (
+        "class Other:\n    def __init__(self):\n        self.by = 4\n"
+        "d = Decay(net, 0.5)\ne = Decay(net, 0.9)\nd.all()\ne.all()\n",
+        "times is 1, self.by is 0.5 or 0.9",
+        "by is 0.5 or 0.9",
+    ),
+    "of a class that derives from it": (
+        "class Other(Decay):\n    def set(self):\n        self.by = 4\n"
+        "d = Decay(net, 0.5)\ne = Other(net, 0.9)\ne.set()\nd.all()\ne.all()\n",
+        "times is 1",
+        "by is 0.5 or 0.9",
+    ),
+    "set later": (
+        "d = Decay(net, 0.5)\ne = Decay(net, 0.9)\nd.by = float(sys.argv[1])\nd.all()\ne.all()\n",
+        "times is 1",
+        "by is 0.5 or 0.9",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "inside", "at_start"), HANDED.values(), ids=HANDED)
+def test_the_values_of_an_object_are_said_where_they_train(text: str, inside: str, at_start: str, write: Write) -> None:
+    """An object that is made with plain values is passed over; of two of a class, neither's stood anywhere."""
+    found = listed(write(HEAD + REST + DECAYS + text + LOOP))
+    (line,) = [one for one in found if "weight.data.mul_" in one]
+    (start,) = [one for one in found if "bias.data.mul_" in one]
+    assert line.endswith(f"[{inside}]"), line
+    assert start.endswith(f"[{at_start}]") if at_start else "by is" not in start, start
+
+
 @pytest.mark.parametrize("divided", ["loss / 4", "loss / n", "loss"])
 def test_a_loss_of_ones_own_that_is_divided_is_no_sum(divided: str, write: Write) -> None:
     """`(own formula / 4).backward()` was said to add the losses of four micro-batches."""

@@ -145,8 +145,8 @@ class Draft:
     def __init__(self, interpreter: Interpreter) -> None:
         flow = Flow(interpreter := interpreter.living(), reason)
         micro_batches, why, conditions = accumulate(interpreter)
-        fit = trainers.Fit.of(flow)
-        by_library = trainers.accumulated(fit) if micro_batches == 1 else None
+        fit = trainers.found(flow)
+        by_library = fit.accumulates() if fit is not None and micro_batches == 1 else None
         micro_batches = by_library.value if by_library is not None else micro_batches
         loss, smoothing = step_sections.loss(interpreter, flow, fit)
         mixup = step_sections.mixup(interpreter, smoothing)
@@ -157,11 +157,11 @@ class Draft:
             data(interpreter, flow, micro_batches, fit),
             mixup,
             loss,
-            training_sections.optimizer(interpreter, flow),
+            training_sections.optimizer(interpreter, flow, fit),
             training_sections.schedule(interpreter, fit),
             training_sections.clip(interpreter, fit),
             by_library or (Entry("accumulate", micro_batches, why) if micro_batches > 1 else None),
-            *(step_sections.amp(interpreter) or trainers.precision(fit)),
+            *(step_sections.amp(interpreter) or (fit.precision() if fit is not None else [])),
             step_sections.ema(interpreter),
             step_sections.sync(interpreter),
             training_sections.train(interpreter, fit),
@@ -294,7 +294,7 @@ BYTES, FLOATS = ("PILToTensor", "ToImage", "ToImageTensor"), ("ToDtype", "Conver
 NOTHING = ("ToPureTensor", "Identity")
 
 
-def data(interpreter: Interpreter, flow: Flow, accumulate: int, fit: trainers.Fit | None) -> Entry:
+def data(interpreter: Interpreter, flow: Flow, accumulate: int, fit: trainers.Given | None) -> Entry:
     """The section `data` of a recipe."""
     section = Entry("data", below=[])
     made = surely(calls(interpreter, DATA))
@@ -324,7 +324,8 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int, fit: trainers.Fi
         made = [seen for seen in loaders if seen.certainty != PERHAPS]
         sizes = [entry for seen in made for entry in _batch(seen, flow, "batch", factor)]
         same = len(sizes) > 1 and len({entry.value for entry in sizes}) == 1  # whichever trains
-        agreed = sizes[0] if same else Entry("batch", ASK)
+        handed_over = fit.batch() if fit is not None and not loaders else []
+        agreed = sizes[0] if same else (*handed_over, Entry("batch", ASK))[0]
         section.below += [Entry("source", ASK), agreed, Entry("transforms", ASK)]
         return section
     section.comments.append(place(training))

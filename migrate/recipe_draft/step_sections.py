@@ -34,7 +34,7 @@ from .entries import (
 )
 from .flow import Flow
 from .roles import CRITERION, FUNCTIONAL, Roles
-from .trainers import Fit
+from .trainers import Given
 from .training_sections import part_section
 from .unread import added_to_the_loss, instead_of, setting, settings, starts_backward, unread, unread_loss
 
@@ -44,7 +44,7 @@ TIMM_MIXUP = {"mixup_alpha": 1.0, "cutmix_alpha": 0.0, "prob": 1.0, "switch_prob
 AS_CROSS_ENTROPY = ("timm.loss.LabelSmoothingCrossEntropy", "timm.loss.SoftTargetCrossEntropy")
 
 
-def loss(interpreter: Interpreter, flow: Flow, fit: Fit | None) -> tuple[Entry, Any]:
+def loss(interpreter: Interpreter, flow: Flow, fit: Given | None) -> tuple[Entry, Any]:
     """The section `loss`, and its label smoothing, perhaps ???; only where the backward pass starts from one loss."""
     found = distinct([*surely(calls(interpreter, "loss")), *_loss_functions(interpreter)])
     reaching = [seen for seen in found if starts_backward(_as_loss(flow, seen))]

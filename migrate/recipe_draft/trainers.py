@@ -23,7 +23,7 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.infer.interpreter import CERTAINTIES, OPTION
+from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS
 from .entries import (
     ASK,
     LONGEST_WORD,
@@ -40,7 +40,8 @@ from .entries import (
     unwrapped,
 )
 from .flow import Flow, Statement
-from .unread import setting
+from .silence import name_of
+from .unread import named, setting
 
 MEASURED = "ReduceLROnPlateau"  # the schedule that depends on step()'s argument
 OF_LIGHTNING = re.compile(r"(lightning|pytorch_lightning)\.(\w+\.)*Trainer\.fit")
@@ -71,14 +72,94 @@ PRECISIONS = {"16-mixed": "float16", "16": "float16", "bf16-mixed": "bfloat16", 
 
 
 @dataclass(frozen=True)
-class Fit:
-    """The only fit of Lightning's Trainer in a script; taken: the arguments of the Trainer that the draft has."""
+class Given:
+    """What makes the steps of a script in place of its own loop, and what it is given; taken: the arguments that the
+    draft has."""
 
     flow: Flow
-    call: LibraryUse
     trainer: LibraryUse
-    module: ScriptObject | None
     taken: set[str]
+
+    def given(self, name: str) -> Any:
+        """The value of an argument: None where there is none, ??? where it could not be read."""
+        node = next((one.node for one in self.trainer.arguments or [] if one.name == name), None)
+        return ASK if id(node) in self.flow.interpreter.varied else setting(self.trainer, name)
+
+    def takes(self, name: str) -> list[str]:
+        """The lines that an argument comes from, which is no longer left over."""
+        self.taken.add(name)
+        return [place(self.trainer), *sources(self.trainer.get(name))]
+
+    def number(self, name: str) -> int:
+        """An argument that is a whole number above 0; 0 for anything else."""
+        value = self.given(name)
+        whole = int(value) if isinstance(value, float) and value.is_integer() else value
+        return whole if type(whole) is int and whole > 0 else 0
+
+    def quiet(self, arguments: dict[str, Value]) -> list[str]:
+        """The names of those arguments that change nothing of a step; "0" for one without a name."""
+        return []
+
+    def epochs(self) -> Entry:
+        """The key `epochs`."""
+        raise NotImplementedError
+
+    def clips(self) -> Entry | None:
+        """The section `clip`."""
+        return None
+
+    def accumulates(self) -> Entry | None:
+        """The key `accumulate`."""
+        return None
+
+    def precision(self) -> list[Entry]:
+        """The sections `amp` and `dynamic_loss_scale`."""
+        return []
+
+    def batch(self) -> list[Entry]:
+        """The key `batch` where no loader of the script says it."""
+        return []
+
+    def loaders(self, way: str) -> list[LibraryUse] | None:
+        """The loaders for training (`train`) or validation (`val`); None where reading cannot tell."""
+        return None
+
+    def moves(self, schedule: LibraryUse) -> tuple[Entry, list[tuple[Place, str]]] | None:
+        """The key `per` of a schedule, and what a recipe lacks of its settings; None where it is not plain."""
+        return None
+
+    def starts(self) -> list[str]:
+        """Words for the lines that the backward pass starts from."""
+        return []
+
+    def updates(self) -> list[str]:
+        """Words for what makes the optimizer where the script makes none."""
+        return []
+
+    def leave(self, section: Entry) -> None:
+        """Note as left over what it is given and the draft does not have."""
+        quiet = self.quiet({one.name: one.value for one in self.trainer.arguments or [] if one.name})
+        for argument in self.trainer.arguments or []:
+            rest = Entry("rest")
+            rest.leave(replace(self.trainer, arguments=[argument]), *self.taken, *quiet)
+            section.left += [(at, text + self._behind(argument)) for at, text in rest.left]
+
+    def _behind(self, argument: CallArgument) -> str:
+        """The values of the names in an argument."""
+        node, text = argument.node, repr(known(argument.value))
+        listed = isinstance(argument.value, ListValue) and is_known(argument.value) and len(text) <= LONGEST_WORD
+        if listed and isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in self.flow.interpreter.varied:
+            return f" [{ast.unparse(node)} is {text}]"
+        words = behind_names(ast.walk(node), self.flow.interpreter, lambda _: False)
+        return f" [{words}]" * bool(words)
+
+
+@dataclass(frozen=True)
+class Fit(Given):
+    """The only fit of Lightning's Trainer in a script."""
+
+    call: LibraryUse
+    module: ScriptObject | None
 
     @classmethod
     def of(cls, flow: Flow) -> Fit | None:
@@ -98,17 +179,7 @@ class Fit:
         several = len(makers) > 1 or len({id(one.of.node) for one in modules}) > 1
         if not isinstance(trainer, LibraryObject) or trainer.seen is None or several:
             return None
-        return cls(flow, found[0], trainer.seen, modules[0] if len(modules) == len(found) else None, set())
-
-    def given(self, name: str) -> Any:
-        """The value of an argument of the Trainer: None where there is none, ??? where it could not be read."""
-        node = next((one.node for one in self.trainer.arguments or [] if one.name == name), None)
-        return ASK if id(node) in self.flow.interpreter.varied else setting(self.trainer, name)
-
-    def takes(self, name: str) -> list[str]:
-        """The lines that an argument of the Trainer comes from, which is no longer left over."""
-        self.taken.add(name)
-        return [place(self.trainer), *sources(self.trainer.get(name))]
+        return cls(flow, trainer.seen, set(), found[0], modules[0] if len(modules) == len(found) else None)
 
     @property
     def by_hand(self) -> bool:
@@ -198,25 +269,115 @@ class Fit:
             "epochs", ASK, [place(self.trainer), *([words] if count is self.given("max_steps") is None else [])]
         )
 
-    def leave(self, section: Entry) -> None:
-        """Note as left over what the Trainer is given and the draft does not have."""
-        arguments = {one.name: one.value for one in self.trainer.arguments or [] if one.name}
-        quiet = [k for k, v in arguments.items() if k in QUIET and (not QUIET[k] or _is_one(known(v, ASK), QUIET[k]))]
-        named = [getattr(one, "name", "") for one in _held(arguments.get("callbacks"))]
-        quiet += ["callbacks"] if all(map(QUIET_CALLBACKS.fullmatch, named)) else []
-        for argument in self.trainer.arguments or []:
-            rest = Entry("rest")
-            rest.leave(replace(self.trainer, arguments=[argument]), *self.taken, *quiet)
-            section.left += [(at, text + self._behind(argument)) for at, text in rest.left]
+    def accumulates(self) -> Entry | None:
+        """The key `accumulate` where the Trainer is given a number of batches for each step."""
+        count = self.number("accumulate_grad_batches")
+        if count < 2 or self.by_hand:
+            return None
+        at = self.trainer.source.shown, self.trainer.node.lineno
+        words = f"at the end of an epoch Lightning also updates where fewer than {count} micro-batches are left"
+        return Entry("accumulate", count, self.takes("accumulate_grad_batches"), left=[(at, words)])
 
-    def _behind(self, argument: CallArgument) -> str:
-        """The values of the names in an argument."""
-        node, text = argument.node, repr(known(argument.value))
-        listed = isinstance(argument.value, ListValue) and is_known(argument.value) and len(text) <= LONGEST_WORD
-        if listed and isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in self.flow.interpreter.varied:
-            return f" [{ast.unparse(node)} is {text}]"
-        words = behind_names(ast.walk(node), self.flow.interpreter, lambda _: False)
-        return f" [{words}]" * bool(words)
+    def precision(self) -> list[Entry]:
+        """The sections `amp` and `dynamic_loss_scale` where the Trainer is given a mixed precision."""
+        kind = PRECISIONS.get(str(self.given("precision")))
+        if kind is None or self.given("plugins") is not None:
+            return []
+        return _mixed(kind, self.takes("precision"), "with 16-mixed Lightning")
+
+    def quiet(self, arguments: dict[str, Value]) -> list[str]:
+        """The names of those arguments that change nothing of a step."""
+        quiet = [k for k, v in arguments.items() if k in QUIET and (not QUIET[k] or _is_one(known(v, ASK), QUIET[k]))]
+        called = [getattr(one, "name", "") for one in _held(arguments.get("callbacks"))]
+        return [*quiet, "callbacks"] if all(map(QUIET_CALLBACKS.fullmatch, called)) else quiet
+
+
+def _mixed(kind: str, comments: list[str], who: str) -> list[Entry]:
+    scaler = Entry("dynamic_loss_scale", {}, [f"{who} scales the loss by torch's GradScaler, with its defaults"])
+    return [Entry("amp", {"level": "O1", "dtype": kind}, comments), *([scaler] if kind == "float16" else [])]
+
+
+OF_TRANSFORMERS = re.compile(r"transformers\.(\w+\.)*(Seq2Seq)?TrainingArguments")
+QUIET_SETTINGS = re.compile(
+    r"0|output_dir|overwrite_output_dir|do_(train|eval|predict)|(logging|save|eval|evaluation|hub|push_to_hub|report)_\w+|"
+    r"run_name|disable_tqdm|per_device_eval_batch_size|metric_for_best_model|greater_is_better|push_to_hub|"
+    r"dataloader_(num_workers|pin_memory|persistent_workers|prefetch_factor)|predict_with_generate|generation_\w+"
+)
+
+
+@dataclass(frozen=True)
+class Settings(Given):
+    """The only TrainingArguments of transformers in a script."""
+
+    @classmethod
+    def of(cls, flow: Flow) -> Settings | None:
+        """The arguments of a script, where it has one call that surely makes them."""
+        calls = [(s, c) for s in flow.statements for c in s.calls if OF_TRANSFORMERS.fullmatch(name_of(flow, c))]
+        ranks = [flow.interpreter.reached.get(id(one.node), (0, ()))[0] for one, _ in calls]
+        by_hand = any(getattr(c.func, "attr", "") == "backward" for s in named(flow) for c in s.calls)
+        if len(calls) != 1 or CERTAINTIES[ranks[0]] in (PERHAPS, OPTION) or by_hand:
+            return None
+        (statement, call), arguments = calls[0], list[CallArgument]()
+        for given in call.args:
+            arguments.append(CallArgument("*" if isinstance(given, ast.Starred) else None, given, _value(flow, given)))
+        for keyword in call.keywords:
+            value = _value(flow, keyword.value)
+            pairs = value.pairs.items() if keyword.arg is None and isinstance(value, DictValue) else ()
+            arguments += [CallArgument(str(k), keyword.value, v, f"[{k!r}]") for k, v in pairs]
+            arguments += [CallArgument(keyword.arg or "**", keyword.value, value)] if not pairs else []
+        use = LibraryUse(name_of(flow, call), statement.source, call, arguments, CERTAINTIES[ranks[0]], None, (), 0)
+        return cls(flow, use, set())
+
+    def quiet(self, arguments: dict[str, Value]) -> list[str]:
+        """The names of those arguments that change nothing of a step; "0" is the folder."""
+        off = [k for k, v in arguments.items() if k in ("fp16", "bf16", "tf32") and known(v, ASK) is False]
+        return [*off, *filter(QUIET_SETTINGS.fullmatch, ["0", *arguments])]
+
+    def epochs(self) -> Entry:
+        """The key `epochs` where their number is given, and no number of steps in its place."""
+        steps = self.given("max_steps")
+        if (count := self.number("num_train_epochs")) and steps in (None, -1):
+            self.taken.add("max_steps")
+            return Entry("epochs", count, self.takes("num_train_epochs"))
+        words = "transformers trains 3 epochs where no number is given"
+        return Entry(
+            "epochs", ASK, [place(self.trainer), *([words] if steps is self.given("num_train_epochs") is None else [])]
+        )
+
+    def clips(self) -> Entry | None:
+        """The section `clip`, where the norm can be read and is not 0."""
+        given = self.given("max_grad_norm")
+        size = 1.0 if given is None else given
+        if not isinstance(size, (int, float)) or size <= 0:
+            return None
+        comments = ["transformers clips by a norm of 1.0 where none is given"] if given is None else []
+        return Entry("clip", {"max_norm": float(size)}, [*self.takes("max_grad_norm"), *comments])
+
+    def batch(self) -> list[Entry]:
+        """The key `batch` where a step takes one batch."""
+        size = self.number("per_device_train_batch_size")
+        if not size or self.given("gradient_accumulation_steps") not in (None, 1):
+            return [Entry("batch", ASK, [place(self.trainer)])]
+        self.taken.add("gradient_accumulation_steps")
+        return [Entry("batch", size, [*self.takes("per_device_train_batch_size"), "of each device"])]
+
+    def precision(self) -> list[Entry]:
+        """The sections `amp` and `dynamic_loss_scale` where half precision is switched on."""
+        kinds = [(name, kind) for name, kind in (("fp16", "float16"), ("bf16", "bfloat16")) if self.given(name) is True]
+        return _mixed(kinds[0][1], self.takes(kinds[0][0]), "with fp16 transformers") if len(kinds) == 1 else []
+
+    def updates(self) -> list[str]:
+        """Words for what makes the optimizer where the script makes none."""
+        return [f"{place(self.trainer)}: transformers makes the optimizer and its schedule by these arguments"]
+
+
+def found(flow: Flow) -> Given | None:
+    """What makes the steps of a script in place of its own loop."""
+    return Fit.of(flow) or Settings.of(flow)
+
+
+def _value(flow: Flow, node: ast.expr) -> Value:
+    return flow.value(node) or Value()
 
 
 def _is_same_fit(one: LibraryUse, other: LibraryUse) -> bool:
@@ -245,23 +406,3 @@ def _held(value: Value | None) -> list[Value | None]:
     if isinstance(value, ListValue):
         return [one for item in value.items for one in _held(item)] + ([] if value.closed else [None])
     return [one for item in value.pairs.values() for one in _held(item)] if isinstance(value, DictValue) else [value]
-
-
-def accumulated(fit: Fit | None) -> Entry | None:
-    """The key `accumulate` where Lightning's Trainer is given a number of batches for each step."""
-    count = fit.given("accumulate_grad_batches") if fit is not None else None
-    if fit is None or type(count) is not int or count < 2 or fit.by_hand:
-        return None
-    at = fit.trainer.source.shown, fit.trainer.node.lineno
-    words = f"at the end of an epoch Lightning also updates where fewer than {count} micro-batches are left"
-    return Entry("accumulate", count, fit.takes("accumulate_grad_batches"), left=[(at, words)])
-
-
-def precision(fit: Fit | None) -> list[Entry]:
-    """The sections `amp` and `dynamic_loss_scale` where Lightning's Trainer is given a mixed precision."""
-    kind = PRECISIONS.get(str(fit.given("precision"))) if fit is not None else None
-    if fit is None or kind is None or fit.given("plugins") is not None:
-        return []
-    entries = [Entry("amp", {"level": "O1", "dtype": kind}, fit.takes("precision"))]
-    scaler = "with 16-mixed Lightning scales the loss by torch's GradScaler, with its defaults"
-    return [*entries, Entry("dynamic_loss_scale", {}, [scaler])] if kind == "float16" else entries

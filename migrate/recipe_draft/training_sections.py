@@ -45,7 +45,7 @@ from .entries import (
     unwrapped,
 )
 from .flow import Flow
-from .trainers import MEASURED, Fit
+from .trainers import MEASURED, Given
 from .unread import (
     setting,
     unread,
@@ -55,14 +55,14 @@ from .unread import (
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are not a class's
 
 
-def optimizer(interpreter: Interpreter, flow: Flow) -> Entry:
+def optimizer(interpreter: Interpreter, flow: Flow, fit: Given | None) -> Entry:
     """The section `optimizer`; every recipe has one."""
     found = calls(interpreter, "optimizer")
     several = distinct(surely(found))
     if len(several) != 1:
         comments = [f"{place(seen)}: one of {len(several)} optimizers; a recipe has one" for seen in several]
         comments = comments or [
-            unread_optimizer(flow),
+            *((fit.updates() if fit is not None and not surely(found) else []) or [unread_optimizer(flow)]),
             *(f"with other arguments: {place(seen)}" for seen in options(found)),
         ]
         return Entry("optimizer", ASK, comments)
@@ -198,7 +198,7 @@ def part_section(key: str, seen: LibraryUse, row: Row) -> Entry:
     return section
 
 
-def schedule(interpreter: Interpreter, fit: Fit | None) -> Entry | None:
+def schedule(interpreter: Interpreter, fit: Given | None) -> Entry | None:
     """The section `schedule`: the outermost one, and when it moves."""
     found = calls(interpreter, "schedule")
     live = [seen for seen in surely(found) if _is_schedule(seen)]
@@ -265,7 +265,7 @@ def _steps(interpreter: Interpreter, family: str) -> list[LibraryUse]:
     return [s for s in interpreter.seen if s.name.endswith(".step") and getattr(s.receiver, "family", "") == family]
 
 
-def _moves(interpreter: Interpreter, fit: Fit | None, section: Entry, schedule: LibraryUse) -> Entry:
+def _moves(interpreter: Interpreter, fit: Given | None, section: Entry, schedule: LibraryUse) -> Entry:
     """Whether the schedule moves after every step or after every epoch."""
     chosen = next(iter(surely(by_sureness(_steps(interpreter, names.SCHEDULE)))), None)
     returned = fit.moves(schedule) if fit is not None and chosen is None else None
@@ -283,7 +283,7 @@ def _moves(interpreter: Interpreter, fit: Fit | None, section: Entry, schedule: 
     return Entry("per", "epoch" if by_epoch else "step", [place(chosen)])
 
 
-def clip(interpreter: Interpreter, fit: Fit | None) -> Entry | None:
+def clip(interpreter: Interpreter, fit: Given | None) -> Entry | None:
     """The section `clip`."""
     found = calls(interpreter, CLIP)
     scalers = [
@@ -326,7 +326,7 @@ def seed_of(interpreter: Interpreter) -> Entry | None:
     return None
 
 
-def train(interpreter: Interpreter, fit: Fit | None) -> Entry:
+def train(interpreter: Interpreter, fit: Given | None) -> Entry:
     """The section `train`, with what the other sections leave of Lightning's Trainer: the last one drafted."""
     below = []
     bounds = sorted(interpreter.epochs, key=lambda found: CERTAINTIES.index(found[2]))

@@ -27,14 +27,14 @@ from .silence import PLAIN_BASES
 from .step_order import part_of
 
 
-def _named(flow: Flow) -> list[Statement]:
+def named(flow: Flow) -> list[Statement]:
     """The statements without those of functions that nothing names."""
     return [one for one in flow.statements if id(one.node) not in flow.interpreter.unnamed]
 
 
 def _makers(flow: Flow) -> Iterator[tuple[Statement, ast.Call]]:
     """The calls that get parameters, and make an optimizer of torch, or something whose `step()` is called."""
-    calls = [call for s in _named(flow) for call in s.calls]
+    calls = [call for s in named(flow) for call in s.calls]
     steps = (call.func.value for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "step")
     unread = [one for start in steps for one in flow.behind(start) if isinstance(one, ast.Call)]
     known = (call for call in calls if getattr(made := flow.value(call), "family", "") == OPTIMIZER and _is_read(made))
@@ -46,7 +46,7 @@ def _makers(flow: Flow) -> Iterator[tuple[Statement, ast.Call]]:
 
 def _stepped(flow: Flow) -> Iterator[str]:
     """The source of the objects whose `step()` is called, without those named as schedules and scalers."""
-    for call in (call for s in _named(flow) for call in s.calls if getattr(call.func, "attr", "") == "step"):
+    for call in (call for s in named(flow) for call in s.calls if getattr(call.func, "attr", "") == "step"):
         words = ast.unparse(call.func.value)  # type: ignore[attr-defined]
         if not re.search("sched|scale", words, re.IGNORECASE):
             yield words
@@ -80,7 +80,7 @@ def unread_model(flow: Flow) -> str:
 
 def unread_loss(flow: Flow) -> str:
     """Words where the backward pass does not start from a loss of torch: the line that makes its start."""
-    backward = [(s, call) for s in _named(flow) for call in s.calls if getattr(call.func, "attr", "") == "backward"]
+    backward = [(s, call) for s in named(flow) for call in s.calls if getattr(call.func, "attr", "") == "backward"]
     if not backward:
         return "no call of backward() was found in the files that were read"
     reached, never = flow.interpreter.reached, (len(CERTAINTIES), ())
@@ -104,7 +104,7 @@ def unread_loss(flow: Flow) -> str:
 
 def _starts(flow: Flow) -> Iterator[ast.expr]:
     """The expressions that backward passes start from, and their arguments."""
-    for call in (call for s in _named(flow) for call in s.calls):
+    for call in (call for s in named(flow) for call in s.calls):
         if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
             yield from (call.func.value, *call.args)
 

@@ -1,4 +1,4 @@
-"""What Lightning's Trainer is given, and what its module and data return, as a recipe says it."""
+"""What Lightning's Trainer and transformers' are given, and what a module and data return, as a recipe says it."""
 
 from __future__ import annotations
 
@@ -365,3 +365,77 @@ def test_the_steps_stay_listed(write: Write) -> None:
         )
     )
     assert has(again, "pl.Trainer(max_epochs=1).fit(")
+
+
+TUNED = """
+import sys, torch
+from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
+model = AutoModelForCausalLM.from_pretrained("gpt2")
+rate, epochs = 2e-5, 4
+args = TrainingArguments({})
+trainer = Trainer(model=model, args=args, train_dataset=load("a"))
+trainer.train()
+"""
+OF_TRANSFORMERS: list[tuple[str, dict[str, Any], str]] = [
+    ('"out", num_train_epochs=epochs', {"epochs": 4, "batch": "???", "clip": {"max_norm": 1.0}}, ""),
+    ('output_dir="out", num_train_epochs=2.0, save_steps=500, logging_steps=10', {"epochs": 2}, ""),
+    ("num_train_epochs=2.5", {"epochs": "???"}, "num_train_epochs=2.5 of transformers.TrainingArguments"),
+    ("num_train_epochs=2, max_steps=100", {"epochs": "???"}, "max_steps=100 of"),
+    ("max_steps=-1", {"epochs": "???"}, ""),
+    ("per_device_train_batch_size=16", {"batch": 16}, ""),
+    ("per_device_train_batch_size=16, gradient_accumulation_steps=1", {"batch": 16}, ""),
+    (
+        "per_device_train_batch_size=16, gradient_accumulation_steps=4",
+        {"batch": "???"},
+        "gradient_accumulation_steps=4 of",
+    ),
+    ("auto_find_batch_size=True", {"batch": "???"}, "auto_find_batch_size=True of"),
+    ("max_grad_norm=0.5", {"clip": {"max_norm": 0.5}}, ""),
+    ("max_grad_norm=0", {"clip": None}, ""),
+    ("max_grad_norm=float(sys.argv[1])", {"clip": None}, "max_grad_norm=float(sys.argv[1]) of"),
+    ("fp16=True", {"amp": {"level": "O1", "dtype": "float16"}, "dynamic_loss_scale": {}}, ""),
+    ("bf16=True, fp16=False", {"amp": {"level": "O1", "dtype": "bfloat16"}, "dynamic_loss_scale": None}, ""),
+    ("fp16=torch.cuda.is_available()", {"amp": None}, "fp16=torch.cuda.is_available() of"),
+    (
+        "learning_rate=rate",
+        {"optimizer": "???"},
+        "learning_rate=rate of transformers.TrainingArguments [rate is 2",
+    ),
+    ('weight_decay=0.01, warmup_steps=500, lr_scheduler_type="cosine"', {}, "warmup_steps=500 of"),
+    ("warmup_ratio=0.1, seed=3", {"seed": None}, "seed=3 of"),
+    ("load_best_model_at_end=True", {}, "load_best_model_at_end=True of"),
+    ('**{"num_train_epochs": 6, "learning_rate": 0.1}', {"epochs": 6}, ""),
+    ("**settings()", {"epochs": "???", "batch": "???", "clip": None}, "**settings() of"),
+]
+
+
+@pytest.mark.parametrize(("given", "wanted", "words"), OF_TRANSFORMERS, ids=[one[0] for one in OF_TRANSFORMERS])
+def test_what_transformers_is_given(given: str, wanted: dict[str, Any], words: str, write: Write) -> None:
+    """The call was listed as a whole, and nothing of it drafted."""
+    path = write(TUNED.format(given))
+    found = drafted(path)
+    found |= found["data"] | found["train"]
+    assert {key: found.get(key) for key in wanted} == wanted
+    assert has(listed(path), words or "trainer.train()", "trainer = Trainer(")
+    assert "transformers makes the optimizer and its schedule by these" in recipe_text(analyze_script(path))
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["args = TrainingArguments(num_train_epochs=9)", "def step(loss):\n    loss.backward()\nstep(model)"],
+)
+def test_arguments_of_several_trainings_or_of_a_loop_of_ones_own_are_listed(other: str, write: Write) -> None:
+    path = write(f"{TUNED.format('num_train_epochs=2')}{other}\n")
+    assert drafted(path)["train"]["epochs"] == "???"
+    assert has(listed(path), "args = TrainingArguments(num_train_epochs=2)")
+
+
+def test_an_optimizer_that_the_script_makes_for_transformers_is_its(write: Write) -> None:
+    own = "opt = torch.optim.AdamW(model.parameters(), lr=0.3)\ntrainer ="
+    text = (
+        TUNED.format("num_train_epochs=2")
+        .replace("trainer =", own, 1)
+        .replace('load("a")', 'load("a"), optimizers=(opt, None)')
+    )
+    assert drafted(write(text))["optimizer"] == {"name": "AdamW", "args": {"lr": 0.3}}
+    assert has(listed(write(text)), "trainer = Trainer(")

@@ -26,14 +26,13 @@ from ..source.infer.abstract_values import (
     is_known,
 )
 from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, joined
+from . import reach, silence
 from . import roles as role_names
-from . import silence
-from .data_files import DataFiles
 from .flow import FUNCTIONS, LOOPS, Flow, Statement
+from .reach import by_callers, called_where, handed_values, read_by_libraries
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
-from .silence import Line, name_of
+from .silence import DataFiles, Line, name_of
 from .step_order import DEPTH, Counting, misplaced, picks, trains_at
-from .unread import by_callers, called_where, handed_values, read_by_libraries
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # writing to one of these changes the training
@@ -70,7 +69,7 @@ class Account:
         self.roots, self.said, self.asked, self.conditions, self.seed = roots, said, asked, conditions, seed
         made = (one for found in flow.interpreter.made for one in found.of.lineage() if isinstance(one, ScriptClass))
         self._made = {id(one.node) for one in made}
-        self._overridden, self._reached = silence.overridden(flow), silence.called_from_elsewhere(flow)
+        self._overridden, self._reached = reach.overridden(flow), reach.called_from_elsewhere(flow)
         self._steps: set[int] = set()  # the heads of loops and functions that hold a step
         parts = [part for s in flow.statements for part in s.nodes]
         self._by_name = {match[1] for part in parts if (match := silence.made_by_name(part))}
@@ -81,10 +80,10 @@ class Account:
         around = [one for s in flow.statements if s.stands_at(said | asked) for one in (s.function, s.owner)]
         used = self._by_name | {one.name for one in around if isinstance(one, (*FUNCTIONS, ast.ClassDef))}
         self.named, running = used, flow.statements  # a function that the draft uses counts as called
-        while (names := silence.names_in(running) | used) != self.named:
+        while (names := reach.names_in(running) | used) != self.named:
             self.named = names
             running = [s for s in flow.statements if self._runs(s)]  # what names a function may not run itself
-        self._only_in_parts = silence.only_in_parts(flow, self._of_part)
+        self._only_in_parts = reach.only_in_parts(flow, self._of_part)
         self.trainers = set()
         self._values = ValueKinds(flow, self.roles, self._driven)
         self.kinds = self._values.of
@@ -97,7 +96,7 @@ class Account:
             self.effects = {id(s.function) for s in self.acting.values() if s.function is not None}
             trains = (s.owner for s in self.acting.values() if s.owner is not None and self._trains(s))
             self.trainers = self._driven | {id(owner) for owner in trains}
-            self._data_files = self._files.that_make_data(silence.reach(flow, self.acting.values()), self.kinds)
+            self._data_files = self._files.that_make_data(reach.reach(flow, self.acting.values()), self.kinds)
             if before == (self.effects, self.trainers, self._data_files.keys()):
                 break
         self.open = {id(s.function) for s in self.acting.values() if s.function is not None and not self._within(s)}
@@ -108,7 +107,7 @@ class Account:
         self._mark_steps()
         self.roles.open, self.roles.steps = self.open, self._steps
         self._mark_ends()
-        self.live = silence.reach(flow, self.acting.values())
+        self.live = reach.reach(flow, self.acting.values())
         self.counting, self._said_of = Counting.read(flow), set[int]()
         while self._opens_more():
             pass

@@ -32,7 +32,6 @@ from ..source.infer.interpreter import PERHAPS, Interpreter
 from ..source.library_names import DATASET
 from . import step_sections, trainers, training_sections
 from .account import Account
-from .data_files import SHARED, dataset_of, evaluates, looped_over, moved, sharing, trained_on
 from .entries import (
     ASK,
     DATA,
@@ -50,16 +49,20 @@ from .entries import (
     part,
     partly_unread,
     place,
+    setting,
     source_of,
     sources,
     surely,
     to_floats,
     trained,
+    unread,
 )
 from .flow import Flow
+from .reach import say_values
 from .silence import reason
 from .step_order import accumulate, accumulated_by_library
-from .unread import say_values, setting, unread, unread_model
+from .trainers import SHARED, dataset_of, evaluates, looped_over, moved, sharing, trained_on
+from .training_sections import unread_model
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: no line is
 TRIES = 60

@@ -1,8 +1,10 @@
-"""The sections of a recipe about what a step computes: loss, mixup, ema, sync_batchnorm, and its precision."""
+"""The sections of a recipe about what a step computes: loss, mixup, ema, sync_batchnorm, precision; where it starts."""
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +12,7 @@ from ...mappings import table
 from ...mappings.aliases import row_of
 from ...mappings.rows import Row
 from ..source.infer.abstract_values import LibraryName, LibraryObject, LibraryUse, ScriptObject, known
-from ..source.infer.interpreter import OPTION, PERHAPS, UNCALLED, Interpreter
+from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter, joined
 from .entries import (
     AMP,
     ASK,
@@ -27,16 +29,21 @@ from .entries import (
     number,
     options,
     place,
+    setting,
+    settings,
     several_train,
+    shown,
     sources,
     surely,
+    unread,
     unwrapped,
 )
-from .flow import Flow
-from .roles import CRITERION, FUNCTIONAL, Roles
+from .flow import Flow, Statement
+from .reach import named
+from .roles import CRITERION, FUNCTIONAL, LOSS, Roles
+from .step_order import part_of
 from .trainers import Given
-from .training_sections import part_section
-from .unread import added_to_the_loss, instead_of, setting, settings, starts_backward, unread, unread_loss
+from .training_sections import part_section, words_of
 
 TIMM_MIXUP_PLACES = {"mixup_alpha": 0, "cutmix_alpha": 1, "prob": 3, "switch_prob": 4, "label_smoothing": 7}
 # timm's own defaults
@@ -377,3 +384,94 @@ def _apex(seen: LibraryUse) -> list[Entry]:
     if fixed > 0:
         return [*found, Entry("loss_scale", fixed, [place(seen), *sources(scale)])]
     return [*found, Entry("dynamic_loss_scale", {}, ["apex's loss scale is dynamic", *sources(scale)])]
+
+
+# where the backward pass starts: from a loss of several terms, or of several branches
+
+
+def unread_loss(flow: Flow) -> str:
+    """Words where the backward pass does not start from a loss of torch: the line that makes its start."""
+    backward = [(s, call) for s in named(flow) for call in s.calls if getattr(call.func, "attr", "") == "backward"]
+    if not backward:
+        return "no call of backward() was found in the files that were read"
+    reached, never = flow.interpreter.reached, (len(CERTAINTIES), ())
+    backward.sort(key=lambda found: reached.get(id(found[0].node), never)[0])  # the surest first
+    for statement, call in backward:
+        start = call.func.value  # type: ignore[attr-defined]
+        if isinstance(start, ast.Call) and getattr(start.func, "attr", "") == "scale" and start.args:
+            start = start.args[0]  # a scaler's loss
+        elif call.args and (isinstance(flow.value(start), ScriptObject) or re.search(TAKES_LOSS, ast.unparse(start))):
+            start = call.args[0]
+        for one in flow.behind(start):
+            made = flow.of.get(id(one))
+            inside = made is not None and made is not statement and made.alone is None
+            if made is not None and inside and not isinstance(one, ast.Constant):
+                return words_of(made, "the backward pass starts from this, and its loss was not read")
+    return "which loss the backward pass starts from was not found"
+
+
+def _starts(flow: Flow) -> Iterator[ast.expr]:
+    """The expressions that backward passes start from, and their arguments."""
+    for call in (call for s in named(flow) for call in s.calls):
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
+            yield from (call.func.value, *call.args)
+
+
+def starts_backward(roles: Roles) -> bool:
+    """Whether a backward pass starts from a loss."""
+    return any(roles.role(node) == LOSS for node in _starts(roles.flow))
+
+
+def added_to_the_loss(roles: Roles) -> list[Statement]:
+    """The statements that add something else to the loss of a backward pass, in the order of the script."""
+    flow = roles.flow
+    behind = [node for start in _starts(flow) for node in flow.behind(start, lambda one: roles.role(one) == LOSS)]
+    names = (part for node in behind for part in ast.walk(node) if isinstance(part, ast.Name))
+    found = {d.statement for name in names if roles.role(name) == LOSS for d in flow.reads.get(id(name), ())}
+    found |= {flow.of[id(node)] for node in behind if id(node) in flow.of}
+    return sorted((one for one in found if _adds(roles, one)), key=lambda statement: statement.place)
+
+
+def _adds(roles: Roles, statement: Statement) -> bool:
+    node = statement.node
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.op, (ast.Add, ast.Sub)) and roles.role(node.target) == LOSS
+    value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return, ast.Expr)) else None
+    sums = [terms(part) for part in ast.walk(value) if isinstance(part, ast.expr)] if value is not None else []
+    return any({LOSS, None} <= {LOSS if roles.role(one) == LOSS else None for one in several} for several in sums)
+
+
+def terms(node: ast.expr) -> list[ast.expr]:
+    """The terms of a sum or difference, also of its mean; for anything else the expression itself."""
+    inside = node.func if isinstance(node, ast.Call) else None
+    if isinstance(inside, ast.Attribute) and inside.attr in ("mean", "sum") and len(terms(inside.value)) > 1:
+        return terms(inside.value)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        return [*terms(node.left), *terms(node.right)]
+    return [node]
+
+
+def instead_of(seen: LibraryUse, flow: Flow) -> Iterator[str]:
+    """Words for what stands in place of a call that a condition chooses: for the same name, or result, elsewhere."""
+    own = flow.of.get(id(seen.node))
+    if own is None or seen.certainty != PERHAPS:
+        return
+    for other in (s for s in flow.statements if s.function is own.function and s.source is own.source and s is not own):
+        rank, conditions = flow.interpreter.reached.get(id(other.node), (0, ()))
+        if CERTAINTIES[rank] != OPTION and _replaces(other, own):
+            where = f", where {joined(conditions)}" if conditions else ""
+            yield f"{Comment(other.place, shown(other.text))}{where}: in its place"
+
+
+def _replaces(one: Statement, other: Statement) -> bool:
+    """Whether of two statements of a function one or the other gives a name its value, or the function its result."""
+    if isinstance(one.node, ast.Return):
+        return isinstance(other.node, ast.Return)
+    written = [{ast.unparse(target) for target in getattr(each.node, "targets", [])} for each in (one, other)]
+    if not written[0] & written[1] or isinstance(getattr(one.node, "value", None), ast.Constant):
+        return False
+    before = one.place < other.place and one.around == other.around[: len(one.around)]
+    return before or any(part_of(head, one) != part_of(head, other) for head in one.around if head in other.around)
+
+
+TAKES_LOSS = r"(?i)accelerator|fabric|engine|scaler"  # whose backward() takes the loss

@@ -1,9 +1,10 @@
-"""The sections of a recipe about its updates: optimizer, schedule, clip, train, seed."""
+"""The sections of a recipe about its updates: optimizer, schedule, clip, train, seed; what makes another optimizer."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 
 from ...mappings import table
 from ...mappings.aliases import row_of
@@ -16,6 +17,7 @@ from ..source.infer.abstract_values import (
     LibraryObject,
     LibraryUse,
     ListValue,
+    ScriptObject,
     Value,
     is_known,
     known,
@@ -37,20 +39,19 @@ from .entries import (
     options,
     part,
     place,
+    setting,
     several_train,
     short_name,
+    shown,
     sources,
     surely,
     trained,
+    unread,
     unwrapped,
 )
-from .flow import Flow
+from .flow import Flow, Statement
+from .reach import named
 from .trainers import MEASURED, Given
-from .unread import (
-    setting,
-    unread,
-    unread_optimizer,
-)
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are not a class's
 
@@ -347,3 +348,62 @@ def train(interpreter: Interpreter, fit: Given | None) -> Entry:
     if fit is not None:
         fit.leave(section)
     return section
+
+
+# what was not read
+
+
+def _makers(flow: Flow) -> Iterator[tuple[Statement, ast.Call]]:
+    """The calls that get parameters, and make an optimizer of torch, or something whose `step()` is called."""
+    calls = [call for s in named(flow) for call in s.calls]
+    steps = (call.func.value for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "step")
+    stepped = [one for start in steps for one in flow.behind(start) if isinstance(one, ast.Call)]
+    made = [call for call in calls if getattr(flow.value(call), "family", "") == names.OPTIMIZER]
+    for one in {id(call): call for call in (*stepped, *(c for c in made if _is_read(flow.value(c))))}.values():
+        statement = flow.of.get(id(one))
+        if statement is not None and statement.alone is None and list(_given(one)):
+            yield statement, one
+
+
+def _stepped(flow: Flow) -> Iterator[str]:
+    """The source of the objects whose `step()` is called, without those named as schedules and scalers."""
+    for call in (call for s in named(flow) for call in s.calls if getattr(call.func, "attr", "") == "step"):
+        words = ast.unparse(call.func.value)  # type: ignore[attr-defined]
+        if not re.search("sched|scale", words, re.IGNORECASE):
+            yield words
+
+
+def _given(call: ast.Call) -> Iterator[ast.expr]:
+    """The models whose parameters a call gets."""
+    for inner in (inner for given in (*call.args, *call.keywords) for inner in ast.walk(given)):
+        if isinstance(inner, ast.Attribute) and "parameters" in inner.attr:
+            yield inner.value
+
+
+def unread_optimizer(flow: Flow) -> str:
+    """Words where no optimizer of torch was found: the line that makes another one."""
+    others = (statement for statement, call in _makers(flow) if not _is_read(flow.value(call)))
+    return next((words_of(statement, "what this makes was not read") for statement in others), "no optimizer was found")
+
+
+def unread_model(flow: Flow) -> str:
+    """Words for a trained model that could not be read: the line that makes the model of the optimizer."""
+    makers = {id(call): call for _, call in _makers(flow)}
+    alone = len(makers) == 1 and len(set(_stepped(flow))) <= 1  # with several optimizers there is no single model
+    owners = (owner for call in makers.values() for owner in _given(call) if alone)
+    for one in (one for owner in owners for one in flow.behind(owner)):
+        statement, value = flow.of.get(id(one)), flow.value(one)
+        read = isinstance(value, ScriptObject) or getattr(value, "family", "") == names.MODULE
+        if isinstance(one, ast.Call) and not read and statement is not None and statement.alone is None:
+            return words_of(statement, "what this makes was not read")
+    return "which model is trained was not found"
+
+
+def _is_read(made: Value | None) -> bool:
+    """Whether the class of an object is known."""
+    return isinstance(made, ScriptObject) or (isinstance(made, LibraryObject) and made.seen is not None)
+
+
+def words_of(statement: Statement, why: str) -> str:
+    """The place, text and a reason, not as a Comment: the line is listed too, and does not count as drafted."""
+    return str(Comment(statement.place, f"{shown(statement.text)}: {why}"))

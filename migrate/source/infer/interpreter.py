@@ -188,7 +188,7 @@ class Interpreter:
         found.rates = [one for one in self.rates if lives(one[0])]
         return found
 
-    def _unnamed(self) -> list[tuple[str, ast.stmt]]:
+    def _unnamed(self) -> Sequence[tuple[str, ast.stmt]]:
         """The top-level functions that no code that may run names, each with its file; of files that lack a name that
         is imported from them the classes too. `model.train()` does not name a function `train`, but `tools.train()`
         names one of a file `tools`.

@@ -141,6 +141,10 @@ class Given:
         """Words for what makes the optimizer where the script makes none."""
         return []
 
+    def differs(self) -> bool:
+        """Whether it trains several objects that are made with different arguments."""
+        return False
+
     def leave(self, section: Entry) -> None:
         """Note as left over what it is given and the draft does not have."""
         quiet = self.quiet({one.name: one.value for one in self.trainer.arguments or [] if one.name})
@@ -165,6 +169,7 @@ class Fit(Given):
 
     call: LibraryUse
     module: ScriptObject | None
+    modules: tuple[ScriptObject, ...]  # of all its runs
 
     @classmethod
     def of(cls, flow: Flow) -> Fit | None:
@@ -184,13 +189,21 @@ class Fit(Given):
         several = len(makers) > 1 or len({id(one.of.node) for one in modules}) > 1
         if not isinstance(trainer, LibraryObject) or trainer.seen is None or several:
             return None
-        return cls(flow, trainer.seen, set(), found[0], modules[0] if len(modules) == len(found) else None)
+        alone = modules[0] if len(modules) == len(found) else None
+        return cls(flow, trainer.seen, set(), found[0], alone, tuple(modules))
 
     @property
     def by_hand(self) -> bool:
         """Whether the module makes its updates itself."""
         switch = self.module.attributes.get("automatic_optimization") if self.module is not None else None
         return known(switch) is False or self._has("automatic_optimization")
+
+    def differs(self) -> bool:
+        """Whether its runs have modules that are made with different arguments."""
+        given = [
+            [(one.name, known(one.value, ast.unparse(one.node))) for one in made.arguments] for made in self.modules
+        ]
+        return any(one != given[0] for one in given)
 
     def _has(self, method: str) -> bool:
         return self.module is not None and self.module.of.find(method) is not None

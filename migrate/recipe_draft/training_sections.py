@@ -72,6 +72,7 @@ def optimizer(interpreter: Interpreter, flow: Flow, fit: Given | None) -> Entry:
     if row is None or row.kind != "optimizer":
         return _made_by_name(chosen)
     section = part_section("optimizer", chosen, row)
+    _ask_where_runs_differ(section, [seen for seen in surely(found) if seen.node is chosen.node], row, fit)
     section.roots[id(chosen.node)] = "optimizer"
     section.leave(chosen, *map(str, range(len(row.arguments))), *(argument.torch for argument in row.arguments))
     groups = chosen.arguments[0] if chosen.arguments and chosen.arguments[0].name in (None, "params") else None
@@ -90,6 +91,21 @@ def optimizer(interpreter: Interpreter, flow: Flow, fit: Given | None) -> Entry:
     _ask_for_rate(interpreter, section)
     section.comments += [f"with other arguments: {place(seen)}" for seen in options(found)]
     return section
+
+
+def _ask_where_runs_differ(section: Entry, runs: list[LibraryUse], row: Row, fit: Given | None) -> None:
+    """Ask for the arguments that one call gives several values: in its runs, or in the objects that it is made for."""
+    args = next((entry for entry in section.below or [] if entry.key == "args"), Entry("args", below=[]))
+    several = [{entry.key: entry.value for entry in part(seen, row).args} for seen in runs]
+    nodes = {one.name: one.node for seen in runs for one in seen.arguments or []}
+    for entry in args.below or []:
+        of_objects = fit is not None and fit.differs() and _reads_self(nodes.get(entry.key))
+        if of_objects or len({repr(values.get(entry.key)) for values in several}) > 1:
+            entry.value, entry.comments = ASK, [*entry.comments, "one call makes several, with different values"]
+
+
+def _reads_self(node: ast.expr | None) -> bool:
+    return node is None or any(isinstance(one, ast.Name) and one.id == "self" for one in ast.walk(node))
 
 
 def _ask_for_rate(interpreter: Interpreter, section: Entry) -> None:

@@ -268,6 +268,8 @@ def _method(
         return _loader_inside(values) or Value()
     if method == "save_hyperparameters" and isinstance(value, ScriptObject):
         value.attributes["hparams"] = hyperparameters(value, arguments, scope)
+    if method == "fit" and not isinstance(value, ScriptObject):
+        interpreter.drive(values)
     family, name = _family(value)
     if not family and not (names.is_library(name) and names.is_class(name)):
         text = hasattr(str, method) and any(isinstance(known(given), str) for given in values)

@@ -487,15 +487,16 @@ class Interpreter:
             plain = plain[1:]
         if parameters.vararg:
             scope.names[parameters.vararg.arg] = ListValue([], closed=False)
-        if parameters.kwarg:
-            scope.names[parameters.kwarg.arg] = DictValue({})
         by_position = [argument for argument in arguments if argument.name is None]
         for parameter, argument in zip(plain, by_position, strict=False):
             scope.names[parameter.arg] = argument.value
-        known_names = {parameter.arg for parameter in everything}
-        for argument in arguments:
-            if argument.name in known_names:
-                scope.names[argument.name] = argument.value
+        named = {argument.name: argument.value for argument in arguments if argument.name}
+        own = {parameter.arg for parameter in everything}
+        scope.names |= {name: value for name, value in named.items() if name in own}
+        if parameters.kwarg:
+            scope.names[parameters.kwarg.arg] = DictValue(
+                {k: v for k, v in named.items() if k not in own and k[0] != "*"}
+            )
 
     def _parameter(self, parameter: ast.arg, function: ScriptFunction, is_forward: bool) -> Value:
         """The value of a parameter without an argument: by its annotation, in forward a tensor, else by its name."""
@@ -507,13 +508,17 @@ class Interpreter:
             return LibraryObject(names.TENSOR)
         return LibraryObject(names.habit(parameter.arg))
 
+    def drive(self, objects: list[Value]) -> None:
+        """Read the methods that nothing calls as those of these objects, which a library trains."""
+        for one in (one for one in objects if isinstance(one, ScriptObject) and self.certainty != OPTION):
+            self.instances |= {id(of.node): one for of in one.of.lineage() if isinstance(of, ScriptClass)}
+
     def make(self, of: ScriptClass, arguments: list[CallArgument], node: ast.Call, scope: Scope) -> Value:
         """An object of one of the script's classes."""
         made = ScriptObject(of, arguments=arguments, node=node, certainty=self.certainty, source=scope.source)
         self.spent += len(of.scope.names) // 16
-        for name, value in of.scope.names.items():  # a class of settings; its fields may be arguments
-            if not isinstance(value, (ScriptFunction, ScriptClass)):
-                made.attributes[name] = value
+        fields = of.scope.names.items()  # of a class of settings; they may be arguments
+        made.attributes |= {k: v for k, v in fields if not isinstance(v, (ScriptFunction, ScriptClass))}
         before = self.instances.setdefault(id(of.node), made)
         if CERTAINTIES.index(made.certainty) < CERTAINTIES.index(before.certainty):
             self.instances[id(of.node)] = made

@@ -1738,6 +1738,22 @@ def test_the_values_of_an_object_are_said_where_they_train(text: str, inside: st
     assert start.endswith(f"[{at_start}]") if at_start else "by is" not in start, start
 
 
+@pytest.mark.parametrize(
+    ("rates", "rate"),
+    [
+        ("for lr in (0.1, 0.4):\n    opt = made(lr)\n", "???"),
+        ("opt = made(0.1)\nother = made(0.4)\n", "???"),
+        ("opt = made(0.1)\nopt = made(0.1)\n", 0.1),
+        ("opt = made()\n", 0.2),
+    ],
+)
+def test_a_rate_that_one_call_has_several_of_is_asked_for(rates: str, rate: float | str, write: Write) -> None:
+    """The first was drafted."""
+    made = "def made(lr=0.2):\n    return torch.optim.SGD(net.parameters(), lr=lr)\n"
+    script = write(HEAD + REST.replace("opt = torch", "# torch") + made + rates + LOOP)
+    assert drafted(script)["optimizer"]["args"]["lr"] == rate
+
+
 @pytest.mark.parametrize("divided", ["loss / 4", "loss / n", "loss"])
 def test_a_loss_of_ones_own_that_is_divided_is_no_sum(divided: str, write: Write) -> None:
     """`(own formula / 4).backward()` was said to add the losses of four micro-batches."""

@@ -335,10 +335,25 @@ def test_hyperparameters_of_the_base_and_of_the_command_line(write: Write) -> No
     base = "class Wide(Birds):\n    def __init__(self, width, **rest):\n        super().__init__(**rest)\n"
     args = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--lr', type=float, default=0.6)\n"
     text = script().replace("Birds(lr=0.2)", "Wide(3, lr=args.lr)").replace("\nloader =", f"\n{base}\nloader =")
-    assert drafted(write(f"{args}args = parser.parse_args()\n{text}"))["optimizer"]["args"]["lr"] in (0.6, "???")
+    assert drafted(write(f"{args}args = parser.parse_args()\n{text}"))["optimizer"]["args"]["lr"] == 0.6
     given = script().replace("Birds(lr=0.2)", "Birds(args)").replace("lr=0.3, decay=0.01, steps=7", "args")
     given = given.replace("save_hyperparameters()", "save_hyperparameters(args)")
     assert drafted(write(f"{args}args = parser.parse_args()\n{given}"))["optimizer"]["args"]["lr"] == 0.6
+
+
+@pytest.mark.parametrize(
+    ("fits", "rate"),
+    [
+        ("other = Birds(lr=0.9)\ntrainer.fit(Birds(lr=0.1), loader)", 0.1),  # not the first of the class
+        ("birds = Birds(lr=0.1)\nother = Birds(lr=0.9)\ntrainer.fit(birds, loader)", 0.1),
+        ("for lr in (0.1, 0.9):\n    trainer.fit(Birds(lr=lr), loader)", "???"),
+        ("class Wide(Birds): pass\nother = Birds(lr=0.9)\ntrainer.fit(Wide(lr=0.1), loader)", 0.1),
+    ],
+)
+def test_the_rate_is_that_of_the_module_that_is_trained(fits: str, rate: Any, write: Write) -> None:
+    """It was that of the first object of the class."""
+    found = drafted(write(script().replace("trainer.fit(Birds(lr=0.2), loader)", fits)))
+    assert found["optimizer"]["args"]["lr"] == rate
 
 
 @pytest.mark.parametrize("call", ["pl.seed_everything(42)", "pl.seed_everything(42, workers=True)"])

@@ -189,8 +189,8 @@ class Fit(Given):
         several = len(makers) > 1 or len({id(one.of.node) for one in modules}) > 1
         if not isinstance(trainer, LibraryObject) or trainer.seen is None or several:
             return None
-        alone = modules[0] if len(modules) == len(found) else None
-        return cls(flow, trainer.seen, set(), found[0], alone, tuple(modules))
+        module = modules[0] if len(modules) == len(found) else None
+        return cls(flow, trainer.seen, set(), found[0], module, tuple(modules))
 
     @property
     def by_hand(self) -> bool:

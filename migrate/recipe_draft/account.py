@@ -26,14 +26,13 @@ from ..source.infer.abstract_values import (
     is_known,
 )
 from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, joined
+from . import reach, silence
 from . import roles as role_names
-from . import silence
-from .data_files import DataFiles
 from .flow import FUNCTIONS, LOOPS, Flow, Statement
+from .reach import by_callers, called_where, handed_values, read_by_libraries
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
-from .silence import Line, name_of
-from .step_order import Counting, misplaced, picks, trains_at
-from .unread import by_callers, called_where, read_by_libraries
+from .silence import DataFiles, Line, name_of
+from .step_order import DEPTH, Counting, misplaced, picks, trains_at
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # writing to one of these changes the training
@@ -42,6 +41,7 @@ COMPUTES = (ast.Slice, ast.BinOp, ast.UnaryOp, ast.Compare, ast.ListComp, ast.Ge
 RUNS = "the model runs here in training mode: its statistics move, and it draws"
 NO_LOSS = "the draft asks for the loss of this step"
 LOADS = "the loader of a recipe"
+MADE = "which is accounted for where it is made"
 NOT_MADE = "of which nothing that was read makes an object"
 
 
@@ -69,7 +69,7 @@ class Account:
         self.roots, self.said, self.asked, self.conditions, self.seed = roots, said, asked, conditions, seed
         made = (one for found in flow.interpreter.made for one in found.of.lineage() if isinstance(one, ScriptClass))
         self._made = {id(one.node) for one in made}
-        self._overridden, self._reached = silence.overridden(flow), silence.called_from_elsewhere(flow)
+        self._overridden, self._reached = reach.overridden(flow), reach.called_from_elsewhere(flow)
         self._steps: set[int] = set()  # the heads of loops and functions that hold a step
         parts = [part for s in flow.statements for part in s.nodes]
         self._by_name = {match[1] for part in parts if (match := silence.made_by_name(part))}
@@ -80,12 +80,12 @@ class Account:
         around = [one for s in flow.statements if s.stands_at(said | asked) for one in (s.function, s.owner)]
         used = self._by_name | {one.name for one in around if isinstance(one, (*FUNCTIONS, ast.ClassDef))}
         self.named, running = used, flow.statements  # a function that the draft uses counts as called
-        while (names := silence.names_in(running) | used) != self.named:
+        while (names := reach.names_in(running) | used) != self.named:
             self.named = names
             running = [s for s in flow.statements if self._runs(s)]  # what names a function may not run itself
-        self._only_in_parts = silence.only_in_parts(flow, self._of_part)
+        self._only_in_parts = reach.only_in_parts(flow, self._of_part)
         self.trainers = set()
-        self._values = ValueKinds(flow, self.roles)
+        self._values = ValueKinds(flow, self.roles, self._driven)
         self.kinds = self._values.of
         self.effects: set[int] = set()  # the functions that change something of training
         self._files = DataFiles(flow, name_of)
@@ -96,7 +96,7 @@ class Account:
             self.effects = {id(s.function) for s in self.acting.values() if s.function is not None}
             trains = (s.owner for s in self.acting.values() if s.owner is not None and self._trains(s))
             self.trainers = self._driven | {id(owner) for owner in trains}
-            self._data_files = self._files.that_make_data(silence.reach(flow, self.acting.values()), self.kinds)
+            self._data_files = self._files.that_make_data(reach.reach(flow, self.acting.values()), self.kinds)
             if before == (self.effects, self.trainers, self._data_files.keys()):
                 break
         self.open = {id(s.function) for s in self.acting.values() if s.function is not None and not self._within(s)}
@@ -107,7 +107,7 @@ class Account:
         self._mark_steps()
         self.roles.open, self.roles.steps = self.open, self._steps
         self._mark_ends()
-        self.live = silence.reach(flow, self.acting.values())
+        self.live = reach.reach(flow, self.acting.values())
         self.counting, self._said_of = Counting.read(flow), set[int]()
         while self._opens_more():
             pass
@@ -160,13 +160,6 @@ class Account:
             if kinds and kinds <= {MODEL, GRADIENTS}:
                 return True
         return any(self._changes(call) for call in statement.calls)
-
-    def _drives(self, node: ast.expr) -> bool:
-        """Whether this is an object that trains its arguments, and not a model."""
-        found = self.flow.value(node)
-        if isinstance(found, ScriptObject):
-            return id(found.of.node) in self._driven and found.of.family() != families.MODULE
-        return isinstance(found, LibraryObject) and silence.matches(found.name, silence.DRIVEN)
 
     def _trains(self, statement: Statement) -> bool:
         for call in statement.calls:
@@ -229,7 +222,11 @@ class Account:
             value = self.flow.value(call.func.value)
             if method.startswith("__") or (isinstance(called, (LibraryObject, ScriptObject)) and called is not value):
                 return False  # super().__init__(); a module that is called gives a tensor
-            if method == "backward" or (method in silence.STEPS and (owner or given)) or self._drives(call.func.value):
+            if (
+                method == "backward"
+                or (method in silence.STEPS and (owner or given))
+                or self._values.drives(call.func.value)
+            ):
                 return True
             if method in silence.CONTAINERS and not isinstance(value, (LibraryObject, ScriptObject)):
                 return False
@@ -251,7 +248,9 @@ class Account:
         name = name_of(self.flow, call)
         if name and (found := silence.reason(name)):
             return None if self._values.seeds_otherwise(call, self.seed) else found
-        if not isinstance(call.func, ast.Attribute) or (call.func.attr == "train" and self._drives(call.func.value)):
+        if not isinstance(call.func, ast.Attribute) or (
+            call.func.attr == "train" and self._values.drives(call.func.value)
+        ):
             return None
         if isinstance(self.flow.value(call.func.value), ArgumentParser):
             return "it declares an argument, whose default stands where it is used"
@@ -305,9 +304,9 @@ class Account:
         if CERTAINTIES[rank] == OPTION and not self.flow.doubtful(statement, set()):
             return False
         function = statement.function
-        if id(function) in self.interpreter.unnamed | self._overridden or (
-            statement.owner is not None and statement.owner.name not in self.named
-        ):
+        if id(statement.node) in self.interpreter.unnamed or id(function) in self._overridden:
+            return False
+        if statement.owner is not None and statement.owner.name not in self.named:
             return False
         called = not isinstance(function, FUNCTIONS) or function.name in self.named
         called = called or id(statement.owner) in self.trainers & self._reached
@@ -327,14 +326,18 @@ class Account:
         """The conditions of a statement in words, or ""."""
         return f"only where {joined(found)}" if (found := self._undecided(statement, all_)) else ""
 
-    def _loops(self, statement: Statement) -> list[Statement]:
-        """The loops around a statement without a step in them: the innermost determines how often it runs."""
-        return [head for head in statement.around if isinstance(head.node, LOOPS) and id(head) not in self._steps]
+    def _loops(self, statement: Statement, depth: int = 0) -> list[Statement]:
+        """The loops without a step around a statement and the only call of its function: how often it runs."""
+        callers = self.flow.calls.get(id(statement.function), []) if depth < DEPTH else []
+        only = list({id(one): one for one, _, _ in callers if self._runs(one)}.values())
+        outer = self._loops(only[0], depth + 1) if len(only) == 1 else []
+        return outer + [one for one in statement.around if isinstance(one.node, LOOPS) and id(one) not in self._steps]
 
     def _line(self, statement: Statement, kinds: Kinds, verdict: str, why: str) -> Line:
         loops = [" ".join(head.text.rstrip(":").split()) for head in self._loops(statement)]
-        values = self.counting.values(statement, why) if verdict == LISTED else ""
-        return Line(statement, kinds, verdict, why, loops[-1] if loops else "", values)
+        said = [self.counting.values(statement, why), handed_values(statement, self.flow, self._runs)]
+        values = ", ".join(filter(None, said)) if verdict == LISTED else ""
+        return Line(statement, kinds, verdict, why, ", inside of ".join(loops[::-1]), values)
 
     # judging
 
@@ -361,7 +364,7 @@ class Account:
         filled = {id(head) for line in lines if line.verdict == LISTED for head in line.statement.around}
         counted = {id(line.statement) for line in lines if line.verdict == LISTED}
         for statement in self.flow.statements:
-            loops = self._loops(statement)
+            loops = self._loops(statement, DEPTH)  # its own
             leaves = isinstance(statement.node, (ast.Break, ast.Continue, ast.Return)) and id(statement) not in counted
             if leaves and loops and id(loops[-1]) in filled and not self._by_kind(statement):
                 yield self._line(statement, NONE, LISTED, self._where(statement))
@@ -384,7 +387,7 @@ class Account:
             return LISTED, ", ".join(filter(None, (self._data_files[id(statement)], where)))
         said = statement.stands_at(self.said)
         further = sum(self._changes(call) for call in statement.calls) > 1  # than the draft covers
-        further = further or any(self._takes_in(call, statement) for call in statement.calls)
+        further = further or any(self._takes_in(c, statement) or self._values.fits(c) for c in statement.calls)
         if statement.stands_at(self.asked) and not further:
             return ASKED, "the draft asks for it"
         acts, live = id(statement) in self.acting, id(statement) in self.live
@@ -440,10 +443,7 @@ class Account:
             if not self._of_part(statement):
                 return "only models and data sets call this function, and they are accounted for where they are made"
             assert statement.owner is not None
-            made = id(statement.owner) in self._made
-            return f"inside {statement.owner.name}, " + (
-                "which is accounted for where it is made" if made else NOT_MADE
-            )
+            return f"inside {statement.owner.name}, {MADE if id(statement.owner) in self._made else NOT_MADE}"
         if not self._runs(statement):
             return "it runs only with other arguments than the defaults, or never"
         if statement.function is not None and id(statement.function) not in self.open:

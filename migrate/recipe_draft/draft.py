@@ -19,11 +19,9 @@ from ..source.infer.abstract_values import (
     CallArgument,
     Constant,
     DictValue,
-    LibraryName,
     LibraryObject,
     LibraryUse,
     ListValue,
-    ScriptClass,
     ScriptFunction,
     ScriptObject,
     Value,
@@ -32,9 +30,8 @@ from ..source.infer.abstract_values import (
 )
 from ..source.infer.interpreter import PERHAPS, Interpreter
 from ..source.library_names import DATASET
-from . import precision, training_sections
+from . import step_sections, trainers, training_sections
 from .account import Account
-from .data_files import dataset_of, evaluates, looped_over, trained_on
 from .entries import (
     ASK,
     DATA,
@@ -52,16 +49,20 @@ from .entries import (
     part,
     partly_unread,
     place,
+    setting,
     source_of,
     sources,
     surely,
     to_floats,
     trained,
+    unread,
 )
 from .flow import Flow
+from .reach import say_values
 from .silence import reason
 from .step_order import accumulate, accumulated_by_library
-from .unread import say_values, setting, unread, unread_model
+from .trainers import SHARED, dataset_of, evaluates, looped_over, moved, sharing, trained_on
+from .training_sections import unread_model
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: no line is
 TRIES = 60
@@ -147,30 +148,33 @@ class Draft:
     def __init__(self, interpreter: Interpreter) -> None:
         flow = Flow(interpreter := interpreter.living(), reason)
         micro_batches, why, conditions = accumulate(interpreter)
-        loss, smoothing = training_sections.loss(interpreter, flow)
-        mixup = training_sections.mixup(interpreter, smoothing)
+        fit = trainers.found(flow)
+        by_library = fit.accumulates() if fit is not None and micro_batches == 1 else None
+        micro_batches = by_library.value if by_library is not None else micro_batches
+        loss, smoothing = step_sections.loss(interpreter, flow, fit)
+        mixup = step_sections.mixup(interpreter, smoothing)
         if mixup is not None and not mixup.out:
-            training_sections.unsmoothed(loss)
+            step_sections.unsmoothed(loss)
         sections = [
             model(interpreter, flow),
-            data(interpreter, flow, micro_batches),
+            data(interpreter, flow, micro_batches, fit),
             mixup,
             loss,
-            training_sections.optimizer(interpreter, flow),
-            training_sections.schedule(interpreter),
-            training_sections.clip(interpreter),
-            Entry("accumulate", micro_batches, why) if micro_batches > 1 else None,
-            *precision.amp(interpreter),
-            training_sections.ema(interpreter),
-            training_sections.sync(interpreter),
-            training_sections.train(interpreter),
+            training_sections.optimizer(interpreter, flow, fit),
+            training_sections.schedule(interpreter, fit),
+            training_sections.clip(interpreter, fit),
+            by_library or (Entry("accumulate", micro_batches, why) if micro_batches > 1 else None),
+            *(step_sections.amp(interpreter) or (fit.precision() if fit is not None else [])),
+            step_sections.ema(interpreter),
+            step_sections.sync(interpreter),
+            training_sections.train(interpreter, fit),
             training_sections.seed_of(interpreter),
         ]
         self.sections = [section for section in sections if section is not None]
         live = [section for section in self.sections if not section.out]
         roots = {node: role for section in live for node, role in section.roots.items()}
         said = set().union(*(section.places(asked=False) for section in live))
-        for seen in precision.switched_off(interpreter):
+        for seen in step_sections.switched_off(interpreter):
             roots[id(seen.node)] = "scaler"
             said.add((seen.source.shown, seen.node.lineno))
         asked = set().union(*(section.places(asked=True) for section in live))
@@ -293,12 +297,15 @@ BYTES, FLOATS = ("PILToTensor", "ToImage", "ToImageTensor"), ("ToDtype", "Conver
 NOTHING = ("ToPureTensor", "Identity")
 
 
-def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
+def data(interpreter: Interpreter, flow: Flow, accumulate: int, fit: trainers.Given | None) -> Entry:
     """The section `data` of a recipe."""
     section = Entry("data", below=[])
     made = surely(calls(interpreter, DATA))
     loaders = list({id(seen.node): seen for seen in reversed(made)}.values())[::-1]  # the first run of each call
-    stepped = trained_on(flow, loaders)
+    drafted = fit.trainer.node if fit is not None and "accumulate_grad_batches" in fit.taken else None
+    factor = accumulated_by_library(flow, drafted) or accumulate
+    handed, checked = (fit.loaders(way) if fit is not None else None for way in ("train", "val"))
+    stepped = [s for s in loaders if s.node in [one.node for one in handed]] if handed else trained_on(flow, loaders)
     plain = [seen for seen in loaders if not evaluates(seen, flow)]
     alone = plain if len(plain) == 1 else loaders if len(loaders) == 1 else []
     found = stepped or [seen for seen in alone if seen.certainty != PERHAPS]  # the others may be for evaluation
@@ -308,17 +315,20 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
     evaluating = [seen for seen in others if evaluates(seen, flow)]
     both = [seen for seen in evaluating if seen in looped]
     evaluation = next(iter(both or (looped if len(looped) == 1 else evaluating)), None)
+    if checked is not None:
+        evaluation = next((s for s in others if s.node is checked[0].node), None) if len(checked) == 1 else None
     if training is not None and evaluation is not None and either(training, evaluation):
         loaders, training = [training, evaluation], None  # only one of them is made, for both purposes
     assert section.below is not None
     if training is None:
         unclear = "which loader is trained on could not be read"
         several = [f"{place(seen)}: {SEVERAL if len(found) > 1 else unclear}" for seen in found or loaders]
-        section.comments += several or ["no data loader was found", *_moved(flow)]
+        section.comments += several or ["no data loader was found", *moved(flow)]
         made = [seen for seen in loaders if seen.certainty != PERHAPS]
-        sizes = [entry for seen in made for entry in _batch(seen, flow, "batch", accumulate)]
+        sizes = [entry for seen in made for entry in _batch(seen, flow, "batch", factor)]
         same = len(sizes) > 1 and len({entry.value for entry in sizes}) == 1  # whichever trains
-        agreed = sizes[0] if same else Entry("batch", ASK)
+        handed_over = fit.batch() if fit is not None and not loaders else []
+        agreed = sizes[0] if same else (*handed_over, Entry("batch", ASK))[0]
         section.below += [Entry("source", ASK), agreed, Entry("transforms", ASK)]
         return section
     section.comments.append(place(training))
@@ -337,12 +347,12 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
             of = dataset_of(loader)
             if of is not None and source_of(of.name) is not None:
                 section.leave(of, "0", "1", *DATASET_ARGUMENTS)
-    section.comments += _moved(flow) if not any(SHARED in text for _, text in section.left) else []
+    section.comments += moved(flow) if not any(SHARED in text for _, text in section.left) else []
     runs = [seen for seen in made if seen.node is training.node]  # one call may make several
     section.below += _agreed([_source(seen, "source") for seen in runs])
     checks = [seen for seen in made if evaluation is not None and seen.node is evaluation.node]
     section.below += _agreed([_source(seen, "validation") for seen in checks])
-    section.below += _agreed([_batch(seen, flow, "batch", accumulate) for seen in runs])
+    section.below += _agreed([_batch(seen, flow, "batch", factor) for seen in runs])
     section.below += _agreed([_batch(seen, flow, "eval_batch", 1) for seen in checks])
     section.below += _agreed([transforms(seen, "transforms", flow) for seen in runs])
     section.below += _agreed([transforms(seen, "eval_transforms", flow) for seen in checks])
@@ -368,45 +378,25 @@ def _agreed(several: list[list[Entry]]) -> list[Entry]:
     return found
 
 
-SHARES = "torch.utils.data.DistributedSampler"
-SHARED = "each process's share, as msmigrate train --nproc does"
 SAMPLER, BATCH_SAMPLER = ("sampler", "3"), ("batch_sampler", "4")
 
 
 def _samplers(loader: LibraryUse, flow: Flow) -> Iterator[tuple[Place, str]]:
     """The samplers of a loader, which a recipe does not have, each with its place and the DistributedSamplers in it."""
-    order = "" if _moved(flow) else ", and without set_epoch every epoch has the same order"
+    order = "" if moved(flow) else ", and without set_epoch every epoch has the same order"
     given = [one for one in (given_to(loader, SAMPLER), given_to(loader, BATCH_SAMPLER)) if one is not None]
     unpacked = {id(a.node): a for a in loader.arguments or [] if a.name == "**" or (a.name and a.at and not given)}
     for argument in (*given, *unpacked.values()):
-        sharing = _sharing(flow, argument.node)
-        if argument not in given and not sharing and argument.name != "**":
+        shares = sharing(flow, argument.node)
+        if argument not in given and not shares and argument.name != "**":
             continue  # nothing in it is a sampler
         whole = CallArgument("**", argument.node, argument.value)
         comments = [f"{argument_text(loader, argument if argument in given else whole)} of {loader.name}"]
-        for node in sharing:
+        for node in shares:
             at = flow.of[id(node)].source
             words = f"{' '.join(at.text(node).split())} at {at.shown}:{node.lineno} is a DistributedSampler"
             comments.append(f"[{words}: {SHARED}{order}]")
         yield (loader.source.shown, argument.node.lineno), " ".join(comments)
-
-
-def _moved(flow: Flow) -> list[str]:
-    """The lines that call a sampler's set_epoch."""
-    calls = (s for s in flow.statements for call in s.calls if getattr(call.func, "attr", "") == "set_epoch")
-    return [Comment(s.place, f"{' '.join(s.text.split())}: a sampler that gives {SHARED}") for s in calls]
-
-
-def _sharing(flow: Flow, node: ast.expr) -> list[ast.Call]:
-    """The calls behind an expression that make a DistributedSampler, or an object of a class derived from it."""
-    found: dict[int, ast.Call] = {}
-    for call in (inner for one in flow.behind(node) for inner in ast.walk(one) if isinstance(inner, ast.Call)):
-        called = flow.value(call.func)
-        lineage = called.lineage() if isinstance(called, ScriptClass) else [called]
-        names = [one.name for one in lineage if isinstance(one, LibraryName)]
-        if any(SHARES in restated(name) for name in names):
-            found[id(call)] = call
-    return list(found.values())
 
 
 def _batches(loader: LibraryUse) -> LibraryUse | None:
@@ -441,7 +431,8 @@ def _source(loader: LibraryUse, key: str) -> list[Entry]:
     return [Entry(key, written.replace("PATH", text), comments)]
 
 
-def _batch(loader: LibraryUse, flow: Flow, key: str, factor: int) -> list[Entry]:
+def _batch(loader: LibraryUse, flow: Flow, key: str, factor: int | str) -> list[Entry]:
+    """A batch size; factor: how many such batches make a step, or words where that is not known."""
     made = _batches(loader)
     if made is None:
         return [Entry(key, ASK, [f"{place(loader)}: its batch_sampler alone says how large batches are"])]
@@ -451,10 +442,11 @@ def _batch(loader: LibraryUse, flow: Flow, key: str, factor: int) -> list[Entry]
     if value is None and not partly_unread(made):
         size = 1  # torch's default
     written = [place(made)] if made is not loader else []
-    if key == "batch" and (several := accumulated_by_library(flow)):
-        return [Entry(key, ASK, [*written, several, *computed(given, value, flow)])]
+    if isinstance(factor, str):
+        return [Entry(key, ASK, [*written, factor, *computed(given, value, flow)])]
     if not isinstance(size, int) or size < 1:
         comments = [*written, f"{place(loader)}: its batch_size could not be read"]
+        comments += [f"{factor} such batches are one of a recipe"] if factor > 1 else []
         return [Entry(key, ASK, [*comments, *computed(given, value, flow)])]
     comments = [*written, *computed(given, value, flow)]
     if factor > 1:

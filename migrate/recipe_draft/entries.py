@@ -6,7 +6,7 @@ import ast
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -173,6 +173,25 @@ def given_to(seen: LibraryUse, names: tuple[str, str]) -> CallArgument | None:
 def partly_unread(seen: LibraryUse) -> bool:
     """Whether a call has unpacked arguments that were not read, so that it may have more than the known ones."""
     return any(argument.name in ("*", "**") for argument in seen.arguments or [])
+
+
+def setting(seen: LibraryUse, name: str, position: int | None = None) -> Any:
+    """The value of a call's argument: None where there is none, ??? where it could not be read."""
+    value = seen.get(name, position)
+    if value is None:
+        return ASK if partly_unread(seen) else None
+    return known(value, ASK)
+
+
+def unread(name: str) -> str:
+    """The comment on a key whose value could not be read."""
+    return f"its {name} could not be read"
+
+
+def settings(seen: LibraryUse, places: Mapping[str, int | None]) -> dict[str, Any]:
+    """The numbers of a call's arguments with these names, or at these positions; ??? where one could not be read."""
+    given = {name: setting(seen, name, at) for name, at in places.items()}
+    return {name: float(v) if isinstance(v, (int, float)) else ASK for name, v in given.items() if v is not None}
 
 
 def sources(value: Value | None) -> list[str]:
@@ -352,6 +371,7 @@ MODELS = {  # the models that a recipe can name -> their arguments, save num_cla
     "resnet101": ("zero_init_residual", "groups", "width_per_group"),
     "resnet152": ("zero_init_residual", "groups", "width_per_group"),
 }
+LIGHTNING = ("lightning", "lightning.pytorch", "lightning.fabric", "pytorch_lightning")
 KEYS = {  # names without such a row yet -> key of a recipe
     "timm.utils.NativeScaler": "dynamic_loss_scale",
     "timm.data.FastCollateMixup": "mixup",
@@ -359,6 +379,7 @@ KEYS = {  # names without such a row yet -> key of a recipe
     "torchvision.transforms.CutMix": "mixup",
     "timm.loss.SoftTargetCrossEntropy": "loss",
     "timm.loss.LabelSmoothingCrossEntropy": "loss",
+    **dict.fromkeys((f"{one}.seed_everything" for one in LIGHTNING), "seed"),  # torch's too
 }
 # the keys that drafting looks up
 DATA, SEED, CLIP, AMP, SCALE = "data.batch", "seed", "clip.max_norm", "amp", "dynamic_loss_scale"

@@ -276,7 +276,7 @@ class Flow:
     def class_of(self, node: ast.ClassDef) -> ScriptClass | None:
         """The class that a definition makes, where the interpreter knew it."""
         made = self.interpreter.instances.get(id(node))
-        if made is not None:
+        if made is not None and made.of.node is node:
             return made.of
         values = (value for module in self.interpreter.files.values() for value in module.scope.names.values())
         return next((value for value in values if isinstance(value, ScriptClass) and value.node is node), None)

@@ -358,11 +358,15 @@ BY_ATTRIBUTE = {"grad": GRADIENTS, "param_groups": RATE, "requires_grad": MODEL}
 
 
 class ValueKinds:
-    """The kinds of a script's values: of every definition (`bound`), and of any expression."""
+    """The kinds of a script's values: of every definition (`bound`), and of any expression.
 
-    def __init__(self, flow: Flow, roles: Roles) -> None:
+    driven: the classes whose methods a library calls.
+    """
+
+    def __init__(self, flow: Flow, roles: Roles, driven: set[int]) -> None:
         self.flow = flow
         self.roles = roles
+        self._driven = driven
         self.bound: dict[Definition, Kinds] = {}
         self._inside: set[int] = set()  # the functions whose results are being evaluated, against endless recursion
         self._propagate()
@@ -432,6 +436,17 @@ class ValueKinds:
         if isinstance(node.func, ast.Attribute):  # a method's result belongs to its object
             return own | callee | handed
         return own | handed | (frozenset({LOSS}) if callee & {MODEL, LOSS} else callee)
+
+    def drives(self, node: ast.expr) -> bool:
+        """Whether this is an object that trains its arguments, and not a model."""
+        found = self.flow.value(node)
+        if isinstance(found, ScriptObject):
+            return id(found.of.node) in self._driven and found.of.family() != families.MODULE
+        return isinstance(found, LibraryObject) and silence.matches(found.name, silence.DRIVEN)
+
+    def fits(self, call: ast.Call) -> bool:
+        """Whether a call has such an object train: Trainer(max_epochs=3).fit(module)."""
+        return isinstance(call.func, ast.Attribute) and call.func.attr == "fit" and self.drives(call.func.value)
 
     def switches_otherwise(self, call: ast.Call) -> bool:
         """Whether train() or eval() switches only a part of the model, or all of it to evaluation mode before backward

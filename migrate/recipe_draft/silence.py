@@ -1,35 +1,22 @@
-"""What a draft may omit: calls, as data, each kind with the reason; what reaches nothing that trains; parts of models;
-and the line that says so of a statement.
+"""What a draft may omit: calls, as data, each kind with the reason, and the line that says so of a statement; of those
+that write files, which make data.
 
-The lists are about callees, never about a script. A call that is in none of them is listed in the draft.
+The lists are about callees, never about a script. A call that is in none of them is listed in the draft; so is one that
+writes a file which data are read from, while checkpoints, logs and figures are not.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 import fnmatch
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 
-from ..source.infer.abstract_values import (
-    Constant,
-    DictValue,
-    LibraryName,
-    LibraryObject,
-    ListValue,
-    ParsedArguments,
-    ScriptClass,
-    ScriptFunction,
-    ScriptModule,
-    ScriptObject,
-    Value,
-)
+from ..source.infer.abstract_values import Constant, LibraryName, LibraryObject, ScriptClass
 from .entries import shown
-from .flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, MOST_BEHIND, NAMED, Definition, Flow, Statement
+from .flow import GIVEN, IS, LOOPS, NAMED, Flow, Statement
 
 
 @dataclass(frozen=True)
@@ -40,12 +27,12 @@ class Line:
     kinds: frozenset[str]
     verdict: str
     why: str
-    loop: str = ""  # the loop around it, which determines how often it runs
+    loop: str = ""  # the loops around it, the innermost first, which determine how often it runs
     values: str = ""  # the values of its names
 
     @property
     def text(self) -> str:
-        """Its source, why it is listed where that is not obvious, the loop around it, and the values of its names."""
+        """Its source, why it is listed where that is not obvious, the loops around it, and the values of its names."""
         more = (f" [{shown(one)}]" for one in (self.why, self.loop, self.values) if one)
         return shown(self.statement.text) + "".join(more)
 
@@ -117,6 +104,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     ),
     "it writes a file": ("save_pretrained", "save"),
     PLACES: ("mkdir",),
+    "it keeps an object's arguments, whose values stand where they are used": ("save_hyperparameters",),
     "it reshuffles, as every epoch does": ("set_epoch",),
     PRINTS: (
         *(
@@ -166,14 +154,12 @@ CHANGERS = (
     *("append", "extend", "add", "update", "insert", "setdefault", "pop", "clear", "remove", "sort", "reverse"),
     *("popleft", "appendleft", "fill", "put"),
 )
-
 LISTS = ("os.listdir*", "os.walk*", "os.scandir*", "glob.*")
 # classes whose methods a library calls: classes derived from them train, or change objects that do
 DRIVEN = (
     *("*lightning*.LightningModule", "*lightning*.LightningDataModule", "*Trainer", "*TrainerCallback", "*.Callback"),
     *("*.Trainer*", "*.Learner", "*Runner", "*.Hook", "*lightning*.callbacks.*", "keras.callbacks.*", "*.Engine"),
 )
-
 EXITS = ("exit", "quit", "sys.exit", "os._exit")  # calls that end a run
 PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
 # calls that are never omitted: those of torch that change their arguments, or global settings, and methods
@@ -238,335 +224,307 @@ def looked_through(name: str) -> bool:
     return matches(name, LOOKING_THROUGH)
 
 
-def reach(flow: Flow, ends: Iterable[Statement]) -> set[int]:
-    """The statements (their ids) whose values reach these.
+# files of data
 
-    The call of a function that one of them stands in is among them, but not what that function returns, if nothing that
-    is among them reads it: a training function's mean loss reaches only prints.
-    """
-    waiting: list[tuple[Statement, ast.Call | None]] = [(end, None) for end in ends]
-    kin = Kinship(flow)
-    read: set[int] = set()  # with all that they read
-    called: set[tuple[int, int]] = set()  # without the result of this call
-    while waiting:
-        statement, call = waiting.pop()
-        if id(statement) in read or (call is not None and (id(statement), id(call)) in called):
-            continue
-        if call is None:
-            read.add(id(statement))
-        else:
-            called.add((id(statement), id(call)))
-        sources = [*statement.around, *_sources(flow, statement, call, kin)]
-        waiting += [(source, None) for source in sources]
-        if statement.function is not None and isinstance(statement.node, ast.stmt):
-            waiting += [(caller, made) for caller, made, _ in flow.calls.get(id(statement.function), [])]
-    return read | {statement for statement, _ in called}
-
-
-def _sources(flow: Flow, statement: Statement, without: ast.Call | None, kin: Kinship) -> Iterator[Statement]:
-    """The statements that wrote what one reads, but not the result of one call; those of functions passed on, and those
-    that change something in a function that is called for this."""
-    called = {id(call.func) for call in statement.calls}
-    for node in statement.nodes:
-        if isinstance(node, ast.Call):
-            function = flow.function_of(node)
-            inside = flow.inside_of.get(id(function), []) if function is not None else []
-            yield from (s for s, _ in flow.returns.get(id(function), []) if node is not without)
-            if isinstance(function, ast.ClassDef):  # whoever gets the object may call what the script does not
-                yield from (s for s in inside if not flow.calls.get(id(s.function)) or _is_special(s.function))
-            elif node is statement.alone and without is None:
-                yield from (one for one in inside if _changes(flow, one))
-            yield from flow.options if function is None and _hands_options(flow, node) else ()
-        value = flow.value(node) if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called else None
-        yield from flow.inside_of.get(id(value.node), []) if isinstance(value, ScriptFunction) else ()
-        for definition in flow.written(node):
-            if definition.way != GIVEN and _may_be_of(flow, node, definition, id(node) in called, kin):
-                yield definition.statement
+# calls that read files, and calls that write them, by kind of file: a reader may read what a writer of its kind wrote
+READERS: dict[str, tuple[str, ...]] = {
+    "tensors": ("torch.load", "torch.jit.load", "safetensors.torch.load_file"),
+    "arrays": ("numpy.load*", "numpy.genfromtxt", "numpy.fromfile", "numpy.memmap", "h5py.File"),
+    "tables": ("pandas.read_*", "polars.read_*", "polars.scan_*"),
+    "images": ("PIL.Image.open", "cv2.imread", "*.imread", "torchvision.io.read_*"),
+    "text": ("open", "*.open", "joblib.load", "dill.load", "*.read_text", "*.read_bytes"),
+    "sounds": ("torchaudio.load", "librosa.load", "soundfile.read", "scipy.io.wavfile.read"),
+    "folders": (*LISTS, "datasets.load_*", "torchvision.datasets.*"),
+}
+WRITERS: dict[str, tuple[str, ...]] = {
+    "tensors": ("torch.save", "safetensors.torch.save_file"),
+    "arrays": ("numpy.save*", "h5py.File", "*.tofile"),
+    "text": ("open", "*.open", "joblib.dump", "dill.dump", "*.write_text", "*.write_bytes"),
+    "tables": ("*.to_csv", "*.to_parquet", "*.to_feather", "*.to_hdf", "*.to_excel", "*.to_json", "*.to_pickle"),
+    "images": ("*.imwrite", "*.imsave", "*.save", "torchvision.utils.save_image"),
+    "sounds": ("torchaudio.save", "soundfile.write", "scipy.io.wavfile.write"),
+    "folders": (
+        *("shutil.copy*", "shutil.move", "shutil.unpack_archive", "os.rename", "os.replace", "os.symlink", "os.link"),
+        *("urllib.request.urlretrieve", "*.save_to_disk", "*.extractall", "*.extract", "*.download"),
+    ),
+}
+# those whose second argument is the file; for all others it is the first, or the object of the method
+SECOND = (
+    *("torch.save", "*.save_file", "*.dump", "*.OmegaConf.save", "torchvision.utils.save_image", "shutil.*", "os.*"),
+    *("urllib.request.urlretrieve", "*.download"),
+)
+OF_A_PATH = ("*.read_text", "*.read_bytes", "*.write_text", "*.write_bytes")
+PROGRAMS = ("subprocess.*", "os.system", "os.popen")
+# programs that make no data, by their first word
+HARMLESS = (
+    *("mkdir", "rm", "rmdir", "clear", "cls", "nvidia-smi", "git", "echo", "tensorboard", "ls", "pip", "title", "date"),
+    *("hostname", "uname", "which"),
+)
+Path = tuple[str, ...]  # the parts of a path: strings, and for unknown parts HOLE followed by the source
+HOLE = "\0"
+MOST_PATHS = 6  # paths that are followed for one expression
 
 
-def _kin(flow: Flow) -> dict[int, int]:
-    """Each class (its id) with one that stands for all that it shares objects with, by the classes that derive from
-    both; empty where attributes may be copied from object to object."""
-    copies = any(getattr(s.node, "name", "") in ("__getattr__", "__getattribute__") for s in flow.statements)
-    copies = copies or any(
-        getattr(node, "attr", getattr(node, "id", "")) in ("__dict__", "vars") for node in _nodes(flow)
-    )
-    if copies or any(_looks_up(flow)):
-        return {}
-    found = {id(node): id(node) for node in flow.classes()}
-    for of in filter(None, map(flow.class_of, flow.classes())):
-        for base in (one for one in of.lineage() if isinstance(one, ScriptClass)):
-            mine, other = found.get(id(of.node)), found.get(id(base.node))
-            found = {node: mine if stands == other and mine else stands for node, stands in found.items()}
-    return found
+def kind_of(name: str, kinds: dict[str, tuple[str, ...]]) -> str | None:
+    """The kind of files that a reader or writer of this name uses, or None."""
+    return next((kind for kind, patterns in kinds.items() if matches(name, patterns)), None)
 
 
-class Kinship:
-    """Which of the script's classes an object may be of.
+class DataFiles:
+    """Values that pass from one statement to another without a variable, through a file that a script writes and reads.
 
-    An object of a class is made by a call that was read, and reaches an expression by names, attributes, parameters and
-    results that were read; those that code elsewhere is given may be anything.
+    name_of: gives the qualified name of a call's callee, or "".
     """
 
-    def __init__(self, flow: Flow) -> None:
+    def __init__(self, flow: Flow, name_of: Callable[[Flow, ast.Call], str]) -> None:
         self.flow = flow
-        self._kin = _kin(flow)
-        self._outside = {self._kin.get(one, one) for one in called_from_elsewhere(flow)}
-        called = {id(call.func) for one in flow.statements for call in one.calls}
-        named = (n for n in _nodes(flow) if isinstance(n, (ast.Name, ast.Attribute)) and id(n) not in called)
-        self._handed = {id(of.node) for node in named if isinstance(of := flow.value(node), ScriptFunction)}
-        self._found: dict[int, set[int] | None] = {}
+        self._name_of = name_of
+        self._known: dict[int, list[Path]] = {}
+        self._using: dict[int, list[Statement]] = {}  # a definition -> the statements that read it
+        for statement in flow.statements:
+            for node in statement.nodes:
+                for definition in flow.reads.get(id(node), ()):
+                    self._using.setdefault(id(definition), []).append(statement)
+        alone = {id(statement.alone) for statement in flow.statements}  # any unknown call among these may write
+        calls = [(call, self._writes(call, id(call) in alone)) for some in flow.statements for call in some.calls]
+        self.writers = [
+            (call, kind) for call, kind in calls if kind is not None and (kind != "text" or self._opens(call, "wax+"))
+        ]
 
-    def may_hold(self, node: ast.expr, owner: ast.ClassDef) -> bool:
-        """Whether an expression may have an object of this class, or of one that shares objects with it."""
-        mine = self._kin.get(id(owner))
-        if mine is None or mine in self._outside:
-            return True
-        if id(node) not in self._found:
-            self._found[id(node)] = self._behind(node)
-        found = self._found[id(node)]
-        return found is None or mine in found
+    def that_make_data(self, live: set[int], kinds: Callable[[ast.AST], Iterable[str]]) -> dict[int, str]:
+        """The statements that write a file which the live statements read, or run a program -> that, in words.
 
-    def _behind(self, node: ast.expr) -> set[int] | None:
-        """What stands for the classes of which an expression may have an object; None where that may be any."""
-        found: set[int] = set()
-        for count, one in enumerate(self.flow.behind(node)):
-            if count >= MOST_BEHIND - 1:
-                return None
-            for part in ast.walk(one):
-                value = self.flow.value(part) if isinstance(part, ast.expr) else None
-                of = value.of if isinstance(value, ScriptObject) else value
-                if isinstance(of, ScriptClass):
-                    found |= {self._kin.get(id(of.node), 0)}
-                own = self.flow.of.get(id(part))
-                if _is_self(part) and own is not None and own.owner is not None:
-                    found |= {self._kin.get(id(own.owner), 0)}
-                elif self._is_open(part, value):
-                    return None
+        kinds: gives the kinds of a value. Trained values are not data, unless they are loaded again in a loop; where
+        the path is unknown, only values that are known to be data count.
+        """
+        found: dict[int, str] = {}
+        for writer, reader, same in self._read_again([s for s in self.flow.statements if id(s) in live]):
+            of = {kind for one in self._content(writer) for kind in kinds(one)}
+            behind = [one for written in self._content(writer) for one in self.flow.behind(written)] if not same else []
+            trained = any({"model", "loss"} & set(kinds(one)) for one in behind)
+            data = same or (not trained and ("data" in of or any(map(self._reads, behind))))
+            again = same and self._in_a_loop(self.flow.of[id(reader)])  # weights that later steps go on from
+            if (of & {"model", "optimizer", "rate"} and not again) or not data:
+                continue
+            file, line = self.flow.of[id(reader)].place
+            for statement in self._statements(writer):
+                found[id(statement)] = f"{'it writes' if same else 'it may write'} what {file}:{line} reads"
+        for statement in self.flow.statements:
+            if any(self._runs_a_program(call) for call in statement.calls):
+                found[id(statement)] = "a program, which may make the data"
         return found
 
-    def _is_open(self, part: ast.AST, value: Value | None) -> bool:
-        """Whether a part of an expression may be something that its definitions do not show."""
-        unknown = value is None or type(value) is Value
-        if isinstance(part, ast.Call):
-            made_by = self.flow.value(part.func)
-            owner = self.flow.value(part.func.value) if isinstance(part.func, ast.Attribute) else None
-            known = isinstance(owner, (LibraryName, LibraryObject, ListValue, DictValue, Constant))
-            known = known or hasattr(builtins, getattr(part.func, "id", ""))
-            return unknown and (made_by is None or type(made_by) is Value) and not known
-        written = list(self.flow.written(part))
-        if isinstance(part, ast.Name):
-            bare = not written and unknown and not hasattr(builtins, part.id)
-            return bare or any(map(self._given_elsewhere, written))
-        owner = self.flow.value(part.value) if isinstance(part, ast.Attribute) else None
-        read = isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load)
-        return (
-            read
-            and unknown
-            and not written
-            and not isinstance(owner, (LibraryName, LibraryObject, ListValue, DictValue))
-        )
+    def _in_a_loop(self, statement: Statement, seen: frozenset[int] = frozenset()) -> bool:
+        """Whether a statement is in a loop, or in a function that is called in one."""
+        if any(isinstance(head.node, LOOPS) for head in statement.around):
+            return True
+        function = id(statement.function)
+        callers = self.flow.calls.get(function, []) if function not in seen else []
+        return any(self._in_a_loop(caller, seen | {function}) for caller, _, _ in callers)
 
-    def _given_elsewhere(self, definition: Definition) -> bool:
-        """Whether a parameter may have an argument that was not read."""
-        function = id(definition.statement.node)
-        return definition.way == GIVEN and (function not in self.flow.calls or function in self._handed)
+    def read_for(self, node: ast.expr) -> bool:
+        """Whether a value comes from a file that is read."""
+        return any(self._reads(one) for one in self.flow.behind(node))
 
+    def _read_again(self, live: Iterable[Statement]) -> Iterator[tuple[ast.Call, ast.Call, bool]]:
+        """Calls that write a file, each with a call of a live statement that may read it, and whether the paths are the
+        same."""
+        exact: dict[Path, list[tuple[ast.Call, str | None]]] = {}
+        of_kind: dict[str, list[ast.Call]] = {}
+        for call in (call for statement in live for call in statement.calls):
+            kind = kind_of(self._name(call), READERS)
+            if (kind is None and not self._unknown(call)) or (kind == "text" and not self._opens(call, "r+")):
+                continue
+            of_kind.setdefault(kind or "", []).append(call)
+            for path in self._paths_of(call):
+                exact.setdefault(path, []).append((call, kind))
+        for writer, wrote in self.writers:
+            paths = self._paths_of(writer)
+            same = (call for one in paths for call, kind in exact.get(one, ()) if _says(one, bool(wrote and kind)))
+            found = next((call for call in same if call is not writer), None)
+            for folder in of_kind.get("folders", ()) if wrote and found is None else ():
+                if any(_inside(one, other) for one in paths for other in self._paths_of(folder)):
+                    found = folder
+            if found is not None:
+                yield writer, found, True
+                continue
+            kinds = {"tables": ("tables", "text"), "text": ("text", "tables")}.get(wrote, (wrote,))
+            for reader in (call for kind in kinds if kind not in ("", "folders") for call in of_kind.get(kind, ())):
+                pairs = ((one, other) for one in paths for other in self._paths_of(reader))
+                if reader is not writer and self._may(writer, reader) and any(_fit(*both) for both in pairs):
+                    yield writer, reader, False
+                    break
 
-def _nodes(flow: Flow) -> Iterator[ast.AST]:
-    yield from (node for one in flow.statements for node in one.nodes)
+    def _may(self, writer: ast.Call, reader: ast.Call) -> bool:
+        """Whether a call may read what another writes in the same run: it does not only run before it."""
+        wrote, read = self.flow.of[id(writer)], self.flow.of[id(reader)]
+        return wrote.function is not read.function or bool(wrote.around and read.around) or wrote.place < read.place
 
+    def _writes(self, call: ast.Call, alone: bool) -> str | None:
+        """The kind of file that a call writes, "" where it is unknown, None for a call that writes none."""
+        name = self._name(call)
+        return kind_of(name, WRITERS) or ("" if alone and self._unknown(call) and not kind_of(name, READERS) else None)
 
-def _looks_up(flow: Flow) -> Iterator[ast.Call]:
-    """The calls that look up an attribute, which may be a method, by a name that reading cannot tell."""
-    calls = [node for one in flow.statements for node in one.calls]
-    read = {id(a) for call in calls if getattr(call.func, "id", "") in (*LEAVING_FUNCTIONS, "print") for a in call.args}
-    for call in calls:
-        named = getattr(call.func, "id", "") == "getattr" and len(call.args) > 1 and id(call) not in read
-        owner = flow.value(call.args[0]) if named and not isinstance(call.args[1], ast.Constant) else DictValue({})
-        if not isinstance(owner, (ParsedArguments, LibraryName, ScriptModule, DictValue)):
-            yield call
+    def _unknown(self, call: ast.Call) -> bool:
+        """Whether a call is of a function that is neither the script's nor in the lists."""
+        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        known_ = self.flow.function_of(call) is not None or reason(self._name(call)) or method_reason(method)
+        return not known_ and method not in (*CONTAINERS, "add_argument")
 
+    def _statements(self, writer: ast.Call) -> list[Statement]:
+        """The statement of a call that writes, and those that use the file that it opens."""
+        at = self.flow.of[id(writer)]
+        opened = [d for d in at.defines if d.value is writer] if self._name(writer).endswith("open") else []
+        using = dict.fromkeys(s for d in opened for s in self._using.get(id(d), []) if s is not at)
+        return [at, *(s for s in using if not (s.alone and s.text.endswith((".close()", ".flush()"))))]
 
-def _may_be_of(flow: Flow, node: ast.AST, definition: Definition, called: bool, kin: Kinship) -> bool:
-    """Whether a definition of an attribute may be that of the object that it is read from; called: whether what is read
-    is called. A number is not called; and an attribute of `self` is none of another class's objects."""
-    if not isinstance(node, ast.Attribute):
-        changed = definition.way == ADDS and isinstance(definition.statement.node, ast.Expr)
-        return not changed or not all(_counts(one) for one in flow.written(node) if one.way != ADDS)
-    if called and (isinstance(definition.statement.node, ast.AugAssign) or isinstance(definition.value, ast.Constant)):
-        return False
-    owner, own = definition.statement.owner, flow.of.get(id(node))
-    written = [one for one in definition.statement.nodes if isinstance(one, ast.Attribute) and one.attr == node.attr]
-    if owner is None or own is None or not written or not all(_is_self(one.value) for one in written):
-        return True
-    return kin.may_hold(node.value, owner)
+    def _content(self, writer: ast.Call) -> Iterator[ast.expr]:
+        """The written values, and all other arguments of the calls that write."""
+        for call in (call for statement in self._statements(writer) for call in statement.calls):
+            yield from (one for one in (*call.args, *(k.value for k in call.keywords)) if one is not writer)
+            yield from [call.func.value] if isinstance(call.func, ast.Attribute) and call is writer else []
 
+    def _reads(self, node: ast.expr) -> bool:
+        """Whether a file is read in an expression."""
+        return any(isinstance(part, ast.Call) and kind_of(self._name(part), READERS) for part in ast.walk(node))
 
-def _counts(definition: Definition) -> bool:
-    """Whether a definition gives a number or a string, which no call changes: of a loop over a range, say."""
-    value = definition.value
-    if definition.way == EACH and isinstance(value, ast.Call):
-        name = getattr(value.func, "id", "")
-        return (name == "range" and not definition.path) or (name == "enumerate" and definition.path == (0,))
-    return definition.way == IS and not definition.path and isinstance(value, ast.Constant)
-
-
-def _is_self(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and node.id == "self"
-
-
-def _is_special(function: ast.AST | None) -> bool:
-    return getattr(function, "name", "").startswith("__")
-
-
-def _changes(flow: Flow, statement: Statement) -> bool:
-    """Whether it may change an object: by an attribute, an element, `+=`, or a call that is the statement."""
-    targets = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
-    if len(targets) == 1 and isinstance(targets[0], ast.Subscript):
-        table, key = flow.value(targets[0].value), targets[0].slice
-        named = isinstance(key, ast.Constant) and matches(str(key.value), ENVIRONMENT)
-        if named and isinstance(table, LibraryName) and table.name == "os.environ":
+    def _runs_a_program(self, call: ast.Call) -> bool:
+        """Whether a call runs a program that may make data."""
+        if not matches(self._name(call), PROGRAMS) or not call.args:
             return False
-    written = any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in targets)
-    called = isinstance(statement.alone, ast.Call) and not flow.passed(statement.alone.func)
-    return written or called or isinstance(statement.node, ast.AugAssign)
+        command = call.args[0]
+        first = command.elts[0] if isinstance(command, (ast.List, ast.Tuple)) and command.elts else command
+        words = self.paths(first)[0][0].split()
+        return not words or words[0] not in HARMLESS
+
+    def _name(self, call: ast.Call) -> str:
+        name = self._name_of(self.flow, call)
+        return name or (f".{call.func.attr}" if isinstance(call.func, ast.Attribute) else "")
+
+    def _opens(self, call: ast.Call, letters: str) -> bool:
+        """Whether a call opens a file in a mode with one of these letters; an unknown mode counts as such."""
+        if not self._name(call).endswith("open"):
+            return True
+        modes = [k.value for k in call.keywords if k.arg == "mode"]
+        modes += call.args[:1] if self._name(call) == ".open" else call.args[1:2]  # Path(…).open("w")
+        value = self.flow.value(modes[0]) if modes else Constant("r")
+        return not isinstance(value, Constant) or any(letter in str(value.value) for letter in letters)
+
+    def _paths_of(self, call: ast.Call) -> list[Path]:
+        """The possible paths in a call's arguments."""
+        if id(call) in self._known:
+            return self._known[id(call)]
+        name = self._name(call)
+        given = [*call.args, *(k.value for k in call.keywords)]
+        if kind_of(name, WRITERS) or name.endswith("open"):
+            at = 1 if matches(name, SECOND) else 0
+            given = call.args[at : at + 1] or [k.value for k in call.keywords]
+        if isinstance(call.func, ast.Attribute) and (matches(name, OF_A_PATH) or name == ".open"):
+            given = [call.func.value]
+        found = [path for one in given for path in self.paths(one)][:MOST_PATHS]
+        self._known[id(call)] = [path for path in map(_plain, found) if path and not IN_MEMORY.search(path[0])]
+        return self._known[id(call)]
+
+    def paths(self, node: ast.expr, depth: int = 0) -> list[Path]:
+        """The possible paths of an expression, each as its parts."""
+        value = self.flow.value(node)
+        if isinstance(value, Constant) and type(value.value) in (str, int):
+            return [(str(value.value),)]
+        parts: list[ast.expr] | None = None
+        if isinstance(node, ast.JoinedStr):
+            parts = [one.value if isinstance(one, ast.FormattedValue) else one for one in node.values]
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Div)):
+            parts = [node.left, *([ast.Constant("/")] if isinstance(node.op, ast.Div) else []), node.right]
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
+            return self._filled(node.left, r"%[-\w.]*", depth)
+        elif isinstance(node, ast.Call) and node.args:
+            name = self._name(node).rpartition(".")[2]
+            if name == "format" and isinstance(node.func, ast.Attribute):
+                return self._filled(node.func.value, r"\{[^}]*\}", depth)
+            if name in ("join", "joinpath"):
+                own = [node.func.value] if name == "joinpath" and isinstance(node.func, ast.Attribute) else []
+                parts = [part for one in (*own, *node.args) for part in (one, ast.Constant("/"))][:-1]
+            elif name in ("open", "Path", "PurePath", "str", "fspath", "abspath", "realpath", "normpath", "glob"):
+                parts = node.args[:1]
+        elif isinstance(node, (ast.Name, ast.Attribute)) and depth < 8:
+            return self._named(node, depth)
+        if isinstance(node, ast.Constant):
+            return [(str(node.value),)]
+        if parts is None:
+            return [(HOLE + ast.unparse(node),)]
+        found: list[Path] = [()]
+        for part in parts:
+            found = [_joined(one, more) for one in found for more in self.paths(part, depth + 1)][:MOST_PATHS]
+        return found
+
+    def _filled(self, pattern: ast.expr, hole: str, depth: int) -> list[Path]:
+        """The paths of a format string with its values filled in."""
+        texts = [path[0] for path in self.paths(pattern, depth + 1) if len(path) == 1 and not path[0].startswith(HOLE)]
+        return [
+            tuple(p for part in re.split(f"({hole})", text) for p in [HOLE if re.fullmatch(hole, part) else part] if p)
+            for text in texts
+        ]
+
+    def _named(self, node: ast.Name | ast.Attribute, depth: int) -> list[Path]:
+        """The paths of a name or an attribute with a single definition, or of a parameter's arguments."""
+        if isinstance(node, ast.Name):
+            definitions = list(self.flow.reads.get(id(node), ()))
+        else:
+            definitions = self.flow.attributes.get(node.attr, [])
+        given = [one for d in definitions if d.way == GIVEN for one in self.flow.arguments_of(d)]
+        values = [d.value for d in definitions if d.way == IS and d.value is not None and not d.path]
+        several = given if given and not values else values if len(values) == len(definitions) == 1 else []
+        found = [path for one in several for path in self.paths(one, depth + 1)]
+        text = ast.unparse(node).removeprefix("self.")
+        return found or [(HOLE + (text if isinstance(node, ast.Name) else f".{text.partition('.')[2] or text}"),)]
 
 
-def only_in_parts(flow: Flow, part: Callable[[Statement], bool]) -> set[int]:
-    """The functions (their ids) that nothing but methods of models and data sets names, or functions of this kind.
-
-    part: whether a statement stands in such a class.
-    """
-    users: dict[str, list[Statement]] = {}
-    for statement in flow.statements:
-        for name in names_in([statement]):
-            users.setdefault(name, []).append(statement)
-    imports = [name for one in flow.statements if isinstance(one.node, ast.ImportFrom) for name in one.node.names]
-    for alias in imports:
-        users[alias.name] = users.get(alias.name, []) + users.get(alias.asname or "", [])
-    functions = (one for one in flow.statements if isinstance(one.node, FUNCTIONS) and one.owner is None)
-    named = {id(one.node): name for one in functions if (name := getattr(one.node, "name", "")) in users}
-    found: set[int] = set()
-    while True:
-        more = {
-            function
-            for function, name in named.items()
-            if function not in found and all(part(one) or id(one.function) in found | {function} for one in users[name])
-        }
-        if not more:
-            return found
-        found |= more
+def _joined(path: Path, more: Path) -> Path:
+    """Two parts of a path joined; adjacent strings become one."""
+    if path and more and not path[-1].startswith(HOLE) and not more[0].startswith(HOLE):
+        return (*path[:-1], path[-1] + more[0], *more[1:])
+    return (*path, *more)
 
 
-def names_in(statements: Iterable[Statement]) -> set[str]:
-    """The names and attributes in statements, and what is imported under one of them."""
-    statements = list(statements)
-    nodes = [node for one in statements for node in one.nodes]
-    found = {node.id for node in nodes if isinstance(node, ast.Name)}
-    found |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    looked_up = (
-        n.args[1] for n in nodes if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "getattr" and n.args[1:]
-    )
-    found |= {node.value for node in looked_up if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    imports = (name for one in statements if isinstance(one.node, ast.ImportFrom) for name in one.node.names)
-    return found | {name.name for name in imports if name.asname in found}
+def _plain(path: Path) -> Path:
+    """A path in a normal form: without ./ in front, a slash at its end, and everything from a * on."""
+    starred = next((at for at, one in enumerate(path) if "*" in one and not one.startswith(HOLE)), None)
+    path = path if starred is None else (*path[:starred], path[starred].partition("*")[0])
+    texts = [one if one.startswith(HOLE) else re.sub("/+", "/", one.replace("\\", "/")) for one in path]
+    if texts and not texts[0].startswith(HOLE):
+        texts[0] = re.sub(r"^(\./)+", "", texts[0])
+    if texts and not texts[-1].startswith(HOLE):
+        texts[-1] = texts[-1].rstrip("/")
+    return tuple(one for one in texts if one)
 
 
-KNOWN = (
-    "print",
-    "len",
-    "str",
-    "repr",
-    "isinstance",
-    "type",
-    "id",
-    "hasattr",
-    "getattr",
-    "setattr",
-    "super",
-    "callable",
-)
-PLAIN_MARKS = ("abc.", "functools.", "torch.", "contextlib.", "typing.")  # decorators that call no methods
-PLAIN_BASES = (
-    "object",
-    "abc.",
-    "enum.",
-    "typing.",
-    "collections.",
-    "torch.",
-)  # these read no options, and call no hooks
+def _says(path: Path, known_: bool) -> bool:
+    """Whether a path is specific enough to be recognized; known_: whether both calls are known to take a path."""
+    text = r"^\0.*\.|[A-Za-z]{2}" if known_ else r"^[^\0\s]*[\w\]]([/\\]\w|\.[A-Za-z]\w{1,6}$)"
+    return any(re.search(text, part) for part in path)
 
 
-def called_from_elsewhere(flow: Flow) -> set[int]:
-    """The classes (their ids) whose methods code that was not read may call: those that derive from a library's class,
-    those that nothing that was read makes an object of, and those of which something is given to such code. All of
-    them where the script looks up a method by a name that reading cannot tell."""
-    nodes = [node for one in flow.statements for node in one.calls]
-    made = {id(one.node) for made in flow.interpreter.made for one in made.of.lineage() if isinstance(one, ScriptClass)}
-    if any(_looks_up(flow)):
-        return {id(node) for node in flow.classes()}
-    found = set()
-    for node in flow.classes():
-        of = flow.class_of(node)
-        base = (of.library_base() if of is not None else None) or "object"
-        marks = [flow.value(one) for part in node.body for one in getattr(part, "decorator_list", ())]
-        kept = any(isinstance(one, ScriptFunction) for one in marks)  # a decorator may hand its method on
-        kept = kept or any(isinstance(one, LibraryName) and not one.name.startswith(PLAIN_MARKS) for one in marks)
-        found |= {id(node)} if kept or id(node) not in made or not base.startswith(PLAIN_BASES) else set()
-    for call in nodes:
-        called = flow.value(call.func)
-        name = called.name if isinstance(called, LibraryName) else getattr(call.func, "id", "")
-        own = isinstance(called, (ScriptFunction, ScriptClass)) or (name and (name in KNOWN or reason(name)))
-        for given in () if own or name.startswith("torch.") else (*call.args, *(k.value for k in call.keywords)):
-            for value in _values_in(flow.value(given)):
-                its = value.of if isinstance(value, ScriptObject) else value
-                lineage = its.lineage() if isinstance(its, ScriptClass) else ()
-                found |= {id(one.node) for one in lineage if isinstance(one, ScriptClass)}
-    return found
+def _inside(one: Path, folder: Path) -> bool:
+    """Whether a path is in a folder."""
+    texts = len(folder) == 1 and not folder[0].startswith(HOLE)
+    beginning = one[0].startswith(f"{folder[0]}/") if texts else one[: len(folder)] == folder
+    return beginning and _says(folder, True)
 
 
-def _values_in(value: Value | None, depth: int = 0) -> Iterator[Value]:
-    """A value, and those in its lists and tables."""
-    if value is not None:
-        yield value
-    inside = (
-        value.items if isinstance(value, ListValue) else value.pairs.values() if isinstance(value, DictValue) else ()
-    )
-    for one in islice(inside, 100) if depth < 3 else ():
-        yield from _values_in(one, depth + 1)
+def _fit(one: Path, other: Path) -> bool:
+    """Whether two paths may be the same: each may begin and end as the other does."""
+
+    def hole(part: str) -> bool:
+        return part.startswith(HOLE)
+
+    def option(part: str) -> bool:
+        return hole(part) and "(" not in part and not part[1:].isidentifier()
+
+    first, last = (one[0], other[0]), (one[-1], other[-1])
+    if not any(map(hole, (*one, *other))) or (all(map(option, first)) and first[0] != first[1]):
+        return False  # both are known, or one begins with options.out and the other with options.data
+    begins = any(map(hole, first)) or first[0].startswith(first[1]) or first[1].startswith(first[0])
+    return begins and (any(map(hole, last)) or last[0].endswith(last[1]) or last[1].endswith(last[0]))
 
 
-def overridden(flow: Flow) -> set[int]:
-    """The methods (their ids) of base classes that every object that was seen has otherwise, and no `super()` calls.
-
-    A class that a statement names may have objects that were not seen, and its methods may be called by its name.
-    """
-    heads = [one for one in flow.statements if not isinstance(one.node, ast.ClassDef)]
-    nodes = [node for one in heads for node in one.nodes if isinstance(node, (ast.Name, ast.Attribute))]
-    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
-    above = {node.attr for node in attributes if isinstance(node.value, ast.Call) and _is_super(node.value)}
-    named = {id(of.node) for node in nodes if isinstance(of := flow.value(node), ScriptClass)}
-    classes = {id(made.of.node): made.of for made in flow.interpreter.made}.values()
-    used: set[int] = set()
-    bases: dict[int, str] = {}
-    for of in classes:
-        for base in (one for one in of.lineage() if isinstance(one, ScriptClass)):
-            for name, found in base.scope.names.items():
-                if isinstance(found, ScriptFunction) and not isinstance(found.node, ast.Lambda):
-                    bases[id(found.node)] = name
-                    used |= {id(found.node)} if of.find(name) is found or id(base.node) in named else set()
-    return {function for function, name in bases.items() if function not in used and name not in above}
-
-
-def _is_super(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Name) and call.func.id == "super"
-
-
-def _hands_options(flow: Flow, call: ast.Call) -> bool:
-    """Whether a call gets all arguments of the command line at once, so that it may read any of them."""
-    given = [*call.args, *(k.value for k in call.keywords)]
-    for inner in list(given):
-        if isinstance(inner, ast.Call) and getattr(inner.func, "id", "") == "vars":
-            given += inner.args
-    return any(isinstance(flow.value(one), ParsedArguments) for one in given)
+IN_MEMORY = re.compile(r"^\0(io\.)?(BytesIO|StringIO)\(")  # no file, though it is read and written like one

@@ -71,14 +71,14 @@ def accumulate(interpreter: Interpreter) -> tuple[int, list[str], set[str]]:
 ACCUMULATING = ("gradient_accumulation_steps", "accumulate_grad_batches")  # options of accelerate, Trainers, Lightning
 
 
-def accumulated_by_library(flow: Flow) -> str | None:
-    """Words for the call that has a library add up the gradients of several batches; None where there is none."""
+def accumulated_by_library(flow: Flow, drafted: ast.expr | None) -> str | None:
+    """Words for another call that has a library add up the gradients of several batches; None where there is none."""
     for statement in flow.statements:
         for call in statement.calls:
             given = next((k.value for k in call.keywords if k.arg in ACCUMULATING), None)
             own = isinstance(flow.value(call.func), (ScriptFunction, ScriptClass))
             once = given is not None and is_known(value := flow.value(given)) and known(value) in (None, 1)
-            if given is not None and not own and not once:
+            if given is not None and not own and not once and call is not drafted:
                 words = f"{shown(statement.text)}: a step of the optimizer takes several batches of a loader"
                 return str(Comment(statement.place, words))
     return None

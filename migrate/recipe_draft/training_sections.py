@@ -1,11 +1,10 @@
-"""The training sections of a recipe: loss, mixup, optimizer, schedule, clip, amp, …, train, seed."""
+"""The sections of a recipe about its updates: optimizer, schedule, clip, train, seed; what makes another optimizer."""
 
 from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator
 
 from ...mappings import table
 from ...mappings.aliases import row_of
@@ -28,10 +27,7 @@ from ..source.infer.interpreter import CERTAINTIES, OPTION, UNCALLED, Interprete
 from .entries import (
     ASK,
     CLIP,
-    EMA,
-    MIXUP,
     SEED,
-    SYNC,
     TENSORBOARD,
     Comment,
     Entry,
@@ -39,42 +35,35 @@ from .entries import (
     by_sureness,
     calls,
     distinct,
-    key_of,
     number,
     options,
     part,
     place,
+    setting,
     several_train,
     short_name,
+    shown,
     sources,
     surely,
     trained,
+    unread,
     unwrapped,
 )
-from .flow import Flow
-from .roles import CRITERION, FUNCTIONAL, Roles
-from .unread import (
-    added_to_the_loss,
-    instead_of,
-    setting,
-    settings,
-    starts_backward,
-    unread,
-    unread_loss,
-    unread_optimizer,
-)
+from .flow import Flow, Statement
+from .reach import named
+from .trainers import MEASURED, Given
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are not a class's
 
 
-def optimizer(interpreter: Interpreter, flow: Flow) -> Entry:
+def optimizer(interpreter: Interpreter, flow: Flow, fit: Given | None) -> Entry:
     """The section `optimizer`; every recipe has one."""
     found = calls(interpreter, "optimizer")
     several = distinct(surely(found))
     if len(several) != 1:
         comments = [f"{place(seen)}: one of {len(several)} optimizers; a recipe has one" for seen in several]
         comments = comments or [
-            unread_optimizer(flow),
+            *((fit.updates() if fit is not None and not surely(found) else []) or [unread_optimizer(flow)]),
             *(f"with other arguments: {place(seen)}" for seen in options(found)),
         ]
         return Entry("optimizer", ASK, comments)
@@ -83,6 +72,7 @@ def optimizer(interpreter: Interpreter, flow: Flow) -> Entry:
     if row is None or row.kind != "optimizer":
         return _made_by_name(chosen)
     section = part_section("optimizer", chosen, row)
+    _ask_where_runs_differ(section, [seen for seen in surely(found) if seen.node is chosen.node], row, fit)
     section.roots[id(chosen.node)] = "optimizer"
     section.leave(chosen, *map(str, range(len(row.arguments))), *(argument.torch for argument in row.arguments))
     groups = chosen.arguments[0] if chosen.arguments and chosen.arguments[0].name in (None, "params") else None
@@ -101,6 +91,21 @@ def optimizer(interpreter: Interpreter, flow: Flow) -> Entry:
     _ask_for_rate(interpreter, section)
     section.comments += [f"with other arguments: {place(seen)}" for seen in options(found)]
     return section
+
+
+def _ask_where_runs_differ(section: Entry, runs: list[LibraryUse], row: Row, fit: Given | None) -> None:
+    """Ask for the arguments that one call gives several values: in its runs, or in the objects that it is made for."""
+    args = next((entry for entry in section.below or [] if entry.key == "args"), Entry("args", below=[]))
+    several = [{entry.key: entry.value for entry in part(seen, row).args} for seen in runs]
+    nodes = {one.name: one.node for seen in runs for one in seen.arguments or []}
+    for entry in args.below or []:
+        of_objects = fit is not None and fit.differs() and _reads_self(nodes.get(entry.key))
+        if of_objects or len({repr(values.get(entry.key)) for values in several}) > 1:
+            entry.value, entry.comments = ASK, [*entry.comments, "one call makes several, with different values"]
+
+
+def _reads_self(node: ast.expr | None) -> bool:
+    return node is None or any(isinstance(one, ast.Name) and one.id == "self" for one in ast.walk(node))
 
 
 def _ask_for_rate(interpreter: Interpreter, section: Entry) -> None:
@@ -210,7 +215,7 @@ def part_section(key: str, seen: LibraryUse, row: Row) -> Entry:
     return section
 
 
-def schedule(interpreter: Interpreter) -> Entry | None:
+def schedule(interpreter: Interpreter, fit: Given | None) -> Entry | None:
     """The section `schedule`: the outermost one, and when it moves."""
     found = calls(interpreter, "schedule")
     live = [seen for seen in surely(found) if _is_schedule(seen)]
@@ -230,7 +235,7 @@ def schedule(interpreter: Interpreter) -> Entry | None:
     section = _sequence(chosen, row) if holds_others else part_section("schedule", chosen, row)
     section.comments += [f"with other arguments: {place(seen)}" for seen in options(found)]
     assert section.below is not None
-    section.below.insert(1, _moves(interpreter))
+    section.below.insert(1, _moves(interpreter, fit, section, chosen))
     section.roots[id(chosen.node)] = "schedule"
     return section
 
@@ -277,9 +282,13 @@ def _steps(interpreter: Interpreter, family: str) -> list[LibraryUse]:
     return [s for s in interpreter.seen if s.name.endswith(".step") and getattr(s.receiver, "family", "") == family]
 
 
-def _moves(interpreter: Interpreter) -> Entry:
+def _moves(interpreter: Interpreter, fit: Given | None, section: Entry, schedule: LibraryUse) -> Entry:
     """Whether the schedule moves after every step or after every epoch."""
     chosen = next(iter(surely(by_sureness(_steps(interpreter, names.SCHEDULE)))), None)
+    returned = fit.moves(schedule) if fit is not None and chosen is None else None
+    if returned is not None:
+        section.left += returned[1]
+        return returned[0]
     if chosen is None:
         return Entry("per", ASK, ["where the script calls its step() was not found: step or epoch"])
     if chosen.arguments and not getattr(chosen.receiver, "name", "").endswith(MEASURED):
@@ -291,7 +300,7 @@ def _moves(interpreter: Interpreter) -> Entry:
     return Entry("per", "epoch" if by_epoch else "step", [place(chosen)])
 
 
-def clip(interpreter: Interpreter) -> Entry | None:
+def clip(interpreter: Interpreter, fit: Given | None) -> Entry | None:
     """The section `clip`."""
     found = calls(interpreter, CLIP)
     scalers = [
@@ -321,227 +330,7 @@ def clip(interpreter: Interpreter) -> Entry | None:
         return Entry("clip", ASK, [place(seen), "its max_norm could not be read"], out=True)
     for seen in options(found):
         return Entry("clip", ASK, [f"{place(seen)}, only where {seen.condition}"], out=True)
-    return None
-
-
-TIMM_MIXUP_PLACES = {"mixup_alpha": 0, "cutmix_alpha": 1, "prob": 3, "switch_prob": 4, "label_smoothing": 7}
-# timm's own defaults
-TIMM_MIXUP = {"mixup_alpha": 1.0, "cutmix_alpha": 0.0, "prob": 1.0, "switch_prob": 0.5, "label_smoothing": 0.1}
-MEASURED = "ReduceLROnPlateau"  # the schedule that depends on step()'s argument
-AS_CROSS_ENTROPY = ("timm.loss.LabelSmoothingCrossEntropy", "timm.loss.SoftTargetCrossEntropy")
-
-
-def loss(interpreter: Interpreter, flow: Flow) -> tuple[Entry, Any]:
-    """The section `loss`, and its label smoothing, perhaps ???; only where the backward pass starts from one loss."""
-    found = distinct([*surely(calls(interpreter, "loss")), *_loss_functions(interpreter)])
-    reaching = [seen for seen in found if starts_backward(_as_loss(flow, seen))]
-    if several_train(interpreter):
-        return Entry("loss", ASK, ["several optimizers train; a recipe has one optimizer, and one loss"]), 0.0
-    added = dict.fromkeys(one for seen in reaching for one in added_to_the_loss(_as_loss(flow, seen)))
-    others = list(dict.fromkeys(other for seen in reaching for other in instead_of(seen, flow)))
-    if len(reaching) != 1 or added or others:
-        comments: list[str] = [f"{place(seen)}: a part of the loss" for seen in reaching]
-        lines = {str(place(seen)).partition(":")[0] for seen in reaching}
-        comments += [other for other in others if other.partition(":")[0] not in lines]
-        for statement in added:
-            file, line = statement.place
-            comments.append(f"{file} line {line}: {statement.source.text(statement.node)}: more is added to it")
-        return Entry("loss", ASK, comments or [unread_loss(flow)]), 0.0
-    chosen = reaching[0]
-    if known(chosen.get("reduction"), None) == "none":
-        comments = [place(chosen), "it returns a number for each sample; statements that use these are listed"]
-        return Entry("loss", ASK, comments), 0.0
-    within = next(
-        (made for made in interpreter.made if LOSSES.search(made.of.node.name) and _holds(made, chosen)), None
-    )
-    if within is not None and within.node is not None and within.source is not None:
-        at = Comment((within.source.shown, within.node.lineno), within.source.text(within.node))
-        return Entry("loss", ASK, [place(chosen), at, "a loss of the script's own that uses it"]), 0.0
-    section, smoothing = _loss_section(interpreter, chosen)
-    section.roots[id(chosen.node)] = FUNCTIONAL if "functional." in chosen.name else CRITERION
-    return section, smoothing
-
-
-LOSSES = re.compile("loss|criterion", re.IGNORECASE)
-
-
-def _holds(made: ScriptObject, chosen: LibraryUse) -> bool:
-    values = (argument.value for argument in made.arguments)
-    return any(isinstance(value, LibraryObject) and value.seen is chosen for value in map(unwrapped, values))
-
-
-def _as_loss(flow: Flow, seen: LibraryUse) -> Roles:
-    """The roles of the script's values where this is the loss."""
-    return Roles(flow, {id(seen.node): FUNCTIONAL if "functional." in seen.name else CRITERION}, 1)
-
-
-def _loss_section(interpreter: Interpreter, chosen: LibraryUse) -> tuple[Entry, Any]:
-    row = _loss_row(chosen.name)
-    if row is None or row.torch in AS_CROSS_ENTROPY:  # CrossEntropyLoss, its smoothing under another name
-        given = setting(chosen, "smoothing", 0)
-        amount = 0.1 if given is None else given
-        soft = chosen.name.endswith("SoftTargetCrossEntropy")
-        value: dict[str, Any] = {"name": "CrossEntropyLoss"}
-        if not soft and amount:
-            value["args"] = {"label_smoothing": amount}
-        comments = [place(chosen), *([unread("smoothing")] if given == ASK else sources(chosen.get("smoothing", 0)))]
-        return Entry("loss", value, comments), 0.0 if soft else amount
-    if row.short == "NLLLoss" and any(seen.name.endswith(("log_softmax", "LogSoftmax")) for seen in interpreter.seen):
-        comments = [place(chosen), "on log_softmax: the same as CrossEntropyLoss on the input of log_softmax"]
-        return Entry("loss", {"name": "CrossEntropyLoss"}, comments), 0.0
-    arguments = chosen.arguments or []
-    taken = ("input", "target") if "functional." in chosen.name else ()  # a function's first arguments
-    first = sum(name not in {argument.name for argument in arguments} for name in taken)
-    settings = replace(chosen, arguments=arguments[first:])
-    section = part_section("loss", settings, row)
-    names_ = [argument.torch for argument in row.arguments]
-    section.leave(chosen, *map(str, range(first + len(names_))), *taken, *names_)
-    return section, setting(settings, "label_smoothing", 5) or 0.0
-
-
-def _loss_functions(interpreter: Interpreter) -> list[LibraryUse]:
-    """The functional losses of the script."""
-    found = [s for s in interpreter.seen if s.arguments is not None and "functional." in s.name and _loss_row(s.name)]
-    return surely(by_sureness(found))
-
-
-def _loss_row(name: str) -> Row | None:
-    row = row_of(name)
-    if row is not None and row.kind == "loss":
-        return row
-    bare = name.rpartition(".")[2].replace("_", "").removesuffix("loss")
-    if "functional." not in name:
-        return None
-    return next((row for row in table.rows("loss") if row.short.lower() == f"{bare}loss"), None)
-
-
-def mixup(interpreter: Interpreter, smoothing: Any) -> Entry | None:
-    """The section `mixup`; smoothing: the loss's label smoothing, which in a recipe is part of mixup."""
-    found = surely(calls(interpreter, MIXUP))
-    if not found:
-        return _by_hand(interpreter)
-    first = found[0]
-    if first.name.startswith("timm."):
-        drafted: dict[str, Any] = dict(TIMM_MIXUP)
-        drafted |= settings(first, TIMM_MIXUP_PLACES)
-        comments = [place(first), *(unread(name) for name in drafted if drafted[name] == ASK)]
-        taken = [*TIMM_MIXUP_PLACES, *map(str, TIMM_MIXUP_PLACES.values()), "num_classes", "8"]
-        if setting(first, "mode", 5) in (None, "batch"):  # a recipe has only this mode; any other is left over
-            taken += ["mode", "5"]
-        called = any(getattr(seen.receiver, "seen", None) is first for seen in interpreter.seen)
-        if first.name.endswith(".Mixup") and not called:
-            return Entry("mixup", ASK, [*comments, "no call of it was read; if there is none, remove this"])
-        section = Entry("mixup", drafted, comments)
-        section.leave(first, *taken)
-        return section
-    drafted = {
-        "mixup_alpha": 0.0,
-        "cutmix_alpha": 0.0,
-        "prob": 1.0,
-        "switch_prob": 0.5,
-        "label_smoothing": smoothing,
-    }
-    comments = []
-    for seen in found:
-        alpha = {"alpha": 1.0, **settings(seen, {"alpha": None})}["alpha"]
-        drafted["mixup_alpha" if seen.name.endswith("MixUp") else "cutmix_alpha"] = alpha
-        comments += [place(seen), *([unread("alpha")] if alpha == ASK else sources(seen.get("alpha")))]
-    if not drafted["mixup_alpha"] and not drafted["cutmix_alpha"]:
-        return Entry("mixup", ASK, comments, out=True)
-    return Entry("mixup", drafted, list(dict.fromkeys(comments)))
-
-
-def _by_hand(interpreter: Interpreter) -> Entry | None:
-    for function in interpreter.functions.values():
-        name = getattr(function.node, "name", "")
-        if re.search(r"mix_?up|cut_?mix", name.lower()) and function.owner is None:
-            where = (
-                f"{function.scope.source.shown} line {function.node.lineno}: {name}() is written by hand; write it here"
-            )
-            return Entry("mixup", ASK, [where], out=True)
-    return None
-
-
-# their positions in timm's ModelEmaV3; older ones only have the first
-EMA_PLACES = {"decay": 1, "min_decay": 2, "update_after_step": 3, "warmup_gamma": 5, "warmup_power": 6}
-
-
-def ema(interpreter: Interpreter) -> Entry | None:
-    """The section `ema`."""
-    found = calls(interpreter, EMA)
-    own = [made for made in interpreter.made if key_of(made.of.library_base() or "") == EMA]
-    for made in own:
-        section = _own_average(made, interpreter)
-        if section is not None:
-            return section
-    for seen in surely(found):
-        if seen.name.startswith("torch."):
-            return _torch_average(seen, [place(seen)])
-        newest = seen.name.endswith("V3")
-        drafted = {"decay": 0.9999} | settings(seen, EMA_PLACES if newest else {"decay": 1})  # timm's
-        if (warmup := setting(seen, "use_warmup", 4) if newest else None) is not None:
-            drafted["warmup"] = warmup
-        comments = [place(seen), *sources(seen.get("decay", 1))]
-        comments += [unread(name) for name in drafted if drafted[name] == ASK]
-        return Entry("ema", drafted, comments, roots={id(seen.node): "ema"})
-    for seen in options(found):
-        return Entry("ema", ASK, [f"{place(seen)}, only where {seen.condition}"], out=True)
-    return None
-
-
-def _torch_average(seen: LibraryUse, comments: list[str]) -> Entry:
-    """torch's AveragedModel, whose decay is an argument of its averaging function."""
-    rule = next(
-        (value for key in ("multi_avg_fn", "avg_fn") if isinstance(value := seen.get(key), LibraryObject)), None
-    )
-    made = rule.seen if rule is not None and rule.name.endswith(("get_ema_multi_avg_fn", "get_ema_avg_fn")) else None
-    if made is None:
-        return Entry("ema", ASK, [*comments, "its decay could not be read"], out=True)
-    value = made.get("decay", 0)
-    decay = number(value) if value is not None else 0.999  # torch's default
-    comments += sources(value)
-    if decay is None or not 0 < decay < 1:
-        return Entry("ema", ASK, [*comments, "its decay could not be read"], out=True)
-    if known(seen.get("use_buffers", 4), False) is not True:
-        comments.append("without use_buffers torch averages only the weights; a recipe averages the buffers too")
-    return Entry("ema", {"decay": float(decay)}, comments, roots={id(seen.node): "ema"})
-
-
-def _own_average(made: ScriptObject, interpreter: Interpreter) -> Entry | None:
-    """An object of the script's own class of averages."""
-    if made.source is None or made.node is None:
-        return None
-    value = next((argument.value for argument in made.arguments if argument.name == "decay"), None)
-    decay = number(value)
-    where = f"{made.source.shown} line {made.node.lineno}: {made.source.text(made.node)}"
-    every = [
-        s for s in interpreter.seen if s.name.endswith(".update_parameters") and s.condition and "%" in s.condition
-    ]
-    comments = [
-        where,
-        *sources(value),
-        *(f"the script updates it where {s.condition}; a recipe does at every step" for s in every[:1]),
-    ]
-    if made.certainty in (OPTION, UNCALLED):
-        return Entry(
-            "ema",
-            {"decay": float(f"{decay:.6g}")} if decay else ASK,
-            [*comments, "only with other arguments"],
-            out=True,
-        )
-    if decay is None or not 0 < decay < 1:
-        return Entry("ema", ASK, [*comments, "its decay could not be read"], out=True)
-    return Entry("ema", {"decay": float(decay)}, comments, roots={id(made.node): "ema"})
-
-
-def sync(interpreter: Interpreter) -> Entry | None:
-    """The key `sync_batchnorm`."""
-    found = calls(interpreter, SYNC)
-    for seen in surely(found):
-        return Entry("sync_batchnorm", True, [place(seen)])
-    for seen in options(found):
-        return Entry("sync_batchnorm", True, [f"{place(seen)}, only where {seen.condition}"], out=True)
-    return None
+    return fit.clips() if fit is not None else None
 
 
 def seed_of(interpreter: Interpreter) -> Entry | None:
@@ -554,8 +343,8 @@ def seed_of(interpreter: Interpreter) -> Entry | None:
     return None
 
 
-def train(interpreter: Interpreter) -> Entry | None:
-    """The section `train`."""
+def train(interpreter: Interpreter, fit: Given | None) -> Entry:
+    """The section `train`, with what the other sections leave of Lightning's Trainer: the last one drafted."""
     below = []
     bounds = sorted(interpreter.epochs, key=lambda found: CERTAINTIES.index(found[2]))
     for value, origin, _ in bounds[:1]:
@@ -565,22 +354,72 @@ def train(interpreter: Interpreter) -> Entry | None:
         comments = ["each round makes one step, which is an epoch only if a batch has all the data"] * one_step
         drafted = isinstance(count, int) and count > 0 and not one_step
         below.append(Entry("epochs", count if drafted else ASK, [where, *sources(value), *comments]))
+    if not below and fit is not None:
+        below.append(fit.epochs())
     if not below:
         below.append(Entry("epochs", ASK, ["no loop over epochs was found"]))
     for seen in surely(calls(interpreter, TENSORBOARD))[:1]:
         below.append(Entry("tensorboard", True, [place(seen)]))
-    return Entry("train", below=below) if below else None
+    section = Entry("train", below=below)
+    if fit is not None:
+        fit.leave(section)
+    return section
 
 
-def unsmoothed(loss: Entry) -> None:
-    """Remove the loss's label smoothing: in a recipe with mixup, mixup smooths the labels."""
-    for entry in loss.below or []:
-        if entry.key == "args" and entry.below is not None:
-            for argument in entry.below:
-                if argument.key == "label_smoothing":
-                    argument.out = True
-                    argument.comments.append("mixup smooths the labels itself")
-            if all(argument.out for argument in entry.below):
-                entry.out = True
-    if isinstance(loss.value, dict):
-        loss.value.pop("args", None)
+# what was not read
+
+
+def _makers(flow: Flow) -> Iterator[tuple[Statement, ast.Call]]:
+    """The calls that get parameters, and make an optimizer of torch, or something whose `step()` is called."""
+    calls = [call for s in named(flow) for call in s.calls]
+    steps = (call.func.value for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "step")
+    stepped = [one for start in steps for one in flow.behind(start) if isinstance(one, ast.Call)]
+    made = [call for call in calls if getattr(flow.value(call), "family", "") == names.OPTIMIZER]
+    for one in {id(call): call for call in (*stepped, *(c for c in made if _is_read(flow.value(c))))}.values():
+        statement = flow.of.get(id(one))
+        if statement is not None and statement.alone is None and list(_given(one)):
+            yield statement, one
+
+
+def _stepped(flow: Flow) -> Iterator[str]:
+    """The source of the objects whose `step()` is called, without those named as schedules and scalers."""
+    for call in (call for s in named(flow) for call in s.calls if getattr(call.func, "attr", "") == "step"):
+        words = ast.unparse(call.func.value)  # type: ignore[attr-defined]
+        if not re.search("sched|scale", words, re.IGNORECASE):
+            yield words
+
+
+def _given(call: ast.Call) -> Iterator[ast.expr]:
+    """The models whose parameters a call gets."""
+    for inner in (inner for given in (*call.args, *call.keywords) for inner in ast.walk(given)):
+        if isinstance(inner, ast.Attribute) and "parameters" in inner.attr:
+            yield inner.value
+
+
+def unread_optimizer(flow: Flow) -> str:
+    """Words where no optimizer of torch was found: the line that makes another one."""
+    others = (statement for statement, call in _makers(flow) if not _is_read(flow.value(call)))
+    return next((words_of(statement, "what this makes was not read") for statement in others), "no optimizer was found")
+
+
+def unread_model(flow: Flow) -> str:
+    """Words for a trained model that could not be read: the line that makes the model of the optimizer."""
+    makers = {id(call): call for _, call in _makers(flow)}
+    alone = len(makers) == 1 and len(set(_stepped(flow))) <= 1  # with several optimizers there is no single model
+    owners = (owner for call in makers.values() for owner in _given(call) if alone)
+    for one in (one for owner in owners for one in flow.behind(owner)):
+        statement, value = flow.of.get(id(one)), flow.value(one)
+        read = isinstance(value, ScriptObject) or getattr(value, "family", "") == names.MODULE
+        if isinstance(one, ast.Call) and not read and statement is not None and statement.alone is None:
+            return words_of(statement, "what this makes was not read")
+    return "which model is trained was not found"
+
+
+def _is_read(made: Value | None) -> bool:
+    """Whether the class of an object is known."""
+    return isinstance(made, ScriptObject) or (isinstance(made, LibraryObject) and made.seen is not None)
+
+
+def words_of(statement: Statement, why: str) -> str:
+    """The place, text and a reason, not as a Comment: the line is listed too, and does not count as drafted."""
+    return str(Comment(statement.place, f"{shown(statement.text)}: {why}"))

@@ -10,7 +10,7 @@ import builtins
 import re
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -167,6 +167,21 @@ def tensors_by_use(function: ast.AST, resolve: Callable[[ast.expr], str], *, of_
             and all(one in PLAIN_ATTRIBUTES or one in MODULE_METHODS or _has_row(one) for one in attributes)
         )
     ]
+
+
+def modules_by_use(tree: ast.AST) -> Iterator[str]:
+    """The objects, as text, that are modules: by a method that only modules have, or by what made them."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            method = node.func.attr
+            bare = method in TABLES["telling_no_arguments"] and not node.args and not node.keywords
+            if bare or families_with(method) == (MODULE,):
+                yield ast.unparse(node.func.value)
+        match node:
+            case ast.Assign([target], ast.Call(ast.Attribute(made_by, "from_pretrained"))):
+                of = ast.unparse(made_by).rpartition(".")[2]
+                if of[:1].isupper() and re.search(TABLES["no_module"], of) is None:
+                    yield ast.unparse(target)
 
 
 def _item_of(node: ast.expr) -> str:

@@ -172,6 +172,12 @@ class ScriptFunction(Value):
     receiver: Value | None = None
     owner: ScriptClass | None = None  # the class that defines it
 
+    @property
+    def prepares(self) -> bool:
+        """Whether Lightning calls it before the methods of its class that make loaders."""
+        first = getattr(self.node, "name", "") in ("prepare_data", "setup")
+        return first and self.owner is not None and self.owner.makes_loaders
+
 
 @dataclass(eq=False)
 class ScriptClass(Value):
@@ -201,6 +207,11 @@ class ScriptClass(Value):
     def library_base(self) -> str | None:
         """The library class that it derives from in the end, if any."""
         return next((of.name for of in self.lineage() if isinstance(of, LibraryName)), None)
+
+    @property
+    def makes_loaders(self) -> bool:
+        """Whether it derives from Lightning's class of data, whose methods a library calls for loaders."""
+        return (self.library_base() or "").endswith(".LightningDataModule")
 
     def family(self) -> str:
         """The family of its objects, by the library's class that it derives from, or else by their use."""

@@ -33,7 +33,7 @@ from .abstract_values import (
     origins,
     wrapped,
 )
-from .expressions import attribute, builtin, joined, keys_of, of_math, of_text
+from .expressions import attribute, builtin, hyperparameters, joined, keys_of, of_math, of_text
 from .interpreter import OPTION, Interpreter, evaluates, is_decorated
 
 _SAME = ("copy.copy", "copy.deepcopy", "pathlib.Path", "os.path.expanduser")  # they return their argument
@@ -266,6 +266,10 @@ def _method(
         return of_text(value, method, values)
     if isinstance(value, (ParsedArguments, ScriptModule, ScriptClass, ScriptFunction)):
         return _loader_inside(values) or Value()
+    if method == "save_hyperparameters" and isinstance(value, ScriptObject):
+        value.attributes["hparams"] = hyperparameters(value, arguments, scope)
+    if method == "fit" and not isinstance(value, ScriptObject):
+        interpreter.drive(values)
     family, name = _family(value)
     if not family and not (names.is_library(name) and names.is_class(name)):
         text = hasattr(str, method) and any(isinstance(known(given), str) for given in values)

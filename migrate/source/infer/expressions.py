@@ -19,6 +19,7 @@ from .. import library_names as names
 from ..library_names import MODULE, OPTIMIZER, SCHEDULE, is_class
 from .abstract_values import (
     LARGEST,
+    CallArgument,
     Constant,
     DictValue,
     LibraryName,
@@ -116,6 +117,22 @@ def _of_object(value: ScriptObject, name: str) -> Value:
         if isinstance(found, ScriptFunction)
         else found or Value()
     )
+
+
+def hyperparameters(of: ScriptObject, arguments: list[CallArgument], scope: Scope) -> Value:
+    """What Lightning's `self.save_hyperparameters(…)` keeps in `hparams`: the arguments of `__init__`, those that it
+    names, or what it is given."""
+    starts = [one.scope.names.get("__init__") for one in of.of.lineage() if isinstance(one, ScriptClass)]
+    nodes = [one.node.args for one in starts if isinstance(one, ScriptFunction)]
+    every = [a.arg for one in nodes for a in (*one.posonlyargs, *one.args, *one.kwonlyargs)][:LARGEST]
+    given = [argument.value for argument in arguments if argument.name is None]
+    only = [known(value) for value in given]
+    if given and not all(isinstance(name, str) for name in only):
+        return given[0] if len(given) == 1 else Value()
+    ignored = next((known(argument.value, every) for argument in arguments if argument.name == "ignore"), ())
+    ignored = [ignored] if isinstance(ignored, str) else ignored
+    kept = [name for name in only or every if name in scope.names and name not in ignored]
+    return DictValue({name: scope.names[name] for name in kept if scope.names[name] is not of})
 
 
 @evaluates(ast.Subscript)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import ast
 import copy
 import os
-import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -153,6 +152,7 @@ class Interpreter:
         while position < len(self.functions) and self.spent <= BUDGET:
             waiting = list(self.functions.values())[position:]  # reading one may define others
             position += len(waiting)
+            waiting.sort(key=lambda one: not one.prepares)
             self._uncalled(waiting, before)
         self.certainty = before
         if self.spent > BUDGET:
@@ -165,7 +165,7 @@ class Interpreter:
                 continue
             own = self.instances.get(id(function.owner.node)) if function.owner else None
             name = getattr(function.node, "name", "")
-            in_use = own is not None and (bool(own.of.family()) or name.startswith("__"))  # its forward runs
+            in_use = own is not None and (bool(own.of.family()) or name.startswith("__") or own.of.makes_loaders)
             self.certainty = max(before, own.certainty if own and in_use else UNCALLED, key=CERTAINTIES.index)
             if own is None and function.owner is not None:  # the script makes no object of this class
                 own = self.instances[id(function.owner.node)] = ScriptObject(function.owner, certainty=UNCALLED)
@@ -176,36 +176,47 @@ class Interpreter:
 
     def living(self) -> Interpreter:
         """A copy without the uses in functions that nothing names, and in what only another script runs."""
-        found = copy.copy(self)
-        found.unnamed = self._unnamed()
+        found, gone = copy.copy(self), self._unnamed()
+
+        def lives(origin: Origin) -> bool:
+            inside = (one for file, one in gone if file == origin.file and one.lineno <= origin.line)
+            return not any(origin.line <= (one.end_lineno or 0) for one in inside)
+
+        found.unnamed = {id(node) for _, one in gone for node in ast.walk(one)}
         found.seen = [seen for seen in self.seen if id(seen.node) not in found.unnamed and not seen.never]
+        found.epochs = [one for one in self.epochs if lives(one[1])]
+        found.rates = [one for one in self.rates if lives(one[0])]
         return found
 
-    def _unnamed(self) -> set[int]:
-        """The nodes of top-level functions that no code that may run names, and of the functions inside of them.
-        `model.train()` does not name a function `train`, but `tools.train()` names one of a file `tools`.
+    def _unnamed(self) -> Sequence[tuple[str, ast.stmt]]:
+        """The top-level functions that no code that may run names, each with its file; of files that lack a name that
+        is imported from them the classes too. `model.train()` does not name a function `train`, but `tools.train()`
+        names one of a file `tools`.
 
-        Empty where no training step would be left: then code that was not read calls them.
+        Without those of the other files where no training step would be left: then code that was not read calls them.
         """
-        trees = [module.scope.source.tree for module in self.files.values()]
-        nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+        sources = list({id(module.scope.source.tree): module.scope.source for module in self.files.values()}.values())
+        nodes = [node for s in sources for node in ast.walk(s.tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
         imported = [alias for node in nodes for alias in node.names]
         read = {name.rpartition(".")[2] for name in self.files}
         files = {alias.asname or alias.name.partition(".")[0] for alias in imported if {*alias.name.split(".")} & read}
-        top = [(one, self._taken(one)) for tree in trees for one in tree.body]
-        waiting = [part for one, parts in top if not isinstance(one, FUNCTIONS) or one.decorator_list for part in parts]
-        unnamed = [one for tree in trees for one in tree.body if isinstance(one, FUNCTIONS) and not one.decorator_list]
+        lacking = {of.scope.source.shown for name in self.not_there if (of := self.files.get(name.rpartition(".")[0]))}
+        kinds = {s.shown: (*FUNCTIONS, ast.ClassDef) if s.shown in lacking else FUNCTIONS for s in sources}
+        top = [(s.shown, one) for s in sources for one in s.tree.body]
+        unnamed = [(file, one) for file, one in top if isinstance(one, kinds[file]) and not one.decorator_list]
+        ids = {id(one) for _, one in unnamed}
+        waiting = [part for _, one in top if id(one) not in ids for part in self._taken(one)]
         living: list[ast.AST] = []
         while waiting:
             living += [node for one in waiting for node in ast.walk(one)]
             named = set().union(*(_named_in(one, files) for one in waiting))
             named |= {alias.name for alias in imported if alias.asname in named}
-            waiting = [one for one in unnamed if one.name in named or ANY in named]
-            unnamed = [one for one in unnamed if one not in waiting]
+            more = [found for found in unnamed if found[1].name in named or ANY in named]
+            waiting, unnamed = [one for _, one in more], [found for found in unnamed if found not in more]
         called = (node.func for node in living if isinstance(node, ast.Call))
         if not any(isinstance(func, ast.Attribute) and func.attr in ("backward", "step") for func in called):
-            return set()
-        return {id(node) for one in unnamed for node in ast.walk(one)}
+            return [(file, one) for file, one in unnamed if file in lacking]
+        return unnamed
 
     def _taken(self, node: ast.stmt) -> list[ast.stmt]:
         """A statement; of `if __name__ == "__main__"` the branch that this run may take."""
@@ -389,13 +400,13 @@ class Interpreter:
 
     def modules_by_use(self) -> set[tuple[str, str]]:
         """The file and the text of every object that its use tells to be a module."""
-        files = {module.scope.source.shown: module.scope.source for module in self.files.values()}
-        return {(file, text) for file, source in files.items() for text in self.modules_of(source)}
+        sources = {module.scope.source.shown: module.scope.source for module in self.files.values()}.values()
+        return {(source.shown, text) for source in sources for text in self.modules_of(source)}
 
     def modules_of(self, source: ScriptFile) -> frozenset[str]:
         """The texts of a file's objects that are modules: by a method that only modules have, or by what made them."""
         if source.shown not in self.modules:
-            self.modules[source.shown] = frozenset(_modules(source.tree))
+            self.modules[source.shown] = frozenset(names.modules_by_use(source.tree))
         return self.modules[source.shown]
 
     def note_named(self, value: Value, node: ast.expr, scope: Scope) -> None:
@@ -476,15 +487,16 @@ class Interpreter:
             plain = plain[1:]
         if parameters.vararg:
             scope.names[parameters.vararg.arg] = ListValue([], closed=False)
-        if parameters.kwarg:
-            scope.names[parameters.kwarg.arg] = DictValue({})
         by_position = [argument for argument in arguments if argument.name is None]
         for parameter, argument in zip(plain, by_position, strict=False):
             scope.names[parameter.arg] = argument.value
-        known_names = {parameter.arg for parameter in everything}
-        for argument in arguments:
-            if argument.name in known_names:
-                scope.names[argument.name] = argument.value
+        named = {argument.name: argument.value for argument in arguments if argument.name}
+        own = {parameter.arg for parameter in everything}
+        scope.names |= {name: value for name, value in named.items() if name in own}
+        if parameters.kwarg:
+            scope.names[parameters.kwarg.arg] = DictValue(
+                {k: v for k, v in named.items() if k not in own and k[0] != "*"}
+            )
 
     def _parameter(self, parameter: ast.arg, function: ScriptFunction, is_forward: bool) -> Value:
         """The value of a parameter without an argument: by its annotation, in forward a tensor, else by its name."""
@@ -496,13 +508,17 @@ class Interpreter:
             return LibraryObject(names.TENSOR)
         return LibraryObject(names.habit(parameter.arg))
 
+    def drive(self, objects: list[Value]) -> None:
+        """Read the methods that nothing calls as those of these objects, which a library trains."""
+        for one in (one for one in objects if isinstance(one, ScriptObject) and self.certainty != OPTION):
+            self.instances |= {id(of.node): one for of in one.of.lineage() if isinstance(of, ScriptClass)}
+
     def make(self, of: ScriptClass, arguments: list[CallArgument], node: ast.Call, scope: Scope) -> Value:
         """An object of one of the script's classes."""
         made = ScriptObject(of, arguments=arguments, node=node, certainty=self.certainty, source=scope.source)
         self.spent += len(of.scope.names) // 16
-        for name, value in of.scope.names.items():  # a class of settings; its fields may be arguments
-            if not isinstance(value, (ScriptFunction, ScriptClass)):
-                made.attributes[name] = value
+        fields = of.scope.names.items()  # of a class of settings; they may be arguments
+        made.attributes |= {k: v for k, v in fields if not isinstance(v, (ScriptFunction, ScriptClass))}
         before = self.instances.setdefault(id(of.node), made)
         if CERTAINTIES.index(made.certainty) < CERTAINTIES.index(before.certainty):
             self.instances[id(of.node)] = made
@@ -513,20 +529,6 @@ class Interpreter:
         else:
             made.attributes |= {argument.name: argument.value for argument in arguments if argument.name}
         return made
-
-
-def _modules(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            method = node.func.attr
-            bare = method in names.TABLES["telling_no_arguments"] and not node.args and not node.keywords
-            if bare or names.families_with(method) == (names.MODULE,):
-                yield ast.unparse(node.func.value)
-        match node:
-            case ast.Assign([target], ast.Call(ast.Attribute(made_by, "from_pretrained"))):
-                of = ast.unparse(made_by).rpartition(".")[2]
-                if of[:1].isupper() and re.search(names.TABLES["no_module"], of) is None:
-                    yield ast.unparse(target)
 
 
 def _named_in(node: ast.AST, files: set[str]) -> set[str]:

@@ -573,7 +573,7 @@ def test_what_the_names_of_a_listed_line_stand_for_is_said(write: Write) -> None
     """Defaults of arguments stood nowhere in a draft whose library trains, and long calls were cut at 160 letters."""
     given = "".join(f"logging_option_{i}={i}, " for i in range(12))
     own = f"""
-import argparse, transformers
+import argparse, transformers, trl
 parser = argparse.ArgumentParser()
 parser.add_argument("--lr", type=float, default=5e-5)
 parser.add_argument("--model", default="bert-base")
@@ -583,7 +583,7 @@ def made(width):
     return nn.Linear(width, 2)
 for width in (8, 16):
     head = made(width)
-settings = transformers.TrainingArguments({given}learning_rate=known.lr, num_train_epochs=rounds)
+settings = trl.SFTConfig({given}learning_rate=known.lr, num_train_epochs=rounds)
 model = transformers.AutoModel.from_pretrained(known.model).to(device)
 transformers.Trainer(model=model, args=settings, train_dataset=torch.load("a.pt")).train()
 """

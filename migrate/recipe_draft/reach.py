@@ -1,0 +1,519 @@
+"""What of a script reaches its training: the statements whose values do, the objects and methods that may run, and what
+the calls of a function hand over."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+
+from ...printable import shortened
+from ..source.infer.abstract_values import (
+    Constant,
+    DictValue,
+    LibraryName,
+    LibraryObject,
+    ListValue,
+    ParsedArguments,
+    ScriptClass,
+    ScriptFunction,
+    ScriptModule,
+    ScriptObject,
+    Value,
+    is_known,
+    known,
+)
+from ..source.infer.interpreter import LONGEST, joined
+from .entries import LONGEST_WORD, Comment, Entry
+from .flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, MOST_BEHIND, Definition, Flow, Statement
+from .silence import ENVIRONMENT, LEAVING_FUNCTIONS, matches, reason
+
+
+def reach(flow: Flow, ends: Iterable[Statement]) -> set[int]:
+    """The statements (their ids) whose values reach these.
+
+    The call of a function that one of them stands in is among them, but not what that function returns, if nothing that
+    is among them reads it: a training function's mean loss reaches only prints.
+    """
+    waiting: list[tuple[Statement, ast.Call | None]] = [(end, None) for end in ends]
+    kin = Kinship(flow)
+    read: set[int] = set()  # with all that they read
+    called: set[tuple[int, int]] = set()  # without the result of this call
+    while waiting:
+        statement, call = waiting.pop()
+        if id(statement) in read or (call is not None and (id(statement), id(call)) in called):
+            continue
+        if call is None:
+            read.add(id(statement))
+        else:
+            called.add((id(statement), id(call)))
+        sources = [*statement.around, *_sources(flow, statement, call, kin)]
+        waiting += [(source, None) for source in sources]
+        if statement.function is not None and isinstance(statement.node, ast.stmt):
+            waiting += [(caller, made) for caller, made, _ in flow.calls.get(id(statement.function), [])]
+    return read | {statement for statement, _ in called}
+
+
+def _sources(flow: Flow, statement: Statement, without: ast.Call | None, kin: Kinship) -> Iterator[Statement]:
+    """The statements that wrote what one reads, but not the result of one call; those of functions passed on, and those
+    that change something in a function that is called for this."""
+    called = {id(call.func) for call in statement.calls}
+    for node in statement.nodes:
+        if isinstance(node, ast.Call):
+            function = flow.function_of(node)
+            inside = flow.inside_of.get(id(function), []) if function is not None else []
+            yield from (s for s, _ in flow.returns.get(id(function), []) if node is not without)
+            if isinstance(function, ast.ClassDef):  # whoever gets the object may call what the script does not
+                yield from (s for s in inside if not flow.calls.get(id(s.function)) or _is_special(s.function))
+            elif node is statement.alone and without is None:
+                yield from (one for one in inside if _changes(flow, one))
+            yield from flow.options if function is None and _hands_options(flow, node) else ()
+        value = flow.value(node) if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called else None
+        yield from flow.inside_of.get(id(value.node), []) if isinstance(value, ScriptFunction) else ()
+        for definition in flow.written(node):
+            if definition.way != GIVEN and _may_be_of(flow, node, definition, id(node) in called, kin):
+                yield definition.statement
+
+
+def _kin(flow: Flow) -> dict[int, int]:
+    """Each class (its id) with one that stands for all that it shares objects with, by the classes that derive from
+    both; empty where attributes may be copied from object to object."""
+    copies = any(getattr(s.node, "name", "") in ("__getattr__", "__getattribute__") for s in flow.statements)
+    copies = copies or any(
+        getattr(node, "attr", getattr(node, "id", "")) in ("__dict__", "vars") for node in _nodes(flow)
+    )
+    if copies or any(_looks_up(flow)):
+        return {}
+    found = {id(node): id(node) for node in flow.classes()}
+    for of in filter(None, map(flow.class_of, flow.classes())):
+        for base in (one for one in of.lineage() if isinstance(one, ScriptClass)):
+            mine, other = found.get(id(of.node)), found.get(id(base.node))
+            found = {node: mine if stands == other and mine else stands for node, stands in found.items()}
+    return found
+
+
+class Kinship:
+    """Which of the script's classes an object may be of.
+
+    An object of a class is made by a call that was read, and reaches an expression by names, attributes, parameters and
+    results that were read; those that code elsewhere is given may be anything.
+    """
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self._kin = _kin(flow)
+        self._outside = {self._kin.get(one, one) for one in called_from_elsewhere(flow)}
+        called = {id(call.func) for one in flow.statements for call in one.calls}
+        named = (n for n in _nodes(flow) if isinstance(n, (ast.Name, ast.Attribute)) and id(n) not in called)
+        self._handed = {id(of.node) for node in named if isinstance(of := flow.value(node), ScriptFunction)}
+        self._found: dict[int, set[int] | None] = {}
+
+    def may_hold(self, node: ast.expr, owner: ast.ClassDef) -> bool:
+        """Whether an expression may have an object of this class, or of one that shares objects with it."""
+        mine = self._kin.get(id(owner))
+        if mine is None or mine in self._outside:
+            return True
+        if id(node) not in self._found:
+            self._found[id(node)] = self._behind(node)
+        found = self._found[id(node)]
+        return found is None or mine in found
+
+    def _behind(self, node: ast.expr) -> set[int] | None:
+        """What stands for the classes of which an expression may have an object; None where that may be any."""
+        found: set[int] = set()
+        for count, one in enumerate(self.flow.behind(node)):
+            if count >= MOST_BEHIND - 1:
+                return None
+            for part in ast.walk(one):
+                value = self.flow.value(part) if isinstance(part, ast.expr) else None
+                of = value.of if isinstance(value, ScriptObject) else value
+                if isinstance(of, ScriptClass):
+                    found |= {self._kin.get(id(of.node), 0)}
+                own = self.flow.of.get(id(part))
+                if _is_self(part) and own is not None and own.owner is not None:
+                    found |= {self._kin.get(id(own.owner), 0)}
+                elif self._is_open(part, value):
+                    return None
+        return found
+
+    def _is_open(self, part: ast.AST, value: Value | None) -> bool:
+        """Whether a part of an expression may be something that its definitions do not show."""
+        unknown = value is None or type(value) is Value
+        if isinstance(part, ast.Call):
+            made_by = self.flow.value(part.func)
+            owner = self.flow.value(part.func.value) if isinstance(part.func, ast.Attribute) else None
+            known = isinstance(owner, (LibraryName, LibraryObject, ListValue, DictValue, Constant))
+            known = known or hasattr(builtins, getattr(part.func, "id", ""))
+            return unknown and (made_by is None or type(made_by) is Value) and not known
+        written = list(self.flow.written(part))
+        if isinstance(part, ast.Name):
+            bare = not written and unknown and not hasattr(builtins, part.id)
+            return bare or any(map(self._given_elsewhere, written))
+        owner = self.flow.value(part.value) if isinstance(part, ast.Attribute) else None
+        read = isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load)
+        return (
+            read
+            and unknown
+            and not written
+            and not isinstance(owner, (LibraryName, LibraryObject, ListValue, DictValue))
+        )
+
+    def _given_elsewhere(self, definition: Definition) -> bool:
+        """Whether a parameter may have an argument that was not read."""
+        function = id(definition.statement.node)
+        return definition.way == GIVEN and (function not in self.flow.calls or function in self._handed)
+
+
+def _nodes(flow: Flow) -> Iterator[ast.AST]:
+    yield from (node for one in flow.statements for node in one.nodes)
+
+
+def _looks_up(flow: Flow) -> Iterator[ast.Call]:
+    """The calls that look up an attribute, which may be a method, by a name that reading cannot tell."""
+    calls = [node for one in flow.statements for node in one.calls]
+    read = {id(a) for call in calls if getattr(call.func, "id", "") in (*LEAVING_FUNCTIONS, "print") for a in call.args}
+    for call in calls:
+        named = getattr(call.func, "id", "") == "getattr" and len(call.args) > 1 and id(call) not in read
+        owner = flow.value(call.args[0]) if named and not isinstance(call.args[1], ast.Constant) else DictValue({})
+        if not isinstance(owner, (ParsedArguments, LibraryName, ScriptModule, DictValue)):
+            yield call
+
+
+def _may_be_of(flow: Flow, node: ast.AST, definition: Definition, called: bool, kin: Kinship) -> bool:
+    """Whether a definition of an attribute may be that of the object that it is read from; called: whether what is read
+    is called. A number is not called; and an attribute of `self` is none of another class's objects."""
+    if not isinstance(node, ast.Attribute):
+        changed = definition.way == ADDS and isinstance(definition.statement.node, ast.Expr)
+        return not changed or not all(_counts(one) for one in flow.written(node) if one.way != ADDS)
+    if called and (isinstance(definition.statement.node, ast.AugAssign) or isinstance(definition.value, ast.Constant)):
+        return False
+    owner, own = definition.statement.owner, flow.of.get(id(node))
+    written = [one for one in definition.statement.nodes if isinstance(one, ast.Attribute) and one.attr == node.attr]
+    if owner is None or own is None or not written or not all(_is_self(one.value) for one in written):
+        return True
+    return kin.may_hold(node.value, owner)
+
+
+def _counts(definition: Definition) -> bool:
+    """Whether a definition gives a number or a string, which no call changes: of a loop over a range, say."""
+    value = definition.value
+    if definition.way == EACH and isinstance(value, ast.Call):
+        name = getattr(value.func, "id", "")
+        return (name == "range" and not definition.path) or (name == "enumerate" and definition.path == (0,))
+    return definition.way == IS and not definition.path and isinstance(value, ast.Constant)
+
+
+def _is_self(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+def _is_special(function: ast.AST | None) -> bool:
+    return getattr(function, "name", "").startswith("__")
+
+
+def _changes(flow: Flow, statement: Statement) -> bool:
+    """Whether it may change an object: by an attribute, an element, `+=`, or a call that is the statement."""
+    targets = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
+    if len(targets) == 1 and isinstance(targets[0], ast.Subscript):
+        table, key = flow.value(targets[0].value), targets[0].slice
+        named = isinstance(key, ast.Constant) and matches(str(key.value), ENVIRONMENT)
+        if named and isinstance(table, LibraryName) and table.name == "os.environ":
+            return False
+    written = any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in targets)
+    called = isinstance(statement.alone, ast.Call) and not flow.passed(statement.alone.func)
+    return written or called or isinstance(statement.node, ast.AugAssign)
+
+
+def only_in_parts(flow: Flow, part: Callable[[Statement], bool]) -> set[int]:
+    """The functions (their ids) that nothing but methods of models and data sets names, or functions of this kind.
+
+    part: whether a statement stands in such a class.
+    """
+    users: dict[str, list[Statement]] = {}
+    for statement in flow.statements:
+        for name in names_in([statement]):
+            users.setdefault(name, []).append(statement)
+    imports = [name for one in flow.statements if isinstance(one.node, ast.ImportFrom) for name in one.node.names]
+    for alias in imports:
+        users[alias.name] = users.get(alias.name, []) + users.get(alias.asname or "", [])
+    functions = (one for one in flow.statements if isinstance(one.node, FUNCTIONS) and one.owner is None)
+    named = {id(one.node): name for one in functions if (name := getattr(one.node, "name", "")) in users}
+    found: set[int] = set()
+    while True:
+        more = {
+            function
+            for function, name in named.items()
+            if function not in found and all(part(one) or id(one.function) in found | {function} for one in users[name])
+        }
+        if not more:
+            return found
+        found |= more
+
+
+def names_in(statements: Iterable[Statement]) -> set[str]:
+    """The names and attributes in statements, and what is imported under one of them."""
+    statements = list(statements)
+    nodes = [node for one in statements for node in one.nodes]
+    found = {node.id for node in nodes if isinstance(node, ast.Name)}
+    found |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    looked_up = (
+        n.args[1] for n in nodes if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "getattr" and n.args[1:]
+    )
+    found |= {node.value for node in looked_up if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    imports = (name for one in statements if isinstance(one.node, ast.ImportFrom) for name in one.node.names)
+    return found | {name.name for name in imports if name.asname in found}
+
+
+KNOWN = (
+    "print",
+    "len",
+    "str",
+    "repr",
+    "isinstance",
+    "type",
+    "id",
+    "hasattr",
+    "getattr",
+    "setattr",
+    "super",
+    "callable",
+)
+PLAIN_MARKS = ("abc.", "functools.", "torch.", "contextlib.", "typing.")  # decorators that call no methods
+PLAIN_BASES = (
+    "object",
+    "abc.",
+    "enum.",
+    "typing.",
+    "collections.",
+    "torch.",
+)  # these read no options, and call no hooks
+
+
+def called_from_elsewhere(flow: Flow) -> set[int]:
+    """The classes (their ids) whose methods code that was not read may call: those that derive from a library's class,
+    those that nothing that was read makes an object of, and those of which something is given to such code. All of
+    them where the script looks up a method by a name that reading cannot tell."""
+    nodes = [node for one in flow.statements for node in one.calls]
+    made = {id(one.node) for made in flow.interpreter.made for one in made.of.lineage() if isinstance(one, ScriptClass)}
+    if any(_looks_up(flow)):
+        return {id(node) for node in flow.classes()}
+    found = set()
+    for node in flow.classes():
+        of = flow.class_of(node)
+        base = (of.library_base() if of is not None else None) or "object"
+        marks = [flow.value(one) for part in node.body for one in getattr(part, "decorator_list", ())]
+        kept = any(isinstance(one, ScriptFunction) for one in marks)  # a decorator may hand its method on
+        kept = kept or any(isinstance(one, LibraryName) and not one.name.startswith(PLAIN_MARKS) for one in marks)
+        found |= {id(node)} if kept or id(node) not in made or not base.startswith(PLAIN_BASES) else set()
+    for call in nodes:
+        called = flow.value(call.func)
+        name = called.name if isinstance(called, LibraryName) else getattr(call.func, "id", "")
+        own = isinstance(called, (ScriptFunction, ScriptClass)) or (name and (name in KNOWN or reason(name)))
+        for given in () if own or name.startswith("torch.") else (*call.args, *(k.value for k in call.keywords)):
+            for value in _values_in(flow.value(given)):
+                its = value.of if isinstance(value, ScriptObject) else value
+                lineage = its.lineage() if isinstance(its, ScriptClass) else ()
+                found |= {id(one.node) for one in lineage if isinstance(one, ScriptClass)}
+    return found
+
+
+def _values_in(value: Value | None, depth: int = 0) -> Iterator[Value]:
+    """A value, and those in its lists and tables."""
+    if value is not None:
+        yield value
+    inside = (
+        value.items if isinstance(value, ListValue) else value.pairs.values() if isinstance(value, DictValue) else ()
+    )
+    for one in islice(inside, 100) if depth < 3 else ():
+        yield from _values_in(one, depth + 1)
+
+
+def overridden(flow: Flow) -> set[int]:
+    """The methods (their ids) of base classes that every object that was seen has otherwise, and no `super()` calls.
+
+    A class that a statement names may have objects that were not seen, and its methods may be called by its name.
+    """
+    heads = [one for one in flow.statements if not isinstance(one.node, ast.ClassDef)]
+    nodes = [node for one in heads for node in one.nodes if isinstance(node, (ast.Name, ast.Attribute))]
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
+    above = {node.attr for node in attributes if isinstance(node.value, ast.Call) and _is_super(node.value)}
+    named = {id(of.node) for node in nodes if isinstance(of := flow.value(node), ScriptClass)}
+    classes = {id(made.of.node): made.of for made in flow.interpreter.made}.values()
+    used: set[int] = set()
+    bases: dict[int, str] = {}
+    for of in classes:
+        for base in (one for one in of.lineage() if isinstance(one, ScriptClass)):
+            for name, found in base.scope.names.items():
+                if isinstance(found, ScriptFunction) and not isinstance(found.node, ast.Lambda):
+                    bases[id(found.node)] = name
+                    used |= {id(found.node)} if of.find(name) is found or id(base.node) in named else set()
+    return {function for function, name in bases.items() if function not in used and name not in above}
+
+
+def _is_super(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "super"
+
+
+def _hands_options(flow: Flow, call: ast.Call) -> bool:
+    """Whether a call gets all arguments of the command line at once, so that it may read any of them."""
+    given = [*call.args, *(k.value for k in call.keywords)]
+    for inner in list(given):
+        if isinstance(inner, ast.Call) and getattr(inner.func, "id", "") == "vars":
+            given += inner.args
+    return any(isinstance(flow.value(one), ParsedArguments) for one in given)
+
+
+# functions that are called at several places, and values that are said
+
+
+def named(flow: Flow) -> list[Statement]:
+    """The statements without those of functions that nothing names."""
+    return [one for one in flow.statements if id(one.node) not in flow.interpreter.unnamed]
+
+
+def called_where(
+    statement: Statement, flow: Flow, runs: Callable[[Statement], bool], undecided: Callable[[Statement], list[str]]
+) -> str:
+    """The places that call a statement's function where they are several and one has a condition; else "".
+
+    runs: whether a statement runs with the defaults. undecided: gives the undecided conditions of a statement.
+    """
+    function, seen = statement.function, set[int]()
+    while function is not None and id(function) not in seen:
+        seen.add(id(function))
+        callers = list({id(one): one for one, _, _ in flow.calls.get(id(function), []) if runs(one)}.values())
+        if len(callers) > 1:
+            conditions = [undecided(one) for one in callers]
+            places = [
+                ":".join(map(str, one.place)) + (f" only where {joined(found)}" if found else "")
+                for one, found in zip(callers, conditions, strict=True)
+            ]
+            return f"called at {', and at '.join(places)}" if any(conditions) else ""
+        function = callers[0].function if callers else None
+    return ""
+
+
+def by_callers(statement: Statement, flow: Flow, runs: Callable[[Statement], bool]) -> list[str]:
+    """The conditions around a statement that hold where one place calls its function, and not where another does."""
+    function = statement.function
+    callers = [call for one, call, _ in flow.calls.get(id(function), []) if runs(one)]
+    found: list[str] = []
+    for head in (one for one in statement.around if isinstance(one.node, ast.If)) if len(callers) > 1 else ():
+        test = head.expressions[0]
+        names = [part for one in flow.behind(test) for part in ast.walk(one) if isinstance(part, ast.Name)]
+        given = {d for name in names for d in flow.reads.get(id(name), ()) if d.statement.node is function}
+        if any(len({_handed(flow, function, call, d.parameter) for call in callers}) > 1 for d in given if d.parameter):
+            text = shortened(head.source.text(test), LONGEST)
+            otherwise = getattr(head.node, "orelse", [])
+            other = any(node is statement.node for part in otherwise for node in ast.walk(part))
+            found.append(f"not ({text})" if other else text)
+    return found
+
+
+def _handed(flow: Flow, function: ast.AST | None, call: ast.Call, parameter: ast.arg) -> str:
+    """What a call gives for a function's parameter, as text: its value where that is known; "" where it is the default,
+    or where what is unpacked may hold it."""
+    start = function if isinstance(function, FUNCTIONS) else None
+    plain = [*start.args.posonlyargs, *start.args.args] if start is not None else []
+    plain = plain[1:] if plain and plain[0].arg in ("self", "cls") else plain
+    defaults = dict(zip(plain[::-1], start.args.defaults[::-1], strict=False)) if start is not None else {}
+    named = next((k.value for k in call.keywords if k.arg == parameter.arg), None)
+    at = plain.index(parameter) if parameter in plain else len(call.args)
+    given = named or (call.args[at] if at < len(call.args) else defaults.get(parameter))
+    if (
+        given is None
+        or any(isinstance(one, ast.Starred) for one in call.args)
+        or None in [k.arg for k in call.keywords]
+    ):
+        return ""
+    value = None if id(given) in flow.interpreter.varied else flow.value(given)
+    return repr(known(value, ast.unparse(given))) if is_known(value) else ast.unparse(given)
+
+
+def handed_values(statement: Statement, flow: Flow, runs: Callable[[Statement], bool]) -> str:
+    """The values of a statement's parameters, and of its object's attributes that are parameters, where the calls of
+    their function differ: `ratio is 0.3 or 0.7`."""
+    found: dict[str, list[str]] = {}
+    for node in statement.nodes:
+        if isinstance(node, (ast.Name, ast.Attribute)) and id(node) in flow.interpreter.varied:
+            texts = [shortened(one, LONGEST_WORD) for one in dict.fromkeys(_given_values(flow, node, runs))]
+            if all(texts) and texts not in ([], [ast.unparse(node)]):
+                found[ast.unparse(node)] = texts if len(texts) <= MOST_VALUES else [*texts[:MOST_VALUES], "others"]
+    return ", ".join(f"{name} is {' or '.join(texts)}" for name, texts in found.items())
+
+
+MOST_VALUES = 8  # of one parameter that are said
+
+
+def _given_values(flow: Flow, node: ast.expr, runs: Callable[[Statement], bool], depth: int = 0) -> Iterator[str]:
+    """What a name or an attribute of `self` is in the calls of the function whose parameter it is, as text; an empty
+    one where it may be something else."""
+    own = flow.of.get(id(node))
+    ways = [one for one in flow.written(node) if isinstance(node, ast.Name) or _of_one_class(flow, one, own, node)]
+    mine = isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self")
+    for one in ways if mine and depth < 3 else ():
+        if one.way == GIVEN and one.parameter is not None:
+            callers = [call for of, call, _ in flow.calls.get(id(one.statement.node), []) if runs(of)]
+            yield from (_handed(flow, one.statement.node, call, one.parameter) for call in callers)
+        elif one.way == IS and isinstance(one.value, (ast.Name, ast.Attribute)) and not one.path:
+            yield from _given_values(flow, one.value, runs, depth + 1)
+        elif (
+            one.way != ADDS
+            or not isinstance(one.statement.node, ast.Expr)
+            or not isinstance(flow.value(node), Constant)
+        ):
+            yield ""  # no call changes a number
+
+
+def _of_one_class(flow: Flow, definition: Definition, reader: Statement | None, node: ast.expr) -> bool:
+    """Whether an attribute may be set for the object that it is read from: not by `self` in a class of another kind."""
+    written = [
+        one
+        for one in definition.statement.nodes
+        if isinstance(one, ast.Attribute) and isinstance(node, ast.Attribute) and one.attr == node.attr
+    ]
+    owners = definition.statement.owner, reader.owner if reader is not None else None
+    if None in owners or any(getattr(one.value, "id", "") != "self" for one in written):
+        return True
+    kinds = [
+        {id(base.node) for base in of.lineage() if isinstance(base, ScriptClass)}
+        for one in owners
+        if one and (of := flow.class_of(one))
+    ]
+    return len(kinds) < 2 or any(id(one) in kind for one, kind in zip(owners, kinds[::-1], strict=True))
+
+
+def read_by_libraries(flow: Flow) -> dict[int, str]:
+    """Statement (its id) -> words, for the options in a data class that derives from a library's class: the library may
+    read them, also where the script does not."""
+    found: dict[int, str] = {}
+    for statement in (s for s in flow.statements if s.owner is not None and s.function is None):
+        node, owner = statement.node, statement.owner
+        value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+        if value is None or owner is None or not any("dataclass" in ast.unparse(one) for one in owner.decorator_list):
+            continue
+        defaults = [k.value for k in value.keywords if k.arg == "default"] if isinstance(value, ast.Call) else [value]
+        of = flow.class_of(owner)
+        base = (of.library_base() if of is not None else None) or "object"
+        if base.startswith(PLAIN_BASES) or any(isinstance(one, ast.Constant) and one.value is None for one in defaults):
+            continue
+        found[id(statement)] = f"{base} reads it"
+    return found
+
+
+def say_values(sections: Iterable[Entry], flow: Flow, values: Callable[[Statement], str], listed: set[int]) -> None:
+    """Add to the lines that are named where a draft asks for something what their names are, as in a listed line.
+
+    values: gives them in words. listed: statements (their ids) that say it themselves.
+    """
+    waiting, known = list(sections), dict[int, str]()
+    while waiting:
+        entry = waiting.pop(0)
+        waiting += entry.below or []
+        for index, comment in enumerate(entry.comments if entry.asks and not entry.out else []):
+            at = {comment.at} if isinstance(comment, Comment) else set()
+            for statement in (s for s in flow.statements if s.stands_at(at) and id(s) not in listed | known.keys()):
+                said = known[id(statement)] = values(statement)
+                if said and isinstance(comment, Comment):
+                    entry.comments[index] = Comment(comment.at, f"{comment.about} [{said}]".lstrip())

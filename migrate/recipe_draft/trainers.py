@@ -1,0 +1,515 @@
+"""Which loaders a script trains on; and what a library's Trainer is given, where it makes the steps: Lightning's,
+transformers'."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...mappings.aliases import restated
+from ..source import library_names as names
+from ..source.infer.abstract_values import (
+    CallArgument,
+    Constant,
+    DictValue,
+    LibraryName,
+    LibraryObject,
+    LibraryUse,
+    ListValue,
+    ScriptClass,
+    ScriptFunction,
+    ScriptObject,
+    Value,
+    is_known,
+    known,
+)
+from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS
+from .entries import (
+    ASK,
+    LONGEST_WORD,
+    Comment,
+    Entry,
+    Place,
+    behind_names,
+    by_sureness,
+    distinct,
+    either,
+    place,
+    setting,
+    sources,
+    surely,
+    unwrapped,
+)
+from .flow import Flow, Statement
+from .reach import named
+from .silence import name_of
+from .step_order import loops_over, steps_over
+
+MEASURED = "ReduceLROnPlateau"  # the schedule that depends on step()'s argument
+OF_LIGHTNING = re.compile(r"(lightning|pytorch_lightning)\.(\w+\.)*Trainer\.fit")
+# arguments of the Trainer that change nothing of a step -> with which values; with any where none are named
+QUIET: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("accelerator", "logger", "profiler", "benchmark", "deterministic", "detect_anomaly"), ()),
+    **dict.fromkeys(("enable_checkpointing", "enable_progress_bar", "enable_model_summary", "inference_mode"), ()),
+    **dict.fromkeys(("default_root_dir", "log_every_n_steps", "num_sanity_val_steps"), ()),
+    "devices": ("auto", 1, "1", -1, "-1"),
+    "gpus": (0, 1, -1, "-1"),
+    "num_nodes": (1,),
+    "strategy": ("auto", "ddp"),
+    "precision": (32, "32", "32-true"),
+    "max_steps": (-1,),
+    "check_val_every_n_epoch": (1,),
+    "accumulate_grad_batches": (1,),
+    "gradient_clip_val": (0, 0.0),
+    "gradient_clip_algorithm": ("norm",),
+    **dict.fromkeys(("fast_dev_run", "overfit_batches", "reload_dataloaders_every_n_epochs"), (0, 0.0, False)),
+    "sync_batchnorm": (False,),
+    **dict.fromkeys(("limit_train_batches", "limit_val_batches", "limit_test_batches", "val_check_interval"), (1.0,)),
+}
+QUIET_CALLBACKS = re.compile(
+    r".*\.(ModelCheckpoint|LearningRateMonitor|DeviceStatsMonitor|\w*(ProgressBar|ModelSummary))"
+)
+LOADERS = (LibraryObject, ListValue, DictValue, Constant)  # what is given in place of Lightning's data, or None
+PRECISIONS = {"16-mixed": "float16", "16": "float16", "bf16-mixed": "bfloat16", "bf16": "bfloat16"}
+
+
+@dataclass(frozen=True)
+class Given:
+    """What makes the steps of a script in place of its own loop, and what it is given; taken: the arguments that the
+    draft has."""
+
+    flow: Flow
+    trainer: LibraryUse
+    taken: set[str]
+
+    def given(self, name: str) -> Any:
+        """The value of an argument: None where there is none, ??? where it could not be read."""
+        node = next((one.node for one in self.trainer.arguments or [] if one.name == name), None)
+        return ASK if id(node) in self.flow.interpreter.varied else setting(self.trainer, name)
+
+    def takes(self, name: str) -> list[str]:
+        """The lines that an argument comes from, which is no longer left over."""
+        self.taken.add(name)
+        return [place(self.trainer), *sources(self.trainer.get(name))]
+
+    def number(self, name: str) -> int:
+        """An argument that is a whole number above 0; 0 for anything else."""
+        value = self.given(name)
+        whole = int(value) if isinstance(value, float) and value.is_integer() else value
+        return whole if type(whole) is int and whole > 0 else 0
+
+    def quiet(self, arguments: dict[str, Value]) -> list[str]:
+        """The names of those arguments that change nothing of a step; "0" for one without a name."""
+        return []
+
+    def epochs(self) -> Entry:
+        """The key `epochs`."""
+        raise NotImplementedError
+
+    def clips(self) -> Entry | None:
+        """The section `clip`."""
+        return None
+
+    def accumulates(self) -> Entry | None:
+        """The key `accumulate`."""
+        return None
+
+    def precision(self) -> list[Entry]:
+        """The sections `amp` and `dynamic_loss_scale`."""
+        return []
+
+    def batch(self) -> list[Entry]:
+        """The key `batch` where no loader of the script says it."""
+        return []
+
+    def loaders(self, way: str) -> list[LibraryUse] | None:
+        """The loaders for training (`train`) or validation (`val`); None where reading cannot tell."""
+        return None
+
+    def moves(self, schedule: LibraryUse) -> tuple[Entry, list[tuple[Place, str]]] | None:
+        """The key `per` of a schedule, and what a recipe lacks of its settings; None where it is not plain."""
+        return None
+
+    def starts(self) -> list[str]:
+        """Words for the lines that the backward pass starts from."""
+        return []
+
+    def updates(self) -> list[str]:
+        """Words for what makes the optimizer where the script makes none."""
+        return []
+
+    def differs(self) -> bool:
+        """Whether it trains several objects that are made with different arguments."""
+        return False
+
+    def leave(self, section: Entry) -> None:
+        """Note as left over what it is given and the draft does not have."""
+        quiet = self.quiet({one.name: one.value for one in self.trainer.arguments or [] if one.name})
+        for argument in self.trainer.arguments or []:
+            rest = Entry("rest")
+            rest.leave(replace(self.trainer, arguments=[argument]), *self.taken, *quiet)
+            section.left += [(at, text + self._behind(argument)) for at, text in rest.left]
+
+    def _behind(self, argument: CallArgument) -> str:
+        """The values of the names in an argument."""
+        node, text = argument.node, repr(known(argument.value))
+        listed = isinstance(argument.value, ListValue) and is_known(argument.value) and len(text) <= LONGEST_WORD
+        if listed and isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in self.flow.interpreter.varied:
+            return f" [{ast.unparse(node)} is {text}]"
+        words = behind_names(ast.walk(node), self.flow.interpreter, lambda _: False)
+        return f" [{words}]" * bool(words)
+
+
+@dataclass(frozen=True)
+class Fit(Given):
+    """The only fit of Lightning's Trainer in a script."""
+
+    call: LibraryUse
+    module: ScriptObject | None
+    modules: tuple[ScriptObject, ...]  # of all its runs
+
+    @classmethod
+    def of(cls, flow: Flow) -> Fit | None:
+        """The fit of a script, where it has one and its Trainer is known."""
+        values = flow.interpreter.values
+        fits = [s for s in flow.interpreter.seen if s.arguments is not None and OF_LIGHTNING.fullmatch(s.name)]
+        found = surely(by_sureness(fits))
+        alone = found and all(_is_same_fit(one, found[0]) for one in distinct(found))
+        on = found[0].node.func if alone and isinstance(found[0].node, ast.Call) else None
+        trainer = values.get(id(on.value), (0, None))[1] if isinstance(on, ast.Attribute) else None
+        modules = [one for seen in found if isinstance(one := unwrapped(seen.get("model", 0)), ScriptObject)]
+        made = [s for s in flow.interpreter.seen if OF_LIGHTNING.fullmatch(f"{s.name}.fit") and s.certainty != OPTION]
+        behind = (
+            [part for one in flow.behind(on.value) for part in ast.walk(one)] if isinstance(on, ast.Attribute) else []
+        )
+        makers = {id(one.node) for one in made} & {id(part) for part in behind if isinstance(part, ast.Call)}
+        several = len(makers) > 1 or len({id(one.of.node) for one in modules}) > 1
+        if not isinstance(trainer, LibraryObject) or trainer.seen is None or several:
+            return None
+        module = modules[0] if len(modules) == len(found) else None
+        return cls(flow, trainer.seen, set(), found[0], module, tuple(modules))
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether the module makes its updates itself."""
+        switch = self.module.attributes.get("automatic_optimization") if self.module is not None else None
+        return known(switch) is False or self._has("automatic_optimization")
+
+    def differs(self) -> bool:
+        """Whether its runs have modules that are made with different arguments."""
+        given = [
+            [(one.name, known(one.value, ast.unparse(one.node))) for one in made.arguments] for made in self.modules
+        ]
+        return any(one != given[0] for one in given)
+
+    def _has(self, method: str) -> bool:
+        return self.module is not None and self.module.of.find(method) is not None
+
+    def _returned(self, of: ScriptObject | None, method: str) -> list[tuple[Statement, Value | None]]:
+        """What a method returns, and where, in the statements that may run."""
+        function = of.of.find(method) if of is not None else None
+        if not isinstance(function, ScriptFunction):
+            return []
+        reached = self.flow.interpreter.reached
+        returns = self.flow.returns.get(id(function.node), [])
+        live = [one for one in returns if CERTAINTIES[reached.get(id(one[0].node), (0, ()))[0]] != OPTION]
+        return [(statement, self.flow.value(node)) for statement, node in live]
+
+    def loaders(self, way: str) -> list[LibraryUse] | None:
+        """The loaders for training (`train`) or validation (`val`), of the call or of what it is given; None where
+        reading cannot tell."""
+        first, at = self.call.get("train_dataloaders", 1) or self.call.get("train_dataloader"), 1 + (way == "val")
+        given = self.call.get(f"{way}_dataloaders", at) or self.call.get(f"{way}_dataloader")
+        data = self.call.get("datamodule", 3) or (None if isinstance(first, LOADERS) else first)
+        holders = [one for one in (data, self.module) if isinstance(one, ScriptObject)]
+        values: list[Value | None] = [given]
+        if given is None or given in holders[:1] or known(given, ASK) is None:
+            lineage = [base for one in holders for base in one.of.lineage()]
+            if (data is not None and data not in holders) or not all(map(_is_class, lineage)) or not lineage:
+                return None
+            holder = next((one for one in holders if one.of.find(f"{way}_dataloader") is not None), None)
+            values = [value for _, value in self._returned(holder, f"{way}_dataloader")]
+        held = [one for value in values for one in _held(value)]
+        made = [one.seen for one in held if isinstance(one, LibraryObject) and one.family == names.LOADER and one.seen]
+        return made if len(made) == len(held) else None
+
+    def moves(self, schedule: LibraryUse) -> tuple[Entry, list[tuple[Place, str]]] | None:
+        """The key `per` of a schedule that configure_optimizers returns, and what a recipe lacks of its settings; None
+        where it is not plainly returned."""
+        returned = self._returned(self.module, "configure_optimizers")
+        if len(returned) != 1 or self.by_hand or self._has("lr_scheduler_step"):
+            return None
+        (statement, value), settings = returned[0], dict[str, Value]()
+        found = value.items[1] if isinstance(value, ListValue) and len(value.items) == 2 else None
+        if isinstance(value, DictValue):
+            found, settings = value.pairs.get("lr_scheduler"), {k: v for k, v in value.pairs.items() if k == "monitor"}
+        several = found.items if isinstance(found, ListValue) else [found]
+        one = several[0] if len(several) == 1 else None
+        if isinstance(one, DictValue):
+            settings |= one.pairs
+            one = settings.get("scheduler")
+        if not isinstance(one, LibraryObject) or one.seen is None or one.seen.node is not schedule.node:
+            return None
+        per, at = known(settings.get("interval"), ASK if "interval" in settings else None), statement.place
+        comments: list[str] = [_line(statement)]
+        comments += ["Lightning's interval is an epoch where none is said"] if per is None else []
+        plain: dict[str, tuple[Any, ...]] = {"frequency": (1,), "reduce_on_plateau": (False,)}
+        plain |= {"monitor": ()} if MEASURED in schedule.name else {}
+        lacks = {k: v for k in plain if k in settings and (v := known(settings[k], ASK)) not in plain[k]}
+        words = [(at, f"{k}={v!r} of the schedule that configure_optimizers returns") for k, v in lacks.items()]
+        return Entry("per", per if per in ("step", "epoch") else "epoch" if per is None else ASK, comments), words
+
+    def starts(self) -> list[str]:
+        """Words for the lines that the backward pass starts from, where the Trainer makes it."""
+        found = [] if self.by_hand else self._returned(self.module, "training_step")
+        return [f"{_line(one)}: Lightning differentiates this, and its loss was not read" for one, _ in found]
+
+    def clips(self) -> Entry | None:
+        """The section `clip` where the Trainer is given a norm, and no other rule."""
+        size, rule = self.given("gradient_clip_val"), self.given("gradient_clip_algorithm")
+        plain = isinstance(size, (int, float)) and size > 0 and rule in (None, "norm")
+        if not plain or self.by_hand or self._has("configure_gradient_clipping"):
+            return None
+        comments = [*self.takes("gradient_clip_val"), *self.takes("gradient_clip_algorithm")[1:]]
+        comments += ["Lightning clips by the norm where no algorithm is named"] if rule is None else []
+        return Entry("clip", {"max_norm": float(size)}, comments)
+
+    def epochs(self) -> Entry:
+        """The key `epochs` where the Trainer is given their number; asked for where it is not."""
+        count = self.given("max_epochs")
+        if type(count) is int and count > 0:
+            return Entry("epochs", count, self.takes("max_epochs"))
+        self.taken.add("max_epochs")  # it is asked for
+        words = "Lightning's Trainer ends after 1000 epochs where neither max_epochs nor max_steps is given"
+        return Entry(
+            "epochs", ASK, [place(self.trainer), *([words] if count is self.given("max_steps") is None else [])]
+        )
+
+    def accumulates(self) -> Entry | None:
+        """The key `accumulate` where the Trainer is given a number of batches for each step."""
+        count = self.number("accumulate_grad_batches")
+        if count < 2 or self.by_hand:
+            return None
+        at = self.trainer.source.shown, self.trainer.node.lineno
+        words = f"at the end of an epoch Lightning also updates where fewer than {count} micro-batches are left"
+        return Entry("accumulate", count, self.takes("accumulate_grad_batches"), left=[(at, words)])
+
+    def precision(self) -> list[Entry]:
+        """The sections `amp` and `dynamic_loss_scale` where the Trainer is given a mixed precision."""
+        kind = PRECISIONS.get(str(self.given("precision")))
+        if kind is None or self.given("plugins") is not None:
+            return []
+        return _mixed(kind, self.takes("precision"), "with 16-mixed Lightning")
+
+    def quiet(self, arguments: dict[str, Value]) -> list[str]:
+        """The names of those arguments that change nothing of a step."""
+        quiet = [k for k, v in arguments.items() if k in QUIET and (not QUIET[k] or _is_one(known(v, ASK), QUIET[k]))]
+        called = [getattr(one, "name", "") for one in _held(arguments.get("callbacks"))]
+        return [*quiet, "callbacks"] if all(map(QUIET_CALLBACKS.fullmatch, called)) else quiet
+
+
+def _mixed(kind: str, comments: list[str], who: str) -> list[Entry]:
+    scaler = Entry("dynamic_loss_scale", {}, [f"{who} scales the loss by torch's GradScaler, with its defaults"])
+    return [Entry("amp", {"level": "O1", "dtype": kind}, comments), *([scaler] if kind == "float16" else [])]
+
+
+OF_TRANSFORMERS = re.compile(r"transformers\.(\w+\.)*(Seq2Seq)?TrainingArguments")
+QUIET_SETTINGS = re.compile(
+    r"0|output_dir|overwrite_output_dir|do_(train|eval|predict)|(logging|save|eval|evaluation|hub|push_to_hub|report)_\w+|"
+    r"run_name|disable_tqdm|per_device_eval_batch_size|metric_for_best_model|greater_is_better|push_to_hub|"
+    r"dataloader_(num_workers|pin_memory|persistent_workers|prefetch_factor)|predict_with_generate|generation_\w+"
+)
+
+
+@dataclass(frozen=True)
+class Settings(Given):
+    """The only TrainingArguments of transformers in a script."""
+
+    @classmethod
+    def of(cls, flow: Flow) -> Settings | None:
+        """The arguments of a script, where it has one call that surely makes them."""
+        calls = [(s, c) for s in flow.statements for c in s.calls if OF_TRANSFORMERS.fullmatch(name_of(flow, c))]
+        ranks = [flow.interpreter.reached.get(id(one.node), (0, ()))[0] for one, _ in calls]
+        by_hand = any(getattr(c.func, "attr", "") == "backward" for s in named(flow) for c in s.calls)
+        if len(calls) != 1 or CERTAINTIES[ranks[0]] in (PERHAPS, OPTION) or by_hand:
+            return None
+        (statement, call), arguments = calls[0], list[CallArgument]()
+        for given in call.args:
+            arguments.append(CallArgument("*" if isinstance(given, ast.Starred) else None, given, _value(flow, given)))
+        for keyword in call.keywords:
+            value = _value(flow, keyword.value)
+            pairs = value.pairs.items() if keyword.arg is None and isinstance(value, DictValue) else ()
+            arguments += [CallArgument(str(k), keyword.value, v, f"[{k!r}]") for k, v in pairs]
+            arguments += [CallArgument(keyword.arg or "**", keyword.value, value)] if not pairs else []
+        use = LibraryUse(name_of(flow, call), statement.source, call, arguments, CERTAINTIES[ranks[0]], None, (), 0)
+        return cls(flow, use, set())
+
+    def quiet(self, arguments: dict[str, Value]) -> list[str]:
+        """The names of those arguments that change nothing of a step; "0" is the folder."""
+        off = [k for k, v in arguments.items() if k in ("fp16", "bf16", "tf32") and known(v, ASK) is False]
+        return [*off, *filter(QUIET_SETTINGS.fullmatch, ["0", *arguments])]
+
+    def epochs(self) -> Entry:
+        """The key `epochs` where their number is given, and no number of steps in its place."""
+        steps = self.given("max_steps")
+        if (count := self.number("num_train_epochs")) and steps in (None, -1):
+            self.taken.add("max_steps")
+            return Entry("epochs", count, self.takes("num_train_epochs"))
+        words = "transformers trains 3 epochs where no number is given"
+        return Entry(
+            "epochs", ASK, [place(self.trainer), *([words] if steps is self.given("num_train_epochs") is None else [])]
+        )
+
+    def clips(self) -> Entry | None:
+        """The section `clip`, where the norm can be read and is not 0."""
+        given = self.given("max_grad_norm")
+        size = 1.0 if given is None else given
+        if not isinstance(size, (int, float)) or size <= 0:
+            return None
+        comments = ["transformers clips by a norm of 1.0 where none is given"] if given is None else []
+        return Entry("clip", {"max_norm": float(size)}, [*self.takes("max_grad_norm"), *comments])
+
+    def batch(self) -> list[Entry]:
+        """The key `batch` where a step takes one batch."""
+        size = self.number("per_device_train_batch_size")
+        if not size or self.given("gradient_accumulation_steps") not in (None, 1):
+            return [Entry("batch", ASK, [place(self.trainer)])]
+        self.taken.add("gradient_accumulation_steps")
+        return [Entry("batch", size, [*self.takes("per_device_train_batch_size"), "of each device"])]
+
+    def precision(self) -> list[Entry]:
+        """The sections `amp` and `dynamic_loss_scale` where half precision is switched on."""
+        kinds = [(name, kind) for name, kind in (("fp16", "float16"), ("bf16", "bfloat16")) if self.given(name) is True]
+        return _mixed(kinds[0][1], self.takes(kinds[0][0]), "with fp16 transformers") if len(kinds) == 1 else []
+
+    def updates(self) -> list[str]:
+        """Words for what makes the optimizer where the script makes none."""
+        return [f"{place(self.trainer)}: transformers makes the optimizer and its schedule by these arguments"]
+
+
+def found(flow: Flow) -> Given | None:
+    """What makes the steps of a script in place of its own loop."""
+    return Fit.of(flow) or Settings.of(flow)
+
+
+def _value(flow: Flow, node: ast.expr) -> Value:
+    return flow.value(node) or Value()
+
+
+def _is_same_fit(one: LibraryUse, other: LibraryUse) -> bool:
+    """Whether of two fits only one runs, and it starts from a checkpoint or not."""
+    texts = [
+        [f"{a.name}={ast.unparse(a.node)}" for a in s.arguments or [] if a.name != "ckpt_path"] for s in (one, other)
+    ]
+    on = [ast.unparse(s.node.func) for s in (one, other) if isinstance(s.node, ast.Call)]
+    return one.node is other.node or (either(one, other) and texts[0] == texts[1] and on[0] == on[-1])
+
+
+def _line(statement: Statement) -> Comment:
+    return Comment(statement.place, " ".join(statement.text.split()))
+
+
+def _is_class(value: Value) -> bool:
+    return isinstance(value, (ScriptClass, LibraryName))
+
+
+def _is_one(value: Any, of: tuple[Any, ...]) -> bool:
+    return any(value == one and type(value) is type(one) for one in of)  # 1.0 is all batches, and 1 is one of them
+
+
+def _held(value: Value | None) -> list[Value | None]:
+    """The values in a list or table, also in one of these; an unknown one for a list that was not read to its end."""
+    if isinstance(value, ListValue):
+        return [one for item in value.items for one in _held(item)] + ([] if value.closed else [None])
+    return [one for item in value.pairs.values() for one in _held(item)] if isinstance(value, DictValue) else [value]
+
+
+# loaders, where the script has a loop of its own
+
+EVALUATION = re.compile(r"(?:^|[^a-z])(?:val|valid|validation|dev|test|eval)(?:$|[^a-z])|train=False|testset|valset")
+TRAINING = re.compile(r"(?:^|[^a-z])(?:train|training|trn|fit)(?:$|[^a-z])")
+
+
+def trained_on(flow: Flow, loaders: list[LibraryUse]) -> list[LibraryUse]:
+    """The loaders that a training step surely runs on; where reading cannot tell, those with such a step in a loop over
+    them, and of several those that are not for evaluation."""
+    known_ = flow.interpreter.batches["step"] or flow.interpreter.batches["backward"]
+    ranks = {id(seen): CERTAINTIES[known_.get(id(seen.node), len(CERTAINTIES) - 1)] for seen in loaders}
+    for sure in (DEFAULT, PERHAPS):
+        found = [seen for seen in loaders if ranks[id(seen)] == sure]
+        if found and (sure == DEFAULT or len(found) == 1):
+            return found
+    found = [seen for seen in loaders if steps_over(flow, seen)] or found
+    return found if len(found) < 2 else [seen for seen in found if not evaluates(seen, flow)]
+
+
+def looped_over(flow: Flow, loader: LibraryUse) -> bool:
+    """Whether a loop goes over this loader, by its name or as an element of a table."""
+    rank = flow.interpreter.batches["over"].get(id(loader.node))
+    return (rank is not None and CERTAINTIES[rank] != OPTION) or bool(loops_over(flow, loader))
+
+
+def _keys_of(seen: LibraryUse, flow: Flow) -> Iterator[str]:
+    """The keys under which a loader stands in a table: {"train": loader}, loaders["val"] = …, dict(test=…)."""
+    found: list[tuple[ast.expr | None, ast.expr]] = []
+    for statement in flow.statements:
+        for node in statement.nodes:
+            if isinstance(node, ast.Dict):
+                found += zip(node.keys, node.values, strict=True)
+            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "dict":
+                found += ((ast.Constant(k.arg), k.value) for k in node.keywords)
+            elif isinstance(node, ast.Subscript) and isinstance(statement.node, ast.Assign):
+                found += [(node.slice, statement.node.value)] if node in statement.node.targets else []
+    for key, value in found:
+        made = flow.value(value)
+        same = isinstance(made, LibraryObject) and made.seen is not None and made.seen.node is seen.node
+        if same and isinstance(key, ast.Constant) and isinstance(key.value, str):
+            yield key.value.lower()
+
+
+def evaluates(seen: LibraryUse, flow: Flow) -> bool:
+    """Whether a loader is for validation or test, by its key in a table, or the names in its call."""
+    keys = list(_keys_of(seen, flow))
+    for pattern in (TRAINING, EVALUATION):
+        if any(pattern.search(key) for key in keys):
+            return pattern is EVALUATION
+    argument = next((argument for argument in seen.arguments or [] if argument.name in (None, "dataset")), None)
+    texts, made = [seen.source.text(argument.node)] if argument is not None else [], dataset_of(seen)
+    if made is not None:
+        texts += [made.source.text(inner.node) for inner in made.arguments or []]
+        texts += [f"{inner.name}={known(inner.value)}" for inner in made.arguments or [] if inner.name == "train"]
+        texts += [text for inner in made.arguments or [] if isinstance(text := known(inner.value), str)]
+    return any(EVALUATION.search(text) or EVALUATION.search(text.lower()) for text in texts)
+
+
+def dataset_of(seen: LibraryUse | None) -> LibraryUse | None:
+    """The call that made a loader's data set."""
+    value = seen.get("dataset", 0) if seen is not None else None
+    while isinstance(value, LibraryObject) and isinstance(value.of, LibraryObject):
+        value = value.of
+    return value.seen if isinstance(value, LibraryObject) else None
+
+
+SHARES = "torch.utils.data.DistributedSampler"
+SHARED = "each process's share, as msmigrate train --nproc does"
+
+
+def moved(flow: Flow) -> list[str]:
+    """The lines that call a sampler's set_epoch."""
+    calls = (s for s in flow.statements for call in s.calls if getattr(call.func, "attr", "") == "set_epoch")
+    return [Comment(s.place, f"{' '.join(s.text.split())}: a sampler that gives {SHARED}") for s in calls]
+
+
+def sharing(flow: Flow, node: ast.expr) -> list[ast.Call]:
+    """The calls behind an expression that make a DistributedSampler, or an object of a class derived from it."""
+    found: dict[int, ast.Call] = {}
+    for call in (inner for one in flow.behind(node) for inner in ast.walk(one) if isinstance(inner, ast.Call)):
+        called = flow.value(call.func)
+        lineage = called.lineage() if isinstance(called, ScriptClass) else [called]
+        names = [one.name for one in lineage if isinstance(one, LibraryName)]
+        if any(SHARES in restated(name) for name in names):
+            found[id(call)] = call
+    return list(found.values())

@@ -1,0 +1,456 @@
+"""What Lightning's Trainer and transformers' are given, and what a module and data return, as a recipe says it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from drafts import drafted, has, listed
+from msmigrate.migrate.analyze.script_analysis import analyze_script
+from msmigrate.reports.script_analysis import recipe_text
+
+Write = Callable[..., Path]
+
+HEAD = """
+import torch, torch.nn as nn, torch.nn.functional as F, torchvision
+from torch.utils.data import DataLoader
+from torchvision import datasets, transforms
+import pytorch_lightning as pl
+train_set = datasets.ImageFolder("/birds/train", transforms.ToTensor())
+val_set = datasets.ImageFolder("/birds/val", transforms.ToTensor())
+"""
+MODULE = """
+class Birds(pl.LightningModule):
+    def __init__(self, lr=0.3, decay=0.01, steps=7):
+        super().__init__()
+        self.save_hyperparameters()
+        self.net = torchvision.models.resnet18(num_classes=7)
+    def training_step(self, batch, index):
+        x, y = batch
+        return F.cross_entropy(self.net(x), y)
+"""
+OPTIMIZER = """
+    def configure_optimizers(self):
+        opt = torch.optim.AdamW(self.parameters(), lr=self.hparams.lr, weight_decay=self.hparams["decay"])
+        sched = torch.optim.lr_scheduler.StepLR(opt, step_size=self.hparams.steps)
+        {}
+"""
+FIT = """
+several, least = [0, 3], 5
+loader = DataLoader(train_set, batch_size=16, shuffle=True, drop_last=True)
+trainer = pl.Trainer(max_epochs=12{})
+trainer.fit(Birds(lr=0.2), loader)
+"""
+
+
+def script(returns: str = "return opt", given: str = "", more: str = "") -> str:
+    """A script whose configure_optimizers ends so, whose Trainer is given this, and whose module has more methods."""
+    return HEAD + MODULE + OPTIMIZER.format(returns) + more + FIT.format(given)
+
+
+SPELLED = {
+    "import lightning as L": "L.",
+    "import lightning.pytorch as pl": "pl.",
+    "import pytorch_lightning as lightning": "lightning.",
+    "from lightning.pytorch import LightningModule, Trainer": "",
+    "from lightning import LightningModule, Trainer": "",
+    "from pytorch_lightning import LightningModule, Trainer": "",
+    "from pytorch_lightning.core import LightningModule\nfrom pytorch_lightning.trainer import Trainer": "",
+}
+
+
+@pytest.mark.parametrize(("imports", "prefix"), SPELLED.items())
+def test_however_it_is_imported(imports: str, prefix: str, write: Write) -> None:
+    text = script("return [opt], [sched]", ", gradient_clip_val=0.5").replace("import pytorch_lightning as pl", imports)
+    found = drafted(write(text.replace("pl.Light", f"{prefix}Light").replace("pl.Train", f"{prefix}Train")))
+    assert found["optimizer"] == {"name": "AdamW", "args": {"lr": 0.2, "weight_decay": 0.01}}
+    assert found["schedule"] == {"name": "StepLR", "per": "epoch", "args": {"step_size": 7}}
+    assert found["clip"] == {"max_norm": 0.5}
+    assert found["train"]["epochs"] == 12
+
+
+RETURNED = {
+    "return [opt], [sched]": "epoch",
+    "return ([opt], [sched])": "epoch",
+    'return [opt], [{"scheduler": sched, "interval": "step"}]': "step",
+    'return [opt], [dict(scheduler=sched, interval="step")]': "step",
+    'return [opt], {"scheduler": sched, "interval": "step"}': "step",
+    'return {"optimizer": opt, "lr_scheduler": sched}': "epoch",
+    'return {"optimizer": opt, "lr_scheduler": sched, "monitor": "val_loss"}': "epoch",
+    'return {"optimizer": opt, "lr_scheduler": {"scheduler": sched, "interval": "step", "frequency": 1}}': "step",
+    'return {"optimizer": opt, "lr_scheduler": {"scheduler": sched, "name": "rate"}}': "epoch",
+    'return dict(optimizer=opt, lr_scheduler=dict(scheduler=sched, interval="epoch"))': "epoch",
+    'config = {"scheduler": sched, "interval": "step"}\n        return [opt], [config]': "step",
+    'config = {"scheduler": sched}\n        config["interval"] = "step"\n        return [opt], [config]': "step",
+    'found = {"optimizer": opt}\n        found["lr_scheduler"] = sched\n        return found': "epoch",
+    # what does not say it plainly
+    "return opt": "???",
+    "return [opt]": "???",
+    'return {"optimizer": opt}': "???",
+    'return [opt], [{"scheduler": sched, "interval": self.often}]': "???",
+    "if self.warm:\n            return opt\n        return [opt], [sched]": "???",
+    "return made(opt, sched)": "???",
+    "return [opt], [sched, torch.optim.lr_scheduler.ExponentialLR(opt, 0.9)]": None,
+}
+
+
+@pytest.mark.parametrize(("returns", "per"), RETURNED.items())
+def test_when_a_schedule_moves(returns: str, per: str | None, write: Write) -> None:
+    """It was asked for, since no `step()` is called."""
+    found = drafted(write(script(returns)))
+    assert found["optimizer"]["name"] == "AdamW"
+    assert per is None or found["schedule"]["per"] == per
+    assert not has(listed(write(script(returns))), "return [opt], [sched]", "return {") or per in ("???", None)
+
+
+def test_a_default_is_said_to_be_lightnings(write: Write) -> None:
+    found = recipe_text(analyze_script(write(script("return [opt], [sched]", ", gradient_clip_val=1"))))
+    assert "  # train.py line 21: return [opt], [sched]\n  # Lightning's interval is an epoch where none" in found
+    assert "# Lightning clips by the norm where no algorithm is named\nclip: {max_norm: 1.0}" in found
+    named = write(script('return [opt], [{"scheduler": sched, "interval": "epoch"}]'))
+    assert "Lightning's interval" not in recipe_text(analyze_script(named))
+
+
+OTHERWISE = {
+    "updates by hand": "    def on_fit_start(self):\n        self.automatic_optimization = False\n",
+    "by a property": "    @property\n    def automatic_optimization(self):\n        return False\n",
+    "moves by hand": "    def lr_scheduler_step(self, scheduler, metric):\n        scheduler.step(self.count)\n",
+}
+
+
+@pytest.mark.parametrize("method", OTHERWISE.values(), ids=OTHERWISE)
+def test_what_the_module_does_itself_is_not_lightnings(method: str, write: Write) -> None:
+    assert drafted(write(script("return [opt], [sched]", more=method)))["schedule"]["per"] == "???"
+
+
+def test_of_a_module_that_updates_by_hand_nothing_is_drafted(write: Write) -> None:
+    given = ", gradient_clip_val=0.5, accumulate_grad_batches=4"
+    by_hand = MODULE.replace(
+        "super().__init__()\n", "super().__init__()\n        self.automatic_optimization = False\n"
+    )
+    text = script(given=given).replace(MODULE, by_hand)
+    found = drafted(write(text))
+    assert "clip" not in found and "accumulate" not in found
+    assert has(listed(write(text)), "gradient_clip_val=0.5 of", "accumulate_grad_batches=4 of")
+
+
+@pytest.mark.parametrize(
+    ("returns", "words"),
+    [
+        ('return [opt], [{"scheduler": sched, "frequency": 2}]', "frequency=2 of the schedule"),
+        ('return [opt], [{"scheduler": sched, "frequency": self.often}]', "frequency='???' of the schedule"),
+        (
+            'return {"optimizer": opt, "lr_scheduler": {"scheduler": plateau, "monitor": "val_loss"}}',
+            "monitor='val_loss'",
+        ),
+        ('return {"optimizer": opt, "lr_scheduler": plateau, "monitor": "val_loss"}', "monitor='val_loss'"),
+    ],
+)
+def test_what_a_recipe_lacks_of_a_schedule_is_listed(returns: str, words: str, write: Write) -> None:
+    plateau = "plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(opt, patience=3)\n        "
+    text = script(f"{plateau * ('plateau' in returns)}{returns}")
+    text = text.replace("sched = torch", "# sched = torch") if "plateau" in returns else text
+    found = drafted(write(text))
+    assert ("schedule" in found) != ("plateau" in returns)  # which moves by a measured value
+    assert has(listed(write(text)), words)
+
+
+GIVEN: list[tuple[str, dict[str, Any], str]] = [
+    (", gradient_clip_val=0.5", {"clip": {"max_norm": 0.5}}, ""),
+    (', gradient_clip_val=0.5, gradient_clip_algorithm="norm"', {"clip": {"max_norm": 0.5}}, ""),
+    (', gradient_clip_val=0.5, gradient_clip_algorithm="value"', {"clip": None}, 'gradient_clip_algorithm="value" of'),
+    (", gradient_clip_val=0", {"clip": None}, ""),
+    (", gradient_clip_val=limit()", {"clip": None}, "gradient_clip_val=limit() of"),
+    (", accumulate_grad_batches=4", {"accumulate": 4, "batch": 64}, "at the end of an epoch Lightning also updates"),
+    (", accumulate_grad_batches=1", {"accumulate": None, "batch": 16}, ""),
+    (", accumulate_grad_batches={0: 8, 4: 1}", {"accumulate": None, "batch": "???"}, "accumulate_grad_batches={0: 8"),
+    (", accumulate_grad_batches=several()", {"accumulate": None, "batch": "???"}, "accumulate_grad_batches=several"),
+    (', precision="16-mixed"', {"amp": {"level": "O1", "dtype": "float16"}, "dynamic_loss_scale": {}}, ""),
+    (", precision=16", {"amp": {"level": "O1", "dtype": "float16"}, "dynamic_loss_scale": {}}, ""),
+    (', precision="bf16-mixed"', {"amp": {"level": "O1", "dtype": "bfloat16"}, "dynamic_loss_scale": None}, ""),
+    (', precision="32-true"', {"amp": None}, ""),
+    (', precision="16-true"', {"amp": None}, 'precision="16-true" of'),
+    (', precision="16-mixed", plugins=[own()]', {"amp": None}, "plugins=[own()] of"),
+    (", callbacks=[pl.callbacks.ModelCheckpoint(), pl.callbacks.RichProgressBar()]", {}, ""),
+    (', callbacks=[pl.callbacks.EarlyStopping("val_loss")]', {}, "callbacks=[pl.callbacks.EarlyStopping("),
+    (", callbacks=pl.callbacks.StochasticWeightAveraging(1e-2)", {}, "callbacks=pl.callbacks.StochasticWeight"),
+    (", callbacks=own()", {}, "callbacks=own() of"),
+    (', accelerator="gpu", devices=1, logger=False', {}, ""),
+    (", devices=4", {}, "devices=4 of"),
+    (", devices=several", {}, "devices=several of pytorch_lightning.Trainer [several is [0, 3]]"),
+    (", devices=4, min_epochs=least", {}, "devices=4 of pytorch_lightning.Trainer"),
+    (", min_epochs=least", {}, "min_epochs=least of pytorch_lightning.Trainer [least is 5]"),
+    (', strategy="fsdp"', {}, 'strategy="fsdp" of'),
+    (", max_steps=500", {}, "max_steps=500 of"),
+    (", max_steps=-1", {}, ""),
+    (", limit_train_batches=1.0", {}, ""),
+    (", limit_train_batches=1", {}, "limit_train_batches=1 of"),
+    (", **rest()", {}, "**rest() of"),
+    (', **{"gradient_clip_val": 0.5}', {"clip": {"max_norm": 0.5}}, ""),
+]
+
+
+@pytest.mark.parametrize(("given", "wanted", "words"), GIVEN, ids=[one[0] for one in GIVEN])
+def test_what_the_trainer_is_given(given: str, wanted: dict[str, Any], words: str, write: Write) -> None:
+    """All of it was asked for, and its line listed as a whole."""
+    path = write(script(given=given))
+    found = drafted(path)
+    found |= found["data"]
+    assert {key: found.get(key) for key in wanted} == wanted
+    assert found["train"]["epochs"] == 12
+    of_trainer = [one for one in listed(path) if "Trainer" in one or "Lightning" in one]
+    assert has(of_trainer, words) if words else not of_trainer
+    assert not any(one.startswith("devices=4") and "[" in one for one in of_trainer)
+
+
+@pytest.mark.parametrize(
+    ("trainer", "epochs"),
+    [
+        ("pl.Trainer(max_epochs=5)", 5),
+        ("pl.Trainer()", "???"),
+        ("pl.Trainer(max_epochs=-1)", "???"),
+        ("pl.Trainer(max_epochs=count())", "???"),
+        ("pl.Trainer(**count())", "???"),
+        ("Own(max_epochs=5)", "???"),
+        ("made()", 9),
+        ("pl.Trainer(max_epochs=5) if fast() else pl.Trainer(max_epochs=50)", "???"),
+    ],
+)
+def test_the_number_of_epochs(trainer: str, epochs: Any, write: Write) -> None:
+    own = "class Own(pl.Trainer): pass\ndef made():\n    return pl.Trainer(max_epochs=9)\n"
+    text = script().replace("pl.Trainer(max_epochs=12)", trainer)
+    assert drafted(write(text.replace("class Birds", f"{own}class Birds")))["train"]["epochs"] == epochs
+
+
+def test_of_several_fits_none_is_taken(write: Write) -> None:
+    again = "pl.Trainer(max_epochs=3).fit(Birds(), loader)\n"
+    found = drafted(write(script() + again))
+    assert found["train"]["epochs"] == "???"
+    assert has(
+        listed(write(script() + again)), "trainer.fit(", "trainer = pl.Trainer(", "pl.Trainer(max_epochs=3).fit("
+    )
+
+
+@pytest.mark.parametrize(("module", "epochs"), [("birds", 12), ("Birds(lr=0.4)", "???")])
+def test_a_fit_that_goes_on_or_begins_is_one(module: str, epochs: Any, write: Write) -> None:
+    own = 'birds = Birds()\nif begun():\n    trainer.fit(birds, loader, ckpt_path="last.ckpt")\n'
+    text = script().replace("trainer.fit(Birds(lr=0.2), loader)", f"{own}else:\n    trainer.fit({module}, loader)")
+    assert drafted(write(text))["train"]["epochs"] == epochs
+
+
+@pytest.mark.parametrize("rates", ["(3, 30)", "(3,)"])
+def test_a_fit_in_a_loop_says_what_it_has_in_every_round(rates: str, write: Write) -> None:
+    text = script().replace("max_epochs=12", "max_epochs=count")
+    start = text.index("trainer =")
+    text = f"{text[:start]}for count in {rates}:\n    " + text[start:].strip().replace("\n", "\n    ") + "\n"
+    assert drafted(write(text))["train"]["epochs"] == (3 if rates == "(3,)" else "???")
+
+
+DATA = """
+class Pictures(pl.LightningDataModule):
+    def __init__(self, size=32):
+        super().__init__()
+        self.size = size
+    def train_dataloader(self):
+        return DataLoader(self.train_set, batch_size=self.size, shuffle=True, drop_last=True)
+    def val_dataloader(self):
+        return {}
+    def test_dataloader(self):
+        return DataLoader(self.test_set, batch_size=5)
+    def setup(self, stage):
+        self.train_set = datasets.ImageFolder("/birds/train", transforms.ToTensor())
+        self.val_set = datasets.ImageFolder("/birds/val", transforms.ToTensor())
+        self.test_set = datasets.ImageFolder("/birds/test", transforms.ToTensor())
+"""
+VALIDATED = "DataLoader(self.val_set, batch_size=self.size * 2)"
+
+
+@pytest.mark.parametrize("fit", ["datamodule=Pictures(24)", "Pictures(24)", "Pictures(size=24)"])
+@pytest.mark.parametrize(
+    ("returns", "checks"),
+    [(VALIDATED, True), (f"[{VALIDATED}]", True), (f"[{VALIDATED}, {VALIDATED}]", False), ("[]", False)],
+)
+def test_the_loaders_of_a_data_module(fit: str, returns: str, checks: bool, write: Write) -> None:
+    text = script().replace("Birds(lr=0.2), loader", f"Birds(lr=0.2), {fit}")
+    text = "\n".join(line for line in text.splitlines() if not line.startswith("loader ="))
+    found = drafted(write(text.replace("class Birds", f"{DATA.format(returns)}class Birds")))["data"]
+    assert found["batch"] == 24 and found["source"] == "folder:/birds/train"
+    assert found.get("eval_batch") == (48 if checks else None)
+    assert found.get("validation") == ("folder:/birds/val" if checks else None)
+
+
+@pytest.mark.parametrize(
+    ("given", "batch", "checked"),
+    [
+        ("loader, checks", 16, 8),
+        ("train_dataloaders=loader, val_dataloaders=checks", 16, 8),
+        ("train_dataloader=loader, val_dataloaders=[checks]", 16, 8),
+        ("loader", 16, None),
+        ("loader, val_dataloaders=None", 16, None),
+        ("checks, loader", 8, 16),  # whatever their names
+        ("[loader, checks]", "???", None),
+    ],
+)
+def test_the_loaders_of_a_fit(given: str, batch: Any, checked: int | None, write: Write) -> None:
+    text = script().replace("trainer = ", "checks = DataLoader(val_set, batch_size=8)\ntrainer = ")
+    found = drafted(write(text.replace("(lr=0.2), loader", f"(lr=0.2), {given}")))["data"]
+    assert (found["batch"], found.get("eval_batch")) == (batch, checked)
+
+
+def test_a_batch_that_cannot_be_read_says_how_many_make_a_step(write: Write) -> None:
+    text = script(given=", accumulate_grad_batches=4").replace("batch_size=16", "batch_size=size()")
+    assert "# 4 such batches are one of a recipe\n  batch: ???" in recipe_text(analyze_script(write(text)))
+
+
+def test_the_loaders_of_the_module(write: Write) -> None:
+    own = "    def train_dataloader(self):\n        return DataLoader(train_set, batch_size=3, shuffle=True)\n"
+    own += "    def val_dataloader(self):\n        return DataLoader(val_set, batch_size=4)\n"
+    found = drafted(write(script(more=own).replace("(lr=0.2), loader", "(lr=0.2)")))["data"]
+    assert (found["batch"], found["eval_batch"]) == (3, 4)
+
+
+HPARAMS = {
+    "self.save_hyperparameters()": 0.2,
+    'self.save_hyperparameters("lr", "decay", "steps")': 0.2,
+    'self.save_hyperparameters(ignore=["net"])': 0.2,
+    'self.save_hyperparameters(ignore="lr")': "???",
+    'self.save_hyperparameters("decay")': "???",
+    "lr = 0.25\n        self.save_hyperparameters()": 0.25,
+    'self.save_hyperparameters({"lr": 0.75, "decay": 0.0, "steps": 1})': 0.75,
+    "self.save_hyperparameters(settings())": "???",
+    "pass": "???",
+}
+
+
+@pytest.mark.parametrize(("kept", "rate"), HPARAMS.items())
+def test_hyperparameters_are_the_arguments_of_the_module(kept: str, rate: Any, write: Write) -> None:
+    """`lr=self.hparams.lr could not be read`."""
+    found = drafted(write(script().replace("self.save_hyperparameters()", kept)))
+    assert found["optimizer"]["args"]["lr"] == rate
+
+
+def test_hyperparameters_of_the_base_and_of_the_command_line(write: Write) -> None:
+    base = "class Wide(Birds):\n    def __init__(self, width, **rest):\n        super().__init__(**rest)\n"
+    args = "import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--lr', type=float, default=0.6)\n"
+    text = script().replace("Birds(lr=0.2)", "Wide(3, lr=args.lr)").replace("\nloader =", f"\n{base}\nloader =")
+    assert drafted(write(f"{args}args = parser.parse_args()\n{text}"))["optimizer"]["args"]["lr"] == 0.6
+    given = script().replace("Birds(lr=0.2)", "Birds(args)").replace("lr=0.3, decay=0.01, steps=7", "args")
+    given = given.replace("save_hyperparameters()", "save_hyperparameters(args)")
+    assert drafted(write(f"{args}args = parser.parse_args()\n{given}"))["optimizer"]["args"]["lr"] == 0.6
+
+
+@pytest.mark.parametrize(
+    ("fits", "rate"),
+    [
+        ("other = Birds(lr=0.9)\ntrainer.fit(Birds(lr=0.1), loader)", 0.1),  # not the first of the class
+        ("birds = Birds(lr=0.1)\nother = Birds(lr=0.9)\ntrainer.fit(birds, loader)", 0.1),
+        ("for lr in (0.1, 0.9):\n    trainer.fit(Birds(lr=lr), loader)", "???"),
+        ("class Wide(Birds): pass\nother = Birds(lr=0.9)\ntrainer.fit(Wide(lr=0.1), loader)", 0.1),
+    ],
+)
+def test_the_rate_is_that_of_the_module_that_is_trained(fits: str, rate: Any, write: Write) -> None:
+    """It was that of the first object of the class."""
+    found = drafted(write(script().replace("trainer.fit(Birds(lr=0.2), loader)", fits)))
+    assert found["optimizer"]["args"]["lr"] == rate
+
+
+@pytest.mark.parametrize("call", ["pl.seed_everything(42)", "pl.seed_everything(42, workers=True)"])
+def test_the_seed_of_everything_is_the_recipes(call: str, write: Write) -> None:
+    """It was listed; it sets torch's."""
+    path = write(script().replace("\nloader =", f"\n{call}\nloader ="))
+    assert drafted(path)["seed"] == 42 and not has(listed(path), call)
+
+
+def test_what_cannot_be_known_of_a_module_that_is_not_there(write: Write) -> None:
+    text = script(given=", gradient_clip_val=0.5").replace("Birds(lr=0.2), loader", "Other(Birds(lr=0.2)), loader")
+    found = drafted(write(f"from tasks import Other\n{text}", tasks="kept = 3\n"))
+    assert found["train"]["epochs"] == 12 and found["clip"] == {"max_norm": 0.5}
+
+
+def test_the_steps_stay_listed(write: Write) -> None:
+    found = listed(write(script("return [opt], [sched]")))
+    assert has(found, "return F.cross_entropy(self.net(x), y)", "trainer.fit(Birds(lr=0.2), loader)")
+    again = listed(
+        write(
+            script()
+            .replace("trainer = pl.Trainer(max_epochs=12)", "")
+            .replace("trainer.fit", "pl.Trainer(max_epochs=1).fit")
+        )
+    )
+    assert has(again, "pl.Trainer(max_epochs=1).fit(")
+
+
+TUNED = """
+import sys, torch
+from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
+model = AutoModelForCausalLM.from_pretrained("gpt2")
+rate, epochs = 2e-5, 4
+args = TrainingArguments({})
+trainer = Trainer(model=model, args=args, train_dataset=load("a"))
+trainer.train()
+"""
+OF_TRANSFORMERS: list[tuple[str, dict[str, Any], str]] = [
+    ('"out", num_train_epochs=epochs', {"epochs": 4, "batch": "???", "clip": {"max_norm": 1.0}}, ""),
+    ('output_dir="out", num_train_epochs=2.0, save_steps=500, logging_steps=10', {"epochs": 2}, ""),
+    ("num_train_epochs=2.5", {"epochs": "???"}, "num_train_epochs=2.5 of transformers.TrainingArguments"),
+    ("num_train_epochs=2, max_steps=100", {"epochs": "???"}, "max_steps=100 of"),
+    ("max_steps=-1", {"epochs": "???"}, ""),
+    ("per_device_train_batch_size=16", {"batch": 16}, ""),
+    ("per_device_train_batch_size=16, gradient_accumulation_steps=1", {"batch": 16}, ""),
+    (
+        "per_device_train_batch_size=16, gradient_accumulation_steps=4",
+        {"batch": "???"},
+        "gradient_accumulation_steps=4 of",
+    ),
+    ("auto_find_batch_size=True", {"batch": "???"}, "auto_find_batch_size=True of"),
+    ("max_grad_norm=0.5", {"clip": {"max_norm": 0.5}}, ""),
+    ("max_grad_norm=0", {"clip": None}, ""),
+    ("max_grad_norm=float(sys.argv[1])", {"clip": None}, "max_grad_norm=float(sys.argv[1]) of"),
+    ("fp16=True", {"amp": {"level": "O1", "dtype": "float16"}, "dynamic_loss_scale": {}}, ""),
+    ("bf16=True, fp16=False", {"amp": {"level": "O1", "dtype": "bfloat16"}, "dynamic_loss_scale": None}, ""),
+    ("fp16=torch.cuda.is_available()", {"amp": None}, "fp16=torch.cuda.is_available() of"),
+    (
+        "learning_rate=rate",
+        {"optimizer": "???"},
+        "learning_rate=rate of transformers.TrainingArguments [rate is 2",
+    ),
+    ('weight_decay=0.01, warmup_steps=500, lr_scheduler_type="cosine"', {}, "warmup_steps=500 of"),
+    ("warmup_ratio=0.1, seed=3", {"seed": None}, "seed=3 of"),
+    ("load_best_model_at_end=True", {}, "load_best_model_at_end=True of"),
+    ('**{"num_train_epochs": 6, "learning_rate": 0.1}', {"epochs": 6}, ""),
+    ("**settings()", {"epochs": "???", "batch": "???", "clip": None}, "**settings() of"),
+]
+
+
+@pytest.mark.parametrize(("given", "wanted", "words"), OF_TRANSFORMERS, ids=[one[0] for one in OF_TRANSFORMERS])
+def test_what_transformers_is_given(given: str, wanted: dict[str, Any], words: str, write: Write) -> None:
+    """The call was listed as a whole, and nothing of it drafted."""
+    path = write(TUNED.format(given))
+    found = drafted(path)
+    found |= found["data"] | found["train"]
+    assert {key: found.get(key) for key in wanted} == wanted
+    assert has(listed(path), words or "trainer.train()", "trainer = Trainer(")
+    assert "transformers makes the optimizer and its schedule by these" in recipe_text(analyze_script(path))
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["args = TrainingArguments(num_train_epochs=9)", "def step(loss):\n    loss.backward()\nstep(model)"],
+)
+def test_arguments_of_several_trainings_or_of_a_loop_of_ones_own_are_listed(other: str, write: Write) -> None:
+    path = write(f"{TUNED.format('num_train_epochs=2')}{other}\n")
+    assert drafted(path)["train"]["epochs"] == "???"
+    assert has(listed(path), "args = TrainingArguments(num_train_epochs=2)")
+
+
+def test_an_optimizer_that_the_script_makes_for_transformers_is_its(write: Write) -> None:
+    own = "opt = torch.optim.AdamW(model.parameters(), lr=0.3)\ntrainer ="
+    text = (
+        TUNED.format("num_train_epochs=2")
+        .replace("trainer =", own, 1)
+        .replace('load("a")', 'load("a"), optimizers=(opt, None)')
+    )
+    assert drafted(write(text))["optimizer"] == {"name": "AdamW", "args": {"lr": 0.3}}
+    assert has(listed(write(text)), "trainer = Trainer(")

@@ -1,4 +1,4 @@
-"""Python that Graph mode does not compile, spelled out: methods of lists, dictionaries, comprehensions, `:=`.
+"""Python that Graph mode does not compile, or compiles to something else, spelled out: lists, dictionaries, texts.
 
 Compiled, `x.insert(…)`, `x.pop()`, `x.extend(…)`, `x.reverse()` and `reversed(x)` run in Python: no gradient flows
 through their results, and constants in them are no constants any more (`python
@@ -12,7 +12,11 @@ same order are compiled; `{**others}` is not, but a loop over these is. An `Orde
 compiled too, but its length is not known: the forward of torchvision's feature pyramids, which loops over one, did not
 compile within five minutes, and takes ten seconds with `{}`.
 
-@@"""
+Some changes of a dictionary or a list are compiled without an error, and change nothing: `d.pop(…)`, `d.popitem()`,
+`d.setdefault(…)`, `x.remove(…)`, `x.sort()`. They are spelled out. `{"a": x, **d}` gets the key twice where d has it,
+too, and `f"{n:02d}"` is the text of n without the format; a loop over pairs and `"{:02d}".format(n)` are compiled as
+Python computes them. What did not run, and may be any of these, raises.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +38,12 @@ from ..observe.observations import (
     replacing,
 )
 from ..source_files import blocks_of, substitute
-from .context import Context, Stage, handles
+from .context import Context, Program, Stage, Unwritable, handles
 
 METHODS = {f"builtins.list.{name}": name for name in ("extend", "insert", "pop", "reverse")}
 SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)
+# the field of a statement whose expression is evaluated whenever the statement runs
+ALWAYS = {ast.If: "test", ast.For: "iter"} | dict.fromkeys((ast.Expr, *SIMPLE), "value")
 
 
 @handles(syntax=[ast.Expr, *SIMPLE], stage=Stage.GRAPH_MODE)
@@ -163,6 +169,232 @@ def copied_list(node: ast.Call, context: Context) -> ast.expr | None:
     if not isinstance(node.func, ast.Attribute):
         return None
     return ast.List([ast.Starred(context.visit(node.func.value), ast.Load())], ast.Load())
+
+
+OF_DICTS = ("builtins.dict", "collections.OrderedDict", "builtins.object")  # the last: of what did not run
+OF_LISTS = ("builtins.list", "builtins.object")
+# methods that change nothing when they are compiled -> what to write
+SILENT = {f"{owner}.{name}": "a dictionary of the others" for owner in OF_DICTS for name in ("pop", "popitem")}
+SILENT |= {f"{owner}.setdefault": "`if key not in d: d[key] = value`" for owner in OF_DICTS}
+SILENT |= {f"{owner}.remove": "a list of the others" for owner in OF_LISTS}
+SILENT |= {f"{owner}.sort": "`x = sorted(x)`" for owner in OF_LISTS}
+SET = "if KEY not in OWNER:\n    OWNER[KEY] = VALUE"
+SET_COMPUTED = f"DEFAULT = VALUE\n{SET.replace('VALUE', 'DEFAULT')}"
+ASSERT = "if KEY not in OWNER:\n    raise KeyError(KEY)"
+DROP = "OWNER = {NAME: ONE for NAME, ONE in OWNER.items() if NAME != KEY}"
+DROP_IN_PLACE = f"{DROP.replace('OWNER =', 'OTHERS =')}\nOWNER.clear()\nOWNER.update(OTHERS)"
+LAST = "LAST = [*OWNER][-1]\nTAKEN = (LAST, OWNER[LAST])\n"
+REMOVE = "AT = OWNER.index(VALUE)\nOWNER[AT : AT + 1] = []"
+# the names of these texts that are not parts of the call, as they are written where they are free
+NEW_NAMES = {"TAKEN": "taken", "DEFAULT": "default", "OTHERS": "others", "LAST": "last", "AT": "at"}
+NEW_NAMES |= {"NAME": "key", "ONE": "value"}  # of a comprehension
+
+
+def _silent(node: ast.AST, context: Context) -> str:
+    """The method, where a call is of one of these and MindSpore may compile it; empty for any other."""
+    callees = callees_of(node) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else []
+    if context.builds or not callees or not all(name in SILENT for name in callees):
+        return ""
+    assert isinstance(node, ast.Call)
+    method = callees[0].rpartition(".")[2]
+    by_name = bool(node.args) and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)
+    return "" if method == "pop" and callees == ["builtins.object.pop"] and not by_name else method  # of a list
+
+
+@handles(*SILENT)
+def refuse_silent_method(node: ast.Call, context: Context) -> None:
+    """Raise where such a call is in a place in which it cannot be spelled out."""
+    if _silent(node, context):
+        write = SILENT[callees_of(node)[0]]
+        raise Unwritable(f"{ast.unparse(node)} changes nothing when it is compiled, without an error: write {write}")
+
+
+@handles(syntax=[*ALWAYS], stage=Stage.GRAPH_MODE)
+def spell_out_silent_method(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
+    """The statements for one with such a call; None for any other, and where the call cannot be spelled out."""
+    value = getattr(node, ALWAYS[type(node)])
+    call = None if value is None else next((one for one in always_evaluated(value) if _silent(one, context)), None)
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    owner = call.func.value
+    names = {one.id for one in ast.walk(owner) if isinstance(one, ast.Name)}
+    before = [one for one in ast.walk(value) if isinstance(one, ast.Name) and place_of(one) < place_of(call)]
+    if any(one.id in names for one in before) or not all(map(is_pure, (owner, *call.args[:1]))):
+        return None
+    alone = isinstance(node, ast.Expr) and value is call
+    target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 and value is call else None
+    parts: dict[str, ast.expr] = {"OWNER": owner}
+    if isinstance(target, ast.Name) and target.id not in {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}:
+        parts["TAKEN"], alone = ast.Name(target.id, ast.Load()), True
+    text, now = "", "TAKEN"
+    match _silent(call, context), call.args, call.keywords:
+        case "setdefault", [key, *default], [] if len(default) < 2:
+            parts |= {"KEY": key, "VALUE": default[0] if default else ast.Constant(None)}
+            text, now = SET if is_pure(parts["VALUE"]) else SET_COMPUTED, "OWNER[KEY]"
+            text += "\nTAKEN = OWNER[KEY]" if "TAKEN" in parts else ""
+        case "pop", [key, *default], [] if len(default) < 2 and all(map(is_pure, default)):
+            parts |= {"KEY": key, **({"VALUE": default[0]} if default else {})}
+            if alone and "TAKEN" not in parts:
+                text = "" if default else f"{ASSERT}\n"
+            else:
+                text = f"TAKEN = {'OWNER.get(KEY, VALUE)' if default else 'OWNER[KEY]'}\n"
+            text += _drop(owner, context)
+        case "popitem", [], []:
+            text = LAST + _drop(owner, context).replace("KEY", "LAST")
+        case "sort", [], words if alone and "builtins.object.sort" not in callees_of(call):
+            parts["AGAIN"] = ast.Call(ast.Name("sorted", ast.Load()), [owner], words)
+            text = "OWNER[:] = AGAIN"
+        case "remove", [item], [] if alone and "builtins.object.remove" not in callees_of(call):
+            parts["VALUE"] = item
+            text = REMOVE
+    if not text:
+        return None
+    made = _filled(text, parts, context)
+    if alone:
+        return made
+    (read,) = ast.parse(now).body
+    assert isinstance(read, ast.Expr)
+    again = substitute(read.value, lambda inner: copy.deepcopy(parts.get(getattr(inner, "id", ""))))
+    return [*made, *context.statement(put(replacing(again, call), call, node))]
+
+
+def _drop(owner: ast.expr, context: Context) -> str:
+    """What takes a key out of a dictionary; out of a `**kwargs` that has no other name by a new one."""
+    function = context.function
+    rest = function.args.kwarg.arg if function is not None and function.args.kwarg is not None else None
+    named = [node.value for node in ast.walk(function or owner) if isinstance(node, (ast.Assign, ast.NamedExpr))]
+    alone = isinstance(owner, ast.Name) and owner.id == rest and owner.id not in map(ast.unparse, named)
+    return DROP if alone else DROP_IN_PLACE
+
+
+def _filled(text: str, parts: dict[str, ast.expr], context: Context) -> list[ast.stmt]:
+    """The statements of a text, with its names in capitals replaced by the rewritten parts, and by new names; these are
+    added to the parts."""
+    seen = {name: context.visit(copy.deepcopy(part)) for name, part in parts.items()}
+    read = {n.id for part in parts.values() for n in ast.walk(part) if isinstance(n, ast.Name)}
+    for word, name in NEW_NAMES.items():
+        if word in text and word not in parts:
+            taken = read if word in ("NAME", "ONE") else context.local
+            free = next(one for one in (name, *(f"{name}{n}" for n in range(1, 99))) if one not in taken)
+            seen[word] = parts[word] = ast.Name(free, ast.Load())
+            context.local |= set() if taken is read or context.strict else {free}
+
+    def fill(node: ast.AST) -> ast.AST | None:
+        part = copy.deepcopy(seen.get(node.id)) if isinstance(node, ast.Name) else None
+        if isinstance(node, ast.Name) and isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
+            part.ctx = node.ctx
+        return part
+
+    return [substitute(statement, fill) for statement in ast.parse(text).body]
+
+
+def place_of(node: ast.AST) -> tuple[int, int]:
+    """Where a node stands in its file."""
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+@handles(syntax=[ast.Dict])
+def merged_dictionaries(node: ast.Dict, context: Context) -> ast.expr | None:
+    """A dictionary made in a loop over pairs for `{"a": x, **d}`; None for a display without such a `**`."""
+    if context.builds or None not in node.keys[1:]:
+        return None
+    pairs = [*_entries(node, context)]
+    keys = [one.elts[0].value for one in pairs if isinstance(one, ast.Tuple) and isinstance(one.elts[0], ast.Constant)]
+    if len(pairs) == len({*keys}):
+        return ast.Dict(
+            [ast.Constant(key) for key in keys], [one.elts[1] for one in pairs if isinstance(one, ast.Tuple)]
+        )
+    return _again(node, items=ast.List(pairs, ast.Load()))
+
+
+def _entries(node: ast.Dict, context: Context) -> Iterator[ast.expr]:
+    """The pairs of a display, and `*d.items()` for what is unpacked in it."""
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is not None:
+            yield ast.Tuple([context.visit(key), context.visit(value)], ast.Load())
+        elif isinstance(value, ast.Dict):
+            yield from _entries(value, context)
+        else:
+            yield ast.Starred(ast.Call(ast.Attribute(context.visit(value), "items", ast.Load()), [], []), ast.Load())
+
+
+@handles(syntax=[ast.BinOp])
+def united_dictionaries(node: ast.BinOp, context: Context) -> ast.expr | None:
+    """The display for `d | {"a": x}`; None for any other operation."""
+    if context.builds or not isinstance(node.op, ast.BitOr) or not always(kinds_of(node), DictKind):
+        return None
+    parts: list[ast.expr] = [node]
+    while isinstance(parts[0], ast.BinOp) and isinstance(parts[0].op, ast.BitOr):
+        parts[:1] = [parts[0].left, parts[0].right]
+    found: ast.expr = context.visit(replacing(ast.Dict([None] * len(parts), parts), node))
+    return found
+
+
+@handles("builtins.dict.update", "collections.OrderedDict.update", stage=Stage.STATEMENT)
+def update_by_name(node: ast.Call, context: Context) -> list[ast.stmt] | None:
+    """`d.update({"a": x})` for `d.update(a=x)`, which is not compiled; None for any other call."""
+    if context.builds or node.args or not node.keywords:
+        return None
+    keys = [None if word.arg is None else ast.Constant(word.arg) for word in node.keywords]
+    entries = node.keywords[0].value
+    if keys != [None]:
+        entries = ast.Dict([*keys], [word.value for word in node.keywords])
+    return [ast.Expr(ast.Call(context.visit(node.func), [context.visit(entries)], []))]
+
+
+def format_texts(function: ast.FunctionDef) -> None:
+    """`"{:02d}".format(n)` for `f"{n:02d}"`, where a text is more than that of an error; in place."""
+    shown = {id(inner) for node in ast.walk(function) for inner in _shown(node)}
+    substitute(function, lambda node: None if id(node) in shown else _formatted(node))
+
+
+def _shown(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a statement that are only shown to people."""
+    if isinstance(node, ast.Raise):
+        yield from ast.walk(node)
+    elif isinstance(node, ast.Assert) and node.msg is not None:
+        yield from ast.walk(node.msg)
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):  # print(…), log.info(…)
+        yield from ast.walk(node.value)
+
+
+def _formatted(node: ast.AST) -> ast.expr | None:
+    """The call for a text with a format; None for anything else."""
+    if not isinstance(node, ast.JoinedStr):
+        return None
+    text, values = _template(node)
+    inside = [part for part in ast.walk(node) if isinstance(part, ast.FormattedValue)]
+    if all(part.format_spec is None and part.conversion == -1 for part in inside):
+        return None
+    return replacing(ast.Call(ast.Attribute(ast.Constant(text), "format", ast.Load()), values, []), node)
+
+
+def _template(node: ast.JoinedStr) -> tuple[str, list[ast.expr]]:
+    """The text with braces that `format` takes, and the values for these."""
+    text, values = "", []
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            values.append(part.value)
+            spec, inner = _template(part.format_spec) if isinstance(part.format_spec, ast.JoinedStr) else ("", [])
+            values += inner
+            text += f"{{{'' if part.conversion == -1 else '!' + chr(part.conversion)}{':' if spec else ''}{spec}}}"
+        elif isinstance(part, ast.Constant):
+            text += str(part.value).replace("{", "{{").replace("}", "}}")
+    return text, values
+
+
+def not_compiled(name: str, program: Program) -> bool:
+    """Whether no `forward`, and nothing that one may call, has a function of this name in it."""
+    known: set[str] | None = vars(program).get("compiled_names")
+    if known is None:
+        known = vars(program)["compiled_names"] = {"forward", "__call__"}
+        functions = [node for file in {*program.modules.values()} for node in ast.walk(program.tree(file))]
+        waiting = [node for node in functions if isinstance(node, ast.FunctionDef) and node.name != "__init__"]
+        while found := [node for node in waiting if node.name in known]:
+            waiting = [node for node in waiting if node.name not in known]
+            for inner in (inner for node in found for inner in ast.walk(node)):
+                known |= {getattr(inner, "attr", None) or getattr(inner, "id", "")}
+    return name not in known
 
 
 COPY = "builtins.dict.copy"

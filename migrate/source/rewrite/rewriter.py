@@ -45,7 +45,7 @@ from . import (
 from .collected_outputs import write_collecting
 from .context import Context, Program, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
-from .graph_mode import INSIDE, SIMPLE, always_evaluated, in_blocks, is_pure, put
+from .graph_mode import ALWAYS, INSIDE, always_evaluated, format_texts, in_blocks, is_pure, not_compiled, place_of, put
 from .signatures import SignatureRewriter, expand_kwargs, only_looked_up
 from .tensors import StridedSlices, note_of_caller
 from .views import LOST, hand_back, write_through_views
@@ -64,6 +64,7 @@ def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.
     context.local = context.own = set(local_names(found))
     context.handed = {argument.arg for argument in ast.walk(found.args) if isinstance(argument, ast.arg)}
     context.in_python = name == "__init__"
+    context.builds = context.in_python or not_compiled(node.name, context.program)
     _normalise(found, context)
     entered = node.name == "forward" and context.owner in context.program.facts.classes.get("", ())
     body = select_branches(found, context, entered=entered)
@@ -184,6 +185,8 @@ def _normalise(function: ast.FunctionDef, context: Context) -> None:
         name_kwargs(function, context.program)
         expand_nested_comprehensions(function)
         pick_by_index(function)
+    if not context.builds:
+        format_texts(function)
     hoist_walrus(function)
     hand_back(function, context.program)
     note_of_caller(function)
@@ -279,7 +282,6 @@ def _stored(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Store)
 
 
-ALWAYS = {ast.If: "test", ast.For: "iter"} | dict.fromkeys((ast.Expr, *SIMPLE), "value")
 BY_NAME = {"dir", "eval", "exec", "locals", "vars"}  # functions that may read any variable
 # names that stand for something else in what is written
 RESERVED = {*dir(builtins), *keyword.kwlist, "Parameter", "Tensor", "mindspore", "nn", "np", "ops"}
@@ -344,7 +346,7 @@ def _is_free(name: str, statement: ast.stmt, function: ast.FunctionDef, program:
     uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == name]
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
     assigned = any(isinstance(target, ast.Name) and target.id == name for target in targets)
-    return not uses or (assigned and all(_place(node) >= _place(statement) for node in uses))
+    return not uses or (assigned and all(place_of(node) >= place_of(statement) for node in uses))
 
 
 def _seen_before(name: str, call: ast.AST, rest: str, function: ast.FunctionDef) -> bool:
@@ -359,12 +361,7 @@ def _seen_before(name: str, call: ast.AST, rest: str, function: ast.FunctionDef)
             ) if key != name:
                 others.append(owner)
     uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == rest]
-    return any(_place(node) < _place(call) and node not in others for node in uses)
-
-
-def _place(node: ast.AST) -> tuple[int, int]:
-    """Where a node stands in its file."""
-    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+    return any(place_of(node) < place_of(call) and node not in others for node in uses)
 
 
 WALRUS_SIMPLE = (ast.If, ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)

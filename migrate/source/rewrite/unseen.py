@@ -72,7 +72,7 @@ MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")
 # modules whose functions only compute with their arguments
 COMPUTING = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", *OF_ARRAYS}
 HOW = re.compile(rf"torch\.(\w+\.)*({'|'.join(TABLES['contexts_of_running'])})$")
-OF_LISTS = ("append", "extend", "insert", "pop", "reverse")
+OF_LISTS = ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort")
 PARAMETERS = {"weight", "bias", "running_mean", "running_var"}
 STATEMENTS: tuple[type[ast.stmt], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.If)
 STATEMENTS += (ast.For, ast.Raise, ast.Pass, ast.Assert, ast.Continue, ast.Break)

@@ -32,6 +32,7 @@ NAMES = (
         "products",
         "replaced",
         "taking",
+        "changing",
     ),
 )
 

@@ -96,6 +96,20 @@ def test_keywords_of_which_some_are_taken_out(users: Users) -> None:
 
 
 @pytest.mark.full
+def test_changes_of_dictionaries_and_lists_that_graph_mode_does_not_make(users: Users) -> None:
+    """Compiled, each of them changes nothing, without an error; what only builds the model stays as it is."""
+    found = users["changing"]
+    found.agrees()
+    found.holds("if 'scale' not in kwargs:", "kwargs['scale'] = 0.5", "shift = kwargs['shift']")
+    found.holds("kwargs = {key: value for key, value in kwargs.items() if key != name}")
+    found.holds("kwargs = {key: value for key, value in [('scale', 1.5), *kwargs.items()]}", "'a{:02d}'.format(")
+    found.holds("scales[:] = sorted(scales, reverse=True)", "at1 = scales.index(2.0)", "found.update(others)")
+    found.holds("if not self.is_last:\n            # not run\n            at = scales.index(1.0)")
+    found.holds("options = {'shift': 0.25, 'name': ", "options.update({'times': 2})")
+    found.holds("options.setdefault('width', 4)", "widths.sort()", "widths.remove(6)", "'first': widths[0]")
+
+
+@pytest.mark.full
 def test_a_method_of_whichever_module_it_is(users: Users) -> None:
     found = users["noisy"]
     found.agrees()

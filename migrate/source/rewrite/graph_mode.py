@@ -37,8 +37,8 @@ from ..observe.observations import (
     kinds_of,
     replacing,
 )
-from ..source_files import blocks_of, substitute
-from .context import Context, Program, Stage, Unwritable, handles
+from ..source_files import SourceFiles, blocks_of, substitute
+from .context import Context, Stage, Unwritable, handles
 
 METHODS = {f"builtins.list.{name}": name for name in ("extend", "insert", "pop", "reverse")}
 SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)
@@ -383,12 +383,12 @@ def _template(node: ast.JoinedStr) -> tuple[str, list[ast.expr]]:
     return text, values
 
 
-def not_compiled(name: str, program: Program) -> bool:
+def not_compiled(name: str, files: SourceFiles) -> bool:
     """Whether no `forward`, and nothing that one may call, has a function of this name in it."""
-    known: set[str] | None = vars(program).get("compiled_names")
+    known: set[str] | None = vars(files).get("compiled_names")
     if known is None:
-        known = vars(program)["compiled_names"] = {"forward", "__call__"}
-        functions = [node for file in {*program.modules.values()} for node in ast.walk(program.tree(file))]
+        known = vars(files)["compiled_names"] = {"forward", "__call__"}
+        functions = [node for file in {*files.modules.values()} for node in ast.walk(files.tree(file))]
         waiting = [node for node in functions if isinstance(node, ast.FunctionDef) and node.name != "__init__"]
         while found := [node for node in waiting if node.name in known]:
             waiting = [node for node in waiting if node.name not in known]

@@ -190,7 +190,7 @@ def _normalise(function: ast.FunctionDef, context: Context) -> None:
     hoist_walrus(function)
     hand_back(function, context.program)
     note_of_caller(function)
-    write_through_views(function, context.program)
+    write_through_views(function, context.program, compiled=not context.builds)
     context.local |= {*local_names(function)}
     graph_mode.start_with_braces(function)
     expand_kwargs(function, context.program)

@@ -310,3 +310,42 @@ def in_order(widths):
 
 def changing():
     return ChangingNet(), (torch.randn(4, 6),)
+
+
+class OtherNamesNet(nn.Module):
+    """Changes lists and dictionaries under another name, and in a method."""
+
+    def __init__(self, more=False):
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+        self.more = more
+
+    def gather(self, found, x):
+        found.append(x)
+
+    def forward(self, x):
+        x = self.fc(x)
+        found = [x]
+        same = found
+        same.append(x * 2.0)
+        copied = found[:]
+        copied.append(x)
+        table = {"x": x, "list": [x], "inner": {}}
+        inner = table["inner"]
+        inner["y"] = x * 3.0
+        parts = table["list"]
+        parts += [x, x]
+        other = table
+        other["z"] = found[0] * 0.5
+        self.gather(found, x * 0.1)
+        if self.more:
+            last = table["list"]
+            last.append(x * 7.0)
+        out = sum(found) + same[-1] + table["inner"]["y"] + table["z"] * len(table["list"]) * len(table)
+        for each in table["list"]:
+            out = out + each
+        return out * len(copied)
+
+
+def other_names():
+    return OtherNamesNet(), (torch.randn(4, 6),)

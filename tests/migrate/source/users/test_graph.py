@@ -33,6 +33,7 @@ NAMES = (
         "replaced",
         "taking",
         "changing",
+        "other_names",
     ),
 )
 

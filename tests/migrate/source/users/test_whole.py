@@ -110,6 +110,16 @@ def test_changes_of_dictionaries_and_lists_that_graph_mode_does_not_make(users: 
 
 
 @pytest.mark.full
+def test_changes_under_another_name_of_a_list_or_a_dictionary(users: Users) -> None:
+    """Compiled, they do not change what has the first name."""
+    found = users["other_names"]
+    found.agrees()
+    found.holds("found = same", "table['inner'] = inner", "table['list'] = parts", "table = other")
+    found.holds("return found", "found = self.gather(found, x * 0.1)\n        same = found", "table['list'] = last")
+    found.lacks("found = copied")
+
+
+@pytest.mark.full
 def test_a_method_of_whichever_module_it_is(users: Users) -> None:
     found = users["noisy"]
     found.agrees()

@@ -120,6 +120,15 @@ def test_changes_under_another_name_of_a_list_or_a_dictionary(users: Users) -> N
 
 
 @pytest.mark.full
+def test_a_dataclass_of_settings_that_the_model_makes_where_it_is_given_none(users: Users) -> None:
+    """That line did not run, and the class is in the file."""
+    found = users["settled"]
+    found.agrees()
+    found.holds("settings = settings or Widths()", "@dataclass\nclass Widths:", "times: int = 2")
+    found.lacks("not_converted")
+
+
+@pytest.mark.full
 def test_a_method_of_whichever_module_it_is(users: Users) -> None:
     found = users["noisy"]
     found.agrees()

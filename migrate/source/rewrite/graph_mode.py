@@ -393,7 +393,7 @@ def not_compiled(name: str, files: SourceFiles) -> bool:
         while found := [node for node in waiting if node.name in known]:
             waiting = [node for node in waiting if node.name not in known]
             for inner in (inner for node in found for inner in ast.walk(node)):
-                known |= {getattr(inner, "attr", None) or getattr(inner, "id", "")}
+                known.add(str(getattr(inner, "attr", "") or getattr(inner, "id", "")))
     return name not in known
 
 

@@ -105,7 +105,7 @@ def written_arguments(function: ast.FunctionDef, files: SourceFiles, around: Seq
             ]
             for name in names:
                 first.setdefault(name, node)
-    found = {}
+    found: dict[str, bool] = {}
     for name, statement in first.items():
         kinds = writer.kinds.get(name, {})
         held = writer.is_container(name)

@@ -284,6 +284,7 @@ def _findings(
     narrowing = options.narrowing
     findings = compare(traces, narrowing, stepped, replayed)
     if not alignment.identity:  # a recipe's own two nets have the same modules: no difference in them is excused
+        findings = unlike.compared(findings, alignment)
         findings = unlike.explained(inside_what_agrees(built_otherwise(findings)), alignment)
     findings, unjudged = of_both_steps(findings, traces) if alignment.scope.own_step else (findings, [])
     if not alignment.identity and traces.alone[0].about.get(SCOPE, asdict(alignment.scope)) != asdict(alignment.scope):

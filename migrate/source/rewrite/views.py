@@ -2,6 +2,9 @@
 
 After `part = x[0]`, `part += 1` changes x in torch; MindSpore's x[0] is a copy. So a name that is read afterwards gets
 the new values: `x[0] = part`. The same is done for the rows in a loop over a tensor, and for `y = x`.
+
+Lists and dictionaries are values, too, when MindSpore compiles: after `more = found`, `more.append(x)` leaves found as
+it was. `found = more` after it changes nothing in Python. A function without a result that changes one returns it.
 """
 
 from __future__ import annotations
@@ -13,10 +16,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..observe.observations import (
+    DictKind,
     Kind,
     PlainKind,
     TensorKind,
     always,
+    always_sequences,
     callees_of,
     kinds_of,
     replacing,
@@ -24,7 +29,9 @@ from ..observe.observations import (
     set_kinds,
 )
 from ..source_files import SourceFiles, local_names, own_nodes
+from .graph_mode import not_compiled
 from .initializers import underlying_tensor
+from .signatures import CHANGING
 from .tensors import gives_back, written_tensor
 
 Loop = ast.For | ast.While
@@ -73,7 +80,7 @@ def handed_back(function: ast.FunctionDef, files: SourceFiles) -> list[str]:
 
 def written_arguments(function: ast.FunctionDef, files: SourceFiles, around: Sequence[ast.AST] = ()) -> dict[str, bool]:
     """The tensor arguments of a function that it, or a function that it calls, writes into -> whether the name still
-    stands for that tensor at the end.
+    stands for that tensor at the end; with the lists and dictionaries that it changes, where it can return them.
 
     Without parameters, which stay the same object, and without writing into a part, `x[0] = y`, which MindSpore does as
     torch. around: the functions from which this one is called.
@@ -81,11 +88,14 @@ def written_arguments(function: ast.FunctionDef, files: SourceFiles, around: Seq
     known: dict[str, bool] | None = vars(function).get("written_arguments")
     if known is not None:
         return known
-    writer, given = _Writer(function), {each.arg for each in (*function.args.args, *function.args.kwonlyargs)}
+    kept = function.name.startswith("__") or gives_back(function) or not_compiled(function.name, files)
+    writer = _Writer(function, compiled=not kept)
+    given = {each.arg for each in (*function.args.args, *function.args.kwonlyargs)}
     first: dict[str, ast.stmt] = {}
     for node in own_nodes(function):
         if isinstance(node, ast.stmt):
-            names = [target.id for target in _written_whole(node)] + [
+            names = [target.id for target in _written_whole(node)] + writer.changed_containers(node)
+            names += [
                 name.id
                 for call, functions in _calls_of_model(node, files)
                 for called in functions
@@ -95,14 +105,17 @@ def written_arguments(function: ast.FunctionDef, files: SourceFiles, around: Seq
             ]
             for name in names:
                 first.setdefault(name, node)
-    found = {}
+    found: dict[str, bool] = {}
     for name, statement in first.items():
         kinds = writer.kinds.get(name, {})
-        if name not in given or not kinds or not all(isinstance(k, TensorKind) and not k.parameter for k in kinds):
+        held = writer.is_container(name)
+        if name not in given or not kinds:
+            continue
+        if not held and not all(isinstance(k, TensorKind) and not k.parameter for k in kinds):
             continue
         stored = [n for n in own_nodes(function) if isinstance(n, ast.stmt) and name in _stored_itself(n)]
         if not any(n.lineno <= statement.lineno for n in stored):
-            found[name] = not stored
+            found |= {name: not stored} if not held or not stored else {}
     vars(function)["written_arguments"] = found
     return found
 
@@ -155,17 +168,18 @@ def _text(node: ast.expr | None) -> str:
     return "" if node is None else ast.unparse(node)
 
 
-def write_through_views(function: ast.FunctionDef, files: SourceFiles) -> None:
+def write_through_views(function: ast.FunctionDef, files: SourceFiles, *, compiled: bool = False) -> None:
     """Give every name that is read later the values that were written under another name or by a function that it was
-    passed to, and a parameter the values that are written to its data under a name; in place."""
-    writer = _Writer(function, files)
+    passed to, and a parameter the values that are written to its data under a name; in place. compiled: whether
+    MindSpore may compile the function."""
+    writer = _Writer(function, files, compiled=compiled)
     writer.name_parameters(function)
     function.body = writer.block(function.body, {}, [])
 
 
 class _Writer:
-    def __init__(self, function: ast.FunctionDef, files: SourceFiles | None = None) -> None:
-        self.files = files
+    def __init__(self, function: ast.FunctionDef, files: SourceFiles | None = None, *, compiled: bool = False) -> None:
+        self.files, self.compiled = files, compiled
         self.taken = {*local_names(function)}
         self.statements = [node for node in own_nodes(function) if isinstance(node, ast.stmt)]
         self.reads: dict[str, list[ast.Name]] = {}
@@ -204,12 +218,12 @@ class _Writer:
                 self._inside(statement, views, loops)
                 continue
             names = self._written_by(statement)
-            names += [] if taken is None else [name for name in _stored(taken) if self._is_tensor(name)]
+            names += [] if taken is None else [n for n in _stored(taken) if self._is_tensor(n) or self.is_container(n)]
             for name in names:
                 found += self._others(name, statement, views, loops)
             _forget(views, _stored(statement) - {*names})
             for target, view in _views_of(statement):
-                if target != view.base and self._is_tensor(view.base):
+                if target != view.base and (self._is_tensor(view.base) or self._is_same(target, view)):
                     views[target] = view
         return found
 
@@ -317,10 +331,33 @@ class _Writer:
             while isinstance(into[0], ast.Call) and isinstance(into[0].func, ast.Attribute):  # of x.view(n, -1)
                 into = [underlying_tensor(into[0].func.value)]
         roots = [_root(target) for target in into]
-        return [root.id for root in roots if isinstance(root, ast.Name) and self._is_tensor(root.id)]
+        changed = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(changed, ast.Call) and isinstance(changed.func, ast.Attribute) and changed.func.attr in CHANGING:
+            root = _root(changed.func.value)
+            roots += [root] if isinstance(root, ast.Name) and self._may_be(root.id) else []
+        names = (root.id for root in roots if isinstance(root, ast.Name))
+        return [name for name in names if self._is_tensor(name) or self._may_be(name)]
 
     def _is_tensor(self, name: str) -> bool:
         return always(self.kinds.get(name, ()), TensorKind)
+
+    def is_container(self, name: str) -> bool:
+        """Whether a name always was a list or a dictionary, in a function that MindSpore may compile."""
+        kinds = [*self.kinds.get(name, ())]
+        return self.compiled and (always(kinds, DictKind) or always_sequences(kinds, "list"))
+
+    def _may_be(self, name: str) -> bool:
+        """Whether it is one, or is only in code that did not run."""
+        return self.compiled and (self.is_container(name) or not self.kinds.get(name))
+
+    def _is_same(self, name: str, view: View) -> bool:
+        """Whether a name stands for a list or dictionary itself, or for one in another; a slice of a list is a copy."""
+        whole = view.index is not None and isinstance(view.index, ast.Slice)
+        return self._may_be(name) and self.is_container(view.base) and not whole
+
+    def changed_containers(self, statement: ast.stmt) -> list[str]:
+        """The names of the lists and dictionaries that a statement changes."""
+        return [name for name in self._written_by(statement) if self.is_container(name)]
 
     def _others(
         self, name: str, statement: ast.stmt, views: Mapping[str, View], loops: Sequence[Loop]
@@ -379,6 +416,8 @@ def _views_of(statement: ast.stmt) -> Iterator[tuple[str, View]]:
             match one, value:
                 case ast.Name(id=name), ast.Name(id=base):
                     yield name, View(base)
+                case ast.Name(id=name), ast.Subscript(value=ast.Name(id=base), slice=ast.Constant(str()) as index):
+                    yield name, View(base, index)
                 case ast.Name(id=name), ast.Subscript(value=ast.Name(id=base), slice=index) if _is_basic(index):
                     yield name, View(base, index)
 

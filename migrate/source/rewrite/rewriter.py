@@ -43,7 +43,7 @@ from . import (
     tensors,
 )
 from .collected_outputs import write_collecting
-from .context import Context, Program, Unwritable, handles
+from .context import Context, Problem, Program, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
 from .graph_mode import ALWAYS, INSIDE, always_evaluated, format_texts, in_blocks, is_pure, not_compiled, place_of, put
 from .signatures import SignatureRewriter, expand_kwargs, only_looked_up
@@ -190,7 +190,13 @@ def _normalise(function: ast.FunctionDef, context: Context) -> None:
     hoist_walrus(function)
     hand_back(function, context.program)
     note_of_caller(function)
-    write_through_views(function, context.program, compiled=not context.builds)
+    left_out, file = context.program.left_out, context.file
+    write_through_views(
+        function,
+        context.program,
+        compiled=not context.builds,
+        note=lambda line, text: left_out.append(Problem(file, line, text, function.name)),
+    )
     context.local |= {*local_names(function)}
     graph_mode.start_with_braces(function)
     expand_kwargs(function, context.program)

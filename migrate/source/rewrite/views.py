@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import copy
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..observe.observations import (
@@ -35,6 +35,7 @@ from .signatures import CHANGING
 from .tensors import gives_back, written_tensor
 
 Loop = ast.For | ast.While
+Note = Callable[[int, str], None]
 _BLOCKS = (ast.For, ast.While, ast.If, ast.With, ast.Try)
 BLOCKS = ("body", "orelse", "finalbody")
 
@@ -154,32 +155,50 @@ def _handed(
     called: ast.FunctionDef, call: ast.Call, files: SourceFiles, around: Sequence[ast.AST] = ()
 ) -> list[ast.expr | None]:
     """The call's expressions for the arguments that its function writes into; None where the call does not show it."""
+    if any(isinstance(each, ast.Starred) for each in call.args):
+        return []
+    given = _arguments(called, call)
+    return [given.get(name) for name in written_arguments(called, files, around)]
+
+
+def _arguments(called: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
+    """A function's arguments by name, as a call gives them."""
     arguments = [each.arg for each in called.args.args]
     plain = any(isinstance(item, ast.Name) and item.id == "staticmethod" for item in called.decorator_list)
     if arguments[:1] in (["self"], ["cls"]) and not plain:
         arguments = arguments[1:]
-    if any(isinstance(each, ast.Starred) for each in call.args):
-        return []
-    given = dict(zip(arguments, call.args, strict=False)) | {word.arg: word.value for word in call.keywords if word.arg}
-    return [given.get(name) for name in written_arguments(called, files, around)]
+    words = {word.arg: word.value for word in call.keywords if word.arg}
+    return dict(zip(arguments, call.args, strict=False)) | words
 
 
 def _text(node: ast.expr | None) -> str:
     return "" if node is None else ast.unparse(node)
 
 
-def write_through_views(function: ast.FunctionDef, files: SourceFiles, *, compiled: bool = False) -> None:
+def write_through_views(
+    function: ast.FunctionDef, files: SourceFiles, *, compiled: bool = False, note: Note | None = None
+) -> None:
     """Give every name that is read later the values that were written under another name or by a function that it was
-    passed to, and a parameter the values that are written to its data under a name; in place. compiled: whether
-    MindSpore may compile the function."""
-    writer = _Writer(function, files, compiled=compiled)
+    passed to, and a parameter the values that are written to its data under a name; in place.
+
+    compiled: whether MindSpore may compile the function. note: called with a line, and what is otherwise there when it
+    is compiled.
+    """
+    writer = _Writer(function, files, compiled=compiled, note=note)
     writer.name_parameters(function)
     function.body = writer.block(function.body, {}, [])
 
 
 class _Writer:
-    def __init__(self, function: ast.FunctionDef, files: SourceFiles | None = None, *, compiled: bool = False) -> None:
-        self.files, self.compiled = files, compiled
+    def __init__(
+        self,
+        function: ast.FunctionDef,
+        files: SourceFiles | None = None,
+        *,
+        compiled: bool = False,
+        note: Note | None = None,
+    ) -> None:
+        self.files, self.compiled, self.note = files, compiled, note
         self.taken = {*local_names(function)}
         self.statements = [node for node in own_nodes(function) if isinstance(node, ast.stmt)]
         self.reads: dict[str, list[ast.Name]] = {}
@@ -245,6 +264,8 @@ class _Writer:
         if self.files is None:
             return None
         for call, functions in _calls_of_model(statement, self.files):
+            for called in functions if self.compiled else ():
+                self._note_changes(called, call, statement, loops)
             each = [_handed(called, call, self.files) for called in functions]
             given = next(filter(None, each), [])
             alike = all([*map(_text, one)] == [*map(_text, given)] for one in each)
@@ -261,6 +282,24 @@ class _Writer:
                         "return the tensor, and use the result"
                     )
         return None
+
+    def _note_changes(
+        self, called: ast.FunctionDef, call: ast.Call, statement: ast.stmt, loops: Sequence[Loop]
+    ) -> None:
+        """Note the lists and dictionaries that a function with a result changes, and that are read after the call."""
+        if not gives_back(called) or called.name.startswith("__"):
+            return
+        writer = _Writer(called, compiled=True)
+        changed = {name for n in own_nodes(called) if isinstance(n, ast.stmt) for name in writer.changed_containers(n)}
+        for name, given in _arguments(called, call).items():
+            if name not in changed or not isinstance(given, ast.Name) or not self.is_container(given.id):
+                continue
+            end = (call.end_lineno or 0, call.end_col_offset or 0)
+            names = (n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == given.id)
+            here = any((n.lineno, n.col_offset) >= end for n in names)
+            if self.note is not None and (here or self._read_next(given.id, statement, loops)):
+                what = f"{called.name} changes `{given.id}`, which is read afterwards"
+                self.note(statement.lineno, f"{what}; in graph mode it stays as it was: return it with the result")
 
     def _target(self, given: ast.expr | None) -> ast.expr:
         if not isinstance(given, (ast.Name, ast.Attribute, ast.Subscript)):

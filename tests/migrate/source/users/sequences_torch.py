@@ -349,3 +349,31 @@ class OtherNamesNet(nn.Module):
 
 def other_names():
     return OtherNamesNet(), (torch.randn(4, 6),)
+
+
+class KeepingLayer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+
+    def forward(self, x, kept):
+        x = self.fc(x)
+        kept.append(x)
+        return x
+
+
+class KeepingNet(nn.Module):
+    """Has layers that add their output to a list, and return it."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = KeepingLayer(), KeepingLayer()
+
+    def forward(self, x):
+        kept = []
+        x = self.first(x, kept) + sum(kept)
+        return self.last(x, [x])
+
+
+def keeping():
+    return KeepingNet(), (torch.randn(4, 6),)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from written import Written
 
@@ -117,6 +119,16 @@ def test_changes_under_another_name_of_a_list_or_a_dictionary(users: Users) -> N
     found.holds("found = same", "table['inner'] = inner", "table['list'] = parts", "table = other")
     found.holds("return found", "found = self.gather(found, x * 0.1)\n        same = found", "table['list'] = last")
     found.lacks("found = copied")
+
+
+@pytest.mark.full
+def test_a_list_that_graph_mode_does_not_change_is_listed(users: Users) -> None:
+    """The layer returns something else, so that it cannot return the list."""
+    found = users["keeping"]
+    found.agrees()
+    (listed,) = found.source.left_out
+    assert listed.text.startswith("forward changes `kept`, which is read afterwards; in graph mode")
+    assert Path(listed.file).read_text().splitlines()[listed.line - 1].strip() == "x = self.first(x, kept) + sum(kept)"
 
 
 @pytest.mark.full

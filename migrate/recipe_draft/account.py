@@ -189,11 +189,8 @@ class Account:
         """Whether a call changes a model, an optimizer, a rate or gradients, or makes an object that trains."""
         if self.passed(call) is not None or self.roles.leaves(call):
             return False
-        if (
-            self._values.switches_otherwise(call)
-            or self._values.changes_data(call)
-            or self._values.seeds_otherwise(call, self.seed)
-        ):
+        otherwise = self._values.switches_otherwise(call) or self._values.seeds_otherwise(call, self.seed)
+        if otherwise or self._values.changes_data(call):
             return True
         if id(call) in self.roots and self.roots[id(call)] != role_names.CRITERION:
             return True
@@ -212,6 +209,8 @@ class Account:
             return True  # a library calls its methods
         if isinstance(called, (ScriptFunction, ScriptClass)):
             return False  # its statements are read by themselves
+        if silence.trains(call):
+            return True
         given = frozenset().union(*(self.kinds(a) for a in [*call.args, *(k.value for k in call.keywords)]))
         if isinstance(called, LibraryName):
             if called.name.startswith(silence.CHANGING):
@@ -248,9 +247,9 @@ class Account:
         name = name_of(self.flow, call)
         if name and (found := silence.reason(name)):
             return None if self._values.seeds_otherwise(call, self.seed) else found
-        if not isinstance(call.func, ast.Attribute) or (
-            call.func.attr == "train" and self._values.drives(call.func.value)
-        ):
+        if not isinstance(call.func, ast.Attribute) or silence.trains(call):
+            return None
+        if call.func.attr == "train" and self._values.drives(call.func.value):
             return None
         if isinstance(self.flow.value(call.func.value), ArgumentParser):
             return "it declares an argument, whose default stands where it is used"
@@ -265,7 +264,7 @@ class Account:
         waiting = [
             s
             for s in self.acting.values()
-            if any(isinstance(c.func, ast.Attribute) and c.func.attr in ("backward", "step") for c in s.calls)
+            if any(getattr(c.func, "attr", "") in ("backward", "step") or silence.trains(c) for c in s.calls)
         ]
         done: set[int] = set()
         while waiting:
@@ -525,10 +524,11 @@ class Account:
                 return found
             called = self.flow.value(value.func)
             function = called.node if isinstance(called, ScriptFunction) else None
+            followed = "it calls a function whose statements are accounted for one by one"
             if function is not None and isinstance(node, ast.Expr) and id(statement) not in self.acting:
-                return "it calls a function whose statements are accounted for one by one"
+                return followed if id(function) in self.open else "it calls a function in which nothing trains"
             if function is not None and id(function) in self.open and not any(self._changes(c) for c in inner):
-                return "it calls a function whose statements are accounted for one by one"
+                return followed
             if isinstance(called, ScriptClass) and id(called.node) not in self._driven:
                 start = called.find("__init__")
                 plain = not called.family()

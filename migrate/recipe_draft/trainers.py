@@ -39,13 +39,14 @@ from .entries import (
     either,
     place,
     setting,
+    shown,
     sources,
     surely,
     unwrapped,
 )
 from .flow import Flow, Statement
 from .reach import named
-from .silence import name_of
+from .silence import name_of, trains
 from .step_order import loops_over, steps_over
 
 MEASURED = "ReduceLROnPlateau"  # the schedule that depends on step()'s argument
@@ -393,6 +394,13 @@ class Settings(Given):
 def found(flow: Flow) -> Given | None:
     """What makes the steps of a script in place of its own loop."""
     return Fit.of(flow) or Settings.of(flow)
+
+
+def not_found(flow: Flow, what: str) -> str:
+    """Words where nothing of a kind was found: a call that trains by itself, or `what`."""
+    found = ((s, c) for s in named(flow) for c in s.calls if trains(c) and flow.function_of(c) is None)
+    words = (str(Comment(s.place, f"{shown(ast.unparse(c.func))}(…) trains, and was not read")) for s, c in found)
+    return next(words, what)
 
 
 def _value(flow: Flow, node: ast.expr) -> Value:

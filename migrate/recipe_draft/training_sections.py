@@ -51,7 +51,7 @@ from .entries import (
 )
 from .flow import Flow, Statement
 from .reach import named
-from .trainers import MEASURED, Given
+from .trainers import MEASURED, Given, not_found
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are not a class's
 
@@ -343,7 +343,7 @@ def seed_of(interpreter: Interpreter) -> Entry | None:
     return None
 
 
-def train(interpreter: Interpreter, fit: Given | None) -> Entry:
+def train(interpreter: Interpreter, flow: Flow, fit: Given | None) -> Entry:
     """The section `train`, with what the other sections leave of Lightning's Trainer: the last one drafted."""
     below = []
     bounds = sorted(interpreter.epochs, key=lambda found: CERTAINTIES.index(found[2]))
@@ -357,7 +357,7 @@ def train(interpreter: Interpreter, fit: Given | None) -> Entry:
     if not below and fit is not None:
         below.append(fit.epochs())
     if not below:
-        below.append(Entry("epochs", ASK, ["no loop over epochs was found"]))
+        below.append(Entry("epochs", ASK, [not_found(flow, "no loop over epochs was found")]))
     for seen in surely(calls(interpreter, TENSORBOARD))[:1]:
         below.append(Entry("tensorboard", True, [place(seen)]))
     section = Entry("train", below=below)
@@ -399,7 +399,8 @@ def _given(call: ast.Call) -> Iterator[ast.expr]:
 def unread_optimizer(flow: Flow) -> str:
     """Words where no optimizer of torch was found: the line that makes another one."""
     others = (statement for statement, call in _makers(flow) if not _is_read(flow.value(call)))
-    return next((words_of(statement, "what this makes was not read") for statement in others), "no optimizer was found")
+    found = (words_of(statement, "what this makes was not read") for statement in others)
+    return next(found, "") or not_found(flow, "no optimizer was found")
 
 
 def unread_model(flow: Flow) -> str:
@@ -412,7 +413,7 @@ def unread_model(flow: Flow) -> str:
         read = isinstance(value, ScriptObject) or getattr(value, "family", "") == names.MODULE
         if isinstance(one, ast.Call) and not read and statement is not None and statement.alone is None:
             return words_of(statement, "what this makes was not read")
-    return "which model is trained was not found"
+    return not_found(flow, "which model is trained was not found")
 
 
 def _is_read(made: Value | None) -> bool:

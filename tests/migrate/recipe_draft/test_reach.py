@@ -1767,3 +1767,49 @@ def test_a_loss_of_ones_own_that_is_divided_is_no_sum(divided: str, write: Write
     found = listed(write(f"{HEAD}{rest}n = 4\n{text}"))
     (said,) = [one for one in found if "backward()" in one]
     assert ("are added" in said) == (divided == "loss")
+
+
+LIBRARY = {
+    "a method": ("net = YOLO(weights)\n    return net.train(data='d.yaml', epochs=60, amp=True, patience=20)", "net.train"),
+    "of what is unpacked": ("net = YOLO(weights)\n    net.train(**dict(data='d.yaml', epochs=60))", "net.train"),
+    "by a file": ("net = YOLO(weights)\n    return net.train('d.yaml')", "net.train"),
+    "another library": ("net = ultralytics.make(weights)\n    net.fit(None, epochs=60)", "net.fit"),
+    "of reinforcement learning": ("net = ultralytics.PPO(weights)\n    net.learn(total_timesteps=60)", "net.learn"),
+    "a function": ("net = YOLO(weights)\n    ultralytics.finetune(net, epochs=60)", "ultralytics.finetune"),
+    "in a condition": (
+        "if os.path.exists(weights):\n        net = YOLO(weights)\n    else:\n        net = YOLO('n.pt')\n"
+        "    try:\n        net.train(data='d.yaml', epochs=60)\n    except Exception as e:\n        print(e)",
+        "net.train",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "call"), LIBRARY.values(), ids=LIBRARY)
+def test_the_call_by_which_a_library_trains_is_listed(text: str, call: str, write: Write) -> None:
+    """`model.train(data=…, epochs=…)` was taken for the switch to training mode, and the draft listed nothing."""
+    head = "import os\nimport torch\nimport ultralytics\nfrom ultralytics import YOLO\n"
+    script = write(f"{head}\ndef fit(weights='best.pt'):\n    {text}\n\ndef main():\n    fit()\n\nmain()\n")
+    found = listed(script)
+    assert any(f"{call}(" in line for line in found), found
+    assert has(found, "net = ") and any("weights is 'best.pt'" in line for line in found), found
+    assert f"{call}(…) trains, and was not read\n" in recipe_text(analyze_script(script))
+    assert not any("where it is called" in why for why in reasons(script).values())
+
+
+@pytest.mark.parametrize("mode", ["", "True", "False", "mode=True"])
+def test_the_switch_to_training_is_no_such_call(mode: str, write: Write) -> None:
+    found = listed(write(HEAD + REST + LOOP.replace("    for x", f"    net.train({mode})\n    for x")))
+    assert not has(found, "net.train") or mode == "False"
+
+
+def test_a_draft_of_a_script_in_which_nothing_trains_does_not_run(write: Write) -> None:
+    """With the ??? filled in it was a recipe like any other."""
+    (line,) = listed(write("import torch\nimport other\n\ndef main():\n    other.go()\n\nmain()\n"))
+    assert "no step, no loop over epochs and no optimizer was found" in line
+
+
+def test_a_function_in_which_nothing_trains_is_not_accounted_for_one_by_one(write: Write) -> None:
+    """"Accounted for where it is called", said the function, and the call "accounted for one by one"."""
+    text = "\ndef size():\n    sizes = [p.numel() for p in net.parameters()]\n    print(sizes)\n\nsize()\n"
+    found = reasons(write(HEAD + REST + LOOP + text))
+    assert not any("one by one" in why for line, why in found.items() if line.startswith("size()")), found

@@ -427,6 +427,9 @@ def _source(loader: LibraryUse, key: str) -> list[Entry]:
     written = source_of(made.name)
     path = made.get("root", 0)
     text = known(path)
+    if key == "validation" and (cut := trainers.cut_of(loader)) is not None:
+        comments = [place(made), f"{cut} takes a part of this, and a recipe reads all of a folder: name its own"]
+        return [Entry(key, ASK, comments)]
     if written is not None and "PATH" not in written:
         return [Entry(key, written, [place(made)])]
     if written is None:

@@ -163,7 +163,7 @@ DRIVEN = (
 EXITS = ("exit", "quit", "sys.exit", "os._exit")  # calls that end a run
 # methods and functions of libraries that train by themselves, and the arguments that say how long
 TRAINERS = re.compile(r"_?(re|pre)?train(?!er)\w*|fit\w*|fine_?tune\w*|learn|run\w*|start\w*")
-LONG = re.compile(r"(max_|num_|n_|nb_|train_)*(epochs?|iters?|iterations|steps|timesteps)|total_(timesteps|steps|epochs)")
+LONG = re.compile(r"(max_|num_|n_|nb_|train_|total_)*(epochs?|iters?|iterations|steps|timesteps)")
 PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
 # calls that are never omitted: those of torch that change their arguments, or global settings, and methods
 CHANGING = ("torch.nn.init.", "torch.nn.utils.", "torch.set_", "torch.use_", "torch.autograd.", "apex.", "torch.fx.")

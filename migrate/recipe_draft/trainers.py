@@ -56,8 +56,8 @@ QUIET: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("accelerator", "logger", "profiler", "benchmark", "deterministic", "detect_anomaly"), ()),
     **dict.fromkeys(("enable_checkpointing", "enable_progress_bar", "enable_model_summary", "inference_mode"), ()),
     **dict.fromkeys(("default_root_dir", "log_every_n_steps", "num_sanity_val_steps"), ()),
-    "devices": ("auto", 1, "1", -1, "-1"),
-    "gpus": (0, 1, -1, "-1"),
+    "devices": (1, "1"),
+    "gpus": (0, 1),
     "num_nodes": (1,),
     "strategy": ("auto", "ddp"),
     "precision": (32, "32", "32-true"),
@@ -73,6 +73,7 @@ QUIET: dict[str, tuple[Any, ...]] = {
 QUIET_CALLBACKS = re.compile(
     r".*\.(ModelCheckpoint|LearningRateMonitor|DeviceStatsMonitor|\w*(ProgressBar|ModelSummary))"
 )
+SHARING = ("devices", "gpus", "num_nodes", "num_processes")  # they decide how many processes share a step
 LOADERS = (LibraryObject, ListValue, DictValue, Constant)  # what is given in place of Lightning's data, or None
 PRECISIONS = {"16-mixed": "float16", "16": "float16", "bf16-mixed": "bfloat16", "bf16": "bfloat16"}
 
@@ -148,7 +149,9 @@ class Given:
 
     def leave(self, section: Entry) -> None:
         """Note as left over what it is given and the draft does not have."""
-        quiet = self.quiet({one.name: one.value for one in self.trainer.arguments or [] if one.name})
+        given = [one for one in self.trainer.arguments or [] if one.name]
+        options = {one.name for one in given if one.name in SHARING and not isinstance(one.node, ast.Constant)}
+        quiet = [name for name in self.quiet({one.name: one.value for one in given}) if name not in options]
         for argument in self.trainer.arguments or []:
             rest = Entry("rest")
             rest.leave(replace(self.trainer, arguments=[argument]), *self.taken, *quiet)
@@ -252,8 +255,9 @@ class Fit(Given):
         if isinstance(one, DictValue):
             settings |= one.pairs
             one = settings.get("scheduler")
-        if not isinstance(one, LibraryObject) or one.seen is None or one.seen.node is not schedule.node:
-            return None
+        behind = (id(part) for given in self.flow.behind(statement.node.value) for part in ast.walk(given))  # type: ignore[attr-defined]
+        if not isinstance(one, LibraryObject) or one.family != names.SCHEDULE or id(schedule.node) not in behind:
+            return None  # another one may stand on the other side of a condition
         per, at = known(settings.get("interval"), ASK if "interval" in settings else None), statement.place
         comments: list[str] = [_line(statement)]
         comments += ["Lightning's interval is an epoch where none is said"] if per is None else []
@@ -499,6 +503,19 @@ def dataset_of(seen: LibraryUse | None) -> LibraryUse | None:
     while isinstance(value, LibraryObject) and isinstance(value.of, LibraryObject):
         value = value.of
     return value.seen if isinstance(value, LibraryObject) else None
+
+
+CUTS = ("Subset", "random_split")
+
+
+def cut_of(seen: LibraryUse) -> str | None:
+    """The source of what takes a part of a loader's data set, such as `Subset(data, fold)`; None where it has all."""
+    value = seen.get("dataset", 0)
+    while isinstance(value, LibraryObject):
+        if value.name.rpartition(".")[2] in CUTS:
+            return shown(value.seen.source.text(value.seen.node)) if value.seen is not None else value.name
+        value = value.of
+    return None
 
 
 SHARES = "torch.utils.data.DistributedSampler"

@@ -32,6 +32,7 @@ from .entries import (
     Comment,
     Entry,
     all_handed_over,
+    argument_text,
     by_sureness,
     calls,
     distinct,
@@ -88,7 +89,7 @@ def optimizer(interpreter: Interpreter, flow: Flow, fit: Given | None) -> Entry:
             section.comments.append(f"it gets {chosen.source.text(groups.node)}, and not model.parameters():")
             section.comments.append("no_weight_decay and groups are for parameters with other options")
         _decays(section, groups.value)
-    _ask_for_rate(interpreter, section)
+    _ask_for_rate(interpreter, section, chosen)
     section.comments += [f"with other arguments: {place(seen)}" for seen in options(found)]
     return section
 
@@ -108,14 +109,17 @@ def _reads_self(node: ast.expr | None) -> bool:
     return node is None or any(isinstance(one, ast.Name) and one.id == "self" for one in ast.walk(node))
 
 
-def _ask_for_rate(interpreter: Interpreter, section: Entry) -> None:
-    """Ask for a rate that the optimizer is not given where the script sets it by hand: torch's default is not its."""
-    by_hand = _rates_by_hand(interpreter)
+def _ask_for_rate(interpreter: Interpreter, section: Entry, seen: LibraryUse) -> None:
+    """Ask for a rate that the optimizer is not given where the script sets it by hand, or hands over arguments that
+    were not read: torch's default is not its."""
+    by_hand = [f"the optimizer is given none, and it is set by hand: {one}" for one in _rates_by_hand(interpreter)]
+    unread_ = next((a for a in seen.arguments or [] if a.name in ("*", "**")), None)
+    by_hand = by_hand or ([f"{argument_text(seen, unread_)} was not read"] if unread_ is not None else [])
     args = next((entry for entry in section.below or [] if entry.key == "args"), None)
     if by_hand and section.below is not None and not any(one.key == "lr" for one in (args.below or [] if args else [])):
         if args is None:
             section.below.append(args := Entry("args", below=[]))
-        rate = Entry("lr", ASK, [f"the optimizer is given none, and it is set by hand: {one}" for one in by_hand])
+        rate = Entry("lr", ASK, by_hand)
         args.below = [rate, *(args.below or [])]
 
 

@@ -26,6 +26,7 @@ from .abstract_values import (
     ScriptModule,
     ScriptObject,
     Value,
+    either,
     first,
     is_known,
     known,
@@ -209,14 +210,16 @@ def _if(interpreter: Interpreter, node: ast.If, scope: Scope) -> End:
     scope.unset = set().union(*still) | {
         key for key in nothing if not all(_is_none(names_.get(key)) for names_ in live)
     }
+    text = shortened(scope.source.text(node.test), LONGEST)
+    sides = [(after[i], (text, f"not ({text})")[i]) for i in (0, 1) if any(after[i] is one for one in live)]
     scope.names = {
-        key: first([found[key] for found in live if key in found] or [found[key] for found in after if key in found])
+        key: either([(found[key], of) for found, of in sides if key in found])
+        or first([found[key] for found in after if key in found])
         for key in dict.fromkeys(key for found in after for key in found)
     }
     interpreter.otherwise = ""
     if all(ends):
         return ends[0]
-    text = shortened(scope.source.text(node.test), LONGEST)
     result = _gives(node.body if ends[0] else node.orelse) and len(interpreter.loops) == interpreter.outside
     if result:
         interpreter.otherwise = f"not ({text})" if ends[0] else text

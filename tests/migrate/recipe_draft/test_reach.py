@@ -1770,7 +1770,7 @@ def test_a_loss_of_ones_own_that_is_divided_is_no_sum(divided: str, write: Write
 
 
 LIBRARY = {
-    "a method": ("net = YOLO(weights)\n    return net.train(data='d.yaml', epochs=60, amp=True, patience=20)", "net.train"),
+    "a method": ("net = YOLO(weights)\n    return net.train(data='d.yaml', epochs=60, patience=20)", "net.train"),
     "of what is unpacked": ("net = YOLO(weights)\n    net.train(**dict(data='d.yaml', epochs=60))", "net.train"),
     "by a file": ("net = YOLO(weights)\n    return net.train('d.yaml')", "net.train"),
     "another library": ("net = ultralytics.make(weights)\n    net.fit(None, epochs=60)", "net.fit"),
@@ -1809,7 +1809,110 @@ def test_a_draft_of_a_script_in_which_nothing_trains_does_not_run(write: Write) 
 
 
 def test_a_function_in_which_nothing_trains_is_not_accounted_for_one_by_one(write: Write) -> None:
-    """"Accounted for where it is called", said the function, and the call "accounted for one by one"."""
+    """ "Accounted for where it is called", said the function, and the call "accounted for one by one"."""
     text = "\ndef size():\n    sizes = [p.numel() for p in net.parameters()]\n    print(sizes)\n\nsize()\n"
     found = reasons(write(HEAD + REST + LOOP + text))
     assert not any("one by one" in why for line, why in found.items() if line.startswith("size()")), found
+
+
+LENGTHS = """
+import argparse
+from enum import Enum, IntEnum, auto
+class Length({bases}):
+    SHORT = {short}
+    LONG = {long}
+parser = argparse.ArgumentParser()
+parser.add_argument("--length", type=Length, default={default})
+args = parser.parse_args()
+if args.length == Length.SHORT:
+    rate = 0.5
+    rounds = 3
+elif args.length == Length.LONG:
+    rate = 0.25
+    rounds = 9
+else:
+    raise ValueError(args.length)
+"""
+DEFAULTS = {
+    "a member": ("Enum", '"short"', '"long"', "Length.LONG", (0.25, 9)),
+    "the first": ("Enum", '"short"', '"long"', "Length.SHORT", (0.5, 3)),
+    "auto()": ("Enum", "auto()", "auto()", "Length.LONG", (0.25, 9)),
+    "of a number": ("IntEnum", "1", "2", "Length.LONG", (0.25, 9)),
+    "of a text": ("str, Enum", '"short"', '"long"', "Length.LONG", (0.25, 9)),
+    "not to be followed": ("Enum", '"short"', '"long"', "Length(sys.argv[1])", ("???", "???")),
+    "no member": ("Enum", '"short"', '"long"', "other()", ("???", "???")),
+}
+
+
+@pytest.mark.parametrize(("bases", "short", "long", "default", "wanted"), DEFAULTS.values(), ids=DEFAULTS)
+def test_a_default_that_is_a_member_of_an_enumeration_decides(
+    bases: str, short: str, long: str, default: str, wanted: tuple[float | str, int | str], write: Write
+) -> None:
+    """The epochs of the first branch were drafted, which the default does not run."""
+    text = LENGTHS.format(bases=bases, short=short, long=long, default=default)
+    rest = HEAD + text + REST.replace("lr=0.2", "lr=rate") + LOOP.replace("range(4)", "range(rounds)")
+    script = write(rest)
+    found = drafted(script)
+    assert (found["optimizer"]["args"]["lr"], found["train"]["epochs"]) == wanted
+    if wanted[0] == "???":
+        said = recipe_text(analyze_script(script))
+        assert "rounds = 3, where args.length == Length.SHORT" in said
+        assert "rounds = 9, where not (args.length == Length.SHORT)" in said
+
+
+SIDES = {
+    "another number": ("rate = 0.5", "rate = 0.25", "???"),
+    "the same number": ("rate = 0.5", "rate = 0.5", 0.5),
+    "of a file": ("rate = torch.load('last.pt')['rate']", "rate = 0.25", "???"),
+    "before it": ("rate = 0.5", "pass", "???"),
+}
+
+
+@pytest.mark.parametrize(("one", "other", "rate"), SIDES.values(), ids=SIDES)
+def test_a_value_of_one_side_of_a_condition_is_not_the_only_one(
+    one: str, other: str, rate: float | str, write: Write
+) -> None:
+    """The number of the first side was drafted, though reading cannot tell which side runs."""
+    text = f"rate = 0.1\nif os.path.exists('last.pt'):\n    {one}\nelse:\n    {other}\n"
+    script = write(HEAD + text + REST.replace("lr=0.2", "lr=rate") + LOOP)
+    assert drafted(script)["optimizer"]["args"]["lr"] == rate
+
+
+def test_nor_is_none(write: Write) -> None:
+    """ "[state is None]" stood behind a line that loads it where training is continued."""
+    text = "if os.path.exists('a.pt'):\n    state = torch.load('a.pt')\n    first = state['epoch']\nelse:\n"
+    text += "    state = None\n    first = 0\n"
+    more = "if state:\n    net.load_state_dict(state)\n"
+    found = listed(write(HEAD + text + REST + more + LOOP.replace("range(4)", "range(first, 4)")))
+    assert "net.load_state_dict(state) [only where state]" in found
+    assert has(found, "first = state['epoch'] [only where os.path.exists('a.pt')]"), found
+
+
+CUT = {
+    "random_split": "fit, val = torch.utils.data.random_split(data, [0.9, 0.1])",
+    "a fold": "fit, val = (torch.utils.data.Subset(data, one) for one in folds())\n"
+    "val = torch.utils.data.Subset(data, [3])",
+    "a part of a part": "rest = torch.utils.data.Subset(data, range(9))\n"
+    "fit, val = torch.utils.data.random_split(rest, [0.9, 0.1])",
+}
+
+
+@pytest.mark.parametrize("cut", CUT.values(), ids=CUT)
+def test_a_part_of_the_training_folder_is_not_that_folder(cut: str, write: Write) -> None:
+    """The validation was drafted as the whole folder that is trained on."""
+    rest = REST.replace("DataLoader(data", "DataLoader(fit").replace("loader =", f"{cut}\nloader =")
+    more = "val_loader = DataLoader(val, batch_size=16)\n"
+    check = "    for x, y in val_loader:\n        print(net(x))\n"
+    found = drafted(write(HEAD + rest + more + LOOP + check))["data"]
+    assert found["validation"] == "???"
+
+
+@pytest.mark.parametrize(
+    ("given", "rate"),
+    [("**options()", "???"), ("lr=0.3, **options()", 0.3), ("**{'lr': 0.3}", 0.3), ("weight_decay=0.1", None)],
+)
+def test_a_rate_that_may_be_among_unread_arguments_is_asked_for(given: str, rate: float | None, write: Write) -> None:
+    """It was left out, and a recipe without it trains by torch's default."""
+    rest = REST.replace("SGD(net.parameters(), lr=0.2)", f"AdamW(net.parameters(), {given})")
+    found = drafted(write(HEAD + "from elsewhere import options\n" + rest + LOOP))["optimizer"]
+    assert found.get("args", {}).get("lr") == rate

@@ -38,7 +38,7 @@ OPTIMIZER = """
         {}
 """
 FIT = """
-several, least = [0, 3], 5
+several, least, nodes = [0, 3], 5, 1
 loader = DataLoader(train_set, batch_size=16, shuffle=True, drop_last=True)
 trainer = pl.Trainer(max_epochs=12{})
 trainer.fit(Birds(lr=0.2), loader)
@@ -179,6 +179,10 @@ GIVEN: list[tuple[str, dict[str, Any], str]] = [
     (", callbacks=own()", {}, "callbacks=own() of"),
     (', accelerator="gpu", devices=1, logger=False', {}, ""),
     (", devices=4", {}, "devices=4 of"),
+    (', devices="auto"', {}, 'devices="auto" of'),
+    (", devices=-1", {}, "devices=-1 of"),
+    (", num_nodes=1", {}, ""),
+    (", num_nodes=nodes", {}, "num_nodes=nodes of pytorch_lightning.Trainer [nodes is 1]"),
     (", devices=several", {}, "devices=several of pytorch_lightning.Trainer [several is [0, 3]]"),
     (", devices=4, min_epochs=least", {}, "devices=4 of pytorch_lightning.Trainer"),
     (", min_epochs=least", {}, "min_epochs=least of pytorch_lightning.Trainer [least is 5]"),
@@ -454,3 +458,21 @@ def test_an_optimizer_that_the_script_makes_for_transformers_is_its(write: Write
     )
     assert drafted(write(text))["optimizer"] == {"name": "AdamW", "args": {"lr": 0.3}}
     assert has(listed(write(text)), "trainer = Trainer(")
+
+
+def test_options_of_the_optimizer_that_a_module_is_given_are_read(write: Write) -> None:
+    """`**kwargs` of `__init__` was not among the hyperparameters, so the rate was left out."""
+    text = script().replace("lr=0.3, decay=0.01, steps=7", "steps=7, **kwargs").replace("Birds(lr=0.2)", "Birds({})")
+    text = text.replace('lr=self.hparams.lr, weight_decay=self.hparams["decay"]', "**self.hparams.options")
+    found = drafted(write(text.replace("Birds({})", "Birds(options={'lr': 0.45})")))
+    assert found["optimizer"]["args"]["lr"] == 0.45
+    found = drafted(write(text.replace("Birds({})", "Birds(options=of_a_file())")))
+    assert found["optimizer"]["args"]["lr"] == "???"
+
+
+def test_a_schedule_on_one_side_of_a_condition_moves_as_the_other_does(write: Write) -> None:
+    """Where `per` is not said it was asked for, though Lightning moves either once an epoch."""
+    two = "if limit():\n            sched = torch.optim.lr_scheduler.ExponentialLR(opt, 0.9)\n        "
+    returned = two + 'return {{"optimizer": opt, "lr_scheduler": {{"scheduler": sched, "monitor": "acc"}}}}'
+    section = drafted(write(script(returned.replace("{{", "{").replace("}}", "}"))))["schedule"]
+    assert section["per"] == "epoch"

@@ -207,10 +207,8 @@ class Account:
             return id(called.node) in self.effects and name != "forward" and not name.startswith("__")
         if isinstance(called, ScriptClass) and id(called.node) in self._driven:
             return True  # a library calls its methods
-        if isinstance(called, (ScriptFunction, ScriptClass)):
-            return False  # its statements are read by themselves
-        if silence.trains(call):
-            return True
+        if (own := isinstance(called, (ScriptFunction, ScriptClass))) or silence.trains(call):
+            return not own  # its statements are read by themselves
         given = frozenset().union(*(self.kinds(a) for a in [*call.args, *(k.value for k in call.keywords)]))
         if isinstance(called, LibraryName):
             if called.name.startswith(silence.CHANGING):
@@ -398,6 +396,8 @@ class Account:
         lossless = LOSS in kinds and not {role_names.CRITERION, role_names.FUNCTIONAL} & {*self.roots.values()}
         if lossless and (moves or step not in (None, LOADS)):
             return LISTED, where or ", ".join(filter(None, (NO_LOSS, self._where(statement, all_=True))))
+        if step and reach.takes_more(statement, self.flow, self.live, self.roles.is_entry):
+            return LISTED, where or reach.PARTS
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
             return (LISTED, where) if where else (DRAFTED, step or "a value of the draft comes from here")
         if not acts and not live:
@@ -417,7 +417,7 @@ class Account:
         if silent is not None:
             return SILENT, silent
         silent = self._plain_value(statement, kinds) if not where else None
-        return (SILENT, silent) if silent is not None else (LISTED, where)
+        return (SILENT, silent) if silent is not None else (LISTED, where or reach.PARTS * reach.takes_apart(statement))
 
     def _takes_in(self, call: ast.Call, of: Statement) -> bool:
         """Whether something that the draft has is made in the arguments of another call: Moves(SGD(…), warmup)."""
@@ -596,4 +596,5 @@ class Account:
         if empty or isinstance(found, Constant) or (found is not None and is_known(found)):
             return "a value known by reading, which is accounted for where it is used"
         begins = getattr(statement.function, "name", "") == "__init__"  # it stores the object's arguments
-        return "a copy" if isinstance(node.value, ast.Name) and (begins or not kept) else None
+        copied = isinstance(node.value, ast.Name) and not reach.takes_apart(statement)
+        return "a copy" if copied and (begins or not kept) else None

@@ -337,7 +337,7 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int, fit: trainers.Gi
         same = len(sizes) > 1 and len({entry.value for entry in sizes}) == 1  # whichever trains
         handed_over = fit.batch() if fit is not None and not loaders else []
         agreed = sizes[0] if same else (*handed_over, Entry("batch", ASK))[0]
-        section.below += [Entry("source", ASK), agreed, Entry("transforms", ASK)]
+        section.below += [Entry("source", ASK), agreed, Entry("transforms", ASK), *handed_over[1:]]
         return section
     section.comments.append(place(training))
     for loader in (training, evaluation):

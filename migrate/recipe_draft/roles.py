@@ -184,6 +184,10 @@ class Roles:
     def _is_none(definition: Definition) -> bool:
         return isinstance(definition.value, ast.Constant)
 
+    def is_entry(self, definition: Definition) -> bool:
+        """Whether a definition is an entry of a batch, other than the input and the label."""
+        return self.role_of(definition) == ENTRY
+
     def role_of(self, definition: Definition) -> str | None:
         """The role of a definition's value."""
         if definition.way == GIVEN:

@@ -52,7 +52,7 @@ from .entries import (
 )
 from .flow import Flow, Statement
 from .reach import named
-from .trainers import MEASURED, Given, not_found
+from .trainers import MEASURED, Given, maker_of, not_found, of_trainer
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are not a class's
 
@@ -417,6 +417,10 @@ def unread_model(flow: Flow) -> str:
         read = isinstance(value, ScriptObject) or getattr(value, "family", "") == names.MODULE
         if isinstance(one, ast.Call) and not read and statement is not None and statement.alone is None:
             return words_of(statement, "what this makes was not read")
+    given = of_trainer(flow, "model")
+    made_by = maker_of(flow, given) if given is not None else None
+    if made_by is not None:
+        return words_of(made_by, "the Trainer is given what this makes")
     return not_found(flow, "which model is trained was not found")
 
 

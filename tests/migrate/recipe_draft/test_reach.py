@@ -1916,3 +1916,24 @@ def test_a_rate_that_may_be_among_unread_arguments_is_asked_for(given: str, rate
     rest = REST.replace("SGD(net.parameters(), lr=0.2)", f"AdamW(net.parameters(), {given})")
     found = drafted(write(HEAD + "from elsewhere import options\n" + rest + LOOP))["optimizer"]
     assert found.get("args", {}).get("lr") == rate
+
+
+TAKEN = {
+    "three in a loop": ("    for x, z, y in loader:\n", "net(x)", ["for x, z, y in loader:"]),
+    "the third unread": ("    for x, y, z in loader:\n", "net(x)", []),
+    "three of a name": ("    for batch in loader:\n        x, z, y = batch\n", "net(x)", ["x, z, y = batch"]),
+    "of a pair": ("    for batch in loader:\n        x, y = batch\n", "net(x)", []),
+    "one is no name": ("    for batch in loader:\n        x, y, _ = batch\n", "net(x)", []),
+    "two inputs": ("    for x, y, z in loader:\n", "net(x, z)", ["for x, y, z in loader:"]),
+}
+
+
+@pytest.mark.parametrize(("head", "call", "lines"), TAKEN.values(), ids=TAKEN)
+def test_which_of_more_than_two_entries_is_the_label_is_listed(
+    head: str, call: str, lines: list[str], write: Write
+) -> None:
+    """The line that alone says which entry of a batch is the label was a copy, or the loop."""
+    text = LOOP.replace("    for x, y in loader:\n", head).replace("net(x)", call)
+    found = listed(write(HEAD + REST + text))
+    words = " [which of these are the input and the label?]"
+    assert [line.removesuffix(words) for line in found if line.endswith(words)] == lines, found

@@ -396,7 +396,7 @@ class Account:
         lossless = LOSS in kinds and not {role_names.CRITERION, role_names.FUNCTIONAL} & {*self.roots.values()}
         if lossless and (moves or step not in (None, LOADS)):
             return LISTED, where or ", ".join(filter(None, (NO_LOSS, self._where(statement, all_=True))))
-        if step and reach.takes_more(statement, self.flow, self.live, self.roles.is_entry):
+        if step and self.roles.takes_more(statement, self.live):
             return LISTED, where or reach.PARTS
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
             return (LISTED, where) if where else (DRAFTED, step or "a value of the draft comes from here")

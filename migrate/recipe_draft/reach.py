@@ -496,16 +496,6 @@ def takes_apart(statement: Statement) -> bool:
     return len({name for name in names if name.strip("_")}) > 2
 
 
-def takes_more(statement: Statement, flow: Flow, live: set[int], more: Callable[[Definition], bool]) -> bool:
-    """Whether it unpacks a batch into more than an input and a label, and something that trains reads more of it.
-
-    live: the statements (their ids) that train. more: whether a definition is another entry of a batch.
-    """
-    others = {definition for definition in statement.defines if more(definition)}
-    using = (s for s in flow.statements if others and id(s) in live and s is not statement)
-    return any(others & flow.reads.get(id(node), frozenset()) for s in using for node in s.nodes)
-
-
 def read_by_libraries(flow: Flow) -> dict[int, str]:
     """Statement (its id) -> words, for the options in a data class that derives from a library's class: the library may
     read them, also where the script does not."""

@@ -444,7 +444,7 @@ class Account:
             assert statement.owner is not None
             return f"inside {statement.owner.name}, {MADE if id(statement.owner) in self._made else NOT_MADE}"
         if not self._runs(statement):
-            return "it runs only with other arguments than the defaults, or never"
+            return reach.why_not(statement, self.flow)
         if statement.function is not None and id(statement.function) not in self.open:
             return "inside a function that only computes, which is accounted for where it is called"
         return None

@@ -384,7 +384,7 @@ class DataFiles:
         """Whether a call is of a function that is neither the script's nor in the lists."""
         method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         known_ = self.flow.function_of(call) is not None or reason(self._name(call)) or method_reason(method)
-        return not known_ and method not in (*CONTAINERS, "add_argument")
+        return not known_ and method not in (*CONTAINERS, "add_argument") and self._name(call) not in PLAIN_FUNCTIONS
 
     def _statements(self, writer: ast.Call) -> list[Statement]:
         """The statement of a call that writes, and those that use the file that it opens."""

@@ -53,6 +53,8 @@ from .interpreter import (
     names_the_file,
 )
 
+RAISES = "an exception is raised"  # the condition of an `except`
+
 # assignments
 
 
@@ -140,6 +142,8 @@ def _to_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value,
         if not is_known(value):
             return  # the previous value is the better guess
         value = before if known(value) == known(before) else Value()
+    elif interpreter.certainty == PERHAPS and _is_none(value) and type(before) is Value:
+        value = Value()  # or what the other side of a condition sets
     attributes[target.attr] = value
 
 
@@ -448,7 +452,7 @@ def _try(interpreter: Interpreter, node: Any, scope: Scope) -> End:
         interpreter.names_of(scope)
         # in a loop, as at the end of an iterator, both run; elsewhere, as for a missing library, it is another run
         interpreter.certainty = max(sure, PERHAPS if interpreter.loops else OPTION, key=CERTAINTIES.index)
-        interpreter.conditions.append("an exception is raised")
+        interpreter.conditions.append(RAISES)
         interpreter.block(handler.body, scope)
         interpreter.conditions.pop()
         interpreter.certainty = sure

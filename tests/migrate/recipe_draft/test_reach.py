@@ -1937,3 +1937,26 @@ def test_which_of_more_than_two_entries_is_the_label_is_listed(
     found = listed(write(HEAD + REST + text))
     words = " [which of these are the input and the label?]"
     assert [line.removesuffix(words) for line in found if line.endswith(words)] == lines, found
+
+
+def test_what_a_configuration_may_give_is_not_the_default(write: Write) -> None:
+    """A function that is called with `**options` was read as if it had its defaults: its lines never ran."""
+    text = (
+        "from elsewhere import options\n"
+        "def scaled(rate=0.2, factor=None, steps=4):\n"
+        "    if factor is not None:\n        rate = rate * factor\n"
+        "    return torch.optim.SGD(net.parameters(), lr=rate)\n"
+    )
+    for given, rate in (("**options()", "???"), ("*options()", "???"), ("steps=3", 0.2), ("**{'rate': 0.3}", 0.3)):
+        made = REST.replace("opt = torch.optim.SGD(net.parameters(), lr=0.2)", f"{text}opt = scaled({given})")
+        script = write(HEAD + made + LOOP)
+        assert drafted(script)["optimizer"]["args"]["lr"] == rate, given
+        never = reasons(script)["rate = rate * factor"].startswith("it runs only with other arguments")
+        assert never == (rate != "???"), given
+
+
+def test_what_runs_only_where_an_exception_is_raised_says_so(write: Write) -> None:
+    """It was said to run only with other arguments than the defaults."""
+    text = "try:\n    net.load_state_dict(torch.load('a.pt'))\nexcept OSError:\n    net.fc = nn.Linear(3, 7)\n"
+    found = reasons(write(HEAD + REST + text + LOOP))
+    assert found["net.fc = nn.Linear(3, 7)"] == "it runs only where an exception is raised"

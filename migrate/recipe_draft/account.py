@@ -533,8 +533,8 @@ class Account:
                 start = called.find("__init__")
                 plain = not called.family()
                 given = [self.kinds(a) for a in [*value.args, *(k.value for k in value.keywords)]]
-                followed = isinstance(start, ScriptFunction) and id(start.node) in self.open
-                if plain and (followed or not given):  # its arguments are followed
+                read = isinstance(start, ScriptFunction) and id(start.node) in self.open
+                if plain and (read or not given):  # its arguments are followed
                     return "it makes an object, whose use is accounted for one by one"
         return None
 

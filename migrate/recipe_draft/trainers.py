@@ -151,7 +151,7 @@ class Given:
         """Note as left over what it is given and the draft does not have."""
         given = [one for one in self.trainer.arguments or [] if one.name]
         options = {one.name for one in given if one.name in SHARING and not isinstance(one.node, ast.Constant)}
-        quiet = [name for name in self.quiet({one.name: one.value for one in given}) if name not in options]
+        quiet = [name for name in self.quiet({one.name or "": one.value for one in given}) if name not in options]
         for argument in self.trainer.arguments or []:
             rest = Entry("rest")
             rest.leave(replace(self.trainer, arguments=[argument]), *self.taken, *quiet)

@@ -24,7 +24,8 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.infer.interpreter import LONGEST, joined
+from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, joined
+from ..source.infer.statements import RAISES
 from .entries import LONGEST_WORD, Comment, Entry
 from .flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, MOST_BEHIND, Definition, Flow, Statement
 from .silence import ENVIRONMENT, LEAVING_FUNCTIONS, matches, reason
@@ -482,6 +483,27 @@ def _of_one_class(flow: Flow, definition: Definition, reader: Statement | None, 
         if one and (of := flow.class_of(one))
     ]
     return len(kinds) < 2 or any(id(one) in kind for one, kind in zip(owners, kinds[::-1], strict=True))
+
+
+def why_not(statement: Statement, flow: Flow) -> str:
+    """Why a statement does not run with the defaults."""
+    rank, conditions = flow.interpreter.reached.get(id(statement.node), (0, ()))
+    if CERTAINTIES[rank] != OPTION:
+        return "nothing that was read calls this"
+    raised = RAISES in conditions
+    return f"it runs only where {RAISES}" if raised else "it runs only with other arguments than the defaults, or never"
+
+
+PARTS = "which of these are the input and the label?"
+
+
+def takes_apart(statement: Statement) -> bool:
+    """Whether it unpacks what a name holds into more than two names."""
+    if not isinstance(getattr(statement.node, "value", None), ast.Name):
+        return False
+    targets = [one for one in getattr(statement.node, "targets", []) if isinstance(one, (ast.Tuple, ast.List))]
+    names = {part.id for one in targets for part in ast.walk(one) if isinstance(part, ast.Name)}
+    return len({name for name in names if name.strip("_")}) > 2
 
 
 def read_by_libraries(flow: Flow) -> dict[int, str]:

@@ -161,6 +161,9 @@ DRIVEN = (
     *("*.Trainer*", "*.Learner", "*Runner", "*.Hook", "*lightning*.callbacks.*", "keras.callbacks.*", "*.Engine"),
 )
 EXITS = ("exit", "quit", "sys.exit", "os._exit")  # calls that end a run
+# methods and functions of libraries that train by themselves, and the arguments that say how long
+TRAINERS = re.compile(r"_?(re|pre)?train(?!er)\w*|fit\w*|fine_?tune\w*|learn|run\w*|start\w*")
+LONG = re.compile(r"(max_|num_|n_|nb_|train_|total_)*(epochs?|iters?|iterations|steps|timesteps)")
 PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
 # calls that are never omitted: those of torch that change their arguments, or global settings, and methods
 CHANGING = ("torch.nn.init.", "torch.nn.utils.", "torch.set_", "torch.use_", "torch.autograd.", "apex.", "torch.fx.")
@@ -184,6 +187,18 @@ def reason(name: str) -> str | None:
 def method_reason(method: str) -> str | None:
     """Why a method of this name may be omitted, or None."""
     return next((why for why, methods in METHODS.items() if method in methods), None)
+
+
+def trains(call: ast.Call) -> bool:
+    """Whether a call has a library train by itself: `model.train(data="d.yaml", epochs=3)`, where torch's takes only a
+    mode; `model.fit(x, y, epochs=3)`."""
+    names = [keyword.arg for keyword in call.keywords]
+    method = getattr(call.func, "attr", "")
+    if method == "train":
+        texts = any(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in call.args)
+        return texts or len(call.args) > 1 or any(name != "mode" for name in names)
+    named = method or getattr(call.func, "id", "")
+    return bool(TRAINERS.fullmatch(named)) and any(name and LONG.fullmatch(name) for name in names)
 
 
 def driven(of: ScriptClass | None) -> bool:
@@ -369,7 +384,7 @@ class DataFiles:
         """Whether a call is of a function that is neither the script's nor in the lists."""
         method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         known_ = self.flow.function_of(call) is not None or reason(self._name(call)) or method_reason(method)
-        return not known_ and method not in (*CONTAINERS, "add_argument")
+        return not known_ and method not in (*CONTAINERS, "add_argument") and self._name(call) not in PLAIN_FUNCTIONS
 
     def _statements(self, writer: ast.Call) -> list[Statement]:
         """The statement of a call that writes, and those that use the file that it opens."""

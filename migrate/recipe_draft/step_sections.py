@@ -42,7 +42,7 @@ from .flow import Flow, Statement
 from .reach import named
 from .roles import CRITERION, FUNCTIONAL, LOSS, Roles
 from .step_order import part_of
-from .trainers import Given
+from .trainers import Given, not_found
 from .training_sections import part_section, words_of
 
 TIMM_MIXUP_PLACES = {"mixup_alpha": 0, "cutmix_alpha": 1, "prob": 3, "switch_prob": 4, "label_smoothing": 7}
@@ -393,7 +393,7 @@ def unread_loss(flow: Flow) -> str:
     """Words where the backward pass does not start from a loss of torch: the line that makes its start."""
     backward = [(s, call) for s in named(flow) for call in s.calls if getattr(call.func, "attr", "") == "backward"]
     if not backward:
-        return "no call of backward() was found in the files that were read"
+        return not_found(flow, "no call of backward() was found in the files that were read")
     reached, never = flow.interpreter.reached, (len(CERTAINTIES), ())
     backward.sort(key=lambda found: reached.get(id(found[0].node), never)[0])  # the surest first
     for statement, call in backward:

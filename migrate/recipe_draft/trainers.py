@@ -39,13 +39,14 @@ from .entries import (
     either,
     place,
     setting,
+    shown,
     sources,
     surely,
     unwrapped,
 )
 from .flow import Flow, Statement
 from .reach import named
-from .silence import name_of
+from .silence import name_of, trains
 from .step_order import loops_over, steps_over
 
 MEASURED = "ReduceLROnPlateau"  # the schedule that depends on step()'s argument
@@ -55,8 +56,8 @@ QUIET: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("accelerator", "logger", "profiler", "benchmark", "deterministic", "detect_anomaly"), ()),
     **dict.fromkeys(("enable_checkpointing", "enable_progress_bar", "enable_model_summary", "inference_mode"), ()),
     **dict.fromkeys(("default_root_dir", "log_every_n_steps", "num_sanity_val_steps"), ()),
-    "devices": ("auto", 1, "1", -1, "-1"),
-    "gpus": (0, 1, -1, "-1"),
+    "devices": (1, "1"),
+    "gpus": (0, 1),
     "num_nodes": (1,),
     "strategy": ("auto", "ddp"),
     "precision": (32, "32", "32-true"),
@@ -72,6 +73,7 @@ QUIET: dict[str, tuple[Any, ...]] = {
 QUIET_CALLBACKS = re.compile(
     r".*\.(ModelCheckpoint|LearningRateMonitor|DeviceStatsMonitor|\w*(ProgressBar|ModelSummary))"
 )
+SHARING = ("devices", "gpus", "num_nodes", "num_processes")  # they decide how many processes share a step
 LOADERS = (LibraryObject, ListValue, DictValue, Constant)  # what is given in place of Lightning's data, or None
 PRECISIONS = {"16-mixed": "float16", "16": "float16", "bf16-mixed": "bfloat16", "bf16": "bfloat16"}
 
@@ -147,7 +149,9 @@ class Given:
 
     def leave(self, section: Entry) -> None:
         """Note as left over what it is given and the draft does not have."""
-        quiet = self.quiet({one.name: one.value for one in self.trainer.arguments or [] if one.name})
+        given = [one for one in self.trainer.arguments or [] if one.name]
+        options = {one.name for one in given if one.name in SHARING and not isinstance(one.node, ast.Constant)}
+        quiet = [name for name in self.quiet({one.name or "": one.value for one in given}) if name not in options]
         for argument in self.trainer.arguments or []:
             rest = Entry("rest")
             rest.leave(replace(self.trainer, arguments=[argument]), *self.taken, *quiet)
@@ -251,8 +255,9 @@ class Fit(Given):
         if isinstance(one, DictValue):
             settings |= one.pairs
             one = settings.get("scheduler")
-        if not isinstance(one, LibraryObject) or one.seen is None or one.seen.node is not schedule.node:
-            return None
+        behind = (id(part) for given in self.flow.behind(statement.node.value) for part in ast.walk(given))  # type: ignore[attr-defined]
+        if not isinstance(one, LibraryObject) or one.family != names.SCHEDULE or id(schedule.node) not in behind:
+            return None  # another one may stand on the other side of a condition
         per, at = known(settings.get("interval"), ASK if "interval" in settings else None), statement.place
         comments: list[str] = [_line(statement)]
         comments += ["Lightning's interval is an epoch where none is said"] if per is None else []
@@ -316,12 +321,14 @@ def _mixed(kind: str, comments: list[str], who: str) -> list[Entry]:
     return [Entry("amp", {"level": "O1", "dtype": kind}, comments), *([scaler] if kind == "float16" else [])]
 
 
+DROPS, BEST = "dataloader_drop_last", "load_best_model_at_end"
 OF_TRANSFORMERS = re.compile(r"transformers\.(\w+\.)*(Seq2Seq)?TrainingArguments")
 QUIET_SETTINGS = re.compile(
     r"0|output_dir|overwrite_output_dir|do_(train|eval|predict)|(logging|save|eval|evaluation|hub|push_to_hub|report)_\w+|"
     r"run_name|disable_tqdm|per_device_eval_batch_size|metric_for_best_model|greater_is_better|push_to_hub|"
     r"dataloader_(num_workers|pin_memory|persistent_workers|prefetch_factor)|predict_with_generate|generation_\w+"
 )
+CHOOSING = re.compile(r"metric_for_best_model|greater_is_better|(eval|evaluation|save)_(strategy|steps|delay)")
 
 
 @dataclass(frozen=True)
@@ -350,7 +357,29 @@ class Settings(Given):
     def quiet(self, arguments: dict[str, Value]) -> list[str]:
         """The names of those arguments that change nothing of a step; "0" is the folder."""
         off = [k for k, v in arguments.items() if k in ("fp16", "bf16", "tf32") and known(v, ASK) is False]
-        return [*off, *filter(QUIET_SETTINGS.fullmatch, ["0", *arguments])]
+        quiet = [*off, *filter(QUIET_SETTINGS.fullmatch, ["0", *arguments])]
+        return [one for one in quiet if not (self.given(BEST) and CHOOSING.fullmatch(one))]
+
+    def leave(self, section: Entry) -> None:
+        """Note as left over what the draft does not have, and what chooses the weights that are kept."""
+        super().leave(section)
+        chooses = [self._of_trainer("compute_metrics")] if self.given(BEST) else []
+        for function in (
+            value for node in chooses if node and isinstance(value := self.flow.value(node), ScriptFunction)
+        ):
+            name, at = getattr(function.node, "name", "lambda"), (function.scope.source.shown, function.node.lineno)
+            section.left.append((at, f"{name}, given as compute_metrics: {BEST} keeps weights by what it returns"))
+
+    def _of_trainer(self, name: str) -> ast.expr | None:
+        """What the script's Trainer is given under a name."""
+        return of_trainer(self.flow, name)
+
+    def moves(self, schedule: LibraryUse) -> tuple[Entry, list[tuple[Place, str]]] | None:
+        """The key `per` of a schedule that the Trainer is given; None where it is given none."""
+        given = self._of_trainer("optimizers")
+        behind = (id(part) for one in (self.flow.behind(given) if given else ()) for part in ast.walk(one))
+        words = "transformers moves the schedule that it is given after every update"
+        return (Entry("per", "step", [words]), []) if id(schedule.node) in behind else None
 
     def epochs(self) -> Entry:
         """The key `epochs` where their number is given, and no number of steps in its place."""
@@ -375,10 +404,14 @@ class Settings(Given):
     def batch(self) -> list[Entry]:
         """The key `batch` where a step takes one batch."""
         size = self.number("per_device_train_batch_size")
+        dropped = self.given(DROPS)
+        words = ["transformers keeps the last batch of an epoch, smaller or not, where nothing else is given"]
+        last = [Entry("drop_last", dropped or False, [*self.takes(DROPS), *(words if dropped is None else [])])]
+        last = [] if dropped is True else last
         if not size or self.given("gradient_accumulation_steps") not in (None, 1):
-            return [Entry("batch", ASK, [place(self.trainer)])]
+            return [Entry("batch", ASK, [place(self.trainer)]), *last]
         self.taken.add("gradient_accumulation_steps")
-        return [Entry("batch", size, [*self.takes("per_device_train_batch_size"), "of each device"])]
+        return [Entry("batch", size, [*self.takes("per_device_train_batch_size"), "of each device"]), *last]
 
     def precision(self) -> list[Entry]:
         """The sections `amp` and `dynamic_loss_scale` where half precision is switched on."""
@@ -387,12 +420,40 @@ class Settings(Given):
 
     def updates(self) -> list[str]:
         """Words for what makes the optimizer where the script makes none."""
-        return [f"{place(self.trainer)}: transformers makes the optimizer and its schedule by these arguments"]
+        given = self._of_trainer("optimizers")
+        pairs = [one for one in (self.flow.behind(given) if given else ()) if isinstance(one, ast.Tuple) and one.elts]
+        makers = [made for one in pairs if (made := maker_of(self.flow, one.elts[0])) is not None]
+        said = [str(_line(one)) + ": the Trainer is given what this makes" for one in makers]
+        return said or [f"{place(self.trainer)}: transformers makes the optimizer and its schedule by these arguments"]
+
+
+def of_trainer(flow: Flow, name: str) -> ast.expr | None:
+    """What the only call that makes a Trainer, or an object of a class named so, is given under a name; a Trainer of
+    transformers has the model first."""
+    calls = [c for s in named(flow) for c in s.calls if any(k.arg in ("args", "model") for k in c.keywords)]
+    made = [c for c in calls if re.search(r"Trainer$", ast.unparse(c.func))]
+    given = {k.arg: k.value for k in made[0].keywords} if len(made) == 1 else {}
+    first = made[0].args[0] if len(made) == 1 and made[0].args and name == "model" else None
+    return given.get(name, first)
+
+
+def maker_of(flow: Flow, node: ast.expr) -> Statement | None:
+    """The statement with the nearest call that makes a value."""
+    calls = (one for one in flow.behind(node) if isinstance(one, ast.Call))
+    found = (flow.of.get(id(one)) for one in calls)
+    return next((one for one in found if one is not None and one.alone is None), None)
 
 
 def found(flow: Flow) -> Given | None:
     """What makes the steps of a script in place of its own loop."""
     return Fit.of(flow) or Settings.of(flow)
+
+
+def not_found(flow: Flow, what: str) -> str:
+    """Words where nothing of a kind was found: a call that trains by itself, or `what`."""
+    found = ((s, c) for s in named(flow) for c in s.calls if trains(c) and flow.function_of(c) is None)
+    words = (str(Comment(s.place, f"{shown(ast.unparse(c.func))}(…) trains, and was not read")) for s, c in found)
+    return next(words, what)
 
 
 def _value(flow: Flow, node: ast.expr) -> Value:
@@ -491,6 +552,19 @@ def dataset_of(seen: LibraryUse | None) -> LibraryUse | None:
     while isinstance(value, LibraryObject) and isinstance(value.of, LibraryObject):
         value = value.of
     return value.seen if isinstance(value, LibraryObject) else None
+
+
+CUTS = ("Subset", "random_split")
+
+
+def cut_of(seen: LibraryUse) -> str | None:
+    """The source of what takes a part of a loader's data set, such as `Subset(data, fold)`; None where it has all."""
+    value = seen.get("dataset", 0)
+    while isinstance(value, LibraryObject):
+        if value.name.rpartition(".")[2] in CUTS:
+            return shown(value.seen.source.text(value.seen.node)) if value.seen is not None else value.name
+        value = value.of
+    return None
 
 
 SHARES = "torch.utils.data.DistributedSampler"

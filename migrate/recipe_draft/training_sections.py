@@ -32,6 +32,7 @@ from .entries import (
     Comment,
     Entry,
     all_handed_over,
+    argument_text,
     by_sureness,
     calls,
     distinct,
@@ -51,7 +52,7 @@ from .entries import (
 )
 from .flow import Flow, Statement
 from .reach import named
-from .trainers import MEASURED, Given
+from .trainers import MEASURED, Given, maker_of, not_found, of_trainer
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are not a class's
 
@@ -88,7 +89,7 @@ def optimizer(interpreter: Interpreter, flow: Flow, fit: Given | None) -> Entry:
             section.comments.append(f"it gets {chosen.source.text(groups.node)}, and not model.parameters():")
             section.comments.append("no_weight_decay and groups are for parameters with other options")
         _decays(section, groups.value)
-    _ask_for_rate(interpreter, section)
+    _ask_for_rate(interpreter, section, chosen)
     section.comments += [f"with other arguments: {place(seen)}" for seen in options(found)]
     return section
 
@@ -108,14 +109,17 @@ def _reads_self(node: ast.expr | None) -> bool:
     return node is None or any(isinstance(one, ast.Name) and one.id == "self" for one in ast.walk(node))
 
 
-def _ask_for_rate(interpreter: Interpreter, section: Entry) -> None:
-    """Ask for a rate that the optimizer is not given where the script sets it by hand: torch's default is not its."""
-    by_hand = _rates_by_hand(interpreter)
+def _ask_for_rate(interpreter: Interpreter, section: Entry, seen: LibraryUse) -> None:
+    """Ask for a rate that the optimizer is not given where the script sets it by hand, or hands over arguments that
+    were not read: torch's default is not its."""
+    by_hand = [f"the optimizer is given none, and it is set by hand: {one}" for one in _rates_by_hand(interpreter)]
+    unread_ = next((a for a in seen.arguments or [] if a.name in ("*", "**")), None)
+    by_hand = by_hand or ([f"{argument_text(seen, unread_)} was not read"] if unread_ is not None else [])
     args = next((entry for entry in section.below or [] if entry.key == "args"), None)
     if by_hand and section.below is not None and not any(one.key == "lr" for one in (args.below or [] if args else [])):
         if args is None:
             section.below.append(args := Entry("args", below=[]))
-        rate = Entry("lr", ASK, [f"the optimizer is given none, and it is set by hand: {one}" for one in by_hand])
+        rate = Entry("lr", ASK, by_hand)
         args.below = [rate, *(args.below or [])]
 
 
@@ -343,7 +347,7 @@ def seed_of(interpreter: Interpreter) -> Entry | None:
     return None
 
 
-def train(interpreter: Interpreter, fit: Given | None) -> Entry:
+def train(interpreter: Interpreter, flow: Flow, fit: Given | None) -> Entry:
     """The section `train`, with what the other sections leave of Lightning's Trainer: the last one drafted."""
     below = []
     bounds = sorted(interpreter.epochs, key=lambda found: CERTAINTIES.index(found[2]))
@@ -357,7 +361,7 @@ def train(interpreter: Interpreter, fit: Given | None) -> Entry:
     if not below and fit is not None:
         below.append(fit.epochs())
     if not below:
-        below.append(Entry("epochs", ASK, ["no loop over epochs was found"]))
+        below.append(Entry("epochs", ASK, [not_found(flow, "no loop over epochs was found")]))
     for seen in surely(calls(interpreter, TENSORBOARD))[:1]:
         below.append(Entry("tensorboard", True, [place(seen)]))
     section = Entry("train", below=below)
@@ -399,7 +403,8 @@ def _given(call: ast.Call) -> Iterator[ast.expr]:
 def unread_optimizer(flow: Flow) -> str:
     """Words where no optimizer of torch was found: the line that makes another one."""
     others = (statement for statement, call in _makers(flow) if not _is_read(flow.value(call)))
-    return next((words_of(statement, "what this makes was not read") for statement in others), "no optimizer was found")
+    found = (words_of(statement, "what this makes was not read") for statement in others)
+    return next(found, "") or not_found(flow, "no optimizer was found")
 
 
 def unread_model(flow: Flow) -> str:
@@ -412,7 +417,11 @@ def unread_model(flow: Flow) -> str:
         read = isinstance(value, ScriptObject) or getattr(value, "family", "") == names.MODULE
         if isinstance(one, ast.Call) and not read and statement is not None and statement.alone is None:
             return words_of(statement, "what this makes was not read")
-    return "which model is trained was not found"
+    given = of_trainer(flow, "model")
+    made_by = maker_of(flow, given) if given is not None else None
+    if made_by is not None:
+        return words_of(made_by, "the Trainer is given what this makes")
+    return not_found(flow, "which model is trained was not found")
 
 
 def _is_read(made: Value | None) -> bool:

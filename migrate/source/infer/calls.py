@@ -20,6 +20,7 @@ from .abstract_values import (
     LibraryName,
     LibraryObject,
     ListValue,
+    Member,
     Origin,
     ParsedArguments,
     Scope,
@@ -470,6 +471,9 @@ def _converted(value: Value, kind: CallArgument | None) -> Value:
     """A default that is a string, converted by the argument's type, as argparse does."""
     if kind is None or not isinstance(value, Constant) or not isinstance(value.value, str):
         return value
+    of = kind.value.scope.names.values() if isinstance(kind.value, ScriptClass) else ()
+    if isinstance(value.value, Member) or any(known(one) == value.value for one in of):
+        return value  # of an enumeration
     convert: Any = _CONVERSIONS.get(kind.node.id) if isinstance(kind.node, ast.Name) else None
     if convert is None:
         return Value()

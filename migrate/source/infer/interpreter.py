@@ -434,7 +434,8 @@ class Interpreter:
         scope = Scope(function.scope.source, function.scope)
         if function.owner is not None:
             scope.names["__class__"] = function.owner
-        self._bind_parameters(function, arguments, scope, by_script)
+        whole = {argument.name for argument in arguments}.isdisjoint(("*", "**"))  # all of them were read
+        self._bind_parameters(function, arguments, scope, by_script and whole)
         if isinstance(node, ast.Lambda):
             return Value()  # it was read at its definition
         self.depth += 1
@@ -514,11 +515,10 @@ class Interpreter:
             self.instances |= {id(of.node): one for of in one.of.lineage() if isinstance(of, ScriptClass)}
 
     def make(self, of: ScriptClass, arguments: list[CallArgument], node: ast.Call, scope: Scope) -> Value:
-        """An object of one of the script's classes."""
+        """An object of one of the script's classes; the fields of a class of settings may be arguments."""
         made = ScriptObject(of, arguments=arguments, node=node, certainty=self.certainty, source=scope.source)
         self.spent += len(of.scope.names) // 16
-        fields = of.scope.names.items()  # of a class of settings; they may be arguments
-        made.attributes |= {k: v for k, v in fields if not isinstance(v, (ScriptFunction, ScriptClass))}
+        made.attributes |= {k: v for k, v in of.scope.names.items() if not isinstance(v, (ScriptFunction, ScriptClass))}
         before = self.instances.setdefault(id(of.node), made)
         if CERTAINTIES.index(made.certainty) < CERTAINTIES.index(before.certainty):
             self.instances[id(of.node)] = made

@@ -72,6 +72,18 @@ def is_of_a_statistic(entry: Entry) -> bool:
     return entry.stage == "update" and (entry.part.alone or entry.part.of_buffers)
 
 
+NEARLY = 0.25  # of the largest learning rate: what storing weights adds to a change is not multiplied by more than four
+
+
+def measuring_step(mindspore: Trace | None) -> int:
+    """The first step, from 1, whose noise may stand for that of later ones: every learning rate that MindSpore's side
+    has there is NEARLY its largest, as it is not where a warm-up begins."""
+    entries = [] if mindspore is None else [e for e in mindspore.select("update", RATES) if len(e.shape) == 2]
+    rates = [mindspore.array(e.key).reshape(e.shape)[:, 0] for e in entries] if mindspore is not None else []
+    first = [int(np.argmax(each >= NEARLY * each.max())) for each in rates if each.size]
+    return 1 + max(first, default=0)
+
+
 class UsualNoise:
     """Relative noise by part, for one family of traces: float64 first, then the float32 runs; `start` is the trace
     that has the starting weights, `steps` the family that has the step's gradients."""

@@ -40,6 +40,7 @@ from ..align.alignment import Lack, read_alignment
 from ..align.torch_user_model import begin, build, load_start, replay_loss, tensors, write_start
 from ..align.user_model import Paired
 from ..job import ParityJob, as_arrays, recipe_of
+from ..noise import measuring_step
 from ..replay.module_calls import BOTH_WAYS, FORWARD, NOT_ASKED, Outcome, Recording
 from ..replay.module_calls import FILE as RECORDING
 from ..replay.module_calls import FOLDER as REPLAY
@@ -396,8 +397,7 @@ def record_matched(options: ParityJob, model: nn.Module, inputs: Inputs, paired:
     takes_steps = options.narrowing.takes_steps
     taken = Trace(options.folder / MINDSPORE) if takes_steps and not options.alone else None
     recipe = recipe_of(options, inputs.classes)
-    amp = recipe.amp
-    half = (amp is not None and amp.level != "O0") or options.precision != "fp32"
+    half = (recipe.amp is not None and recipe.amp.level != "O0") or options.precision != "fp32"
     decisions: list[bool] = []
     start, own = continued_from(options), paired is not None and paired.alignment.scope.own_step
     for name, dtype, variant, place in shortening(precisions(model, device(options.torch_device)), options.precision):
@@ -408,7 +408,7 @@ def record_matched(options: ParityJob, model: nn.Module, inputs: Inputs, paired:
         side.train_step.decisions = list(decisions)
         head, starts = about(options.recipe, dtype, place), None if options.alone else StepStarts(options.folder)
         writer = TraceWriter(options.folder / matched(name), head, options.sample, options.narrowing)
-        once = dtype == torch.float32 and options.measures_noise_once and not own
+        once = measuring_step(taken) if dtype == torch.float32 and options.measures_noise_once and not own else 0
         if takes_steps:
             shared = partial(_share_cores, options)
             record_steps(side, inputs, writer, name, starts=starts, begin=True, before=shared, once=once)

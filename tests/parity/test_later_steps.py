@@ -13,7 +13,7 @@ import pytest
 from msmigrate.parity.align.alignment import IDENTITY
 from msmigrate.parity.compare import compare
 from msmigrate.parity.job import ParityJob
-from msmigrate.parity.noise import UsualNoise
+from msmigrate.parity.noise import UsualNoise, measuring_step
 from msmigrate.parity.record.batches import Inputs
 from msmigrate.parity.record.recorder import StepArrays, record_steps
 from msmigrate.parity.result import Finding
@@ -55,7 +55,7 @@ class Moving:
         return lambda *_, **__: {}
 
 
-def recorded(folder: Path, rates: Sequence[float], *, once: bool) -> tuple[Moving, Trace]:
+def recorded(folder: Path, rates: Sequence[float], *, once: int) -> tuple[Moving, Trace]:
     side, writer = Moving(rates), TraceWriter(folder, {})
     batch = np.ones((2, 2), np.float32)
     inputs = Inputs([batch] * len(rates), [np.zeros(2, np.int64)] * len(rates), 2)
@@ -68,7 +68,7 @@ def recorded(folder: Path, rates: Sequence[float], *, once: bool) -> tuple[Movin
     ("rates", "steps"), [([0.1, 0.1, 0.1], 1), ([0.0, 0.1, 0.1], 2), ([0.0, 0.0, 0.0], 3), ([1e-12, 0.1], 2)]
 )
 def test_float32_ends_with_the_first_step_that_moves_a_weight(tmp_path: Path, rates: list[float], steps: int) -> None:
-    side, trace = recorded(tmp_path, rates, once=True)
+    side, trace = recorded(tmp_path, rates, once=1)
     assert side.taken == steps
     ended = steps < len(rates) or any(rates[-1:])
     assert trace.about.get(STEPS_TAKEN) == (steps if ended else None)
@@ -80,8 +80,34 @@ def vars_of(entry: Any) -> tuple[str, Any]:
     return entry.stage, entry.part
 
 
+def test_float32_does_not_end_before_the_step_that_is_asked_for(tmp_path: Path) -> None:
+    side, trace = recorded(tmp_path, [0.1, 0.1, 0.1], once=2)
+    assert side.taken == trace.about[STEPS_TAKEN] == 2
+
+
+@pytest.mark.parametrize(
+    ("rates", "step"),
+    [
+        ([[0.1, 0.1, 0.1]], 1),
+        ([[1e-7, 0.05, 0.1]], 2),
+        ([[0.0, 0.0, 0.0]], 1),
+        ([[0.1, 0.01, 0.001]], 1),
+        ([[0.1, 0.1, 0.1], [0.01, 0.02, 0.1]], 3),
+        ([], 1),
+    ],
+)
+def test_noise_is_not_measured_where_a_warm_up_begins(tmp_path: Path, rates: list[list[float]], step: int) -> None:
+    """There a change is little more than the rounding of weights as they are stored, which does not grow with it."""
+    writer = TraceWriter(tmp_path, {})
+    for i, each in enumerate(rates):
+        writer.add("update", RATES, f"{i}.weight", np.array([[rate, 0.01] for rate in each]))
+    writer.close()
+    assert measuring_step(Trace(tmp_path)) == step
+    assert measuring_step(None) == 1
+
+
 def test_float64_takes_every_step(tmp_path: Path) -> None:
-    side, trace = recorded(tmp_path, [0.1, 0.1, 0.1], once=False)
+    side, trace = recorded(tmp_path, [0.1, 0.1, 0.1], once=0)
     assert side.taken == 3 and STEPS_TAKEN not in trace.about
     assert [entry.shape for entry in trace.select("update", RATES)] == [(3, 2)]
 

@@ -390,6 +390,19 @@ class Settings(Given):
         return [f"{place(self.trainer)}: transformers makes the optimizer and its schedule by these arguments"]
 
 
+OF_MODELS = re.compile(r"(transformers|trl|sentence_transformers|setfit)\.(\w+\.)*\w*Trainer")
+
+
+def handed_models(flow: Flow) -> Iterator[ast.expr]:
+    """The models that the Trainers of transformers and its like are given, also those of classes derived from them."""
+    for call in (call for statement in named(flow) for call in statement.calls):
+        called = flow.value(call.func)
+        lineage = called.lineage() if isinstance(called, ScriptClass) else [called]
+        if any(isinstance(one, LibraryName) and OF_MODELS.fullmatch(one.name) for one in lineage):
+            by_name = [keyword.value for keyword in call.keywords if keyword.arg == "model"]
+            yield from by_name or ([] if isinstance(called, ScriptClass) else call.args[:1])
+
+
 def found(flow: Flow) -> Given | None:
     """What makes the steps of a script in place of its own loop."""
     return Fit.of(flow) or Settings.of(flow)

@@ -51,7 +51,7 @@ from .entries import (
 )
 from .flow import Flow, Statement
 from .reach import named
-from .trainers import MEASURED, Given
+from .trainers import MEASURED, Given, handed_models
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are not a class's
 
@@ -403,10 +403,12 @@ def unread_optimizer(flow: Flow) -> str:
 
 
 def unread_model(flow: Flow) -> str:
-    """Words for a trained model that could not be read: the line that makes the model of the optimizer."""
+    """Words for a trained model that could not be read: the line that makes the model of the optimizer, or what a
+    library's Trainer is given."""
     makers = {id(call): call for _, call in _makers(flow)}
     alone = len(makers) == 1 and len(set(_stepped(flow))) <= 1  # with several optimizers there is no single model
-    owners = (owner for call in makers.values() for owner in _given(call) if alone)
+    owners = [owner for call in makers.values() for owner in _given(call) if alone]
+    owners = owners or ([] if makers else list(handed_models(flow)))
     for one in (one for owner in owners for one in flow.behind(owner)):
         statement, value = flow.of.get(id(one)), flow.value(one)
         read = isinstance(value, ScriptObject) or getattr(value, "family", "") == names.MODULE

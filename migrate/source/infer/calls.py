@@ -276,6 +276,7 @@ def _method(
         likely = names.TABLES["either"].get(method)
         surely = _by_use(interpreter, node, method, scope) or (_by_habit(node, method) if likely else None)
         guessed = None if text else surely or likely or _by_habit(node, method) or names.telling_method(method)
+        guessed = None if guessed == names.MODULE and names.no_module(name) else guessed
         other = names.telling_method(method) if guessed and likely and not surely else None
         if guessed is None and not names.is_library(name):
             return _loader_inside(values) or Value()

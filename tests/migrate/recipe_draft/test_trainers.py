@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from drafts import drafted, has, listed
 from msmigrate.migrate.analyze.script_analysis import analyze_script
-from msmigrate.reports.script_analysis import recipe_text
+from msmigrate.reports.script_analysis import notes, recipe_text
 
 Write = Callable[..., Path]
 
@@ -454,3 +454,35 @@ def test_an_optimizer_that_the_script_makes_for_transformers_is_its(write: Write
     )
     assert drafted(write(text))["optimizer"] == {"name": "AdamW", "args": {"lr": 0.3}}
     assert has(listed(write(text)), "trainer = Trainer(")
+
+
+WITHOUT_TORCH = {
+    "from transformers import Trainer, TrainingArguments": "Trainer(a(), TrainingArguments(num_train_epochs=2))",
+    "import transformers as tf": "tf.Seq2SeqTrainer(a(), tf.Seq2SeqTrainingArguments('o', num_train_epochs=2)).train()",
+    "from lightning.pytorch import Trainer": "Trainer(max_epochs=2).fit(a())",
+    "import pytorch_lightning as pl": "pl.Trainer(max_epochs=2).fit(a())",
+    "from accelerate import Accelerator": "acc = Accelerator()\nfor epoch in range(2):\n    acc.backward(a())",
+    "from timm.optim import create_optimizer_v2": "create_optimizer_v2(a(), 'sgd')\nfor epoch in range(2):\n    a()",
+    "from peft import get_peft_model": "get_peft_model(a())\nfor epoch in range(2):\n    a()",
+    "from transformers import AutoModelForCausalLM": "AutoModelForCausalLM('x')\nfor epoch in range(2): a()",
+}
+
+
+@pytest.mark.parametrize("imports", WITHOUT_TORCH)
+def test_a_script_that_names_nothing_of_torch_itself(imports: str, write: Write) -> None:
+    """It was refused: `imports none of torch, torchvision, timm, apex`."""
+    path = write(f"{imports}\ndef a(): return made\n{WITHOUT_TORCH[imports]}\n")
+    assert drafted(path)["train"]["epochs"] == 2
+    analysis = analyze_script(path)
+    package = imports.split()[1].partition(".")[0]
+    assert analysis.uses[0].torch.startswith(f"{package}.")
+    said = [line for line in notes(analysis) if "trains with torch in code of its own" in line]
+    assert [line.split()[0] for line in said] == ([package] if package != "timm" else [])
+
+
+def test_the_model_that_a_trainer_is_given_is_asked_for_at_its_line(write: Write) -> None:
+    """`which model is trained was not found`, and `trainer.train()` was written as `trainer.set_train(True)`."""
+    path = write(TUNED.format("num_train_epochs=2").replace("import sys, torch", "import sys"))
+    assert "# train.py line 4: model = AutoModelForCausalLM.from_pretrained(" in recipe_text(analyze_script(path))
+    assert has(listed(path), "model = AutoModelForCausalLM.from_pretrained(", "trainer.train()")
+    assert not any("Module" in use.torch or use.rewrite for use in analyze_script(path).uses)

@@ -111,7 +111,8 @@ class Account:
         self.counting, self._said_of = Counting.read(flow), set[int]()
         while self._opens_more():
             pass
-        self.misplaced = read_by_libraries(flow) | misplaced(flow, self.roles, self._runs, self._undecided)
+        read = read_by_libraries(flow, said)
+        self.misplaced = read | misplaced(flow, self.roles, self._runs, self._undecided)
         lines = [line for statement in flow.statements if (line := self._judged(statement)) is not None]
         ends = {id(line.statement): line for line in self._ends(lines)}
         listed = {id(line.statement) for line in lines if line.verdict == LISTED}

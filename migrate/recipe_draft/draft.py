@@ -61,7 +61,7 @@ from .flow import Flow
 from .reach import say_values
 from .silence import reason
 from .step_order import accumulate, accumulated_by_library
-from .trainers import SHARED, dataset_of, evaluates, looped_over, moved, sharing, trained_on
+from .step_sections import SHARED, dataset_of, evaluates, looped_over, moved, sharing, trained_on
 from .training_sections import unread_model
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: no line is
@@ -174,6 +174,7 @@ class Draft:
         live = [section for section in self.sections if not section.out]
         roots = {node: role for section in live for node, role in section.roots.items()}
         said = set().union(*(section.places(asked=False) for section in live))
+        said |= fit.said if fit is not None else set()
         for seen in step_sections.switched_off(interpreter):
             roots[id(seen.node)] = "scaler"
             said.add((seen.source.shown, seen.node.lineno))

@@ -484,14 +484,15 @@ def _of_one_class(flow: Flow, definition: Definition, reader: Statement | None, 
     return len(kinds) < 2 or any(id(one) in kind for one, kind in zip(owners, kinds[::-1], strict=True))
 
 
-def read_by_libraries(flow: Flow) -> dict[int, str]:
+def read_by_libraries(flow: Flow, said: set[tuple[str, int]]) -> dict[int, str]:
     """Statement (its id) -> words, for the options in a data class that derives from a library's class: the library may
-    read them, also where the script does not."""
+    read them, also where the script does not. said: the lines that a draft has."""
     found: dict[int, str] = {}
     for statement in (s for s in flow.statements if s.owner is not None and s.function is None):
         node, owner = statement.node, statement.owner
         value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
-        if value is None or owner is None or not any("dataclass" in ast.unparse(one) for one in owner.decorator_list):
+        plain = value is None or owner is None or statement.stands_at(said)
+        if plain or not any("dataclass" in ast.unparse(one) for one in owner.decorator_list):
             continue
         defaults = [k.value for k in value.keywords if k.arg == "default"] if isinstance(value, ast.Call) else [value]
         of = flow.class_of(owner)

@@ -83,7 +83,15 @@ CALLS: dict[str, tuple[str, ...]] = {
         *("torch.distributed.get_rank", "torch.distributed.get_world_size", "torch.distributed.is_*"),
         *("torch.multiprocessing.set_*", "torch.cuda.Event", "torch.xpu.is_available"),
     ),
-    "it reads the command line or the environment": ("argparse.*", "os.environ*", "os.getenv", "exit", "quit"),
+    "it reads the command line or the environment": (
+        "argparse.*",
+        "os.environ*",
+        "os.getenv",
+        "exit",
+        "quit",
+        "*.HfArgumentParser",
+    ),
+    "it says the default of a setting, which stands where it is used": ("dataclasses.field", "attr.ib", "attrs.field"),
     "it switches gradients off where no update is computed": (
         *("torch.no_grad", "torch.inference_mode", "torch.set_grad_enabled", "torch.enable_grad"),
     ),

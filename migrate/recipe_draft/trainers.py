@@ -1,15 +1,13 @@
-"""Which loaders a script trains on; and what a library's Trainer is given, where it makes the steps: Lightning's,
-transformers'."""
+"""What a library's Trainer is given, where it makes the steps of a script: Lightning's, transformers'."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...mappings.aliases import restated
 from ..source import library_names as names
 from ..source.infer.abstract_values import (
     CallArgument,
@@ -26,7 +24,8 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS
+from ..source.infer.expressions import PARSES
+from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS
 from .entries import (
     ASK,
     LONGEST_WORD,
@@ -46,7 +45,6 @@ from .entries import (
 from .flow import Flow, Statement
 from .reach import named
 from .silence import name_of
-from .step_order import loops_over, steps_over
 
 MEASURED = "ReduceLROnPlateau"  # the schedule that depends on step()'s argument
 OF_LIGHTNING = re.compile(r"(lightning|pytorch_lightning)\.(\w+\.)*Trainer\.fit")
@@ -84,6 +82,11 @@ class Given:
     flow: Flow
     trainer: LibraryUse
     taken: set[str]
+
+    @property
+    def said(self) -> set[Place]:
+        """The lines that the draft has besides those of its values."""
+        return set()
 
     def given(self, name: str) -> Any:
         """The value of an argument: None where there is none, ??? where it could not be read."""
@@ -149,8 +152,9 @@ class Given:
         """Note as left over what it is given and the draft does not have."""
         quiet = self.quiet({one.name: one.value for one in self.trainer.arguments or [] if one.name})
         for argument in self.trainer.arguments or []:
-            rest = Entry("rest")
-            rest.leave(replace(self.trainer, arguments=[argument]), *self.taken, *quiet)
+            rest, at = Entry("rest"), self.flow.of.get(id(argument.node))
+            source = at.source if at is not None else self.trainer.source
+            rest.leave(replace(self.trainer, source=source, arguments=[argument]), *self.taken, *quiet)
             section.left += [(at, text + self._behind(argument)) for at, text in rest.left]
 
     def _behind(self, argument: CallArgument) -> str:
@@ -328,24 +332,43 @@ QUIET_SETTINGS = re.compile(
 class Settings(Given):
     """The only TrainingArguments of transformers in a script."""
 
+    fields: set[Place] = field(default_factory=set)  # the lines of the script's own class of arguments
+
+    @property
+    def said(self) -> set[Place]:
+        """The lines that the draft has besides those of its values."""
+        return self.fields
+
     @classmethod
     def of(cls, flow: Flow) -> Settings | None:
-        """The arguments of a script, where it has one call that surely makes them."""
-        calls = [(s, c) for s in flow.statements for c in s.calls if OF_TRANSFORMERS.fullmatch(name_of(flow, c))]
-        ranks = [flow.interpreter.reached.get(id(one.node), (0, ()))[0] for one, _ in calls]
-        by_hand = any(getattr(c.func, "attr", "") == "backward" for s in named(flow) for c in s.calls)
-        if len(calls) != 1 or CERTAINTIES[ranks[0]] in (PERHAPS, OPTION) or by_hand:
+        """The arguments of a script, where one call surely makes those that its Trainers are given."""
+        every = ((s, c, made) for s in flow.statements for c in s.calls if (made := _arguments_of(flow, c)) is not None)
+        calls = [one for one in every if _certainty(flow, one[1]) != OPTION]
+        ids, handed = {id(call) for _, call, _ in calls}, handed_to_trainers(flow, "args", 1)
+        calls = [one for one in calls if all(_nearest(flow, given, ids) == {id(one[1])} for given in handed)]
+        by_hand = (
+            s.owner is None or not _is_trainer(flow.class_of(s.owner))
+            for s in named(flow)
+            for c in s.calls
+            if getattr(c.func, "attr", "") == "backward"
+        )
+        if len(calls) != 1 or any(by_hand):
             return None
-        (statement, call), arguments = calls[0], list[CallArgument]()
-        for given in call.args:
-            arguments.append(CallArgument("*" if isinstance(given, ast.Starred) else None, given, _value(flow, given)))
-        for keyword in call.keywords:
-            value = _value(flow, keyword.value)
-            pairs = value.pairs.items() if keyword.arg is None and isinstance(value, DictValue) else ()
-            arguments += [CallArgument(str(k), keyword.value, v, f"[{k!r}]") for k, v in pairs]
-            arguments += [CallArgument(keyword.arg or "**", keyword.value, value)] if not pairs else []
-        use = LibraryUse(name_of(flow, call), statement.source, call, arguments, CERTAINTIES[ranks[0]], None, (), 0)
-        return cls(flow, use, set())
+        (statement, call, (name, arguments)) = calls[0]
+        certainty = _certainty(flow, call)
+        of_file = (
+            certainty == PERHAPS
+            and _method(call) in PARSES
+            and any(FROM_FILE.fullmatch(_method(other)) for s in named(flow) for other in s.calls)
+        )  # what the file says is listed
+        if certainty == PERHAPS and not of_file:
+            return None
+        use = LibraryUse(name, statement.source, call, arguments, certainty, None, (), 0)
+        inside = {id(part) for part in ast.walk(call)}
+        fields = {
+            flow.of[id(one.node)].place for one in arguments if id(one.node) in flow.of and id(one.node) not in inside
+        }
+        return cls(flow, use, set(), fields)
 
     def quiet(self, arguments: dict[str, Value]) -> list[str]:
         """The names of those arguments that change nothing of a step; "0" is the folder."""
@@ -391,16 +414,85 @@ class Settings(Given):
 
 
 OF_MODELS = re.compile(r"(transformers|trl|sentence_transformers|setfit)\.(\w+\.)*\w*Trainer")
+FROM_FILE = re.compile(r"parse_(json|yaml|dict)(_file)?")  # in place of the command line
 
 
-def handed_models(flow: Flow) -> Iterator[ast.expr]:
-    """The models that the Trainers of transformers and its like are given, also those of classes derived from them."""
-    for call in (call for statement in named(flow) for call in statement.calls):
-        called = flow.value(call.func)
-        lineage = called.lineage() if isinstance(called, ScriptClass) else [called]
-        if any(isinstance(one, LibraryName) and OF_MODELS.fullmatch(one.name) for one in lineage):
-            by_name = [keyword.value for keyword in call.keywords if keyword.arg == "model"]
-            yield from by_name or ([] if isinstance(called, ScriptClass) else call.args[:1])
+def _is_trainer(of: Value | None) -> bool:
+    """Whether a class is transformers' Trainer or its like, or derives from one."""
+    lineage = of.lineage() if isinstance(of, ScriptClass) else [of]
+    return any(isinstance(one, LibraryName) and OF_MODELS.fullmatch(one.name) for one in lineage)
+
+
+def handed_to_trainers(flow: Flow, name: str, position: int) -> list[ast.expr]:
+    """What the Trainers of transformers and its like are given for an argument; a class of the script's own may have
+    other places."""
+    found: list[ast.expr] = []
+    for call in (call for statement in named(flow) for call in statement.calls if _is_trainer(flow.value(call.func))):
+        by_name = [keyword.value for keyword in call.keywords if keyword.arg == name]
+        own = isinstance(flow.value(call.func), ScriptClass)
+        found += by_name or ([] if own else call.args[position : position + 1])
+    return found
+
+
+def _nearest(flow: Flow, node: ast.expr, calls: set[int]) -> set[int]:
+    """Those of these calls that are in the nearest expression behind one that has any."""
+    inside = ({id(part) for part in ast.walk(one)} & calls for one in flow.behind(node))
+    return next(filter(None, inside), set())
+
+
+def _certainty(flow: Flow, call: ast.Call) -> str:
+    """How surely a call runs, also as a branch of an expression: `A() if wide else B()`."""
+    ranks = [flow.interpreter.reached.get(id(flow.of[id(call)].node), (0, ()))[0]]
+    for choice in (node for node in flow.of[id(call)].nodes if isinstance(node, ast.IfExp)):
+        branch = next((b for b in (choice.body, choice.orelse) if any(one is call for one in ast.walk(b))), None)
+        taken = choice.body if known(flow.value(choice.test)) else choice.orelse
+        surely = OPTION if branch is not taken else CERTAINTIES[0]
+        ranks += [CERTAINTIES.index(surely if is_known(flow.value(choice.test)) else PERHAPS)] if branch else []
+    return CERTAINTIES[max(ranks)]
+
+
+def _method(call: ast.Call) -> str:
+    return getattr(call.func, "attr", "")
+
+
+def _arguments_of(flow: Flow, call: ast.Call) -> tuple[str, list[CallArgument]] | None:
+    """The name of the class, and the arguments, where a call makes transformers' TrainingArguments, itself or by a
+    parser of the command line; also those of a class of the script's own that derives from it."""
+    value = flow.value(call)
+    if OF_TRANSFORMERS.fullmatch(name_of(flow, call)):
+        return name_of(flow, call), _given_in(flow, call)
+    made = [value] if isinstance(flow.value(call.func), ScriptClass) else []
+    if _method(call) in PARSES and isinstance(value, ListValue):
+        made = list(value.items)
+    for one in made:
+        if isinstance(one, LibraryObject) and OF_TRANSFORMERS.fullmatch(one.name):
+            return one.name, []
+        if isinstance(one, ScriptObject) and OF_TRANSFORMERS.fullmatch(one.of.library_base() or ""):
+            given = [] if _method(call) in PARSES else _given_in(flow, call)  # a parser's are none of theirs
+            return one.of.node.name, [*given, *_fields_of(one)]
+    return None
+
+
+def _given_in(flow: Flow, call: ast.Call) -> list[CallArgument]:
+    """The arguments of a call."""
+    found = [CallArgument("*" if isinstance(a, ast.Starred) else None, a, _value(flow, a)) for a in call.args]
+    for keyword in call.keywords:
+        value = _value(flow, keyword.value)
+        pairs = value.pairs.items() if keyword.arg is None and isinstance(value, DictValue) else ()
+        found += [CallArgument(str(k), keyword.value, v, f"[{k!r}]") for k, v in pairs]
+        found += [CallArgument(keyword.arg or "**", keyword.value, value)] if not pairs else []
+    return found
+
+
+def _fields_of(made: ScriptObject) -> Iterator[CallArgument]:
+    """The fields of an object's class that it has by their defaults."""
+    given = {argument.name for argument in made.arguments}
+    for name, statement in made.of.fields().items():
+        value, node = made.attributes.get(name) or made.of.find(name), statement.value
+        if isinstance(node, ast.Call):  # field(default=0.1, metadata=…)
+            node = next((keyword.value for keyword in node.keywords if keyword.arg == "default"), node)
+        if node is not None and name not in given:
+            yield CallArgument(name, node, value or Value())
 
 
 def found(flow: Flow) -> Given | None:
@@ -438,91 +530,3 @@ def _held(value: Value | None) -> list[Value | None]:
     if isinstance(value, ListValue):
         return [one for item in value.items for one in _held(item)] + ([] if value.closed else [None])
     return [one for item in value.pairs.values() for one in _held(item)] if isinstance(value, DictValue) else [value]
-
-
-# loaders, where the script has a loop of its own
-
-EVALUATION = re.compile(r"(?:^|[^a-z])(?:val|valid|validation|dev|test|eval)(?:$|[^a-z])|train=False|testset|valset")
-TRAINING = re.compile(r"(?:^|[^a-z])(?:train|training|trn|fit)(?:$|[^a-z])")
-
-
-def trained_on(flow: Flow, loaders: list[LibraryUse]) -> list[LibraryUse]:
-    """The loaders that a training step surely runs on; where reading cannot tell, those with such a step in a loop over
-    them, and of several those that are not for evaluation."""
-    known_ = flow.interpreter.batches["step"] or flow.interpreter.batches["backward"]
-    ranks = {id(seen): CERTAINTIES[known_.get(id(seen.node), len(CERTAINTIES) - 1)] for seen in loaders}
-    for sure in (DEFAULT, PERHAPS):
-        found = [seen for seen in loaders if ranks[id(seen)] == sure]
-        if found and (sure == DEFAULT or len(found) == 1):
-            return found
-    found = [seen for seen in loaders if steps_over(flow, seen)] or found
-    return found if len(found) < 2 else [seen for seen in found if not evaluates(seen, flow)]
-
-
-def looped_over(flow: Flow, loader: LibraryUse) -> bool:
-    """Whether a loop goes over this loader, by its name or as an element of a table."""
-    rank = flow.interpreter.batches["over"].get(id(loader.node))
-    return (rank is not None and CERTAINTIES[rank] != OPTION) or bool(loops_over(flow, loader))
-
-
-def _keys_of(seen: LibraryUse, flow: Flow) -> Iterator[str]:
-    """The keys under which a loader stands in a table: {"train": loader}, loaders["val"] = …, dict(test=…)."""
-    found: list[tuple[ast.expr | None, ast.expr]] = []
-    for statement in flow.statements:
-        for node in statement.nodes:
-            if isinstance(node, ast.Dict):
-                found += zip(node.keys, node.values, strict=True)
-            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "dict":
-                found += ((ast.Constant(k.arg), k.value) for k in node.keywords)
-            elif isinstance(node, ast.Subscript) and isinstance(statement.node, ast.Assign):
-                found += [(node.slice, statement.node.value)] if node in statement.node.targets else []
-    for key, value in found:
-        made = flow.value(value)
-        same = isinstance(made, LibraryObject) and made.seen is not None and made.seen.node is seen.node
-        if same and isinstance(key, ast.Constant) and isinstance(key.value, str):
-            yield key.value.lower()
-
-
-def evaluates(seen: LibraryUse, flow: Flow) -> bool:
-    """Whether a loader is for validation or test, by its key in a table, or the names in its call."""
-    keys = list(_keys_of(seen, flow))
-    for pattern in (TRAINING, EVALUATION):
-        if any(pattern.search(key) for key in keys):
-            return pattern is EVALUATION
-    argument = next((argument for argument in seen.arguments or [] if argument.name in (None, "dataset")), None)
-    texts, made = [seen.source.text(argument.node)] if argument is not None else [], dataset_of(seen)
-    if made is not None:
-        texts += [made.source.text(inner.node) for inner in made.arguments or []]
-        texts += [f"{inner.name}={known(inner.value)}" for inner in made.arguments or [] if inner.name == "train"]
-        texts += [text for inner in made.arguments or [] if isinstance(text := known(inner.value), str)]
-    return any(EVALUATION.search(text) or EVALUATION.search(text.lower()) for text in texts)
-
-
-def dataset_of(seen: LibraryUse | None) -> LibraryUse | None:
-    """The call that made a loader's data set."""
-    value = seen.get("dataset", 0) if seen is not None else None
-    while isinstance(value, LibraryObject) and isinstance(value.of, LibraryObject):
-        value = value.of
-    return value.seen if isinstance(value, LibraryObject) else None
-
-
-SHARES = "torch.utils.data.DistributedSampler"
-SHARED = "each process's share, as msmigrate train --nproc does"
-
-
-def moved(flow: Flow) -> list[str]:
-    """The lines that call a sampler's set_epoch."""
-    calls = (s for s in flow.statements for call in s.calls if getattr(call.func, "attr", "") == "set_epoch")
-    return [Comment(s.place, f"{' '.join(s.text.split())}: a sampler that gives {SHARED}") for s in calls]
-
-
-def sharing(flow: Flow, node: ast.expr) -> list[ast.Call]:
-    """The calls behind an expression that make a DistributedSampler, or an object of a class derived from it."""
-    found: dict[int, ast.Call] = {}
-    for call in (inner for one in flow.behind(node) for inner in ast.walk(one) if isinstance(inner, ast.Call)):
-        called = flow.value(call.func)
-        lineage = called.lineage() if isinstance(called, ScriptClass) else [called]
-        names = [one.name for one in lineage if isinstance(one, LibraryName)]
-        if any(SHARES in restated(name) for name in names):
-            found[id(call)] = call
-    return list(found.values())

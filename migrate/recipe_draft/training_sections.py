@@ -51,7 +51,7 @@ from .entries import (
 )
 from .flow import Flow, Statement
 from .reach import named
-from .trainers import MEASURED, Given, handed_models
+from .trainers import MEASURED, Given, handed_to_trainers
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are not a class's
 
@@ -408,7 +408,7 @@ def unread_model(flow: Flow) -> str:
     makers = {id(call): call for _, call in _makers(flow)}
     alone = len(makers) == 1 and len(set(_stepped(flow))) <= 1  # with several optimizers there is no single model
     owners = [owner for call in makers.values() for owner in _given(call) if alone]
-    owners = owners or ([] if makers else list(handed_models(flow)))
+    owners = owners or ([] if makers else handed_to_trainers(flow, "model", 0))
     for one in (one for owner in owners for one in flow.behind(owner)):
         statement, value = flow.of.get(id(one)), flow.value(one)
         read = isinstance(value, ScriptObject) or getattr(value, "family", "") == names.MODULE

@@ -28,19 +28,31 @@ from .abstract_values import (
     ScriptModule,
     ScriptObject,
     Value,
-    is_known,
+    declare,
+    default_of,
     known,
     origins,
-    wrapped,
 )
-from .expressions import attribute, builtin, hyperparameters, joined, keys_of, of_math, of_text
+from .expressions import (
+    FIELDS,
+    PARSES,
+    attribute,
+    builtin,
+    default_of_field,
+    hyperparameters,
+    joined,
+    keys_of,
+    of_math,
+    of_text,
+    parsed_settings,
+)
 from .interpreter import OPTION, Interpreter, evaluates, is_decorated
 
+PARSERS = (".HfArgumentParser", ".TrlParser")  # of settings, into objects of dataclasses
 _SAME = ("copy.copy", "copy.deepcopy", "pathlib.Path", "os.path.expanduser")  # they return their argument
 _ITSELF = ("to", "cuda", "cpu", "train", "eval", "half", "float", "requires_grad_")  # methods that return their module
 _OF_A_GROUP = ("add_argument_group", "add_mutually_exclusive_group")
 _UNNAMED = (None, "*", "**")
-_CONVERSIONS = {"int": int, "float": float, "str": str}
 
 HOLDERS = ("torch.nn.ModuleDict", "torch.nn.ModuleList", "torch.nn.Sequential")  # their attributes are modules
 
@@ -145,8 +157,11 @@ def _of_library(
         _search_in(interpreter, arguments[-1].node, scope.source, first=name.endswith("insert"))
     if name.startswith("math."):
         return of_math(name.removeprefix("math."), values)
+    if name in FIELDS:
+        return default_of_field(interpreter, node, arguments, scope)
     if not names.is_library(name):
-        return _loader_inside(values) or LibraryObject("", name=name)
+        parsed = values[0] if values and name.endswith(PARSERS) else None
+        return _loader_inside(values) or LibraryObject("", name=name, of=parsed)
     seen = interpreter.note(name, node, scope, arguments)
     family = names.family_of(name)
     if family == names.LOADER and interpreter.certainty != OPTION:
@@ -266,6 +281,8 @@ def _method(
         return of_text(value, method, values)
     if isinstance(value, (ParsedArguments, ScriptModule, ScriptClass, ScriptFunction)):
         return _loader_inside(values) or Value()
+    if method in PARSES:
+        return parsed_settings(interpreter, value, node, arguments, scope)
     if method == "save_hyperparameters" and isinstance(value, ScriptObject):
         value.attributes["hparams"] = hyperparameters(value, arguments, scope)
     if method == "fit" and not isinstance(value, ScriptObject):
@@ -425,59 +442,16 @@ def _of_parser(
 ) -> Value:
     """The result of a method of an argparse parser; keep: whether the call surely runs and so changes the parser."""
     if method == "add_argument" and keep:
-        _add_argument(parser, arguments, node, source)
+        declare(parser, arguments, node, source)
     if method == "set_defaults" and keep:
         for argument in arguments:
             if argument.name:
-                parser.defaults[argument.name] = _default_of(source, argument.name, argument.node, argument.value)
+                parser.defaults[argument.name] = default_of(source, argument.name, argument.node, argument.value)
     if method == "parse_args":
         return ParsedArguments(parser)
     if method in ("parse_known_args", "parse_known_intermixed_args"):
         return ListValue([ParsedArguments(parser), Value()])
     return parser if method in _OF_A_GROUP else Value()
-
-
-def _add_argument(parser: ArgumentParser, arguments: list[CallArgument], node: ast.Call, source: ScriptFile) -> None:
-    given = {argument.name: argument for argument in arguments if argument.name}
-    flags = [flag for argument in arguments if argument.name is None and isinstance(flag := known(argument.value), str)]
-    name = known(given["dest"].value) if "dest" in given else None
-    if name is None and flags:
-        long = [flag for flag in flags if flag.startswith("--")]
-        name = (long or flags)[0].lstrip("-").replace("-", "_")
-    if not isinstance(name, str) or not name:
-        return
-    action = known(given["action"].value) if "action" in given else "store"
-    if "default" in given:
-        value: Value = given["default"].value
-        value = _converted(value, given.get("type"))
-    elif action in ("store_true", "store_false"):
-        value = Constant(action == "store_false")
-    else:
-        value = Constant(None) if not flags or flags[0].startswith("-") else Value()  # a required argument
-        if "required" in given and known(given["required"].value):
-            value = Value()
-    parser.defaults[name] = _default_of(source, name, node, value)
-
-
-def _default_of(source: ScriptFile, name: str, node: ast.expr, value: Value) -> Value:
-    """The value, with the line of the argument as its only origin."""
-    if not is_known(value):
-        return value
-    text = f"args.{name} has the default {known(value)!r} in argparse"
-    return wrapped(known(value), (Origin(source.shown, node.lineno, text),))
-
-
-def _converted(value: Value, kind: CallArgument | None) -> Value:
-    """A default that is a string, converted by the argument's type, as argparse does."""
-    if kind is None or not isinstance(value, Constant) or not isinstance(value.value, str):
-        return value
-    convert: Any = _CONVERSIONS.get(kind.node.id) if isinstance(kind.node, ast.Name) else None
-    if convert is None:
-        return Value()
-    try:
-        return Constant(convert(value.value))
-    except ValueError:
-        return Value()
 
 
 # what a call changes

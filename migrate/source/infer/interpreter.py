@@ -514,20 +514,20 @@ class Interpreter:
             self.instances |= {id(of.node): one for of in one.of.lineage() if isinstance(of, ScriptClass)}
 
     def make(self, of: ScriptClass, arguments: list[CallArgument], node: ast.Call, scope: Scope) -> Value:
-        """An object of one of the script's classes."""
+        """An object of one of the script's classes; the fields of a class of settings are its attributes."""
         made = ScriptObject(of, arguments=arguments, node=node, certainty=self.certainty, source=scope.source)
         self.spent += len(of.scope.names) // 16
-        fields = of.scope.names.items()  # of a class of settings; they may be arguments
-        made.attributes |= {k: v for k, v in fields if not isinstance(v, (ScriptFunction, ScriptClass))}
+        made.attributes |= {k: v for k, v in of.scope.names.items() if not isinstance(v, (ScriptFunction, ScriptClass))}
         before = self.instances.setdefault(id(of.node), made)
         if CERTAINTIES.index(made.certainty) < CERTAINTIES.index(before.certainty):
             self.instances[id(of.node)] = made
         self.made += [] if self.elsewhere else [made]
         start = of.find("__init__")
+        if start is None:
+            made.attributes |= of.bound(arguments)
+            start, arguments = of.find("__post_init__"), []  # which a dataclass calls
         if isinstance(start, ScriptFunction):
             self.call(ScriptFunction(start.node, start.scope, made, start.owner), arguments)
-        else:
-            made.attributes |= {argument.name: argument.value for argument in arguments if argument.name}
         return made
 
 

@@ -437,7 +437,10 @@ def test_what_transformers_is_given(given: str, wanted: dict[str, Any], words: s
 
 @pytest.mark.parametrize(
     "other",
-    ["args = TrainingArguments(num_train_epochs=9)", "def step(loss):\n    loss.backward()\nstep(model)"],
+    [
+        "trainer = Trainer(model, TrainingArguments(num_train_epochs=9))",
+        "def step(loss):\n    loss.backward()\nstep(model)",
+    ],
 )
 def test_arguments_of_several_trainings_or_of_a_loop_of_ones_own_are_listed(other: str, write: Write) -> None:
     path = write(f"{TUNED.format('num_train_epochs=2')}{other}\n")
@@ -486,3 +489,136 @@ def test_the_model_that_a_trainer_is_given_is_asked_for_at_its_line(write: Write
     assert "# train.py line 4: model = AutoModelForCausalLM.from_pretrained(" in recipe_text(analyze_script(path))
     assert has(listed(path), "model = AutoModelForCausalLM.from_pretrained(", "trainer.train()")
     assert not any("Module" in use.torch or use.rewrite for use in analyze_script(path).uses)
+
+
+PARSED = """
+from dataclasses import dataclass, field
+import sys, torch
+from transformers import AutoModelForCausalLM, HfArgumentParser, Trainer, TrainingArguments
+@dataclass
+class Kind:
+    name: str = field(default="gpt2", metadata={{"help": "which"}})
+    rate: float = 0.25
+    sizes: list = field(default_factory=lambda: [3, 4])
+    fold: bool = field(default=False)
+    width: int = field(metadata={{"help": "has to be given"}})
+@dataclass
+class Other:
+    fold: bool = field(default=True)
+@dataclass
+class Own(TrainingArguments):
+    num_train_epochs: int = 7
+    per_device_train_batch_size: int = field(default=4, metadata={{"help": "size"}})
+    warmup_steps: int = field(default=500)
+    logging_steps: int = 50
+def main():
+    parser = HfArgumentParser({0})
+    {1}
+    model = AutoModelForCausalLM.from_pretrained(kind.name)
+    opt = torch.optim.SGD(model.parameters(), lr=kind.rate, momentum=1 / kind.sizes[1])
+    if kind.fold:
+        folds = split(model)
+    trainer = Trainer(model=model, args=args, train_dataset=load(kind.width), optimizers=(opt, None))
+    trainer.train()
+if __name__ == "__main__":
+    main()
+"""
+OF_PARSER = [
+    ("(Kind, Own)", "kind, args = parser.parse_args_into_dataclasses()"),
+    ("[Own, Kind]", "(args, kind) = parser.parse_args_into_dataclasses()"),
+    ("(Kind, Own)", "kind, args, rest = parser.parse_args_into_dataclasses(return_remaining_strings=True)"),
+    ("dataclass_types=(Kind, Own)", "found = parser.parse_args_into_dataclasses()\n    kind, args = found"),
+    ("Kind", "kind, = parser.parse_args_into_dataclasses()\n    args = Own()"),
+    ("Kind", "kind = parser.parse_args_into_dataclasses()[0]\n    args = Own(output_dir='out')"),
+    (
+        "(Kind, Own)",
+        'if len(sys.argv) == 2 and sys.argv[1].endswith(".json"):\n'
+        "        kind, args = parser.parse_json_file(json_file=sys.argv[1])\n"
+        "    else:\n        kind, args = parser.parse_args_into_dataclasses()",
+    ),
+]
+
+
+@pytest.mark.parametrize(("classes", "parsed"), OF_PARSER)
+def test_the_defaults_of_dataclasses_are_what_a_plain_start_has(classes: str, parsed: str, write: Write) -> None:
+    """All of it was asked for, and every field listed."""
+    path = write(PARSED.format(classes, parsed))
+    found = drafted(path)
+    assert found["train"]["epochs"] == 7 and found["data"]["batch"] == 4
+    assert found["optimizer"]["args"] == {"lr": 0.25, "momentum": 0.25}
+    text, lines = recipe_text(analyze_script(path)), listed(path)
+    assert "# train.py line 17: Own.num_train_epochs = 7" in text and "# train.py line 8: Kind.rate = 0.25" in text
+    assert "# train.py line 18: Own.per_device_train_batch_size = 4" in text
+    assert has(
+        lines, "warmup_steps=500 of Own", "model = AutoModelForCausalLM", "trainer = Trainer(", "trainer.train()"
+    )
+    assert has(lines, "kind, args = parser.parse_json") == ("json" in parsed)
+    assert any(line.startswith("model = ") and "kind.name is 'gpt2'" in line for line in lines)
+    assert any("fold" in line for line in lines) == ("json" in parsed)  # which may say otherwise
+    assert not any("logging_steps" in line or "field(" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("change", "epochs"),
+    [
+        ("args = Own(num_train_epochs=3)", 3),
+        ("args = Own(**given())", "???"),
+        ("args = TrainingArguments(num_train_epochs=kind.sizes[0])", 3),
+        ("args = TrainingArguments(num_train_epochs=kind.width)", "???"),  # only the command line says it
+        ("args.num_train_epochs = 2", 2),
+        ("args = made()", "???"),
+        ("args = Own() if kind.fold else Own(num_train_epochs=5)", 5),
+        ("args = Own() if kind.width else Own(num_train_epochs=5)", "???"),
+        ("args = Own(num_train_epochs=5)\n    args = Own() if kind.width else args", "???"),
+    ],
+)
+def test_the_arguments_are_those_that_the_trainer_is_given(change: str, epochs: Any, write: Write) -> None:
+    parsed = f"kind, args = parser.parse_args_into_dataclasses()\n    {change}"
+    assert drafted(write(PARSED.format("(Kind, Own)", parsed)))["train"]["epochs"] == epochs
+
+
+def test_a_dataclass_of_settings_without_a_parser(write: Write) -> None:
+    """A field by its place was its default, and `field(default=…)` was unknown."""
+    settings = """
+import torch, torchvision
+from dataclasses import dataclass, field
+@dataclass(frozen=True)
+class Base:
+    momentum: float = field(default=0.5)
+@dataclass
+class Settings(Base):
+    rate: float = field(default=0.1, metadata={"help": "x"})
+    decay: float = None
+    def __post_init__(self):
+        if self.decay is None:
+            self.decay = self.rate / 10
+model = torchvision.models.resnet18()
+s = Settings(GIVEN)
+torch.optim.SGD(model.parameters(), lr=s.rate, momentum=s.momentum, weight_decay=s.decay)
+"""
+    for given, wanted in (
+        ("", (0.1, 0.5, 0.01)),
+        ("0.9, 0.3", (0.3, 0.9, 0.03)),
+        ("rate=0.2", (0.2, 0.5, 0.02)),
+        ("0.7, decay=0.0", (0.1, 0.7, 0.0)),
+    ):
+        found = drafted(write(settings.replace("GIVEN", given)))["optimizer"]["args"]
+        assert (found["lr"], found["momentum"], found.get("weight_decay", 0.0)) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    ("chain", "listed_"),
+    [
+        ('if kind == "a":\n    opt.go(1)\nelif kind == "b":\n    opt.go(2)\nelse:\n    raise ValueError(kind)', True),
+        ('if kind == "a":\n    opt.go(1)\nelif kind == "b":\n    opt.go(2)\nelse:\n    print(kind)', False),
+    ],
+)
+def test_a_script_that_refuses_its_defaults_at_the_end_of_a_chain_goes_on(
+    chain: str, listed_: bool, write: Write
+) -> None:
+    """All that followed counted as what only other arguments run."""
+    text = "import torch, argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--kind', default='none')\n"
+    text += "kind = parser.parse_args().kind\nopt = torch.optim.SGD(made.parameters(), lr=0.1)\n"
+    path = write(f"{text}{chain}\nopt.after()\n")
+    assert has(listed(path), "opt.go(1)", "opt.go(2)") == listed_
+    assert has(listed(path), "opt.after()")

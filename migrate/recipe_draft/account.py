@@ -215,7 +215,7 @@ class Account:
             return False  # its statements are read by themselves
         given = frozenset().union(*(self.kinds(a) for a in [*call.args, *(k.value for k in call.keywords)]))
         if isinstance(called, LibraryName):
-            if called.name.startswith(silence.CHANGING):
+            if called.name.startswith(silence.CHANGING) or called.name.endswith(silence.RUNNING):
                 return True
             return not families.is_library(called.name) and bool(given & HEAVY)
         if isinstance(call.func, ast.Attribute):

@@ -148,7 +148,7 @@ class Draft:
     def __init__(self, interpreter: Interpreter) -> None:
         flow = Flow(interpreter := interpreter.living(), reason)
         micro_batches, why, conditions = accumulate(interpreter)
-        fit = trainers.found(flow)
+        fit = training_sections.found(flow)
         by_library = fit.accumulates() if fit is not None and micro_batches == 1 else None
         micro_batches = by_library.value if by_library is not None else micro_batches
         loss, smoothing = step_sections.loss(interpreter, flow, fit)

@@ -167,11 +167,13 @@ LISTS = ("os.listdir*", "os.walk*", "os.scandir*", "glob.*")
 DRIVEN = (
     *("*lightning*.LightningModule", "*lightning*.LightningDataModule", "*Trainer", "*TrainerCallback", "*.Callback"),
     *("*.Trainer*", "*.Learner", "*Runner", "*.Hook", "*lightning*.callbacks.*", "keras.callbacks.*", "*.Engine"),
+    "*.LightningCLI",
 )
 EXITS = ("exit", "quit", "sys.exit", "os._exit")  # calls that end a run
 PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
 # calls that are never omitted: those of torch that change their arguments, or global settings, and methods
 CHANGING = ("torch.nn.init.", "torch.nn.utils.", "torch.set_", "torch.use_", "torch.autograd.", "apex.", "torch.fx.")
+RUNNING = (".LightningCLI",)  # calls that train
 STEPS = ("backward", "step", "unscale_", "scale_loss", "add_param_group", "manual_backward", "register_hook")
 
 

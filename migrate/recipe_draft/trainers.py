@@ -1,11 +1,12 @@
-"""What a library's Trainer is given, where it makes the steps of a script: Lightning's, transformers'."""
+"""What a library's Trainer is given, where it makes the steps of a script: Lightning's; see training_sections.py for
+transformers'."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..source import library_names as names
@@ -24,8 +25,7 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.infer.expressions import PARSES
-from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS
+from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS
 from .entries import (
     ASK,
     LONGEST_WORD,
@@ -43,7 +43,7 @@ from .entries import (
     unwrapped,
 )
 from .flow import Flow, Statement
-from .reach import named
+from .reach import certainty_of, named
 from .silence import name_of
 
 MEASURED = "ReduceLROnPlateau"  # the schedule that depends on step()'s argument
@@ -70,6 +70,9 @@ QUIET: dict[str, tuple[Any, ...]] = {
 QUIET_CALLBACKS = re.compile(
     r".*\.(ModelCheckpoint|LearningRateMonitor|DeviceStatsMonitor|\w*(ProgressBar|ModelSummary))"
 )
+CLI = "LightningCLI"
+CLI_READS = "what its command line and its files give is not known, and counts before what the script gives"
+QUIET_OF_CLI = ("save_config_callback", "save_config_kwargs", "run", "description", "env_prefix", "env_parse")
 LOADERS = (LibraryObject, ListValue, DictValue, Constant)  # what is given in place of Lightning's data, or None
 PRECISIONS = {"16-mixed": "float16", "16": "float16", "bf16-mixed": "bfloat16", "bf16": "bfloat16"}
 
@@ -176,25 +179,68 @@ class Fit(Given):
     modules: tuple[ScriptObject, ...]  # of all its runs
 
     @classmethod
-    def of(cls, flow: Flow) -> Fit | None:
-        """The fit of a script, where it has one and its Trainer is known."""
-        values = flow.interpreter.values
+    def of(cls, flow: Flow) -> Fit | Several | None:
+        """The fit of a script, or its several ones, where their Trainers are known; else what LightningCLI is given."""
         fits = [s for s in flow.interpreter.seen if s.arguments is not None and OF_LIGHTNING.fullmatch(s.name)]
-        found = surely(by_sureness(fits))
-        alone = found and all(_is_same_fit(one, found[0]) for one in distinct(found))
-        on = found[0].node.func if alone and isinstance(found[0].node, ast.Call) else None
-        trainer = values.get(id(on.value), (0, None))[1] if isinstance(on, ast.Attribute) else None
+        found, groups = surely(by_sureness(fits)), list[list[LibraryUse]]()
+        for one in distinct(found):
+            group = next((group for group in groups if _is_same_fit(one, group[0])), None)
+            groups += [] if group else [[]]
+            (group or groups[-1]).extend(seen for seen in found if seen.node is one.node)
+        each = [one for group in groups if (one := cls._alone(flow, group)) is not None]
+        if len(each) == len(groups) > 1:
+            return Several(flow, each[0].trainer, set(), tuple(each))
+        return each[0] if len(each) == len(groups) == 1 else None if groups else cls._of_command_line(flow)
+
+    @classmethod
+    def _alone(cls, flow: Flow, found: list[LibraryUse]) -> Fit | None:
+        """The runs of one fit, where its Trainer is known."""
+        on = found[0].node.func if isinstance(found[0].node, ast.Call) else None
+        if not isinstance(on, ast.Attribute):
+            return None
+        trainer = flow.value(on.value)
         modules = [one for seen in found if isinstance(one := unwrapped(seen.get("model", 0)), ScriptObject)]
-        made = [s for s in flow.interpreter.seen if OF_LIGHTNING.fullmatch(f"{s.name}.fit") and s.certainty != OPTION]
-        behind = (
-            [part for one in flow.behind(on.value) for part in ast.walk(one)] if isinstance(on, ast.Attribute) else []
-        )
-        makers = {id(one.node) for one in made} & {id(part) for part in behind if isinstance(part, ast.Call)}
+        behind = {id(part): part for one in flow.behind(on.value) for part in ast.walk(one)}.values()
+        makers = [one for one in behind if isinstance(one, ast.Call) and _makes_trainer(flow, one)]
         several = len(makers) > 1 or len({id(one.of.node) for one in modules}) > 1
-        if not isinstance(trainer, LibraryObject) or trainer.seen is None or several:
+        made = trainer.seen if isinstance(trainer, LibraryObject) else None
+        if (
+            isinstance(trainer, ScriptObject)
+            and trainer.of.find("__init__") is None
+            and trainer.source
+            and trainer.node
+        ):
+            name, given = trainer.of.library_base() or "", trainer.arguments  # all of it goes to Lightning's own
+            made = LibraryUse(name, trainer.source, trainer.node, given, trainer.certainty, None, (), 0)
+        if made is None or several:
             return None
         module = modules[0] if len(modules) == len(found) else None
-        return cls(flow, trainer.seen, set(), found[0], module, tuple(modules))
+        return cls(flow, made, set(), found[0], module, tuple(modules))
+
+    @classmethod
+    def _of_command_line(cls, flow: Flow) -> Fit | None:
+        """What the one LightningCLI of a script is given: its classes, made with their defaults, and the Trainer's."""
+        calls = [(s, c) for s in named(flow) for c in s.calls if _is_cli(flow.value(c.func))]
+        if len(calls) != 1 or certainty_of(flow, calls[0][1]) in (PERHAPS, OPTION):
+            return None
+        (statement, call), given = calls[0], dict[str, CallArgument]()
+        for at, one in enumerate(given_in(flow, call)):
+            given[one.name or ("model", "datamodule", "*")[min(at, 2)]] = one
+        made = [one for one in flow.interpreter.made if one.node is call]
+        handed = [
+            CallArgument(name, call, one)
+            for name, key in (("model", "model_class"), ("datamodule", "datamodule_class"))
+            for one in made
+            if (argument := given.get(key) or given.get(name)) is not None and argument.value is one.of
+        ]
+        defaults = given.get("trainer_defaults")
+        own = _pairs(flow, replace(defaults, name="**")) if defaults else []
+        known_ = ("model", "datamodule", "model_class", "datamodule_class", "trainer_defaults", *QUIET_OF_CLI)
+        rest = [replace(one, name=key) for key, one in given.items() if key not in known_]
+        use = LibraryUse(name_of(flow, call) or CLI, statement.source, call, [*own, *rest], DEFAULT, None, (), 0)
+        module = next((one.value for one in handed if one.name == "model"), None)
+        modules = (module,) if isinstance(module, ScriptObject) else ()
+        return OfCommandLine(flow, use, set(), replace(use, arguments=handed), next(iter(modules), None), modules)
 
     @property
     def by_hand(self) -> bool:
@@ -204,10 +250,7 @@ class Fit(Given):
 
     def differs(self) -> bool:
         """Whether its runs have modules that are made with different arguments."""
-        given = [
-            [(one.name, known(one.value, ast.unparse(one.node))) for one in made.arguments] for made in self.modules
-        ]
-        return any(one != given[0] for one in given)
+        return _made_differently(self.modules)
 
     def _has(self, method: str) -> bool:
         return self.module is not None and self.module.of.find(method) is not None
@@ -306,7 +349,7 @@ class Fit(Given):
         kind = PRECISIONS.get(str(self.given("precision")))
         if kind is None or self.given("plugins") is not None:
             return []
-        return _mixed(kind, self.takes("precision"), "with 16-mixed Lightning")
+        return mixed(kind, self.takes("precision"), "with 16-mixed Lightning")
 
     def quiet(self, arguments: dict[str, Value]) -> list[str]:
         """The names of those arguments that change nothing of a step."""
@@ -315,165 +358,119 @@ class Fit(Given):
         return [*quiet, "callbacks"] if all(map(QUIET_CALLBACKS.fullmatch, called)) else quiet
 
 
-def _mixed(kind: str, comments: list[str], who: str) -> list[Entry]:
+@dataclass(frozen=True)
+class OfCommandLine(Fit):
+    """What Lightning's LightningCLI is given: defaults, of which the command line and files may give others."""
+
+    def leave(self, section: Entry) -> None:
+        """Note as left over what it is given and the draft does not have, and that it is not all."""
+        super().leave(section)
+        section.left.append(((self.trainer.source.shown, self.trainer.node.lineno), f"{CLI}: {CLI_READS}"))
+
+
+@dataclass(frozen=True)
+class Several(Given):
+    """Several fits of Lightning's Trainers: what they agree on."""
+
+    fits: tuple[Fit, ...]
+
+    def _agreed(self, ask: Callable[[Given], Any]) -> Any:
+        """What every fit says, where all say the same, and their lines; else nothing."""
+        found = [ask(replace(fit, taken=set())) for fit in self.fits]
+        values = [[one.value for one in (each if isinstance(each, list) else [each]) if one] for each in found]
+        if not values[0] or any(one != values[0] or ASK in one for one in values):
+            return None
+        said = [ask(fit) for fit in self.fits]
+        self.taken.update(*(fit.taken for fit in self.fits))
+        for entry, *others in zip(*(each if isinstance(each, list) else [each] for each in said), strict=True):
+            entry.comments = list(dict.fromkeys(line for one in (entry, *others) for line in one.comments))
+        return said[0]
+
+    def differs(self) -> bool:
+        """Whether its runs have modules that are made with different arguments."""
+        return _made_differently([one for fit in self.fits for one in fit.modules])
+
+    def epochs(self) -> Entry:
+        """The key `epochs` where all have the same number."""
+        found = self._agreed(lambda fit: fit.epochs())
+        counts = [(place(fit.trainer), fit.given("max_epochs")) for fit in self.fits]
+        numbers = ", then ".join(str(count) for _, count in counts)
+        words = [f"{len(self.fits)} fits, of which a recipe has one; max_epochs is {numbers}"]
+        for fit in () if found else self.fits:
+            fit.epochs()  # asked for
+        return found or Entry("epochs", ASK, [*dict.fromkeys(at for at, _ in counts), *words])
+
+    def clips(self) -> Entry | None:
+        """The section `clip` where all clip by the same norm."""
+        return self._agreed(lambda fit: fit.clips())
+
+    def accumulates(self) -> Entry | None:
+        """The key `accumulate` where all add up the same number of batches."""
+        return self._agreed(lambda fit: fit.accumulates())
+
+    def precision(self) -> list[Entry]:
+        """The sections `amp` and `dynamic_loss_scale` where all have the same mixed precision."""
+        return self._agreed(lambda fit: fit.precision()) or []
+
+    def loaders(self, way: str) -> list[LibraryUse] | None:
+        """The loaders of all fits."""
+        found = [fit.loaders(way) for fit in self.fits]
+        every = [one for each in found for one in each or []]
+        return None if None in found else list({id(one.node): one for one in every}.values())
+
+    def moves(self, schedule: LibraryUse) -> tuple[Entry, list[tuple[Place, str]]] | None:
+        """The key `per` of a schedule, by the first fit that has it."""
+        return next((found for fit in self.fits if (found := fit.moves(schedule)) is not None), None)
+
+    def starts(self) -> list[str]:
+        """Words for the lines that the backward pass starts from."""
+        return list(dict.fromkeys(line for fit in self.fits for line in fit.starts()))
+
+    def leave(self, section: Entry) -> None:
+        """Note as left over what they are given and the draft does not have."""
+        for fit in self.fits:
+            fit.leave(section)
+        section.left[:] = dict.fromkeys(section.left)
+
+
+def _made_differently(objects: Sequence[ScriptObject]) -> bool:
+    given = [[(one.name, known(one.value, ast.unparse(one.node))) for one in made.arguments] for made in objects]
+    return any(one != given[0] for one in given)
+
+
+def _makes_trainer(flow: Flow, call: ast.Call) -> bool:
+    """Whether a call that runs with the defaults makes a Trainer of Lightning's."""
+    made = flow.value(call)
+    name = (
+        (made.of.library_base() or "") if isinstance(made, ScriptObject) and made.node is call else name_of(flow, call)
+    )
+    return OF_LIGHTNING.fullmatch(f"{name}.fit") is not None and certainty_of(flow, call) != OPTION
+
+
+def _is_cli(of: Value | None) -> bool:
+    """Whether a class is Lightning's LightningCLI, or derives from it."""
+    name = of.library_base() if isinstance(of, ScriptClass) else of.name if isinstance(of, LibraryName) else ""
+    return (name or "").endswith(f".{CLI}")
+
+
+def mixed(kind: str, comments: list[str], who: str) -> list[Entry]:
+    """The sections `amp` and `dynamic_loss_scale` of a kind of half precision; who: in words, of its scaler."""
     scaler = Entry("dynamic_loss_scale", {}, [f"{who} scales the loss by torch's GradScaler, with its defaults"])
     return [Entry("amp", {"level": "O1", "dtype": kind}, comments), *([scaler] if kind == "float16" else [])]
 
 
-OF_TRANSFORMERS = re.compile(r"transformers\.(\w+\.)*(Seq2Seq)?TrainingArguments")
-QUIET_SETTINGS = re.compile(
-    r"0|output_dir|overwrite_output_dir|do_(train|eval|predict)|(logging|save|eval|evaluation|hub|push_to_hub|report)_\w+|"
-    r"run_name|disable_tqdm|per_device_eval_batch_size|metric_for_best_model|greater_is_better|push_to_hub|"
-    r"dataloader_(num_workers|pin_memory|persistent_workers|prefetch_factor)|predict_with_generate|generation_\w+"
-)
+def _pairs(flow: Flow, given: CallArgument) -> list[CallArgument]:
+    """The arguments in a dict that is given: {"max_epochs": 5}, or dict(max_epochs=5)."""
+    if isinstance(given.node, ast.Dict) and None not in given.node.keys:
+        parts = zip(given.node.keys, given.node.values, strict=True)
+        keys = [(known(_value(flow, key)), value) for key, value in parts if key is not None]
+        if all(isinstance(key, str) for key, _ in keys):
+            return [CallArgument(str(key), value, _value(flow, value)) for key, value in keys]
+    pairs = given.value.pairs.items() if isinstance(given.value, DictValue) else ()
+    return [CallArgument(str(k), given.node, v, f"[{k!r}]") for k, v in pairs] or [given]
 
 
-@dataclass(frozen=True)
-class Settings(Given):
-    """The only TrainingArguments of transformers in a script."""
-
-    fields: set[Place] = field(default_factory=set)  # the lines of the script's own class of arguments
-
-    @property
-    def said(self) -> set[Place]:
-        """The lines that the draft has besides those of its values."""
-        return self.fields
-
-    @classmethod
-    def of(cls, flow: Flow) -> Settings | None:
-        """The arguments of a script, where one call surely makes those that its Trainers are given."""
-        every = ((s, c, made) for s in flow.statements for c in s.calls if (made := _arguments_of(flow, c)) is not None)
-        calls = [one for one in every if _certainty(flow, one[1]) != OPTION]
-        ids, handed = {id(call) for _, call, _ in calls}, handed_to_trainers(flow, "args", 1)
-        calls = [one for one in calls if all(_nearest(flow, given, ids) == {id(one[1])} for given in handed)]
-        by_hand = (
-            s.owner is None or not _is_trainer(flow.class_of(s.owner))
-            for s in named(flow)
-            for c in s.calls
-            if getattr(c.func, "attr", "") == "backward"
-        )
-        if len(calls) != 1 or any(by_hand):
-            return None
-        (statement, call, (name, arguments)) = calls[0]
-        certainty = _certainty(flow, call)
-        of_file = (
-            certainty == PERHAPS
-            and _method(call) in PARSES
-            and any(FROM_FILE.fullmatch(_method(other)) for s in named(flow) for other in s.calls)
-        )  # what the file says is listed
-        if certainty == PERHAPS and not of_file:
-            return None
-        use = LibraryUse(name, statement.source, call, arguments, certainty, None, (), 0)
-        inside = {id(part) for part in ast.walk(call)}
-        fields = {
-            flow.of[id(one.node)].place for one in arguments if id(one.node) in flow.of and id(one.node) not in inside
-        }
-        return cls(flow, use, set(), fields)
-
-    def quiet(self, arguments: dict[str, Value]) -> list[str]:
-        """The names of those arguments that change nothing of a step; "0" is the folder."""
-        off = [k for k, v in arguments.items() if k in ("fp16", "bf16", "tf32") and known(v, ASK) is False]
-        return [*off, *filter(QUIET_SETTINGS.fullmatch, ["0", *arguments])]
-
-    def epochs(self) -> Entry:
-        """The key `epochs` where their number is given, and no number of steps in its place."""
-        steps = self.given("max_steps")
-        if (count := self.number("num_train_epochs")) and steps in (None, -1):
-            self.taken.add("max_steps")
-            return Entry("epochs", count, self.takes("num_train_epochs"))
-        words = "transformers trains 3 epochs where no number is given"
-        return Entry(
-            "epochs", ASK, [place(self.trainer), *([words] if steps is self.given("num_train_epochs") is None else [])]
-        )
-
-    def clips(self) -> Entry | None:
-        """The section `clip`, where the norm can be read and is not 0."""
-        given = self.given("max_grad_norm")
-        size = 1.0 if given is None else given
-        if not isinstance(size, (int, float)) or size <= 0:
-            return None
-        comments = ["transformers clips by a norm of 1.0 where none is given"] if given is None else []
-        return Entry("clip", {"max_norm": float(size)}, [*self.takes("max_grad_norm"), *comments])
-
-    def batch(self) -> list[Entry]:
-        """The key `batch` where a step takes one batch."""
-        size = self.number("per_device_train_batch_size")
-        if not size or self.given("gradient_accumulation_steps") not in (None, 1):
-            return [Entry("batch", ASK, [place(self.trainer)])]
-        self.taken.add("gradient_accumulation_steps")
-        return [Entry("batch", size, [*self.takes("per_device_train_batch_size"), "of each device"])]
-
-    def precision(self) -> list[Entry]:
-        """The sections `amp` and `dynamic_loss_scale` where half precision is switched on."""
-        kinds = [(name, kind) for name, kind in (("fp16", "float16"), ("bf16", "bfloat16")) if self.given(name) is True]
-        return _mixed(kinds[0][1], self.takes(kinds[0][0]), "with fp16 transformers") if len(kinds) == 1 else []
-
-    def updates(self) -> list[str]:
-        """Words for what makes the optimizer where the script makes none."""
-        return [f"{place(self.trainer)}: transformers makes the optimizer and its schedule by these arguments"]
-
-
-OF_MODELS = re.compile(r"(transformers|trl|sentence_transformers|setfit)\.(\w+\.)*\w*Trainer")
-FROM_FILE = re.compile(r"parse_(json|yaml|dict)(_file)?")  # in place of the command line
-
-
-def _is_trainer(of: Value | None) -> bool:
-    """Whether a class is transformers' Trainer or its like, or derives from one."""
-    lineage = of.lineage() if isinstance(of, ScriptClass) else [of]
-    return any(isinstance(one, LibraryName) and OF_MODELS.fullmatch(one.name) for one in lineage)
-
-
-def handed_to_trainers(flow: Flow, name: str, position: int) -> list[ast.expr]:
-    """What the Trainers of transformers and its like are given for an argument; a class of the script's own may have
-    other places."""
-    found: list[ast.expr] = []
-    for call in (call for statement in named(flow) for call in statement.calls if _is_trainer(flow.value(call.func))):
-        by_name = [keyword.value for keyword in call.keywords if keyword.arg == name]
-        own = isinstance(flow.value(call.func), ScriptClass)
-        found += by_name or ([] if own else call.args[position : position + 1])
-    return found
-
-
-def _nearest(flow: Flow, node: ast.expr, calls: set[int]) -> set[int]:
-    """Those of these calls that are in the nearest expression behind one that has any."""
-    inside = ({id(part) for part in ast.walk(one)} & calls for one in flow.behind(node))
-    return next(filter(None, inside), set())
-
-
-def _certainty(flow: Flow, call: ast.Call) -> str:
-    """How surely a call runs, also as a branch of an expression: `A() if wide else B()`."""
-    ranks = [flow.interpreter.reached.get(id(flow.of[id(call)].node), (0, ()))[0]]
-    for choice in (node for node in flow.of[id(call)].nodes if isinstance(node, ast.IfExp)):
-        branch = next((b for b in (choice.body, choice.orelse) if any(one is call for one in ast.walk(b))), None)
-        taken = choice.body if known(flow.value(choice.test)) else choice.orelse
-        surely = OPTION if branch is not taken else CERTAINTIES[0]
-        ranks += [CERTAINTIES.index(surely if is_known(flow.value(choice.test)) else PERHAPS)] if branch else []
-    return CERTAINTIES[max(ranks)]
-
-
-def _method(call: ast.Call) -> str:
-    return getattr(call.func, "attr", "")
-
-
-def _arguments_of(flow: Flow, call: ast.Call) -> tuple[str, list[CallArgument]] | None:
-    """The name of the class, and the arguments, where a call makes transformers' TrainingArguments, itself or by a
-    parser of the command line; also those of a class of the script's own that derives from it."""
-    value = flow.value(call)
-    if OF_TRANSFORMERS.fullmatch(name_of(flow, call)):
-        return name_of(flow, call), _given_in(flow, call)
-    made = [value] if isinstance(flow.value(call.func), ScriptClass) else []
-    if _method(call) in PARSES and isinstance(value, ListValue):
-        made = list(value.items)
-    for one in made:
-        if isinstance(one, LibraryObject) and OF_TRANSFORMERS.fullmatch(one.name):
-            return one.name, []
-        if isinstance(one, ScriptObject) and OF_TRANSFORMERS.fullmatch(one.of.library_base() or ""):
-            given = [] if _method(call) in PARSES else _given_in(flow, call)  # a parser's are none of theirs
-            return one.of.node.name, [*given, *_fields_of(one)]
-    return None
-
-
-def _given_in(flow: Flow, call: ast.Call) -> list[CallArgument]:
+def given_in(flow: Flow, call: ast.Call) -> list[CallArgument]:
     """The arguments of a call."""
     found = [CallArgument("*" if isinstance(a, ast.Starred) else None, a, _value(flow, a)) for a in call.args]
     for keyword in call.keywords:
@@ -482,22 +479,6 @@ def _given_in(flow: Flow, call: ast.Call) -> list[CallArgument]:
         found += [CallArgument(str(k), keyword.value, v, f"[{k!r}]") for k, v in pairs]
         found += [CallArgument(keyword.arg or "**", keyword.value, value)] if not pairs else []
     return found
-
-
-def _fields_of(made: ScriptObject) -> Iterator[CallArgument]:
-    """The fields of an object's class that it has by their defaults."""
-    given = {argument.name for argument in made.arguments}
-    for name, statement in made.of.fields().items():
-        value, node = made.attributes.get(name) or made.of.find(name), statement.value
-        if isinstance(node, ast.Call):  # field(default=0.1, metadata=…)
-            node = next((keyword.value for keyword in node.keywords if keyword.arg == "default"), node)
-        if node is not None and name not in given:
-            yield CallArgument(name, node, value or Value())
-
-
-def found(flow: Flow) -> Given | None:
-    """What makes the steps of a script in place of its own loop."""
-    return Fit.of(flow) or Settings.of(flow)
 
 
 def _value(flow: Flow, node: ast.expr) -> Value:

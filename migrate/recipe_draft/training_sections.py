@@ -1,10 +1,12 @@
-"""The sections of a recipe about its updates: optimizer, schedule, clip, train, seed; what makes another optimizer."""
+"""The sections of a recipe about its updates: optimizer, schedule, clip, train, seed; what makes another optimizer, and
+what transformers' Trainer makes of its arguments."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from ...mappings import table
 from ...mappings.aliases import row_of
@@ -14,16 +16,19 @@ from ..source import library_names as names
 from ..source.infer.abstract_values import (
     CallArgument,
     DictValue,
+    LibraryName,
     LibraryObject,
     LibraryUse,
     ListValue,
+    ScriptClass,
+    ScriptFunction,
     ScriptObject,
     Value,
     is_known,
     known,
 )
-from ..source.infer.expressions import BATCHES, EPOCHS
-from ..source.infer.interpreter import CERTAINTIES, OPTION, UNCALLED, Interpreter
+from ..source.infer.expressions import BATCHES, EPOCHS, PARSES
+from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter
 from .entries import (
     ASK,
     CLIP,
@@ -31,6 +36,7 @@ from .entries import (
     TENSORBOARD,
     Comment,
     Entry,
+    Place,
     all_handed_over,
     by_sureness,
     calls,
@@ -50,8 +56,9 @@ from .entries import (
     unwrapped,
 )
 from .flow import Flow, Statement
-from .reach import named
-from .trainers import MEASURED, Given, handed_to_trainers
+from .reach import certainty_of, named
+from .silence import name_of
+from .trainers import MEASURED, Fit, Given, given_in, mixed
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are not a class's
 
@@ -408,7 +415,7 @@ def unread_model(flow: Flow) -> str:
     makers = {id(call): call for _, call in _makers(flow)}
     alone = len(makers) == 1 and len(set(_stepped(flow))) <= 1  # with several optimizers there is no single model
     owners = [owner for call in makers.values() for owner in _given(call) if alone]
-    owners = owners or ([] if makers else handed_to_trainers(flow, "model", 0))
+    owners += handed_to_trainers(flow, "model", 0) if all(not list(flow.behind(one))[1:] for one in owners) else []
     for one in (one for owner in owners for one in flow.behind(owner)):
         statement, value = flow.of.get(id(one)), flow.value(one)
         read = isinstance(value, ScriptObject) or getattr(value, "family", "") == names.MODULE
@@ -425,3 +432,165 @@ def _is_read(made: Value | None) -> bool:
 def words_of(statement: Statement, why: str) -> str:
     """The place, text and a reason, not as a Comment: the line is listed too, and does not count as drafted."""
     return str(Comment(statement.place, f"{shown(statement.text)}: {why}"))
+
+
+# what transformers' Trainer is given
+
+OF_TRANSFORMERS = re.compile(r"transformers\.(\w+\.)*(Seq2Seq)?TrainingArguments")
+QUIET_SETTINGS = re.compile(
+    r"0|output_dir|overwrite_output_dir|do_(train|eval|predict)|(logging|save|eval|evaluation|hub|push_to_hub|report)_\w+|"
+    r"run_name|disable_tqdm|per_device_eval_batch_size|metric_for_best_model|greater_is_better|push_to_hub|"
+    r"dataloader_(num_workers|pin_memory|persistent_workers|prefetch_factor)|predict_with_generate|generation_\w+"
+)
+
+
+@dataclass(frozen=True)
+class Settings(Given):
+    """The only TrainingArguments of transformers in a script."""
+
+    fields: set[Place] = field(default_factory=set)  # the lines of the script's own class of arguments
+
+    @property
+    def said(self) -> set[Place]:
+        """The lines that the draft has besides those of its values."""
+        return self.fields
+
+    @classmethod
+    def of(cls, flow: Flow) -> Settings | None:
+        """The arguments of a script, where one call surely makes those that its Trainers are given."""
+        every = ((s, c, made) for s in flow.statements for c in s.calls if (made := _arguments_of(flow, c)) is not None)
+        calls = [one for one in every if certainty_of(flow, one[1]) != OPTION]
+        ids, handed = {id(call) for _, call, _ in calls}, handed_to_trainers(flow, "args", 1)
+        calls = [one for one in calls if all(_nearest(flow, given, ids) == {id(one[1])} for given in handed)]
+        by_hand = (
+            s.owner is None or not _is_trainer(flow.class_of(s.owner))
+            for s in named(flow)
+            for c in s.calls
+            if getattr(c.func, "attr", "") == "backward"
+        )
+        if len(calls) != 1 or any(by_hand):
+            return None
+        (statement, call, (name, arguments)) = calls[0]
+        certainty = certainty_of(flow, call)
+        of_file = (
+            certainty == PERHAPS
+            and _method(call) in PARSES
+            and any(FROM_FILE.fullmatch(_method(other)) for s in named(flow) for other in s.calls)
+        )  # what the file says is listed
+        if certainty == PERHAPS and not of_file:
+            return None
+        use = LibraryUse(name, statement.source, call, arguments, certainty, None, (), 0)
+        inside = {id(part) for part in ast.walk(call)}
+        fields = {
+            flow.of[id(one.node)].place for one in arguments if id(one.node) in flow.of and id(one.node) not in inside
+        }
+        return cls(flow, use, set(), fields)
+
+    def quiet(self, arguments: dict[str, Value]) -> list[str]:
+        """The names of those arguments that change nothing of a step; "0" is the folder."""
+        off = [k for k, v in arguments.items() if k in ("fp16", "bf16", "tf32") and known(v, ASK) is False]
+        return [*off, *filter(QUIET_SETTINGS.fullmatch, ["0", *arguments])]
+
+    def epochs(self) -> Entry:
+        """The key `epochs` where their number is given, and no number of steps in its place."""
+        steps = self.given("max_steps")
+        if (count := self.number("num_train_epochs")) and steps in (None, -1):
+            self.taken.add("max_steps")
+            return Entry("epochs", count, self.takes("num_train_epochs"))
+        words = "transformers trains 3 epochs where no number is given"
+        return Entry(
+            "epochs", ASK, [place(self.trainer), *([words] if steps is self.given("num_train_epochs") is None else [])]
+        )
+
+    def clips(self) -> Entry | None:
+        """The section `clip`, where the norm can be read and is not 0."""
+        given = self.given("max_grad_norm")
+        size = 1.0 if given is None else given
+        if not isinstance(size, (int, float)) or size <= 0:
+            return None
+        comments = ["transformers clips by a norm of 1.0 where none is given"] if given is None else []
+        return Entry("clip", {"max_norm": float(size)}, [*self.takes("max_grad_norm"), *comments])
+
+    def batch(self) -> list[Entry]:
+        """The key `batch` where a step takes one batch."""
+        size = self.number("per_device_train_batch_size")
+        if not size or self.given("gradient_accumulation_steps") not in (None, 1):
+            return [Entry("batch", ASK, [place(self.trainer)])]
+        self.taken.add("gradient_accumulation_steps")
+        return [Entry("batch", size, [*self.takes("per_device_train_batch_size"), "of each device"])]
+
+    def precision(self) -> list[Entry]:
+        """The sections `amp` and `dynamic_loss_scale` where half precision is switched on."""
+        kinds = [(name, kind) for name, kind in (("fp16", "float16"), ("bf16", "bfloat16")) if self.given(name) is True]
+        return mixed(kinds[0][1], self.takes(kinds[0][0]), "with fp16 transformers") if len(kinds) == 1 else []
+
+    def starts(self) -> list[str]:
+        """Words for the lines that the backward pass starts from, where a Trainer of the script's own computes it."""
+        made = (
+            self.flow.value(c.func) for s in named(self.flow) for c in s.calls if _is_trainer(self.flow.value(c.func))
+        )
+        own = (one.find("compute_loss") for one in made if isinstance(one, ScriptClass))
+        ends = [
+            end for one in own if isinstance(one, ScriptFunction) for end, _ in self.flow.returns.get(id(one.node), [])
+        ]
+        return list(
+            dict.fromkeys(words_of(end, "transformers differentiates this, and its loss was not read") for end in ends)
+        )
+
+    def updates(self) -> list[str]:
+        """Words for what makes the optimizer where the script makes none."""
+        return [f"{place(self.trainer)}: transformers makes the optimizer and its schedule by these arguments"]
+
+
+OF_MODELS = re.compile(r"(transformers|trl|sentence_transformers|setfit)\.(\w+\.)*\w*Trainer")
+FROM_FILE = re.compile(r"parse_(json|yaml|dict)(_file)?")  # in place of the command line
+
+
+def _is_trainer(of: Value | None) -> bool:
+    """Whether a class is transformers' Trainer or its like, or derives from one."""
+    lineage = of.lineage() if isinstance(of, ScriptClass) else [of]
+    return any(isinstance(one, LibraryName) and OF_MODELS.fullmatch(one.name) for one in lineage)
+
+
+def handed_to_trainers(flow: Flow, name: str, position: int) -> list[ast.expr]:
+    """What the Trainers of transformers and its like are given for an argument; a class of the script's own may have
+    other places."""
+    found: list[ast.expr] = []
+    for call in (call for statement in named(flow) for call in statement.calls if _is_trainer(flow.value(call.func))):
+        by_name = [keyword.value for keyword in call.keywords if keyword.arg == name]
+        own = isinstance(flow.value(call.func), ScriptClass)
+        found += by_name or ([] if own else call.args[position : position + 1])
+    return found
+
+
+def _nearest(flow: Flow, node: ast.expr, calls: set[int]) -> set[int]:
+    """Those of these calls that are in the nearest expression behind one that has any."""
+    inside = ({id(part) for part in ast.walk(one)} & calls for one in flow.behind(node))
+    return next(filter(None, inside), set())
+
+
+def _method(call: ast.Call) -> str:
+    return getattr(call.func, "attr", "")
+
+
+def _arguments_of(flow: Flow, call: ast.Call) -> tuple[str, list[CallArgument]] | None:
+    """The name of the class, and the arguments, where a call makes transformers' TrainingArguments, itself or by a
+    parser of the command line; also those of a class of the script's own that derives from it."""
+    value = flow.value(call)
+    if OF_TRANSFORMERS.fullmatch(name_of(flow, call)):
+        return name_of(flow, call), given_in(flow, call)
+    made = [value] if isinstance(flow.value(call.func), ScriptClass) else []
+    if _method(call) in PARSES and isinstance(value, ListValue):
+        made = list(value.items)
+    for one in made:
+        if isinstance(one, LibraryObject) and OF_TRANSFORMERS.fullmatch(one.name):
+            return one.name, []
+        if isinstance(one, ScriptObject) and OF_TRANSFORMERS.fullmatch(one.of.library_base() or ""):
+            given = [] if _method(call) in PARSES else given_in(flow, call)  # a parser's are none of theirs
+            return one.of.node.name, [*given, *one.defaults()]
+    return None
+
+
+def found(flow: Flow) -> Given | None:
+    """What makes the steps of a script in place of its own loop."""
+    return Fit.of(flow) or Settings.of(flow)

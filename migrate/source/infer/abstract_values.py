@@ -245,6 +245,16 @@ class ScriptObject(Value):
     certainty: str = ""
     source: ScriptFile | None = None
 
+    def defaults(self) -> Iterator[CallArgument]:
+        """The fields of its class that it has by their defaults."""
+        given = {argument.name for argument in self.arguments}
+        for name, statement in self.of.fields().items():
+            value, node = self.attributes.get(name) or self.of.find(name), statement.value
+            if isinstance(node, ast.Call):  # field(default=0.1, metadata=…)
+                node = next((keyword.value for keyword in node.keywords if keyword.arg == "default"), node)
+            if node is not None and name not in given:
+                yield CallArgument(name, node, value or Value())
+
 
 @dataclass(eq=False)
 class ArgumentParser(Value):

@@ -48,6 +48,7 @@ from .expressions import (
 )
 from .interpreter import OPTION, Interpreter, evaluates, is_decorated
 
+KEPT_BY_TRAINERS = ("model", "args", "train_dataset", "eval_dataset", "data_collator")  # of transformers and its like
 PARSERS = (".HfArgumentParser", ".TrlParser")  # of settings, into objects of dataclasses
 _SAME = ("copy.copy", "copy.deepcopy", "pathlib.Path", "os.path.expanduser")  # they return their argument
 _ITSELF = ("to", "cuda", "cpu", "train", "eval", "half", "float", "requires_grad_")  # methods that return their module
@@ -80,7 +81,13 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
             found.node, found.source = node, scope.source  # the class's own way to make it
         return found
     if isinstance(function, ScriptClass):
-        return interpreter.make(function, _placed(arguments, scope), node, scope)
+        made = interpreter.make(function, _placed(arguments, scope), node, scope)
+        base = function.library_base() or ""
+        _of_command_line(interpreter, base, arguments, node, scope)
+        if names.by_torch(base) and base.endswith("Trainer") and isinstance(made, ScriptObject):
+            kept = {one.name: one.value for one in arguments if one.name in KEPT_BY_TRAINERS}
+            made.attributes = kept | made.attributes
+        return made
     if isinstance(function, (LibraryObject, ScriptObject)) and receiver is None:
         if isinstance(function, LibraryObject) and not function.family and names.is_class(function.name):
             interpreter.note(f"{function.name}.__call__", node, scope, arguments, function)
@@ -160,14 +167,26 @@ def _of_library(
     if name in FIELDS:
         return default_of_field(interpreter, node, arguments, scope)
     if not names.is_library(name):
-        parsed = values[0] if values and name.endswith(PARSERS) else None
-        return _loader_inside(values) or LibraryObject("", name=name, of=parsed)
+        kept = values[0] if values and name.endswith(PARSERS) else None
+        if name.endswith("TrainingArguments"):  # whose attributes are its arguments
+            kept = DictValue({argument.name: argument.value for argument in arguments if argument.name})
+        return _loader_inside(values) or LibraryObject("", name=name, of=kept)
     seen = interpreter.note(name, node, scope, arguments)
+    _of_command_line(interpreter, name, arguments, node, scope)
     family = names.family_of(name)
     if family == names.LOADER and interpreter.certainty != OPTION:
         _used_as_data(seen.get("dataset", 0))
     made_of = next((v for v in values if isinstance(v, (LibraryObject, ScriptObject)) and _wraps(family, v)), None)
     return LibraryObject(family, seen=seen, name=name, of=made_of)
+
+
+def _of_command_line(
+    interpreter: Interpreter, name: str, arguments: list[CallArgument], node: ast.Call, scope: Scope
+) -> None:
+    """Make what Lightning's LightningCLI makes of its classes where the command line gives nothing."""
+    if name.endswith(".LightningCLI"):
+        classes = [one.value for one in arguments if isinstance(one.value, ScriptClass)]
+        interpreter.drive([interpreter.make(one, [], node, scope) for one in classes])
 
 
 def _used_as_data(value: Value | None) -> None:
@@ -303,7 +322,8 @@ def _method(
     qualified, row = names.method_row(family, name, method)
     if row is None and name in HOLDERS and method not in names.MODULE_METHODS:
         return LibraryObject(names.MODULE if method in ("values", "pop") else names.TENSOR)  # a module in it is called
-    if row is None and isinstance(value, ScriptObject) and method not in names.MODULE_METHODS:
+    own = isinstance(value, ScriptObject) and not qualified.endswith(".Trainer.fit")
+    if row is None and own and method not in names.MODULE_METHODS:
         return _loader_inside(values) or Value()  # a method that was not read
     receiver = (
         value if isinstance(value, (LibraryObject, ScriptObject)) and _family(value)[0] else LibraryObject(family)

@@ -102,6 +102,8 @@ def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
             return value.of if name == "module" and value.of is not None else LibraryObject("")
         if name in ("dataset", "module") and value.of is not None:
             return value.of
+        if isinstance(value.of, DictValue):
+            return value.of.pairs.get(name) or Value()
         return (
             LibraryObject(names.TENSOR)
             if value.family == names.TENSOR and name in ("data", "grad", "T", "mT")

@@ -238,8 +238,8 @@ class Interpreter:
         parts = name.split(".")
         if not all(part.isidentifier() for part in parts) or len(self.files) >= MOST_FILES:
             return None
-        for folder in self.search:
-            self.spent += 5
+        for folder in (*self.search, *(at.parent for at in [self.folder.absolute()] if at.name == parts[0])):
+            self.spent += 5  # the last is for `python -m folder.train`
             at = folder.joinpath(*parts)
             for path in (at.with_suffix(".py"), at / "__init__.py"):
                 if path.is_file():

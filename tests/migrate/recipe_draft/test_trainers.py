@@ -213,31 +213,53 @@ def test_what_the_trainer_is_given(given: str, wanted: dict[str, Any], words: st
         ("pl.Trainer(max_epochs=-1)", "???"),
         ("pl.Trainer(max_epochs=count())", "???"),
         ("pl.Trainer(**count())", "???"),
-        ("Own(max_epochs=5)", "???"),
+        ("Own(max_epochs=5)", 5),
+        ("Starts(max_epochs=5)", "???"),
         ("made()", 9),
         ("pl.Trainer(max_epochs=5) if fast() else pl.Trainer(max_epochs=50)", "???"),
     ],
 )
 def test_the_number_of_epochs(trainer: str, epochs: Any, write: Write) -> None:
     own = "class Own(pl.Trainer): pass\ndef made():\n    return pl.Trainer(max_epochs=9)\n"
+    own += "class Starts(pl.Trainer):\n    def __init__(self, **given):\n        super().__init__(**given)\n"
     text = script().replace("pl.Trainer(max_epochs=12)", trainer)
     assert drafted(write(text.replace("class Birds", f"{own}class Birds")))["train"]["epochs"] == epochs
 
 
-def test_of_several_fits_none_is_taken(write: Write) -> None:
-    again = "pl.Trainer(max_epochs=3).fit(Birds(), loader)\n"
-    found = drafted(write(script() + again))
-    assert found["train"]["epochs"] == "???"
-    assert has(
-        listed(write(script() + again)), "trainer.fit(", "trainer = pl.Trainer(", "pl.Trainer(max_epochs=3).fit("
-    )
+AGREED = {
+    "pl.Trainer(max_epochs=12).fit(Birds(), loader)": {"epochs": 12},
+    "pl.Trainer(max_epochs=3).fit(Birds(), loader)": {"epochs": "???"},
+    "trainer.fit(Birds(lr=0.9), loader)": {"epochs": 12, "clip": {"max_norm": 0.5}, "lr": "???", "accumulate": 4},
+    "trainer.fit(Birds(lr=0.2), loader)": {"lr": 0.2},
+    "pl.Trainer(max_epochs=12, gradient_clip_val=0.5).fit(Birds(), loader)": {"clip": {"max_norm": 0.5}},
+    "pl.Trainer(max_epochs=12, gradient_clip_val=0.7).fit(Birds(), loader)": {"clip": None},
+    "pl.Trainer(max_epochs=12, accumulate_grad_batches=4).fit(Birds(), loader)": {"accumulate": 4, "clip": None},
+    "pl.Trainer(precision=16).fit(Birds(), loader)": {"amp": None, "accumulate": None, "batch": "???"},
+    "trainer.fit(Birds(), DataLoader(val_set, batch_size=2))": {"batch": "???"},
+    "made().fit(Birds(), loader)": {"epochs": 12},  # which no Trainer is known to be
+}
 
 
-@pytest.mark.parametrize(("module", "epochs"), [("birds", 12), ("Birds(lr=0.4)", "???")])
-def test_a_fit_that_goes_on_or_begins_is_one(module: str, epochs: Any, write: Write) -> None:
+@pytest.mark.parametrize("again", AGREED)
+def test_of_several_fits_what_they_agree_on_is_drafted(again: str, write: Write) -> None:
+    """All of it was asked for."""
+    path = write(f"{script(given=', gradient_clip_val=0.5, accumulate_grad_batches=4')}{again}\n")
+    found = drafted(path)
+    found |= found["data"] | found["train"] | found["optimizer"].get("args", {})
+    assert {key: found.get(key) for key in AGREED[again]} == AGREED[again]
+    lines = listed(path)
+    assert has(lines, "trainer.fit(Birds(lr=0.2), loader)", again)
+    assert "max_epochs is 12, then 3" in recipe_text(analyze_script(path)) or "max_epochs=3" not in again
+    if found.get("clip") is None:
+        assert has(lines, "gradient_clip_val=0.5 of")
+
+
+@pytest.mark.parametrize(("module", "rate"), [("birds", 0.3), ("Birds(lr=0.4)", "???")])
+def test_a_fit_that_goes_on_or_begins_is_one(module: str, rate: Any, write: Write) -> None:
     own = 'birds = Birds()\nif begun():\n    trainer.fit(birds, loader, ckpt_path="last.ckpt")\n'
     text = script().replace("trainer.fit(Birds(lr=0.2), loader)", f"{own}else:\n    trainer.fit({module}, loader)")
-    assert drafted(write(text))["train"]["epochs"] == epochs
+    found = drafted(write(text))
+    assert found["train"]["epochs"] == 12 and found["optimizer"]["args"]["lr"] == rate
 
 
 @pytest.mark.parametrize("rates", ["(3, 30)", "(3,)"])
@@ -622,3 +644,101 @@ def test_a_script_that_refuses_its_defaults_at_the_end_of_a_chain_goes_on(
     path = write(f"{text}{chain}\nopt.after()\n")
     assert has(listed(path), "opt.go(1)", "opt.go(2)") == listed_
     assert has(listed(path), "opt.after()")
+
+
+LINE = "from pytorch_lightning.cli import LightningCLI\n"
+COMMAND_LINE: list[tuple[str, dict[str, Any], list[str]]] = [
+    (
+        'LightningCLI(Birds, Pictures, trainer_defaults={"max_epochs": 4, "gradient_clip_val": 0.5, "min_epochs": 2})',
+        {"epochs": 4, "batch": 32, "lr": 0.3, "clip": {"max_norm": 0.5}},
+        ["min_epochs=2 of"],
+    ),
+    ("cli = LightningCLI(Birds, run=False)\ncli.trainer.fit(cli.model, loader)", {"epochs": "???", "lr": 0.3}, []),
+    (
+        "LightningCLI(model_class=Birds, datamodule_class=Pictures, trainer_defaults=dict(max_epochs=6))",
+        {"epochs": 6, "batch": 32, "lr": 0.3},
+        [],
+    ),
+    (
+        "given = dict(max_epochs=6, devices=4)\nOwn(Birds, trainer_defaults=given, seed_everything_default=3)",
+        {"epochs": 6, "lr": 0.3, "seed": None},
+        ["seed_everything_default=3 of", "given['devices'] of", 'parser.set_defaults({"optimizer.lr": 0.7})'],
+    ),
+    ("LightningCLI(Birds, trainer_defaults=read())", {"epochs": "???"}, ["**read() of"]),
+    ("LightningCLI(save_config_callback=None)", {"epochs": "???"}, []),
+    ("if begun():\n    LightningCLI(Birds, trainer_defaults=dict(max_epochs=6))", {"epochs": "???"}, []),
+]
+
+
+@pytest.mark.parametrize(("calls", "wanted", "words"), COMMAND_LINE, ids=[one[0] for one in COMMAND_LINE])
+def test_what_the_command_line_of_lightning_is_given(
+    calls: str, wanted: dict[str, Any], words: list[str], write: Write
+) -> None:
+    """Everything was asked for, and the call was not listed."""
+    own = "class Own(LightningCLI):\n    def add_arguments_to_parser(self, parser):\n"
+    own += '        parser.set_defaults({"optimizer.lr": 0.7})\n'
+    path = write(f"{LINE}{script().partition('several, least')[0]}{DATA.format(VALIDATED)}{own}{calls}\n")
+    found = drafted(path)
+    found |= found["data"] | found["train"] | found["optimizer"].get("args", {})
+    assert {key: found.get(key) for key in wanted} == wanted
+    assert has(listed(path), *words)
+    line = next(
+        line for line in calls.splitlines()[::-1] if "Birds" in line or "save" in line or ".fit" in line
+    ).strip()
+    assert has(listed(path), f"{line}{' [only where begun()]' if 'begun' in calls else ''}")
+    assert has(listed(path), "LightningCLI: what its command line") == ("begun" not in calls)
+
+
+OWN_TRAINER = """
+import torch
+from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
+class Own(Trainer):
+    def compute_loss(self, model, inputs, return_outputs=False):
+        out = model(**inputs)
+        loss = out.logits.mean() + self.share
+        return (loss, out) if return_outputs else loss
+    {}
+model = AutoModelForCausalLM.from_pretrained("gpt2")
+args = TrainingArguments("o", num_train_epochs=2, learning_rate=0.3, per_device_train_batch_size=4)
+trainer = Own(model=model, args=args, train_dataset=load())
+trainer.train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "wanted", "words"),
+    [
+        ("share = 0.5", {"epochs": 2, "batch": 4}, ["loss = out.logits.mean() + self.share"]),
+        (
+            "def create_optimizer(self):\n        self.optimizer = torch.optim.AdamW(self.model.parameters(), "
+            "lr=self.args.learning_rate, eps=1e-6)\n        return self.optimizer",
+            {"epochs": 2, "args": {"lr": 0.3, "eps": 1e-6}},
+            [],
+        ),
+        (
+            "def training_step(self, model, inputs):\n        loss = self.compute_loss(model, inputs) * 2\n"
+            "        self.accelerator.backward(loss)\n        return loss.detach()",
+            {"epochs": 2, "batch": 4},
+            ["loss = self.compute_loss(model, inputs) * 2", "self.accelerator.backward(loss)"],
+        ),
+        (
+            "def get_train_dataloader(self):\n        return torch.utils.data.DataLoader(self.train_dataset, 8)",
+            {"epochs": 2, "batch": 8},
+            [],
+        ),
+        (
+            "def _get_train_sampler(self):\n        return made_by(self.model)",
+            {"epochs": 2},
+            ["return made_by(self.mo"],
+        ),
+    ],
+)
+def test_a_trainer_of_the_scripts_own(method: str, wanted: dict[str, Any], words: list[str], write: Write) -> None:
+    """One with a `training_step` had its epochs and batch asked for; its model and rate were not found."""
+    path = write(OWN_TRAINER.format(method))
+    found, text = drafted(path), recipe_text(analyze_script(path))
+    found |= found["data"] | found["train"] | (found["optimizer"] if isinstance(found["optimizer"], dict) else {})
+    assert {key: found.get(key) for key in wanted} == wanted
+    assert "model = AutoModelForCausalLM.from_pretrained" in text.partition("model: ???")[0]
+    assert "transformers differentiates this" in text.partition("loss: ???")[0] or "backward" in method
+    assert has(listed(path), *words, "out = model(**inputs)", "return (loss, out)", "trainer = Own(", "trainer.train()")

@@ -29,7 +29,7 @@ from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, j
 from . import reach, silence
 from . import roles as role_names
 from .flow import FUNCTIONS, LOOPS, Flow, Statement
-from .reach import by_callers, called_where, handed_values, read_by_libraries
+from .reach import by_callers, called_where, ends_early, handed_values, read_by_libraries
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
 from .silence import DataFiles, Line, name_of
 from .step_order import DEPTH, Counting, misplaced, picks, trains_at
@@ -89,14 +89,14 @@ class Account:
         self.kinds = self._values.of
         self.effects: set[int] = set()  # the functions that change something of training
         self._files = DataFiles(flow, name_of)
-        self._data_files: dict[int, str] = {}  # the statements that write files which data are read from -> words
+        self._data_files = apart = silence.normalised_apart(flow)  # these, and what writes files of data -> words
         for _ in range(3):  # a call of such a function is an effect too
             before = self.effects, self.trainers, self._data_files.keys()
             self.acting = {id(statement): statement for statement in self.flow.statements if self._acts(statement)}
             self.effects = {id(s.function) for s in self.acting.values() if s.function is not None}
             trains = (s.owner for s in self.acting.values() if s.owner is not None and self._trains(s))
             self.trainers = self._driven | {id(owner) for owner in trains}
-            self._data_files = self._files.that_make_data(reach.reach(flow, self.acting.values()), self.kinds)
+            self._data_files = apart | self._files.that_make_data(reach.reach(flow, self.acting.values()), self.kinds)
             if before == (self.effects, self.trainers, self._data_files.keys()):
                 break
         self.open = {id(s.function) for s in self.acting.values() if s.function is not None and not self._within(s)}
@@ -111,8 +111,7 @@ class Account:
         self.counting, self._said_of = Counting.read(flow), set[int]()
         while self._opens_more():
             pass
-        read = read_by_libraries(flow, said)
-        self.misplaced = read | misplaced(flow, self.roles, self._runs, self._undecided)
+        self.misplaced = read_by_libraries(flow, said) | misplaced(flow, self.roles, self._runs, self._undecided)
         lines = [line for statement in flow.statements if (line := self._judged(statement)) is not None]
         ends = {id(line.statement): line for line in self._ends(lines)}
         listed = {id(line.statement) for line in lines if line.verdict == LISTED}
@@ -288,7 +287,8 @@ class Account:
             heads = [head for head in statement.around if isinstance(head.node, LOOPS)]
             if isinstance(statement.node, (ast.Break, ast.Continue)):
                 heads = heads[-1:]
-            if any(id(head) in self._steps for head in heads) and self._undecided(statement):
+            ends = any(id(head) in self._steps for head in heads) or ends_early(statement, self.acting, self._steps)
+            if ends and self._undecided(statement):
                 self.acting[id(statement)] = statement
 
     def _leaves(self, statement: Statement) -> bool:

@@ -24,9 +24,9 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, joined
+from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, UNCALLED, joined
 from .entries import LONGEST_WORD, Comment, Entry
-from .flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, MOST_BEHIND, Definition, Flow, Statement
+from .flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, MOST_BEHIND, Definition, Flow, Statement
 from .silence import ENVIRONMENT, LEAVING_FUNCTIONS, matches, reason
 
 
@@ -406,7 +406,8 @@ def called_where(
 
 
 def by_callers(statement: Statement, flow: Flow, runs: Callable[[Statement], bool]) -> list[str]:
-    """The conditions around a statement that hold where one place calls its function, and not where another does."""
+    """The conditions around a statement that hold where one place calls its function, and not where another does; and
+    those under which no `return` before it has left its function."""
     function = statement.function
     callers = [call for one, call, _ in flow.calls.get(id(function), []) if runs(one)]
     found: list[str] = []
@@ -419,7 +420,55 @@ def by_callers(statement: Statement, flow: Flow, runs: Callable[[Statement], boo
             otherwise = getattr(head.node, "orelse", [])
             other = any(node is statement.node for part in otherwise for node in ast.walk(part))
             found.append(f"not ({text})" if other else text)
+    return [*found, *_after_returns(statement, flow, runs)]
+
+
+def ends_early(statement: Statement, acting: dict[int, Statement], steps: set[int]) -> bool:
+    """Whether this is a `return` without a value before what trains in its function, which has a step."""
+    bare = isinstance(statement.node, ast.Return) and statement.node.value is None
+    if not bare or id(statement.function) not in steps:
+        return False
+    line = statement.node.lineno
+    return any(one.function is statement.function and one.node.lineno > line for one in acting.values())
+
+
+def _after_returns(statement: Statement, flow: Flow, runs: Callable[[Statement], bool]) -> list[str]:
+    """The conditions under which no `return` before a statement has left its function: `not (done(epoch))`."""
+    found: list[str] = []
+    leaves = isinstance(statement.node, (ast.Return, ast.Break, ast.Continue))  # it has a condition of its own
+    function = statement.function if isinstance(statement.function, FUNCTIONS) and not leaves else None
+    blocks = [head.node for head in statement.around]
+    for one in flow.inside_of.get(id(function), []) if function is not None else ():
+        if not isinstance(one.node, ast.Return) or one.node.lineno >= statement.node.lineno or not runs(one):
+            continue
+        rank, _ = flow.interpreter.reached.get(id(one.node), (0, ()))
+        inner = [head for head in one.around if head.node not in blocks]
+        apart = _in_other_branch(one, statement)
+        if CERTAINTIES[rank] not in (PERHAPS, UNCALLED) or apart or any(isinstance(i.node, ast.Try) for i in inner):
+            continue
+        tests = [_test_of(head, one) for head in inner if isinstance(head.node, ast.If)]
+        rounds = [" ".join(head.text.rstrip(":").split()) for head in inner if isinstance(head.node, LOOPS)]
+        bare = tests[0].removeprefix("not (").removesuffix(")") if len(tests) == 1 else ""
+        text = bare if tests == [f"not ({bare})"] else f"not ({joined(tests)})"
+        text += f" in every round ({', '.join(rounds)})" * bool(rounds)
+        found += [shortened(text, LONGEST)] if tests and text not in found else []
     return found
+
+
+def _test_of(head: Statement, of: Statement) -> str:
+    """The condition of an `if` under which a statement in it runs."""
+    test = head.expressions[0]
+    text = head.source.text(test)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        text = f"not ({head.source.text(test.operand)})"
+    other = any(node is of.node for part in getattr(head.node, "orelse", []) for node in ast.walk(part))
+    return f"not ({text})" if other else text
+
+
+def _in_other_branch(one: Statement, other: Statement) -> bool:
+    """Whether an `if` around both has them in different branches."""
+    shared = [head for head in one.around if head in other.around and isinstance(head.node, ast.If)]
+    return any(_test_of(head, one) != _test_of(head, other) for head in shared)
 
 
 def _handed(flow: Flow, function: ast.AST | None, call: ast.Call, parameter: ast.arg) -> str:

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..source.infer.abstract_values import Constant, LibraryName, LibraryObject, ScriptClass
-from .entries import shown
+from ..source.infer.abstract_values import Constant, LibraryName, LibraryObject, ScriptClass, ScriptObject
+from .entries import makes_model, shown
 from .flow import GIVEN, IS, LOOPS, NAMED, Flow, Statement
 
 
@@ -173,6 +173,7 @@ EXITS = ("exit", "quit", "sys.exit", "os._exit")  # calls that end a run
 PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
 # calls that are never omitted: those of torch that change their arguments, or global settings, and methods
 CHANGING = ("torch.nn.init.", "torch.nn.utils.", "torch.set_", "torch.use_", "torch.autograd.", "apex.", "torch.fx.")
+SHARE_A_BATCH = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel")
 RUNNING = (".LightningCLI",)  # calls that train
 STEPS = ("backward", "step", "unscale_", "scale_loss", "add_param_group", "manual_backward", "register_hook")
 
@@ -232,6 +233,28 @@ def name_of(flow: Flow, call: ast.Call) -> str:
 def looked_through(name: str) -> bool:
     """Whether a loop over a function's result is a loop over its argument."""
     return matches(name, LOOKING_THROUGH)
+
+
+NORMALISES_APART = "a BatchNorm in it normalises each device's part of the batch by itself"
+WITHOUT_BATCHNORM = re.compile(r"(?i)(vit|deit|swin|beit|mixer|convnext|bert|gpt)")  # models of torchvision and timm
+
+
+def normalised_apart(flow: Flow) -> dict[int, str]:
+    """Statement (its id) -> words, for those that share a batch among devices, where the model may have a BatchNorm: no
+    such layer in the files that were read, where the model is of one of their classes, means that there is none."""
+    made = [seen for seen in flow.interpreter.seen if seen.arguments is not None]
+    layers = any(re.search(r"\.(Lazy)?BatchNorm\dd$", seen.name) for seen in made)
+    zoo = [seen for seen in made if makes_model(seen)]
+    layers = layers or any(
+        WITHOUT_BATCHNORM.search(" ".join(seen.source.text(seen.node).split())) is None for seen in zoo
+    )
+    found: dict[int, str] = {}
+    for statement in flow.statements:
+        for call in (call for call in statement.calls if name_of(flow, call) in SHARE_A_BATCH):
+            of = [flow.value(given) for given in (*call.args, *(k.value for k in call.keywords if k.arg == "module"))]
+            known = of and (isinstance(of[0], ScriptObject) or (isinstance(of[0], LibraryObject) and of[0].seen))
+            found |= {id(statement): NORMALISES_APART} if layers or not known else {}
+    return found
 
 
 # files of data

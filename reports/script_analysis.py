@@ -39,6 +39,10 @@ SURENESS = {
     "uncalled": "in a function that nothing here calls",
     NEVER: 'below `if __name__ == "__main__"` of a file that is only imported, so not run',
 }
+BY_TORCH = (
+    "trains with torch in code of its own, which was not read: a model moves as FILE.py:FUNCTION (msmigrate "
+    "convert-model), the loop around it does not; --write-recipe drafts what the script says of a step"
+)
 
 
 def show(analysis: ScriptAnalysis, console: Console, *, whole: bool = False) -> None:
@@ -193,6 +197,7 @@ def notes(analysis: ScriptAnalysis) -> list[str]:
         lines.append(
             f"imported but not read, because the script's folder has no such file, or the file no such name: {names}"
         )
+    lines += [f"{name} {BY_TORCH}" for name in analysis.by_torch]
     for sureness, words in SURENESS.items():
         uses = [use for use in analysis.uses if use.certainty == sureness]
         if words and uses:

@@ -16,6 +16,7 @@ from ...mappings.rows import MISSING, NOT_RUN, Row
 from ..source import library_names
 from ..source.infer.abstract_values import (
     CallArgument,
+    LibraryName,
     LibraryObject,
     LibraryUse,
     Value,
@@ -139,6 +140,13 @@ class ScriptAnalysis:
         return [api for api in self.apis if api.way == NO_ROW]
 
     @property
+    def by_torch(self) -> list[str]:
+        """The packages that train with torch in code of their own, in the order of the script."""
+        without_row = (use.torch for use in self.uses if use.way == NO_ROW)
+        tops = {name.partition(".")[0]: library_names.by_torch(name) for name in without_row}
+        return [top for top, trains in tops.items() if trains or top in TABLES["of_torch"]]
+
+    @property
     def pitfalls(self) -> dict[str, list[Use]]:
         """The faults that rows warn of and the script can have -> the uses of these rows."""
         found: dict[str, list[Use]] = {}
@@ -205,7 +213,7 @@ def analyze_script(path: str | Path, *, mode: str = "pynative", target: str = "C
     """Read a training script and the files of its folder that it imports, and look up their uses in the mapping table.
 
     Nothing of it is run or imported. Raises BadInput, with the file and the line, for a file that is not Python or
-    imports neither torch nor its libraries.
+    imports neither torch nor its libraries, nor what trains with it.
     """
     check_target(mode, target)
     script = Path(path)
@@ -214,12 +222,14 @@ def analyze_script(path: str | Path, *, mode: str = "pynative", target: str = "C
         interpreter.read(script)
     except RecursionError:
         raise BadInput(f"{path}: nested too deeply to be read") from None
-    if not any(name in library_names.FRAMEWORKS for name in interpreter.libraries):
+    trains = any(name in (*library_names.FRAMEWORKS, *TABLES["of_torch"]) for name in interpreter.libraries)
+    if not trains and not any(map(library_names.by_torch, _imported(interpreter))):
         tops = ", ".join(library_names.FRAMEWORKS[:4])
-        already = any(name.partition(".")[0] == "mindspore" for name in interpreter.not_there)
-        hint = (
-            "; it is MindSpore's already, and msmigrate mappings NAME says what a name is in torch" if already else ""
-        )
+        others = {name.partition(".")[0] for name in interpreter.not_there}
+        others_ = [name for name in TABLES["other_frameworks"] if name in others]
+        hint = f"; it imports {' and '.join(others_)}, without torch" if others_ else ""
+        if "mindspore" in others:
+            hint = "; it is MindSpore's already, and msmigrate mappings NAME says what a name is in torch"
         what = "give the script that trains, or a model as FILE.py:FUNCTION"
         raise BadInput(f"{path}: imports none of {tops}{hint}; {what}")
     uses = _uses(interpreter, mode, target)
@@ -251,6 +261,8 @@ def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
             places.setdefault((id(seen.node), seen.name), []).append(seen)
     for seen in _of_unknown(interpreter, {node for node, _ in places}):
         places[id(seen.node), seen.name] = [seen]
+    for seen in _by_torch(interpreter):
+        places.setdefault((id(seen.node), seen.name), [seen])
     texts: dict[int, str] = {}
     names = _names(interpreter, [group[0] for group in places.values()])
     found = []
@@ -261,6 +273,28 @@ def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
         if inside is not None and use.called:
             texts[id(best.node)] = inside
     return found
+
+
+def _imported(interpreter: Interpreter) -> Iterator[str]:
+    """The names that are imported from packages, and the packages' names that are called or derived from."""
+    packages = {name.partition(".")[0] for name in interpreter.not_there}
+    for module in interpreter.files.values():
+        for node in ast.walk(module.scope.source.tree):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in packages:
+                yield from (f"{node.module}.{one.name}" for one in node.names)
+    yield from (seen.name for seen in _by_torch(interpreter))
+
+
+def _by_torch(interpreter: Interpreter) -> Iterator[LibraryUse]:
+    """The calls, and the base classes, of packages without rows that train with torch."""
+    for source in {module.scope.source.shown: module.scope.source for module in interpreter.files.values()}.values():
+        for node in ast.walk(source.tree):
+            used = [node.func] if isinstance(node, ast.Call) else node.bases if isinstance(node, ast.ClassDef) else []
+            for one in used:
+                rank, found = interpreter.values.get(id(one), (0, None))
+                if isinstance(found, LibraryName) and library_names.by_torch(found.name):
+                    at, arguments = (node, list[CallArgument]()) if isinstance(node, ast.Call) else (one, None)
+                    yield LibraryUse(found.name, source, at, arguments, CERTAINTIES[rank], None, (), 0)
 
 
 def _of_unknown(interpreter: Interpreter, seen: set[int]) -> Iterator[LibraryUse]:

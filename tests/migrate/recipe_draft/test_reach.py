@@ -1808,13 +1808,8 @@ def test_what_follows_a_return_without_a_value_or_in_a_loop_has_its_condition(wr
     """It was listed without a word, as what always runs."""
     found = {line.partition(" [")[0]: line for line in listed(write(HEAD + REST + LEAVES + LOOP))}
     assert found["net.fc = half_it"] == "net.fc = half_it [only where not (done(epoch))]"
-    assert (
-        found["net.fc = n"] == "net.fc = n [only where not (n in net.found)] [for n in names]"
-    )
-    assert (
-        found["net.fc = last"]
-        == "net.fc = last [only where not (n in net.found) in every round (for n in names)]"
-    )
+    assert found["net.fc = n"] == "net.fc = n [only where not (n in net.found)] [for n in names]"
+    assert found["net.fc = last"] == "net.fc = last [only where not (n in net.found) in every round (for n in names)]"
     assert found["net.fc = widen"] == "net.fc = widen [only where not (not (a) and net.wide)]"
     assert found["net.fc = sure"] == "net.fc = sure"
     assert found["net.fc = narrow"] == "net.fc = narrow [only where not (a)]"

@@ -138,17 +138,21 @@ def _lacks(api: Api) -> list[str]:
 
 def calls(analysis: ScriptAnalysis) -> list[tuple[str, list[Use]]]:
     """The calls to rewrite, by file; those with the same text in one file once, with all their lines."""
-    by_file: dict[str, dict[tuple[str, str | None], list[Use]]] = {}
+    by_file: dict[str, dict[tuple[str, str | None, str | None], list[Use]]] = {}
     for use in analysis.uses:
         if use.rewritten or use.rewrite or use.notes:
-            by_file.setdefault(use.file, {}).setdefault((use.source, use.rewritten), []).append(use)
+            by_file.setdefault(use.file, {}).setdefault((use.source, use.rewritten, use.rewrite), []).append(use)
     return [(file, [use for group in groups.values() for use in group[:1]]) for file, groups in by_file.items()]
 
 
 def same_lines(analysis: ScriptAnalysis, use: Use) -> list[int]:
     """The lines of the same call in the same file."""
     return list(
-        dict.fromkeys(u.line for u in analysis.uses if (u.file, u.source, u.torch) == (use.file, use.source, use.torch))
+        dict.fromkeys(
+            u.line
+            for u in analysis.uses
+            if (u.file, u.source, u.torch, u.rewrite) == (use.file, use.source, use.torch, use.rewrite)
+        )
     )
 
 

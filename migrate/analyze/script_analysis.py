@@ -16,6 +16,7 @@ from ...mappings.rows import MISSING, NOT_RUN, Row
 from ..source import library_names
 from ..source.infer.abstract_values import (
     CallArgument,
+    Constant,
     LibraryName,
     LibraryObject,
     LibraryUse,
@@ -39,12 +40,15 @@ from .operators import (
 )
 from .rewritten_call import Rewritten, Texts, applied, left_out, rewrite
 from .row_code import WORDS, Filled, ScriptNames, family_of_value, filled, left_as_it_is
-from .script_steps import words_of_steps
+from .script_steps import entry_of, variable_of, words_of_steps
 
 NEVER = "never"  # the certainty of what only another script runs
 WAYS = (DIRECT, COMPOSED, BY_HAND, MISSING, NO_ROW)  # from the best to the worst
 # rows whose text is about only one of their names -> that name
 ONLY_FOR = {"torch.zeros": "torch.empty", "torch.zeros_like": "torch.empty_like"}
+LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
+# calls that with their first argument alone are another call
+WITH_ONE = {"torch.where": ("torch.nonzero", "condition", "input", "as_tuple")}
 LAST = ("torch.Tensor.backward", "torch.autograd.backward")  # what is said of them has the other calls' text
 LABELS: dict[str, str] = TABLES["labels"]
 TRIFLES = ("torch.Tensor", "torch.nn.Module", "torch.dtype", "torch.device")  # in annotations and isinstance
@@ -257,6 +261,7 @@ def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
             of_module = method in library_names.MODULE_METHODS and method not in TABLES["only_of_tensors"]
             seen = replace(seen, name=f"torch.nn.Module.{method}") if of_module else seen
             unseen |= not of_module and method not in TABLES["only_of_tensors"]  # perhaps an image's, a dict's
+        seen = _with_one(seen)
         if not unseen and (seen.arguments is not None or seen.name not in TRIFLES):
             places.setdefault((id(seen.node), seen.name), []).append(seen)
     for seen in _of_unknown(interpreter, {node for node, _ in places}):
@@ -273,6 +278,16 @@ def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
         if inside is not None and use.called:
             texts[id(best.node)] = inside
     return found
+
+
+def _with_one(seen: LibraryUse) -> LibraryUse:
+    """A call that is another one where it is given one argument: torch.where(mask) gives places, as torch.nonzero."""
+    name, first, own, switch = WITH_ONE.get(seen.name, ("", "", "", ""))
+    given = seen.arguments or []
+    if not name or len(given) != 1 or given[0].name not in (None, first):
+        return seen
+    on = CallArgument(switch, ast.copy_location(ast.Constant(True), seen.node), Constant(True))
+    return replace(seen, name=name, arguments=[replace(given[0], name=own), on])
 
 
 def _imported(interpreter: Interpreter) -> Iterator[str]:
@@ -340,6 +355,9 @@ def _names(interpreter: Interpreter, uses: list[LibraryUse]) -> ScriptNames:
     for source in {module.scope.source.shown: module.scope.source for module in interpreter.files.values()}.values():
         assigned |= dict(_assigned(source))
         statements |= {id(node.value) for node in ast.walk(source.tree) if isinstance(node, ast.Expr)}
+    for seen in (seen for seen in uses if seen.name in LOADERS and id(seen.node) not in assigned):
+        if entry := entry_of(seen.source.tree, seen.node):
+            assigned[id(seen.node)] = variable_of(entry)
     several: dict[tuple[str, str], set[str]] = {}
     for seen in uses:
         word, text = _object_of(seen, assigned)
@@ -360,6 +378,13 @@ def _assigned(source: ScriptFile) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.ClassDef):
             yield from ((id(base), node.name) for base in node.bases)
         elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+            pair = node.targets[0], node.value
+            if (
+                isinstance(pair[0], ast.Tuple)
+                and isinstance(pair[1], ast.Tuple)
+                and len(pair[0].elts) == len(pair[1].elts)
+            ):
+                yield from ((id(one), ast.unparse(to)) for to, one in zip(pair[0].elts, pair[1].elts, strict=True))
             yield id(node.value), ast.unparse(node.targets[0]).strip("()")
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             yield id(node.value), ast.unparse(node.target)
@@ -446,7 +471,10 @@ def _use(seen: LibraryUse, texts: Texts, names: ScriptNames, mode: str, target: 
 
 
 def _remarks(seen: LibraryUse, row: Row) -> Iterator[str]:
-    """What is to be said of a method by the object that it is called on."""
+    """What is to be said of a method by the object that it is called on, of a loader by the table that holds it."""
+    if seen.name in LOADERS and (entry := entry_of(seen.source.tree, seen.node)):
+        name = variable_of(entry)
+        yield f"{entry} is {name} here; what a loop goes over is {name}_batches"
     if not isinstance(seen.node, ast.Call) or not isinstance(seen.node.func, ast.Attribute):
         return
     held = seen.node.func.value

@@ -39,6 +39,10 @@ SURENESS = {
     "uncalled": "in a function that nothing here calls",
     NEVER: 'below `if __name__ == "__main__"` of a file that is only imported, so not run',
 }
+BY_TORCH = (
+    "trains with torch in code of its own, which was not read: a model moves as FILE.py:FUNCTION (msmigrate "
+    "convert-model), the loop around it does not; --write-recipe drafts what the script says of a step"
+)
 
 
 def show(analysis: ScriptAnalysis, console: Console, *, whole: bool = False) -> None:
@@ -134,17 +138,21 @@ def _lacks(api: Api) -> list[str]:
 
 def calls(analysis: ScriptAnalysis) -> list[tuple[str, list[Use]]]:
     """The calls to rewrite, by file; those with the same text in one file once, with all their lines."""
-    by_file: dict[str, dict[tuple[str, str | None], list[Use]]] = {}
+    by_file: dict[str, dict[tuple[str, str | None, str | None], list[Use]]] = {}
     for use in analysis.uses:
         if use.rewritten or use.rewrite or use.notes:
-            by_file.setdefault(use.file, {}).setdefault((use.source, use.rewritten), []).append(use)
+            by_file.setdefault(use.file, {}).setdefault((use.source, use.rewritten, use.rewrite), []).append(use)
     return [(file, [use for group in groups.values() for use in group[:1]]) for file, groups in by_file.items()]
 
 
 def same_lines(analysis: ScriptAnalysis, use: Use) -> list[int]:
     """The lines of the same call in the same file."""
     return list(
-        dict.fromkeys(u.line for u in analysis.uses if (u.file, u.source, u.torch) == (use.file, use.source, use.torch))
+        dict.fromkeys(
+            u.line
+            for u in analysis.uses
+            if (u.file, u.source, u.torch, u.rewrite) == (use.file, use.source, use.torch, use.rewrite)
+        )
     )
 
 
@@ -193,6 +201,7 @@ def notes(analysis: ScriptAnalysis) -> list[str]:
         lines.append(
             f"imported but not read, because the script's folder has no such file, or the file no such name: {names}"
         )
+    lines += [f"{name} {BY_TORCH}" for name in analysis.by_torch]
     for sureness, words in SURENESS.items():
         uses = [use for use in analysis.uses if use.certainty == sureness]
         if words and uses:

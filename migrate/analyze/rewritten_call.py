@@ -29,7 +29,7 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.library_names import MODULE, SCHEDULE, TABLES, TENSOR, family_of, is_dtype
+from ..source.library_names import MODULE, SCHEDULE, TABLES, TENSOR, dtype_name, family_of, is_dtype
 from ..source.source_files import LONGEST_TEXT
 
 MOVES = ("to", "cuda", "cpu", "float")  # methods that return their object
@@ -310,8 +310,13 @@ def _stand_ins(row: Row, given: Mapping[str, Any], notes: list[str]) -> tuple[di
         if not isinstance(value, Expression):
             continue
         named = next((name for name in value.names if name in _listed(argument)), None)
+        other = next((name for name in value.names if name.startswith("torch.") and is_dtype(name[6:])), None)
         if named is not None:
             values[argument.torch] = named
+        elif argument.values and other is not None and argument.verb != "refuse":
+            values[argument.torch] = argument.values[0][0]
+            after |= dict.fromkeys(argument.to, Expression(dtype_name(other[6:])))
+            notes.append(f"{argument.torch}={value}: a dtype that the row's tests do not run")
         elif argument.only:
             values[argument.torch] = argument.only[0]
             after |= dict.fromkeys(argument.to, value)

@@ -171,8 +171,7 @@ def _own_words(row: Row, seen: LibraryUse, texts: Texts, names: ScriptNames) -> 
     result = names.assigned.get(id(seen.node))
     for name in TABLES["results"] if result is not None else ():
         own[name] = result or name
-    if result is not None and "," not in result:
-        own["batches"] = f"{result}_batches"
+    own |= {"batches": f"{script_steps.variable_of(result)}_batches"} if result and "," not in result else {}
     for argument in seen.arguments or []:
         for word, family in WORDS.items():
             if family == family_of_value(argument.value) and argument.name not in ("*", "**"):
@@ -347,7 +346,7 @@ def _loader(
     if "batch_sampler" in given:
         template = forms["drawn"] + template.replace(forms["shuffle"], forms["drawn_samples"])
         template = template.replace(forms["size"], forms["drawn_size"])
-        capitals["drawn"] = f"{result}_drawn" if (result := names.assigned.get(id(seen.node))) else "drawn"
+        capitals["drawn"] = f"{script_steps.variable_of(names.assigned.get(id(seen.node), ''))}_drawn".removeprefix("_")
     elif "sampler" in given:
         template = template.replace(forms["shuffle"], forms["sampler"])
     if "batch_size" in unset:

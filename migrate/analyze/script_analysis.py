@@ -16,6 +16,8 @@ from ...mappings.rows import MISSING, NOT_RUN, Row
 from ..source import library_names
 from ..source.infer.abstract_values import (
     CallArgument,
+    Constant,
+    LibraryName,
     LibraryObject,
     LibraryUse,
     Value,
@@ -38,12 +40,15 @@ from .operators import (
 )
 from .rewritten_call import Rewritten, Texts, applied, left_out, rewrite
 from .row_code import WORDS, Filled, ScriptNames, family_of_value, filled, left_as_it_is
-from .script_steps import words_of_steps
+from .script_steps import entry_of, variable_of, words_of_steps
 
 NEVER = "never"  # the certainty of what only another script runs
 WAYS = (DIRECT, COMPOSED, BY_HAND, MISSING, NO_ROW)  # from the best to the worst
 # rows whose text is about only one of their names -> that name
 ONLY_FOR = {"torch.zeros": "torch.empty", "torch.zeros_like": "torch.empty_like"}
+LOADERS = ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
+# calls that with their first argument alone are another call
+WITH_ONE = {"torch.where": ("torch.nonzero", "condition", "input", "as_tuple")}
 LAST = ("torch.Tensor.backward", "torch.autograd.backward")  # what is said of them has the other calls' text
 LABELS: dict[str, str] = TABLES["labels"]
 TRIFLES = ("torch.Tensor", "torch.nn.Module", "torch.dtype", "torch.device")  # in annotations and isinstance
@@ -139,6 +144,13 @@ class ScriptAnalysis:
         return [api for api in self.apis if api.way == NO_ROW]
 
     @property
+    def by_torch(self) -> list[str]:
+        """The packages that train with torch in code of their own, in the order of the script."""
+        without_row = (use.torch for use in self.uses if use.way == NO_ROW)
+        tops = {name.partition(".")[0]: library_names.by_torch(name) for name in without_row}
+        return [top for top, trains in tops.items() if trains or top in TABLES["of_torch"]]
+
+    @property
     def pitfalls(self) -> dict[str, list[Use]]:
         """The faults that rows warn of and the script can have -> the uses of these rows."""
         found: dict[str, list[Use]] = {}
@@ -205,7 +217,7 @@ def analyze_script(path: str | Path, *, mode: str = "pynative", target: str = "C
     """Read a training script and the files of its folder that it imports, and look up their uses in the mapping table.
 
     Nothing of it is run or imported. Raises BadInput, with the file and the line, for a file that is not Python or
-    imports neither torch nor its libraries.
+    imports neither torch nor its libraries, nor what trains with it.
     """
     check_target(mode, target)
     script = Path(path)
@@ -214,12 +226,14 @@ def analyze_script(path: str | Path, *, mode: str = "pynative", target: str = "C
         interpreter.read(script)
     except RecursionError:
         raise BadInput(f"{path}: nested too deeply to be read") from None
-    if not any(name in library_names.FRAMEWORKS for name in interpreter.libraries):
+    trains = any(name in (*library_names.FRAMEWORKS, *TABLES["of_torch"]) for name in interpreter.libraries)
+    if not trains and not any(map(library_names.by_torch, _imported(interpreter))):
         tops = ", ".join(library_names.FRAMEWORKS[:4])
-        already = any(name.partition(".")[0] == "mindspore" for name in interpreter.not_there)
-        hint = (
-            "; it is MindSpore's already, and msmigrate mappings NAME says what a name is in torch" if already else ""
-        )
+        others = {name.partition(".")[0] for name in interpreter.not_there}
+        others_ = [name for name in TABLES["other_frameworks"] if name in others]
+        hint = f"; it imports {' and '.join(others_)}, without torch" if others_ else ""
+        if "mindspore" in others:
+            hint = "; it is MindSpore's already, and msmigrate mappings NAME says what a name is in torch"
         what = "give the script that trains, or a model as FILE.py:FUNCTION"
         raise BadInput(f"{path}: imports none of {tops}{hint}; {what}")
     uses = _uses(interpreter, mode, target)
@@ -247,10 +261,13 @@ def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
             of_module = method in library_names.MODULE_METHODS and method not in TABLES["only_of_tensors"]
             seen = replace(seen, name=f"torch.nn.Module.{method}") if of_module else seen
             unseen |= not of_module and method not in TABLES["only_of_tensors"]  # perhaps an image's, a dict's
+        seen = _with_one(seen)
         if not unseen and (seen.arguments is not None or seen.name not in TRIFLES):
             places.setdefault((id(seen.node), seen.name), []).append(seen)
     for seen in _of_unknown(interpreter, {node for node, _ in places}):
         places[id(seen.node), seen.name] = [seen]
+    for seen in _by_torch(interpreter):
+        places.setdefault((id(seen.node), seen.name), [seen])
     texts: dict[int, str] = {}
     names = _names(interpreter, [group[0] for group in places.values()])
     found = []
@@ -261,6 +278,38 @@ def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
         if inside is not None and use.called:
             texts[id(best.node)] = inside
     return found
+
+
+def _with_one(seen: LibraryUse) -> LibraryUse:
+    """A call that is another one where it is given one argument: torch.where(mask) gives places, as torch.nonzero."""
+    name, first, own, switch = WITH_ONE.get(seen.name, ("", "", "", ""))
+    given = seen.arguments or []
+    if not name or len(given) != 1 or given[0].name not in (None, first):
+        return seen
+    on = CallArgument(switch, ast.copy_location(ast.Constant(True), seen.node), Constant(True))
+    return replace(seen, name=name, arguments=[replace(given[0], name=own), on])
+
+
+def _imported(interpreter: Interpreter) -> Iterator[str]:
+    """The names that are imported from packages, and the packages' names that are called or derived from."""
+    packages = {name.partition(".")[0] for name in interpreter.not_there}
+    for module in interpreter.files.values():
+        for node in ast.walk(module.scope.source.tree):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in packages:
+                yield from (f"{node.module}.{one.name}" for one in node.names)
+    yield from (seen.name for seen in _by_torch(interpreter))
+
+
+def _by_torch(interpreter: Interpreter) -> Iterator[LibraryUse]:
+    """The calls, and the base classes, of packages without rows that train with torch."""
+    for source in {module.scope.source.shown: module.scope.source for module in interpreter.files.values()}.values():
+        for node in ast.walk(source.tree):
+            used = [node.func] if isinstance(node, ast.Call) else node.bases if isinstance(node, ast.ClassDef) else []
+            for one in used:
+                rank, found = interpreter.values.get(id(one), (0, None))
+                if isinstance(found, LibraryName) and library_names.by_torch(found.name):
+                    at, arguments = (node, list[CallArgument]()) if isinstance(node, ast.Call) else (one, None)
+                    yield LibraryUse(found.name, source, at, arguments, CERTAINTIES[rank], None, (), 0)
 
 
 def _of_unknown(interpreter: Interpreter, seen: set[int]) -> Iterator[LibraryUse]:
@@ -306,6 +355,9 @@ def _names(interpreter: Interpreter, uses: list[LibraryUse]) -> ScriptNames:
     for source in {module.scope.source.shown: module.scope.source for module in interpreter.files.values()}.values():
         assigned |= dict(_assigned(source))
         statements |= {id(node.value) for node in ast.walk(source.tree) if isinstance(node, ast.Expr)}
+    for seen in (seen for seen in uses if seen.name in LOADERS and id(seen.node) not in assigned):
+        if entry := entry_of(seen.source.tree, seen.node):
+            assigned[id(seen.node)] = variable_of(entry)
     several: dict[tuple[str, str], set[str]] = {}
     for seen in uses:
         word, text = _object_of(seen, assigned)
@@ -326,6 +378,13 @@ def _assigned(source: ScriptFile) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.ClassDef):
             yield from ((id(base), node.name) for base in node.bases)
         elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+            pair = node.targets[0], node.value
+            if (
+                isinstance(pair[0], ast.Tuple)
+                and isinstance(pair[1], ast.Tuple)
+                and len(pair[0].elts) == len(pair[1].elts)
+            ):
+                yield from ((id(one), ast.unparse(to)) for to, one in zip(pair[0].elts, pair[1].elts, strict=True))
             yield id(node.value), ast.unparse(node.targets[0]).strip("()")
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             yield id(node.value), ast.unparse(node.target)
@@ -412,7 +471,10 @@ def _use(seen: LibraryUse, texts: Texts, names: ScriptNames, mode: str, target: 
 
 
 def _remarks(seen: LibraryUse, row: Row) -> Iterator[str]:
-    """What is to be said of a method by the object that it is called on."""
+    """What is to be said of a method by the object that it is called on, of a loader by the table that holds it."""
+    if seen.name in LOADERS and (entry := entry_of(seen.source.tree, seen.node)):
+        name = variable_of(entry)
+        yield f"{entry} is {name} here; what a loop goes over is {name}_batches"
     if not isinstance(seen.node, ast.Call) or not isinstance(seen.node.func, ast.Attribute):
         return
     held = seen.node.func.value

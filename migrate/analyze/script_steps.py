@@ -176,10 +176,43 @@ class Batches(NamedTuple):
     items: tuple[str, ...] = ()
 
 
+def entry_of(tree: ast.Module, call: ast.expr) -> str:
+    """The element of a variable's dict or list that a call is written as: loaders['val'] of loaders = {"val": call}."""
+    above = parents(tree)
+    holder = above.get(call)
+    keyword = holder if isinstance(holder, ast.keyword) else None
+    holder = above.get(keyword) if keyword is not None else holder
+    statement = above.get(holder) if holder is not None else None
+    if not isinstance(statement, ast.Assign) or statement.value is not holder or len(statement.targets) != 1:
+        return ""
+    key: object = None
+    if isinstance(holder, ast.Dict):
+        keys = (of for of, value in zip(holder.keys, holder.values, strict=True) if value is call)
+        key = next((of.value for of in keys if isinstance(of, ast.Constant)), None)
+    elif isinstance(holder, ast.Call) and isinstance(holder.func, ast.Name) and holder.func.id == "dict" and keyword:
+        key = keyword.arg
+    elif isinstance(holder, (ast.List, ast.Tuple)) and not isinstance(statement.targets[0], (ast.Tuple, ast.List)):
+        key = next(at for at, value in enumerate(holder.elts) if value is call)
+    return f"{ast.unparse(statement.targets[0])}[{key!r}]" if key is not None else ""
+
+
+def variable_of(text: str) -> str:
+    """The variable for an element: loaders_val for loaders['val']; any other text unchanged."""
+    return re.sub(r"\W+", "_", text).strip("_") if "[" in text else text
+
+
 def batches_of(tree: ast.Module, call: ast.expr, loader: str) -> Batches:
-    """The loop over a loader that a variable holds, in the function of its call if there is one."""
+    """The loop over a loader that a variable, or an element of one, holds, in the function of its call if there is
+    one; a loop over an element by a key that is not written may be over this one."""
+    loader = entry_of(tree, call) or loader
+    table = loader.partition("[")[0] if loader.endswith("]") else ""
+
+    def goes_over(part: ast.AST) -> bool:
+        any_of = isinstance(part, ast.Subscript) and not isinstance(part.slice, ast.Constant) and _is(part.value, table)
+        return _is(part, loader) or any_of
+
     loops = [node for node in ast.walk(tree) if isinstance(node, (ast.For, ast.AsyncFor))]
-    loops = [loop for loop in loops if loader and any(_is(part, loader) for part in ast.walk(loop.iter))]
+    loops = [loop for loop in loops if loader and any(goes_over(part) for part in ast.walk(loop.iter))]
     function = function_of(tree, call)
     loop = next((one for one in loops if function in _all_around(tree, one)), loops[0] if loops else None)
     if loop is None:

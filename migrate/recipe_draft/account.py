@@ -29,7 +29,7 @@ from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, j
 from . import reach, silence
 from . import roles as role_names
 from .flow import FUNCTIONS, LOOPS, Flow, Statement
-from .reach import by_callers, called_where, handed_values, read_by_libraries
+from .reach import by_callers, called_where, ends_early, handed_values, read_by_libraries
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
 from .silence import DataFiles, Line, name_of
 from .step_order import DEPTH, Counting, misplaced, picks, trains_at
@@ -89,14 +89,14 @@ class Account:
         self.kinds = self._values.of
         self.effects: set[int] = set()  # the functions that change something of training
         self._files = DataFiles(flow, name_of)
-        self._data_files: dict[int, str] = {}  # the statements that write files which data are read from -> words
+        self._data_files = apart = silence.normalised_apart(flow)  # these, and what writes files of data -> words
         for _ in range(3):  # a call of such a function is an effect too
             before = self.effects, self.trainers, self._data_files.keys()
             self.acting = {id(statement): statement for statement in self.flow.statements if self._acts(statement)}
             self.effects = {id(s.function) for s in self.acting.values() if s.function is not None}
             trains = (s.owner for s in self.acting.values() if s.owner is not None and self._trains(s))
             self.trainers = self._driven | {id(owner) for owner in trains}
-            self._data_files = self._files.that_make_data(reach.reach(flow, self.acting.values()), self.kinds)
+            self._data_files = apart | self._files.that_make_data(reach.reach(flow, self.acting.values()), self.kinds)
             if before == (self.effects, self.trainers, self._data_files.keys()):
                 break
         self.open = {id(s.function) for s in self.acting.values() if s.function is not None and not self._within(s)}
@@ -111,7 +111,7 @@ class Account:
         self.counting, self._said_of = Counting.read(flow), set[int]()
         while self._opens_more():
             pass
-        self.misplaced = read_by_libraries(flow) | misplaced(flow, self.roles, self._runs, self._undecided)
+        self.misplaced = read_by_libraries(flow, said) | misplaced(flow, self.roles, self._runs, self._undecided)
         lines = [line for statement in flow.statements if (line := self._judged(statement)) is not None]
         ends = {id(line.statement): line for line in self._ends(lines)}
         listed = {id(line.statement) for line in lines if line.verdict == LISTED}
@@ -211,9 +211,8 @@ class Account:
             return not own  # its statements are read by themselves
         given = frozenset().union(*(self.kinds(a) for a in [*call.args, *(k.value for k in call.keywords)]))
         if isinstance(called, LibraryName):
-            if called.name.startswith(silence.CHANGING):
-                return True
-            return not families.is_library(called.name) and bool(given & HEAVY)
+            runs = called.name.startswith(silence.CHANGING) or called.name.endswith(silence.RUNNING)
+            return runs or (not families.is_library(called.name) and bool(given & HEAVY))
         if isinstance(call.func, ast.Attribute):
             method, owner = call.func.attr, self.kinds(call.func.value)
             value = self.flow.value(call.func.value)
@@ -284,7 +283,8 @@ class Account:
             heads = [head for head in statement.around if isinstance(head.node, LOOPS)]
             if isinstance(statement.node, (ast.Break, ast.Continue)):
                 heads = heads[-1:]
-            if any(id(head) in self._steps for head in heads) and self._undecided(statement):
+            ends = any(id(head) in self._steps for head in heads) or ends_early(statement, self.acting, self._steps)
+            if ends and self._undecided(statement):
                 self.acting[id(statement)] = statement
 
     def _leaves(self, statement: Statement) -> bool:
@@ -397,7 +397,7 @@ class Account:
         if lossless and (moves or step not in (None, LOADS)):
             return LISTED, where or ", ".join(filter(None, (NO_LOSS, self._where(statement, all_=True))))
         if step and self.roles.takes_more(statement, self.live):
-            return LISTED, where or reach.PARTS
+            return LISTED, where or silence.PARTS
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
             return (LISTED, where) if where else (DRAFTED, step or "a value of the draft comes from here")
         if not acts and not live:
@@ -417,7 +417,7 @@ class Account:
         if silent is not None:
             return SILENT, silent
         silent = self._plain_value(statement, kinds) if not where else None
-        return (SILENT, silent) if silent is not None else (LISTED, where or reach.PARTS * reach.takes_apart(statement))
+        return (SILENT, silent) if silent is not None else (LISTED, where or silence.unpacks(statement))
 
     def _takes_in(self, call: ast.Call, of: Statement) -> bool:
         """Whether something that the draft has is made in the arguments of another call: Moves(SGD(…), warmup)."""
@@ -596,5 +596,5 @@ class Account:
         if empty or isinstance(found, Constant) or (found is not None and is_known(found)):
             return "a value known by reading, which is accounted for where it is used"
         begins = getattr(statement.function, "name", "") == "__init__"  # it stores the object's arguments
-        copied = isinstance(node.value, ast.Name) and not reach.takes_apart(statement)
+        copied = isinstance(node.value, ast.Name) and not silence.unpacks(statement)
         return "a copy" if copied and (begins or not kept) else None

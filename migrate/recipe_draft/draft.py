@@ -61,7 +61,7 @@ from .flow import Flow
 from .reach import say_values
 from .silence import reason
 from .step_order import accumulate, accumulated_by_library
-from .trainers import SHARED, dataset_of, evaluates, looped_over, moved, sharing, trained_on
+from .step_sections import SHARED, dataset_of, evaluates, looped_over, moved, sharing, trained_on
 from .training_sections import unread_model
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: no line is
@@ -149,7 +149,7 @@ class Draft:
     def __init__(self, interpreter: Interpreter) -> None:
         flow = Flow(interpreter := interpreter.living(), reason)
         micro_batches, why, conditions = accumulate(interpreter)
-        fit = trainers.found(flow)
+        fit = training_sections.found(flow)
         by_library = fit.accumulates() if fit is not None and micro_batches == 1 else None
         micro_batches = by_library.value if by_library is not None else micro_batches
         loss, smoothing = step_sections.loss(interpreter, flow, fit)
@@ -175,6 +175,7 @@ class Draft:
         live = [section for section in self.sections if not section.out]
         roots = {node: role for section in live for node, role in section.roots.items()}
         said = set().union(*(section.places(asked=False) for section in live))
+        said |= fit.said if fit is not None else set()
         for seen in step_sections.switched_off(interpreter):
             roots[id(seen.node)] = "scaler"
             said.add((seen.source.shown, seen.node.lineno))
@@ -427,7 +428,7 @@ def _source(loader: LibraryUse, key: str) -> list[Entry]:
     written = source_of(made.name)
     path = made.get("root", 0)
     text = known(path)
-    if key == "validation" and (cut := trainers.cut_of(loader)) is not None:
+    if key == "validation" and (cut := step_sections.cut_of(loader)) is not None:
         comments = [place(made), f"{cut} takes a part of this, and a recipe reads all of a folder: name its own"]
         return [Entry(key, ASK, comments)]
     if written is not None and "PATH" not in written:

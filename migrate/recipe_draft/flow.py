@@ -262,7 +262,8 @@ class Flow:
             ]
             anew = (one.value for one in ways if loops & {id(outer) for outer in one.statement.around})
             called = any(isinstance(part, ast.Call) for value in anew if value for part in ast.walk(value))
-            if each or called or len({id(definition.statement) for definition in ways}) > 1:
+            of = (one.statement for one in ways)  # several classes' fields of a name are one
+            if each or called or len({not (s.owner and s.function is None) and id(s) for s in of}) > 1:
                 return True
         return False
 

@@ -24,10 +24,10 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, joined
+from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, UNCALLED, joined
 from ..source.infer.statements import RAISES
 from .entries import LONGEST_WORD, Comment, Entry
-from .flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, MOST_BEHIND, Definition, Flow, Statement
+from .flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, MOST_BEHIND, Definition, Flow, Statement
 from .silence import ENVIRONMENT, LEAVING_FUNCTIONS, matches, reason
 
 
@@ -373,6 +373,17 @@ def named(flow: Flow) -> list[Statement]:
     return [one for one in flow.statements if id(one.node) not in flow.interpreter.unnamed]
 
 
+def certainty_of(flow: Flow, call: ast.Call) -> str:
+    """How surely a call runs, also as a branch of an expression: `A() if wide else B()`."""
+    ranks = [flow.interpreter.reached.get(id(flow.of[id(call)].node), (0, ()))[0]]
+    for choice in (node for node in flow.of[id(call)].nodes if isinstance(node, ast.IfExp)):
+        branch = next((b for b in (choice.body, choice.orelse) if any(one is call for one in ast.walk(b))), None)
+        taken = choice.body if known(flow.value(choice.test)) else choice.orelse
+        surely = OPTION if branch is not taken else CERTAINTIES[0]
+        ranks += [CERTAINTIES.index(surely if is_known(flow.value(choice.test)) else PERHAPS)] if branch else []
+    return CERTAINTIES[max(ranks)]
+
+
 def called_where(
     statement: Statement, flow: Flow, runs: Callable[[Statement], bool], undecided: Callable[[Statement], list[str]]
 ) -> str:
@@ -396,7 +407,8 @@ def called_where(
 
 
 def by_callers(statement: Statement, flow: Flow, runs: Callable[[Statement], bool]) -> list[str]:
-    """The conditions around a statement that hold where one place calls its function, and not where another does."""
+    """The conditions around a statement that hold where one place calls its function, and not where another does; and
+    those under which no `return` before it has left its function."""
     function = statement.function
     callers = [call for one, call, _ in flow.calls.get(id(function), []) if runs(one)]
     found: list[str] = []
@@ -409,7 +421,55 @@ def by_callers(statement: Statement, flow: Flow, runs: Callable[[Statement], boo
             otherwise = getattr(head.node, "orelse", [])
             other = any(node is statement.node for part in otherwise for node in ast.walk(part))
             found.append(f"not ({text})" if other else text)
+    return [*found, *_after_returns(statement, flow, runs)]
+
+
+def ends_early(statement: Statement, acting: dict[int, Statement], steps: set[int]) -> bool:
+    """Whether this is a `return` without a value before what trains in its function, which has a step."""
+    bare = isinstance(statement.node, ast.Return) and statement.node.value is None
+    if not bare or id(statement.function) not in steps:
+        return False
+    line = statement.node.lineno
+    return any(one.function is statement.function and one.node.lineno > line for one in acting.values())
+
+
+def _after_returns(statement: Statement, flow: Flow, runs: Callable[[Statement], bool]) -> list[str]:
+    """The conditions under which no `return` before a statement has left its function: `not (done(epoch))`."""
+    found: list[str] = []
+    leaves = isinstance(statement.node, (ast.Return, ast.Break, ast.Continue))  # it has a condition of its own
+    function = statement.function if isinstance(statement.function, FUNCTIONS) and not leaves else None
+    blocks = [head.node for head in statement.around]
+    for one in flow.inside_of.get(id(function), []) if function is not None else ():
+        if not isinstance(one.node, ast.Return) or one.node.lineno >= statement.node.lineno or not runs(one):
+            continue
+        rank, _ = flow.interpreter.reached.get(id(one.node), (0, ()))
+        inner = [head for head in one.around if head.node not in blocks]
+        apart = _in_other_branch(one, statement)
+        if CERTAINTIES[rank] not in (PERHAPS, UNCALLED) or apart or any(isinstance(i.node, ast.Try) for i in inner):
+            continue
+        tests = [_test_of(head, one) for head in inner if isinstance(head.node, ast.If)]
+        rounds = [" ".join(head.text.rstrip(":").split()) for head in inner if isinstance(head.node, LOOPS)]
+        bare = tests[0].removeprefix("not (").removesuffix(")") if len(tests) == 1 else ""
+        text = bare if tests == [f"not ({bare})"] else f"not ({joined(tests)})"
+        text += f" in every round ({', '.join(rounds)})" * bool(rounds)
+        found += [shortened(text, LONGEST)] if tests and text not in found else []
     return found
+
+
+def _test_of(head: Statement, of: Statement) -> str:
+    """The condition of an `if` under which a statement in it runs."""
+    test = head.expressions[0]
+    text = head.source.text(test)
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        text = f"not ({head.source.text(test.operand)})"
+    other = any(node is of.node for part in getattr(head.node, "orelse", []) for node in ast.walk(part))
+    return f"not ({text})" if other else text
+
+
+def _in_other_branch(one: Statement, other: Statement) -> bool:
+    """Whether an `if` around both has them in different branches."""
+    shared = [head for head in one.around if head in other.around and isinstance(head.node, ast.If)]
+    return any(_test_of(head, one) != _test_of(head, other) for head in shared)
 
 
 def _handed(flow: Flow, function: ast.AST | None, call: ast.Call, parameter: ast.arg) -> str:
@@ -494,26 +554,24 @@ def why_not(statement: Statement, flow: Flow) -> str:
     return f"it runs only where {RAISES}" if raised else "it runs only with other arguments than the defaults, or never"
 
 
-PARTS = "which of these are the input and the label?"
+OF_COMMAND_LINE = ("set_defaults", "link_arguments", "add_optimizer_args", "add_lr_scheduler_args", "add_argument")
 
 
-def takes_apart(statement: Statement) -> bool:
-    """Whether it unpacks what a name holds into more than two names."""
-    if not isinstance(getattr(statement.node, "value", None), ast.Name):
-        return False
-    targets = [one for one in getattr(statement.node, "targets", []) if isinstance(one, (ast.Tuple, ast.List))]
-    names = {part.id for one in targets for part in ast.walk(one) if isinstance(part, ast.Name)}
-    return len({name for name in names if name.strip("_")}) > 2
-
-
-def read_by_libraries(flow: Flow) -> dict[int, str]:
+def read_by_libraries(flow: Flow, said: set[tuple[str, int]]) -> dict[int, str]:
     """Statement (its id) -> words, for the options in a data class that derives from a library's class: the library may
-    read them, also where the script does not."""
+    read them, also where the script does not. said: the lines that a draft has."""
     found: dict[int, str] = {}
+    for call in (call for s in flow.statements if s.owner is not None for call in s.calls):
+        if getattr(call.func, "attr", "") in OF_COMMAND_LINE:
+            of = flow.class_of(owner) if (owner := flow.of[id(call)].owner) is not None else None
+            if of is not None and (of.library_base() or "").endswith(".LightningCLI"):
+                found[id(flow.of[id(call)])] = "Lightning's command line has it"
     for statement in (s for s in flow.statements if s.owner is not None and s.function is None):
         node, owner = statement.node, statement.owner
         value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
-        if value is None or owner is None or not any("dataclass" in ast.unparse(one) for one in owner.decorator_list):
+        if value is None or owner is None or statement.stands_at(said):
+            continue
+        if not any("dataclass" in ast.unparse(one) for one in owner.decorator_list):
             continue
         defaults = [k.value for k in value.keywords if k.arg == "default"] if isinstance(value, ast.Call) else [value]
         of = flow.class_of(owner)

@@ -454,7 +454,11 @@ class ValueKinds:
         return isinstance(found, LibraryObject) and silence.matches(found.name, silence.DRIVEN)
 
     def fits(self, call: ast.Call) -> bool:
-        """Whether a call has such an object train: Trainer(max_epochs=3).fit(module)."""
+        """Whether a call has such an object train, Trainer(max_epochs=3).fit(module), or makes one that does."""
+        called = self.flow.value(call.func)
+        name = called.library_base() if isinstance(called, ScriptClass) else getattr(called, "name", "")
+        if (name or "").endswith(silence.RUNNING):
+            return True
         return isinstance(call.func, ast.Attribute) and call.func.attr == "fit" and self.drives(call.func.value)
 
     def switches_otherwise(self, call: ast.Call) -> bool:

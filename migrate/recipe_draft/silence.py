@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..source.infer.abstract_values import Constant, LibraryName, LibraryObject, ScriptClass
-from .entries import shown
+from ..source.infer.abstract_values import Constant, LibraryName, LibraryObject, ScriptClass, ScriptObject
+from .entries import makes_model, shown
 from .flow import GIVEN, IS, LOOPS, NAMED, Flow, Statement
 
 
@@ -37,6 +37,13 @@ class Line:
         return shown(self.statement.text) + "".join(more)
 
 
+# arguments of transformers that change nothing of a step; those that choose which weights are kept
+QUIET_SETTINGS = re.compile(
+    r"0|output_dir|overwrite_output_dir|do_(train|eval|predict)|(logging|save|eval|evaluation|hub|push_to_hub|report)_\w+|"
+    r"run_name|disable_tqdm|per_device_eval_batch_size|metric_for_best_model|greater_is_better|push_to_hub|"
+    r"dataloader_(num_workers|pin_memory|persistent_workers|prefetch_factor)|predict_with_generate|generation_\w+"
+)
+CHOOSING = re.compile(r"metric_for_best_model|greater_is_better|(eval|evaluation|save)_(strategy|steps|delay)")
 LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
 PRINTS = "it prints, logs or draws"
 PLACES = "it names, makes or removes a place for files"
@@ -83,7 +90,15 @@ CALLS: dict[str, tuple[str, ...]] = {
         *("torch.distributed.get_rank", "torch.distributed.get_world_size", "torch.distributed.is_*"),
         *("torch.multiprocessing.set_*", "torch.cuda.Event", "torch.xpu.is_available"),
     ),
-    "it reads the command line or the environment": ("argparse.*", "os.environ*", "os.getenv", "exit", "quit"),
+    "it reads the command line or the environment": (
+        "argparse.*",
+        "os.environ*",
+        "os.getenv",
+        "exit",
+        "quit",
+        "*.HfArgumentParser",
+    ),
+    "it says the default of a setting, which stands where it is used": ("dataclasses.field", "attr.ib", "attrs.field"),
     "it switches gradients off where no update is computed": (
         *("torch.no_grad", "torch.inference_mode", "torch.set_grad_enabled", "torch.enable_grad"),
     ),
@@ -159,6 +174,7 @@ LISTS = ("os.listdir*", "os.walk*", "os.scandir*", "glob.*")
 DRIVEN = (
     *("*lightning*.LightningModule", "*lightning*.LightningDataModule", "*Trainer", "*TrainerCallback", "*.Callback"),
     *("*.Trainer*", "*.Learner", "*Runner", "*.Hook", "*lightning*.callbacks.*", "keras.callbacks.*", "*.Engine"),
+    "*.LightningCLI",
 )
 EXITS = ("exit", "quit", "sys.exit", "os._exit")  # calls that end a run
 # methods and functions of libraries that train by themselves, and the arguments that say how long
@@ -167,6 +183,8 @@ LONG = re.compile(r"(max_|num_|n_|nb_|train_|total_)*(epochs?|iters?|iterations|
 PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
 # calls that are never omitted: those of torch that change their arguments, or global settings, and methods
 CHANGING = ("torch.nn.init.", "torch.nn.utils.", "torch.set_", "torch.use_", "torch.autograd.", "apex.", "torch.fx.")
+SHARE_A_BATCH = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel")
+RUNNING = (".LightningCLI",)  # calls that train
 STEPS = ("backward", "step", "unscale_", "scale_loss", "add_param_group", "manual_backward", "register_hook")
 
 
@@ -237,6 +255,28 @@ def name_of(flow: Flow, call: ast.Call) -> str:
 def looked_through(name: str) -> bool:
     """Whether a loop over a function's result is a loop over its argument."""
     return matches(name, LOOKING_THROUGH)
+
+
+NORMALISES_APART = "a BatchNorm in it normalises each device's part of the batch by itself"
+WITHOUT_BATCHNORM = re.compile(r"(?i)(vit|deit|swin|beit|mixer|convnext|bert|gpt)")  # models of torchvision and timm
+
+
+def normalised_apart(flow: Flow) -> dict[int, str]:
+    """Statement (its id) -> words, for those that share a batch among devices, where the model may have a BatchNorm: no
+    such layer in the files that were read, where the model is of one of their classes, means that there is none."""
+    made = [seen for seen in flow.interpreter.seen if seen.arguments is not None]
+    layers = any(re.search(r"\.(Lazy)?BatchNorm\dd$", seen.name) for seen in made)
+    zoo = [seen for seen in made if makes_model(seen)]
+    layers = layers or any(
+        WITHOUT_BATCHNORM.search(" ".join(seen.source.text(seen.node).split())) is None for seen in zoo
+    )
+    found: dict[int, str] = {}
+    for statement in flow.statements:
+        for call in (call for call in statement.calls if name_of(flow, call) in SHARE_A_BATCH):
+            of = [flow.value(given) for given in (*call.args, *(k.value for k in call.keywords if k.arg == "module"))]
+            known = of and (isinstance(of[0], ScriptObject) or (isinstance(of[0], LibraryObject) and of[0].seen))
+            found |= {id(statement): NORMALISES_APART} if layers or not known else {}
+    return found
 
 
 # files of data
@@ -543,3 +583,15 @@ def _fit(one: Path, other: Path) -> bool:
 
 
 IN_MEMORY = re.compile(r"^\0(io\.)?(BytesIO|StringIO)\(")  # no file, though it is read and written like one
+
+
+PARTS = "which of these are the input and the label?"
+
+
+def unpacks(statement: Statement) -> str:
+    """A question where it unpacks what a name holds into more than two names."""
+    if not isinstance(getattr(statement.node, "value", None), ast.Name):
+        return ""
+    targets = [one for one in getattr(statement.node, "targets", []) if isinstance(one, (ast.Tuple, ast.List))]
+    names = {part.id for one in targets for part in ast.walk(one) if isinstance(part, ast.Name)}
+    return PARTS if len({name for name in names if name.strip("_")}) > 2 else ""

@@ -1,15 +1,14 @@
-"""Which loaders a script trains on; and what a library's Trainer is given, where it makes the steps: Lightning's,
+"""What a library's Trainer is given, where it makes the steps of a script: Lightning's; see training_sections.py for
 transformers'."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...mappings.aliases import restated
 from ..source import library_names as names
 from ..source.infer.abstract_values import (
     CallArgument,
@@ -26,6 +25,7 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
+from ..source.infer.expressions import PARSES
 from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS
 from .entries import (
     ASK,
@@ -45,9 +45,8 @@ from .entries import (
     unwrapped,
 )
 from .flow import Flow, Statement
-from .reach import named
+from .reach import certainty_of, named
 from .silence import name_of, trains
-from .step_order import loops_over, steps_over
 
 MEASURED = "ReduceLROnPlateau"  # the schedule that depends on step()'s argument
 OF_LIGHTNING = re.compile(r"(lightning|pytorch_lightning)\.(\w+\.)*Trainer\.fit")
@@ -74,6 +73,9 @@ QUIET_CALLBACKS = re.compile(
     r".*\.(ModelCheckpoint|LearningRateMonitor|DeviceStatsMonitor|\w*(ProgressBar|ModelSummary))"
 )
 SHARING = ("devices", "gpus", "num_nodes", "num_processes")  # they decide how many processes share a step
+CLI = "LightningCLI"
+CLI_READS = "what its command line and its files give is not known, and counts before what the script gives"
+QUIET_OF_CLI = ("save_config_callback", "save_config_kwargs", "run", "description", "env_prefix", "env_parse")
 LOADERS = (LibraryObject, ListValue, DictValue, Constant)  # what is given in place of Lightning's data, or None
 PRECISIONS = {"16-mixed": "float16", "16": "float16", "bf16-mixed": "bfloat16", "bf16": "bfloat16"}
 
@@ -86,6 +88,11 @@ class Given:
     flow: Flow
     trainer: LibraryUse
     taken: set[str]
+
+    @property
+    def said(self) -> set[Place]:
+        """The lines that the draft has besides those of its values."""
+        return set()
 
     def given(self, name: str) -> Any:
         """The value of an argument: None where there is none, ??? where it could not be read."""
@@ -153,8 +160,9 @@ class Given:
         options = {one.name for one in given if one.name in SHARING and not isinstance(one.node, ast.Constant)}
         quiet = [name for name in self.quiet({one.name or "": one.value for one in given}) if name not in options]
         for argument in self.trainer.arguments or []:
-            rest = Entry("rest")
-            rest.leave(replace(self.trainer, arguments=[argument]), *self.taken, *quiet)
+            rest, at = Entry("rest"), self.flow.of.get(id(argument.node))
+            source = at.source if at is not None else self.trainer.source
+            rest.leave(replace(self.trainer, source=source, arguments=[argument]), *self.taken, *quiet)
             section.left += [(at, text + self._behind(argument)) for at, text in rest.left]
 
     def _behind(self, argument: CallArgument) -> str:
@@ -176,25 +184,68 @@ class Fit(Given):
     modules: tuple[ScriptObject, ...]  # of all its runs
 
     @classmethod
-    def of(cls, flow: Flow) -> Fit | None:
-        """The fit of a script, where it has one and its Trainer is known."""
-        values = flow.interpreter.values
+    def of(cls, flow: Flow) -> Fit | Several | None:
+        """The fit of a script, or its several ones, where their Trainers are known; else what LightningCLI is given."""
         fits = [s for s in flow.interpreter.seen if s.arguments is not None and OF_LIGHTNING.fullmatch(s.name)]
-        found = surely(by_sureness(fits))
-        alone = found and all(_is_same_fit(one, found[0]) for one in distinct(found))
-        on = found[0].node.func if alone and isinstance(found[0].node, ast.Call) else None
-        trainer = values.get(id(on.value), (0, None))[1] if isinstance(on, ast.Attribute) else None
+        found, groups = surely(by_sureness(fits)), list[list[LibraryUse]]()
+        for one in distinct(found):
+            group = next((group for group in groups if _is_same_fit(one, group[0])), None)
+            groups += [] if group else [[]]
+            (group or groups[-1]).extend(seen for seen in found if seen.node is one.node)
+        each = [fit for group in groups if (fit := cls._alone(flow, group)) is not None]
+        if len(each) == len(groups) > 1:
+            return Several(flow, each[0].trainer, set(), tuple(each))
+        return each[0] if len(each) == len(groups) == 1 else None if groups else cls._of_command_line(flow)
+
+    @classmethod
+    def _alone(cls, flow: Flow, found: list[LibraryUse]) -> Fit | None:
+        """The runs of one fit, where its Trainer is known."""
+        on = found[0].node.func if isinstance(found[0].node, ast.Call) else None
+        if not isinstance(on, ast.Attribute):
+            return None
+        trainer = flow.value(on.value)
         modules = [one for seen in found if isinstance(one := unwrapped(seen.get("model", 0)), ScriptObject)]
-        made = [s for s in flow.interpreter.seen if OF_LIGHTNING.fullmatch(f"{s.name}.fit") and s.certainty != OPTION]
-        behind = (
-            [part for one in flow.behind(on.value) for part in ast.walk(one)] if isinstance(on, ast.Attribute) else []
-        )
-        makers = {id(one.node) for one in made} & {id(part) for part in behind if isinstance(part, ast.Call)}
+        behind = {id(part): part for one in flow.behind(on.value) for part in ast.walk(one)}.values()
+        makers = [one for one in behind if isinstance(one, ast.Call) and _makes_trainer(flow, one)]
         several = len(makers) > 1 or len({id(one.of.node) for one in modules}) > 1
-        if not isinstance(trainer, LibraryObject) or trainer.seen is None or several:
+        made = trainer.seen if isinstance(trainer, LibraryObject) else None
+        if (
+            isinstance(trainer, ScriptObject)
+            and trainer.of.find("__init__") is None
+            and trainer.source
+            and trainer.node
+        ):
+            name, given = trainer.of.library_base() or "", trainer.arguments  # all of it goes to Lightning's own
+            made = LibraryUse(name, trainer.source, trainer.node, given, trainer.certainty, None, (), 0)
+        if made is None or several:
             return None
         module = modules[0] if len(modules) == len(found) else None
-        return cls(flow, trainer.seen, set(), found[0], module, tuple(modules))
+        return cls(flow, made, set(), found[0], module, tuple(modules))
+
+    @classmethod
+    def _of_command_line(cls, flow: Flow) -> Fit | None:
+        """What the one LightningCLI of a script is given: its classes, made with their defaults, and the Trainer's."""
+        calls = [(s, c) for s in named(flow) for c in s.calls if _is_cli(flow.value(c.func))]
+        if len(calls) != 1 or certainty_of(flow, calls[0][1]) in (PERHAPS, OPTION):
+            return None
+        (statement, call), given = calls[0], dict[str, CallArgument]()
+        for at, one in enumerate(given_in(flow, call)):
+            given[one.name or ("model", "datamodule", "*")[min(at, 2)]] = one
+        made = [one for one in flow.interpreter.made if one.node is call]
+        handed = [
+            CallArgument(name, call, one)
+            for name, key in (("model", "model_class"), ("datamodule", "datamodule_class"))
+            for one in made
+            if (argument := given.get(key) or given.get(name)) is not None and argument.value is one.of
+        ]
+        defaults = given.get("trainer_defaults")
+        own = _pairs(flow, replace(defaults, name="**")) if defaults else []
+        known_ = ("model", "datamodule", "model_class", "datamodule_class", "trainer_defaults", *QUIET_OF_CLI)
+        rest = [replace(one, name=key) for key, one in given.items() if key not in known_]
+        use = LibraryUse(name_of(flow, call) or CLI, statement.source, call, [*own, *rest], DEFAULT, None, (), 0)
+        module = next((one.value for one in handed if one.name == "model"), None)
+        modules = (module,) if isinstance(module, ScriptObject) else ()
+        return OfCommandLine(flow, use, set(), replace(use, arguments=handed), next(iter(modules), None), modules)
 
     @property
     def by_hand(self) -> bool:
@@ -204,10 +255,7 @@ class Fit(Given):
 
     def differs(self) -> bool:
         """Whether its runs have modules that are made with different arguments."""
-        given = [
-            [(one.name, known(one.value, ast.unparse(one.node))) for one in made.arguments] for made in self.modules
-        ]
-        return any(one != given[0] for one in given)
+        return _made_differently(self.modules)
 
     def _has(self, method: str) -> bool:
         return self.module is not None and self.module.of.find(method) is not None
@@ -307,7 +355,7 @@ class Fit(Given):
         kind = PRECISIONS.get(str(self.given("precision")))
         if kind is None or self.given("plugins") is not None:
             return []
-        return _mixed(kind, self.takes("precision"), "with 16-mixed Lightning")
+        return mixed(kind, self.takes("precision"), "with 16-mixed Lightning")
 
     def quiet(self, arguments: dict[str, Value]) -> list[str]:
         """The names of those arguments that change nothing of a step."""
@@ -316,144 +364,127 @@ class Fit(Given):
         return [*quiet, "callbacks"] if all(map(QUIET_CALLBACKS.fullmatch, called)) else quiet
 
 
-def _mixed(kind: str, comments: list[str], who: str) -> list[Entry]:
+@dataclass(frozen=True)
+class OfCommandLine(Fit):
+    """What Lightning's LightningCLI is given: defaults, of which the command line and files may give others."""
+
+    def leave(self, section: Entry) -> None:
+        """Note as left over what it is given and the draft does not have, and that it is not all."""
+        super().leave(section)
+        section.left.append(((self.trainer.source.shown, self.trainer.node.lineno), f"{CLI}: {CLI_READS}"))
+
+
+@dataclass(frozen=True)
+class Several(Given):
+    """Several fits of Lightning's Trainers: what they agree on."""
+
+    fits: tuple[Fit, ...]
+
+    def _agreed(self, ask: Callable[[Given], Any]) -> Any:
+        """What every fit says, where all say the same, and their lines; else nothing."""
+        found = [ask(replace(fit, taken=set())) for fit in self.fits]
+        values = [[one.value for one in (each if isinstance(each, list) else [each]) if one] for each in found]
+        if not values[0] or any(one != values[0] or ASK in one for one in values):
+            return None
+        said = [ask(fit) for fit in self.fits]
+        self.taken.update(*(fit.taken for fit in self.fits))
+        for entry, *others in zip(*(each if isinstance(each, list) else [each] for each in said), strict=True):
+            entry.comments = list(dict.fromkeys(line for one in (entry, *others) for line in one.comments))
+        return said[0]
+
+    def differs(self) -> bool:
+        """Whether its runs have modules that are made with different arguments."""
+        return _made_differently([one for fit in self.fits for one in fit.modules])
+
+    def epochs(self) -> Entry:
+        """The key `epochs` where all have the same number."""
+        found = self._agreed(lambda fit: fit.epochs())
+        counts = [(place(fit.trainer), fit.given("max_epochs")) for fit in self.fits]
+        numbers = ", then ".join(str(count) for _, count in counts)
+        words = [f"{len(self.fits)} fits, of which a recipe has one; max_epochs is {numbers}"]
+        for fit in () if found else self.fits:
+            fit.epochs()  # asked for
+        return found or Entry("epochs", ASK, [*dict.fromkeys(at for at, _ in counts), *words])
+
+    def clips(self) -> Entry | None:
+        """The section `clip` where all clip by the same norm."""
+        return self._agreed(lambda fit: fit.clips())
+
+    def accumulates(self) -> Entry | None:
+        """The key `accumulate` where all add up the same number of batches."""
+        return self._agreed(lambda fit: fit.accumulates())
+
+    def precision(self) -> list[Entry]:
+        """The sections `amp` and `dynamic_loss_scale` where all have the same mixed precision."""
+        return self._agreed(lambda fit: fit.precision()) or []
+
+    def loaders(self, way: str) -> list[LibraryUse] | None:
+        """The loaders of all fits."""
+        found = [fit.loaders(way) for fit in self.fits]
+        every = [one for each in found for one in each or []]
+        return None if None in found else list({id(one.node): one for one in every}.values())
+
+    def moves(self, schedule: LibraryUse) -> tuple[Entry, list[tuple[Place, str]]] | None:
+        """The key `per` of a schedule, by the first fit that has it."""
+        return next((found for fit in self.fits if (found := fit.moves(schedule)) is not None), None)
+
+    def starts(self) -> list[str]:
+        """Words for the lines that the backward pass starts from."""
+        return list(dict.fromkeys(line for fit in self.fits for line in fit.starts()))
+
+    def leave(self, section: Entry) -> None:
+        """Note as left over what they are given and the draft does not have."""
+        for fit in self.fits:
+            fit.leave(section)
+        section.left[:] = dict.fromkeys(section.left)
+
+
+def _made_differently(objects: Sequence[ScriptObject]) -> bool:
+    given = [[(one.name, known(one.value, ast.unparse(one.node))) for one in made.arguments] for made in objects]
+    return any(one != given[0] for one in given)
+
+
+def _makes_trainer(flow: Flow, call: ast.Call) -> bool:
+    """Whether a call that runs with the defaults makes a Trainer of Lightning's."""
+    made = flow.value(call)
+    name = (
+        (made.of.library_base() or "") if isinstance(made, ScriptObject) and made.node is call else name_of(flow, call)
+    )
+    return OF_LIGHTNING.fullmatch(f"{name}.fit") is not None and certainty_of(flow, call) != OPTION
+
+
+def _is_cli(of: Value | None) -> bool:
+    """Whether a class is Lightning's LightningCLI, or derives from it."""
+    name = of.library_base() if isinstance(of, ScriptClass) else of.name if isinstance(of, LibraryName) else ""
+    return (name or "").endswith(f".{CLI}")
+
+
+def mixed(kind: str, comments: list[str], who: str) -> list[Entry]:
+    """The sections `amp` and `dynamic_loss_scale` of a kind of half precision; who: in words, of its scaler."""
     scaler = Entry("dynamic_loss_scale", {}, [f"{who} scales the loss by torch's GradScaler, with its defaults"])
     return [Entry("amp", {"level": "O1", "dtype": kind}, comments), *([scaler] if kind == "float16" else [])]
 
 
-DROPS, BEST = "dataloader_drop_last", "load_best_model_at_end"
-OF_TRANSFORMERS = re.compile(r"transformers\.(\w+\.)*(Seq2Seq)?TrainingArguments")
-QUIET_SETTINGS = re.compile(
-    r"0|output_dir|overwrite_output_dir|do_(train|eval|predict)|(logging|save|eval|evaluation|hub|push_to_hub|report)_\w+|"
-    r"run_name|disable_tqdm|per_device_eval_batch_size|metric_for_best_model|greater_is_better|push_to_hub|"
-    r"dataloader_(num_workers|pin_memory|persistent_workers|prefetch_factor)|predict_with_generate|generation_\w+"
-)
-CHOOSING = re.compile(r"metric_for_best_model|greater_is_better|(eval|evaluation|save)_(strategy|steps|delay)")
+def _pairs(flow: Flow, given: CallArgument) -> list[CallArgument]:
+    """The arguments in a dict that is given: {"max_epochs": 5}, or dict(max_epochs=5)."""
+    if isinstance(given.node, ast.Dict) and None not in given.node.keys:
+        parts = zip(given.node.keys, given.node.values, strict=True)
+        keys = [(known(_value(flow, key)), value) for key, value in parts if key is not None]
+        if all(isinstance(key, str) for key, _ in keys):
+            return [CallArgument(str(key), value, _value(flow, value)) for key, value in keys]
+    pairs = given.value.pairs.items() if isinstance(given.value, DictValue) else ()
+    return [CallArgument(str(k), given.node, v, f"[{k!r}]") for k, v in pairs] or [given]
 
 
-@dataclass(frozen=True)
-class Settings(Given):
-    """The only TrainingArguments of transformers in a script."""
-
-    @classmethod
-    def of(cls, flow: Flow) -> Settings | None:
-        """The arguments of a script, where it has one call that surely makes them."""
-        calls = [(s, c) for s in flow.statements for c in s.calls if OF_TRANSFORMERS.fullmatch(name_of(flow, c))]
-        ranks = [flow.interpreter.reached.get(id(one.node), (0, ()))[0] for one, _ in calls]
-        by_hand = any(getattr(c.func, "attr", "") == "backward" for s in named(flow) for c in s.calls)
-        if len(calls) != 1 or CERTAINTIES[ranks[0]] in (PERHAPS, OPTION) or by_hand:
-            return None
-        (statement, call), arguments = calls[0], list[CallArgument]()
-        for given in call.args:
-            arguments.append(CallArgument("*" if isinstance(given, ast.Starred) else None, given, _value(flow, given)))
-        for keyword in call.keywords:
-            value = _value(flow, keyword.value)
-            pairs = value.pairs.items() if keyword.arg is None and isinstance(value, DictValue) else ()
-            arguments += [CallArgument(str(k), keyword.value, v, f"[{k!r}]") for k, v in pairs]
-            arguments += [CallArgument(keyword.arg or "**", keyword.value, value)] if not pairs else []
-        use = LibraryUse(name_of(flow, call), statement.source, call, arguments, CERTAINTIES[ranks[0]], None, (), 0)
-        return cls(flow, use, set())
-
-    def quiet(self, arguments: dict[str, Value]) -> list[str]:
-        """The names of those arguments that change nothing of a step; "0" is the folder."""
-        off = [k for k, v in arguments.items() if k in ("fp16", "bf16", "tf32") and known(v, ASK) is False]
-        quiet = [*off, *filter(QUIET_SETTINGS.fullmatch, ["0", *arguments])]
-        return [one for one in quiet if not (self.given(BEST) and CHOOSING.fullmatch(one))]
-
-    def leave(self, section: Entry) -> None:
-        """Note as left over what the draft does not have, and what chooses the weights that are kept."""
-        super().leave(section)
-        chooses = [self._of_trainer("compute_metrics")] if self.given(BEST) else []
-        for function in (
-            value for node in chooses if node and isinstance(value := self.flow.value(node), ScriptFunction)
-        ):
-            name, at = getattr(function.node, "name", "lambda"), (function.scope.source.shown, function.node.lineno)
-            section.left.append((at, f"{name}, given as compute_metrics: {BEST} keeps weights by what it returns"))
-
-    def _of_trainer(self, name: str) -> ast.expr | None:
-        """What the script's Trainer is given under a name."""
-        return of_trainer(self.flow, name)
-
-    def moves(self, schedule: LibraryUse) -> tuple[Entry, list[tuple[Place, str]]] | None:
-        """The key `per` of a schedule that the Trainer is given; None where it is given none."""
-        given = self._of_trainer("optimizers")
-        behind = (id(part) for one in (self.flow.behind(given) if given else ()) for part in ast.walk(one))
-        words = "transformers moves the schedule that it is given after every update"
-        return (Entry("per", "step", [words]), []) if id(schedule.node) in behind else None
-
-    def epochs(self) -> Entry:
-        """The key `epochs` where their number is given, and no number of steps in its place."""
-        steps = self.given("max_steps")
-        if (count := self.number("num_train_epochs")) and steps in (None, -1):
-            self.taken.add("max_steps")
-            return Entry("epochs", count, self.takes("num_train_epochs"))
-        words = "transformers trains 3 epochs where no number is given"
-        return Entry(
-            "epochs", ASK, [place(self.trainer), *([words] if steps is self.given("num_train_epochs") is None else [])]
-        )
-
-    def clips(self) -> Entry | None:
-        """The section `clip`, where the norm can be read and is not 0."""
-        given = self.given("max_grad_norm")
-        size = 1.0 if given is None else given
-        if not isinstance(size, (int, float)) or size <= 0:
-            return None
-        comments = ["transformers clips by a norm of 1.0 where none is given"] if given is None else []
-        return Entry("clip", {"max_norm": float(size)}, [*self.takes("max_grad_norm"), *comments])
-
-    def batch(self) -> list[Entry]:
-        """The key `batch` where a step takes one batch."""
-        size = self.number("per_device_train_batch_size")
-        dropped = self.given(DROPS)
-        words = ["transformers keeps the last batch of an epoch, smaller or not, where nothing else is given"]
-        last = [Entry("drop_last", dropped or False, [*self.takes(DROPS), *(words if dropped is None else [])])]
-        last = [] if dropped is True else last
-        if not size or self.given("gradient_accumulation_steps") not in (None, 1):
-            return [Entry("batch", ASK, [place(self.trainer)]), *last]
-        self.taken.add("gradient_accumulation_steps")
-        return [Entry("batch", size, [*self.takes("per_device_train_batch_size"), "of each device"]), *last]
-
-    def precision(self) -> list[Entry]:
-        """The sections `amp` and `dynamic_loss_scale` where half precision is switched on."""
-        kinds = [(name, kind) for name, kind in (("fp16", "float16"), ("bf16", "bfloat16")) if self.given(name) is True]
-        return _mixed(kinds[0][1], self.takes(kinds[0][0]), "with fp16 transformers") if len(kinds) == 1 else []
-
-    def updates(self) -> list[str]:
-        """Words for what makes the optimizer where the script makes none."""
-        given = self._of_trainer("optimizers")
-        pairs = [one for one in (self.flow.behind(given) if given else ()) if isinstance(one, ast.Tuple) and one.elts]
-        makers = [made for one in pairs if (made := maker_of(self.flow, one.elts[0])) is not None]
-        said = [str(_line(one)) + ": the Trainer is given what this makes" for one in makers]
-        return said or [f"{place(self.trainer)}: transformers makes the optimizer and its schedule by these arguments"]
-
-
-def of_trainer(flow: Flow, name: str) -> ast.expr | None:
-    """What the only call that makes a Trainer, or an object of a class named so, is given under a name; a Trainer of
-    transformers has the model first."""
-    calls = [c for s in named(flow) for c in s.calls if any(k.arg in ("args", "model") for k in c.keywords)]
-    made = [c for c in calls if re.search(r"Trainer$", ast.unparse(c.func))]
-    given = {k.arg: k.value for k in made[0].keywords} if len(made) == 1 else {}
-    first = made[0].args[0] if len(made) == 1 and made[0].args and name == "model" else None
-    return given.get(name, first)
-
-
-def maker_of(flow: Flow, node: ast.expr) -> Statement | None:
-    """The statement with the nearest call that makes a value."""
-    calls = (one for one in flow.behind(node) if isinstance(one, ast.Call))
-    found = (flow.of.get(id(one)) for one in calls)
-    return next((one for one in found if one is not None and one.alone is None), None)
-
-
-def found(flow: Flow) -> Given | None:
-    """What makes the steps of a script in place of its own loop."""
-    return Fit.of(flow) or Settings.of(flow)
-
-
-def not_found(flow: Flow, what: str) -> str:
-    """Words where nothing of a kind was found: a call that trains by itself, or `what`."""
-    found = ((s, c) for s in named(flow) for c in s.calls if trains(c) and flow.function_of(c) is None)
-    words = (str(Comment(s.place, f"{shown(ast.unparse(c.func))}(…) trains, and was not read")) for s, c in found)
-    return next(words, what)
+def given_in(flow: Flow, call: ast.Call) -> list[CallArgument]:
+    """The arguments of a call."""
+    found = [CallArgument("*" if isinstance(a, ast.Starred) else None, a, _value(flow, a)) for a in call.args]
+    for keyword in call.keywords:
+        value = _value(flow, keyword.value)
+        pairs = value.pairs.items() if keyword.arg is None and isinstance(value, DictValue) else ()
+        found += [CallArgument(str(k), keyword.value, v, f"[{k!r}]") for k, v in pairs]
+        found += [CallArgument(keyword.arg or "**", keyword.value, value)] if not pairs else []
+    return found
 
 
 def _value(flow: Flow, node: ast.expr) -> Value:
@@ -488,102 +519,81 @@ def _held(value: Value | None) -> list[Value | None]:
     return [one for item in value.pairs.values() for one in _held(item)] if isinstance(value, DictValue) else [value]
 
 
-# loaders, where the script has a loop of its own
-
-EVALUATION = re.compile(r"(?:^|[^a-z])(?:val|valid|validation|dev|test|eval)(?:$|[^a-z])|train=False|testset|valset")
-TRAINING = re.compile(r"(?:^|[^a-z])(?:train|training|trn|fit)(?:$|[^a-z])")
-
-
-def trained_on(flow: Flow, loaders: list[LibraryUse]) -> list[LibraryUse]:
-    """The loaders that a training step surely runs on; where reading cannot tell, those with such a step in a loop over
-    them, and of several those that are not for evaluation."""
-    known_ = flow.interpreter.batches["step"] or flow.interpreter.batches["backward"]
-    ranks = {id(seen): CERTAINTIES[known_.get(id(seen.node), len(CERTAINTIES) - 1)] for seen in loaders}
-    for sure in (DEFAULT, PERHAPS):
-        found = [seen for seen in loaders if ranks[id(seen)] == sure]
-        if found and (sure == DEFAULT or len(found) == 1):
-            return found
-    found = [seen for seen in loaders if steps_over(flow, seen)] or found
-    return found if len(found) < 2 else [seen for seen in found if not evaluates(seen, flow)]
+def not_found(flow: Flow, what: str) -> str:
+    """Words where nothing of a kind was found: a call that trains by itself, or `what`."""
+    found = ((s, c) for s in named(flow) for c in s.calls if trains(c) and flow.function_of(c) is None)
+    words = (str(Comment(s.place, f"{shown(ast.unparse(c.func))}(…) trains, and was not read")) for s, c in found)
+    return next(words, what)
 
 
-def looped_over(flow: Flow, loader: LibraryUse) -> bool:
-    """Whether a loop goes over this loader, by its name or as an element of a table."""
-    rank = flow.interpreter.batches["over"].get(id(loader.node))
-    return (rank is not None and CERTAINTIES[rank] != OPTION) or bool(loops_over(flow, loader))
+def words_of(statement: Statement, why: str) -> str:
+    """The place, text and a reason, not as a Comment: the line is listed too, and does not count as drafted."""
+    return str(Comment(statement.place, f"{shown(statement.text)}: {why}"))
 
 
-def _keys_of(seen: LibraryUse, flow: Flow) -> Iterator[str]:
-    """The keys under which a loader stands in a table: {"train": loader}, loaders["val"] = …, dict(test=…)."""
-    found: list[tuple[ast.expr | None, ast.expr]] = []
-    for statement in flow.statements:
-        for node in statement.nodes:
-            if isinstance(node, ast.Dict):
-                found += zip(node.keys, node.values, strict=True)
-            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "dict":
-                found += ((ast.Constant(k.arg), k.value) for k in node.keywords)
-            elif isinstance(node, ast.Subscript) and isinstance(statement.node, ast.Assign):
-                found += [(node.slice, statement.node.value)] if node in statement.node.targets else []
-    for key, value in found:
-        made = flow.value(value)
-        same = isinstance(made, LibraryObject) and made.seen is not None and made.seen.node is seen.node
-        if same and isinstance(key, ast.Constant) and isinstance(key.value, str):
-            yield key.value.lower()
+# what the Trainers of transformers and its like are given
+
+OF_TRANSFORMERS = re.compile(r"transformers\.(\w+\.)*(Seq2Seq)?TrainingArguments")
+OF_MODELS = re.compile(r"(transformers|trl|sentence_transformers|setfit)\.(\w+\.)*\w*Trainer")
 
 
-def evaluates(seen: LibraryUse, flow: Flow) -> bool:
-    """Whether a loader is for validation or test, by its key in a table, or the names in its call."""
-    keys = list(_keys_of(seen, flow))
-    for pattern in (TRAINING, EVALUATION):
-        if any(pattern.search(key) for key in keys):
-            return pattern is EVALUATION
-    argument = next((argument for argument in seen.arguments or [] if argument.name in (None, "dataset")), None)
-    texts, made = [seen.source.text(argument.node)] if argument is not None else [], dataset_of(seen)
-    if made is not None:
-        texts += [made.source.text(inner.node) for inner in made.arguments or []]
-        texts += [f"{inner.name}={known(inner.value)}" for inner in made.arguments or [] if inner.name == "train"]
-        texts += [text for inner in made.arguments or [] if isinstance(text := known(inner.value), str)]
-    return any(EVALUATION.search(text) or EVALUATION.search(text.lower()) for text in texts)
+def is_trainer(of: Value | None) -> bool:
+    """Whether a class is transformers' Trainer or its like, or derives from one."""
+    lineage = of.lineage() if isinstance(of, ScriptClass) else [of]
+    return any(isinstance(one, LibraryName) and OF_MODELS.fullmatch(one.name) for one in lineage)
 
 
-def dataset_of(seen: LibraryUse | None) -> LibraryUse | None:
-    """The call that made a loader's data set."""
-    value = seen.get("dataset", 0) if seen is not None else None
-    while isinstance(value, LibraryObject) and isinstance(value.of, LibraryObject):
-        value = value.of
-    return value.seen if isinstance(value, LibraryObject) else None
+def handed_to_trainers(flow: Flow, name: str, position: int) -> list[ast.expr]:
+    """What the Trainers of transformers and its like are given for an argument; a class of the script's own may have
+    other places."""
+    found: list[ast.expr] = []
+    for call in (call for statement in named(flow) for call in statement.calls if is_trainer(flow.value(call.func))):
+        by_name = [keyword.value for keyword in call.keywords if keyword.arg == name]
+        own = isinstance(flow.value(call.func), ScriptClass)
+        found += by_name or ([] if own else call.args[position : position + 1])
+    return found
 
 
-CUTS = ("Subset", "random_split")
+def nearest(flow: Flow, node: ast.expr, calls: set[int]) -> set[int]:
+    """Those of these calls that are in the nearest expression behind one that has any."""
+    inside = ({id(part) for part in ast.walk(one)} & calls for one in flow.behind(node))
+    return next(filter(None, inside), set())
 
 
-def cut_of(seen: LibraryUse) -> str | None:
-    """The source of what takes a part of a loader's data set, such as `Subset(data, fold)`; None where it has all."""
-    value = seen.get("dataset", 0)
-    while isinstance(value, LibraryObject):
-        if value.name.rpartition(".")[2] in CUTS:
-            return shown(value.seen.source.text(value.seen.node)) if value.seen is not None else value.name
-        value = value.of
+def method_of(call: ast.Call) -> str:
+    return getattr(call.func, "attr", "")
+
+
+def arguments_of(flow: Flow, call: ast.Call) -> tuple[str, list[CallArgument]] | None:
+    """The name of the class, and the arguments, where a call makes transformers' TrainingArguments, itself or by a
+    parser of the command line; also those of a class of the script's own that derives from it."""
+    value = flow.value(call)
+    if OF_TRANSFORMERS.fullmatch(name_of(flow, call)):
+        return name_of(flow, call), given_in(flow, call)
+    made = [value] if isinstance(flow.value(call.func), ScriptClass) else []
+    if method_of(call) in PARSES and isinstance(value, ListValue):
+        made = list(value.items)
+    for one in made:
+        if isinstance(one, LibraryObject) and OF_TRANSFORMERS.fullmatch(one.name):
+            return one.name, []
+        if isinstance(one, ScriptObject) and OF_TRANSFORMERS.fullmatch(one.of.library_base() or ""):
+            given = [] if method_of(call) in PARSES else given_in(flow, call)  # a parser's are none of theirs
+            return one.of.node.name, [*given, *one.defaults()]
     return None
 
 
-SHARES = "torch.utils.data.DistributedSampler"
-SHARED = "each process's share, as msmigrate train --nproc does"
+def of_trainer(flow: Flow, name: str) -> ast.expr | None:
+    """What the only call that makes a Trainer, or an object of a class named so, is given under a name; a Trainer of
+    transformers has the model first."""
+    calls = [c for s in named(flow) for c in s.calls if any(k.arg in ("args", "model") for k in c.keywords)]
+    made = [c for c in calls if re.search(r"Trainer$", ast.unparse(c.func))]
+    given = {k.arg: k.value for k in made[0].keywords} if len(made) == 1 else {}
+    first = made[0].args[0] if len(made) == 1 and made[0].args and name == "model" else None
+    return given.get(name, first)
 
 
-def moved(flow: Flow) -> list[str]:
-    """The lines that call a sampler's set_epoch."""
-    calls = (s for s in flow.statements for call in s.calls if getattr(call.func, "attr", "") == "set_epoch")
-    return [Comment(s.place, f"{' '.join(s.text.split())}: a sampler that gives {SHARED}") for s in calls]
-
-
-def sharing(flow: Flow, node: ast.expr) -> list[ast.Call]:
-    """The calls behind an expression that make a DistributedSampler, or an object of a class derived from it."""
-    found: dict[int, ast.Call] = {}
-    for call in (inner for one in flow.behind(node) for inner in ast.walk(one) if isinstance(inner, ast.Call)):
-        called = flow.value(call.func)
-        lineage = called.lineage() if isinstance(called, ScriptClass) else [called]
-        names = [one.name for one in lineage if isinstance(one, LibraryName)]
-        if any(SHARES in restated(name) for name in names):
-            found[id(call)] = call
-    return list(found.values())
+def maker_of(flow: Flow, node: ast.expr) -> Statement | None:
+    """The statement with the nearest call that makes a value."""
+    calls = (one for one in flow.behind(node) if isinstance(one, ast.Call))
+    found = (flow.of.get(id(one)) for one in calls)
+    return next((one for one in found if one is not None and one.alone is None), None)

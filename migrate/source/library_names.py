@@ -108,6 +108,17 @@ def is_class(name: str) -> bool:
     return name.rpartition(".")[2][:1].isupper()
 
 
+def no_module(name: str) -> bool:
+    """Whether a class of a package without rows makes no module, by its name: a tokenizer, a Trainer."""
+    return re.search(TABLES["no_module"], name) is not None
+
+
+def by_torch(name: str) -> bool:
+    """Whether a qualified name is of a package without rows, and trains with torch or is such a model."""
+    top, *parts = name.split(".")
+    return top in TABLES["by_torch"] and any(re.fullmatch(TABLES["by_torch"][top], part) for part in parts)
+
+
 @cache
 def telling_method(method: str) -> str | None:
     """The family of an object of which only a method's name is known, where only that family has such a method.
@@ -180,7 +191,7 @@ def modules_by_use(tree: ast.AST) -> Iterator[str]:
         match node:
             case ast.Assign([target], ast.Call(ast.Attribute(made_by, "from_pretrained"))):
                 of = ast.unparse(made_by).rpartition(".")[2]
-                if of[:1].isupper() and re.search(TABLES["no_module"], of) is None:
+                if of[:1].isupper() and not no_module(of):
                     yield ast.unparse(target)
 
 

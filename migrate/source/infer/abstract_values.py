@@ -229,6 +229,21 @@ class ScriptClass(Value):
         )
         return Constant(Member(f"{self.node.name}.{next(same, name)}"))  # another name for a value is no other member
 
+    def fields(self) -> dict[str, ast.AnnAssign]:
+        """The fields of a class of settings, a base's before its own, by their names: `rate: float = 0.1`."""
+        owners = [one.node for one in self.lineage() if isinstance(one, ScriptClass)]
+        found = (one for owner in owners[::-1] for one in owner.body if isinstance(one, ast.AnnAssign))
+        return {one.target.id: one for one in found if isinstance(one.target, ast.Name)}
+
+    def bound(self, arguments: list[CallArgument]) -> dict[str, Value]:
+        """The attributes that a class without `__init__` gets by its arguments; by their place where it is decorated as
+        a class of settings, and no library's fields come before its own."""
+        settings = any("dataclass" in ast.unparse(one) for one in self.node.decorator_list)
+        places = list(self.fields()) if settings and self.library_base() is None else []
+        by_place = (one.value for one in arguments if one.name is None)
+        given = dict(zip(places, by_place, strict=False))
+        return given | {one.name: one.value for one in arguments if one.name}
+
     def library_base(self) -> str | None:
         """The library class that it derives from in the end, if any."""
         return next((of.name for of in self.lineage() if isinstance(of, LibraryName)), None)
@@ -254,6 +269,16 @@ class ScriptObject(Value):
     node: ast.expr | None = None
     certainty: str = ""
     source: ScriptFile | None = None
+
+    def defaults(self) -> Iterator[CallArgument]:
+        """The fields of its class that it has by their defaults."""
+        given = {argument.name for argument in self.arguments}
+        for name, statement in self.of.fields().items():
+            value, node = self.attributes.get(name) or self.of.find(name), statement.value
+            if isinstance(node, ast.Call):  # field(default=0.1, metadata=…)
+                node = next((keyword.value for keyword in node.keywords if keyword.arg == "default"), node)
+            if node is not None and name not in given:
+                yield CallArgument(name, node, value or Value())
 
 
 @dataclass(eq=False)
@@ -418,6 +443,56 @@ def _is_tool(values: list[Value]) -> bool:
         if isinstance(one, LibraryObject) and not one.family and one.name and not is_class(one.name)
     ]
     return bool(made) and len(made) == len(values) and len({one.name for one in made}) == 1
+
+
+_CONVERSIONS = {"int": int, "float": float, "str": str}
+
+
+def declare(parser: ArgumentParser, arguments: list[CallArgument], node: ast.Call, source: ScriptFile) -> None:
+    """Keep the default of an argument that `add_argument` declares."""
+    given = {argument.name: argument for argument in arguments if argument.name}
+    flags = [flag for argument in arguments if argument.name is None and isinstance(flag := known(argument.value), str)]
+    name = known(given["dest"].value) if "dest" in given else None
+    if name is None and flags:
+        long = [flag for flag in flags if flag.startswith("--")]
+        name = (long or flags)[0].lstrip("-").replace("-", "_")
+    if not isinstance(name, str) or not name:
+        return
+    action = known(given["action"].value) if "action" in given else "store"
+    if "default" in given:
+        value: Value = given["default"].value
+        value = _converted(value, given.get("type"))
+    elif action in ("store_true", "store_false"):
+        value = Constant(action == "store_false")
+    else:
+        value = Constant(None) if not flags or flags[0].startswith("-") else Value()  # a required argument
+        if "required" in given and known(given["required"].value):
+            value = Value()
+    parser.defaults[name] = default_of(source, name, node, value)
+
+
+def default_of(source: ScriptFile, name: str, node: ast.expr, value: Value) -> Value:
+    """The value, with the line of the argument as its only origin."""
+    if not is_known(value):
+        return value
+    text = f"args.{name} has the default {known(value)!r} in argparse"
+    return wrapped(known(value), (Origin(source.shown, node.lineno, text),))
+
+
+def _converted(value: Value, kind: CallArgument | None) -> Value:
+    """A default that is a string, converted by the argument's type, as argparse does."""
+    if kind is None or not isinstance(value, Constant) or not isinstance(value.value, str):
+        return value
+    of = kind.value.scope.names.values() if isinstance(kind.value, ScriptClass) else ()
+    if isinstance(value.value, Member) or any(known(one) == value.value for one in of):
+        return value  # of an enumeration
+    convert: Any = _CONVERSIONS.get(kind.node.id) if isinstance(kind.node, ast.Name) else None
+    if convert is None:
+        return Value()
+    try:
+        return Constant(convert(value.value))
+    except ValueError:
+        return Value()
 
 
 class Expression:

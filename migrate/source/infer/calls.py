@@ -20,7 +20,6 @@ from .abstract_values import (
     LibraryName,
     LibraryObject,
     ListValue,
-    Member,
     Origin,
     ParsedArguments,
     Scope,
@@ -29,19 +28,32 @@ from .abstract_values import (
     ScriptModule,
     ScriptObject,
     Value,
-    is_known,
+    declare,
+    default_of,
     known,
     origins,
-    wrapped,
 )
-from .expressions import attribute, builtin, hyperparameters, joined, keys_of, of_math, of_text
+from .expressions import (
+    FIELDS,
+    PARSES,
+    attribute,
+    builtin,
+    default_of_field,
+    hyperparameters,
+    joined,
+    keys_of,
+    of_math,
+    of_text,
+    parsed_settings,
+)
 from .interpreter import OPTION, Interpreter, evaluates, is_decorated
 
+KEPT_BY_TRAINERS = ("model", "args", "train_dataset", "eval_dataset", "data_collator")  # of transformers and its like
+PARSERS = (".HfArgumentParser", ".TrlParser")  # of settings, into objects of dataclasses
 _SAME = ("copy.copy", "copy.deepcopy", "pathlib.Path", "os.path.expanduser")  # they return their argument
 _ITSELF = ("to", "cuda", "cpu", "train", "eval", "half", "float", "requires_grad_")  # methods that return their module
 _OF_A_GROUP = ("add_argument_group", "add_mutually_exclusive_group")
 _UNNAMED = (None, "*", "**")
-_CONVERSIONS = {"int": int, "float": float, "str": str}
 
 HOLDERS = ("torch.nn.ModuleDict", "torch.nn.ModuleList", "torch.nn.Sequential")  # their attributes are modules
 
@@ -69,7 +81,13 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
             found.node, found.source = node, scope.source  # the class's own way to make it
         return found
     if isinstance(function, ScriptClass):
-        return interpreter.make(function, _placed(arguments, scope), node, scope)
+        made = interpreter.make(function, _placed(arguments, scope), node, scope)
+        base = function.library_base() or ""
+        _of_command_line(interpreter, base, arguments, node, scope)
+        if names.by_torch(base) and base.endswith("Trainer") and isinstance(made, ScriptObject):
+            kept = {one.name: one.value for one in arguments if one.name in KEPT_BY_TRAINERS}
+            made.attributes = kept | made.attributes
+        return made
     if isinstance(function, (LibraryObject, ScriptObject)) and receiver is None:
         if isinstance(function, LibraryObject) and not function.family and names.is_class(function.name):
             interpreter.note(f"{function.name}.__call__", node, scope, arguments, function)
@@ -146,14 +164,29 @@ def _of_library(
         _search_in(interpreter, arguments[-1].node, scope.source, first=name.endswith("insert"))
     if name.startswith("math."):
         return of_math(name.removeprefix("math."), values)
+    if name in FIELDS:
+        return default_of_field(interpreter, node, arguments, scope)
     if not names.is_library(name):
-        return _loader_inside(values) or LibraryObject("", name=name)
+        kept = values[0] if values and name.endswith(PARSERS) else None
+        if name.endswith("TrainingArguments"):  # whose attributes are its arguments
+            kept = DictValue({argument.name: argument.value for argument in arguments if argument.name})
+        return _loader_inside(values) or LibraryObject("", name=name, of=kept)
     seen = interpreter.note(name, node, scope, arguments)
+    _of_command_line(interpreter, name, arguments, node, scope)
     family = names.family_of(name)
     if family == names.LOADER and interpreter.certainty != OPTION:
         _used_as_data(seen.get("dataset", 0))
     made_of = next((v for v in values if isinstance(v, (LibraryObject, ScriptObject)) and _wraps(family, v)), None)
     return LibraryObject(family, seen=seen, name=name, of=made_of)
+
+
+def _of_command_line(
+    interpreter: Interpreter, name: str, arguments: list[CallArgument], node: ast.Call, scope: Scope
+) -> None:
+    """Make what Lightning's LightningCLI makes of its classes where the command line gives nothing."""
+    if name.endswith(".LightningCLI"):
+        classes = [one.value for one in arguments if isinstance(one.value, ScriptClass)]
+        interpreter.drive([interpreter.make(one, [], node, scope) for one in classes])
 
 
 def _used_as_data(value: Value | None) -> None:
@@ -267,6 +300,8 @@ def _method(
         return of_text(value, method, values)
     if isinstance(value, (ParsedArguments, ScriptModule, ScriptClass, ScriptFunction)):
         return _loader_inside(values) or Value()
+    if method in PARSES:
+        return parsed_settings(interpreter, value, node, arguments, scope)
     if method == "save_hyperparameters" and isinstance(value, ScriptObject):
         value.attributes["hparams"] = hyperparameters(value, arguments, scope)
     if method == "fit" and not isinstance(value, ScriptObject):
@@ -277,6 +312,7 @@ def _method(
         likely = names.TABLES["either"].get(method)
         surely = _by_use(interpreter, node, method, scope) or (_by_habit(node, method) if likely else None)
         guessed = None if text else surely or likely or _by_habit(node, method) or names.telling_method(method)
+        guessed = None if guessed == names.MODULE and names.no_module(name) else guessed
         other = names.telling_method(method) if guessed and likely and not surely else None
         if guessed is None and not names.is_library(name):
             return _loader_inside(values) or Value()
@@ -286,7 +322,8 @@ def _method(
     qualified, row = names.method_row(family, name, method)
     if row is None and name in HOLDERS and method not in names.MODULE_METHODS:
         return LibraryObject(names.MODULE if method in ("values", "pop") else names.TENSOR)  # a module in it is called
-    if row is None and isinstance(value, ScriptObject) and method not in names.MODULE_METHODS:
+    own = isinstance(value, ScriptObject) and not qualified.endswith(".Trainer.fit")
+    if row is None and own and method not in names.MODULE_METHODS:
         return _loader_inside(values) or Value()  # a method that was not read
     receiver = (
         value if isinstance(value, (LibraryObject, ScriptObject)) and _family(value)[0] else LibraryObject(family)
@@ -425,62 +462,16 @@ def _of_parser(
 ) -> Value:
     """The result of a method of an argparse parser; keep: whether the call surely runs and so changes the parser."""
     if method == "add_argument" and keep:
-        _add_argument(parser, arguments, node, source)
+        declare(parser, arguments, node, source)
     if method == "set_defaults" and keep:
         for argument in arguments:
             if argument.name:
-                parser.defaults[argument.name] = _default_of(source, argument.name, argument.node, argument.value)
+                parser.defaults[argument.name] = default_of(source, argument.name, argument.node, argument.value)
     if method == "parse_args":
         return ParsedArguments(parser)
     if method in ("parse_known_args", "parse_known_intermixed_args"):
         return ListValue([ParsedArguments(parser), Value()])
     return parser if method in _OF_A_GROUP else Value()
-
-
-def _add_argument(parser: ArgumentParser, arguments: list[CallArgument], node: ast.Call, source: ScriptFile) -> None:
-    given = {argument.name: argument for argument in arguments if argument.name}
-    flags = [flag for argument in arguments if argument.name is None and isinstance(flag := known(argument.value), str)]
-    name = known(given["dest"].value) if "dest" in given else None
-    if name is None and flags:
-        long = [flag for flag in flags if flag.startswith("--")]
-        name = (long or flags)[0].lstrip("-").replace("-", "_")
-    if not isinstance(name, str) or not name:
-        return
-    action = known(given["action"].value) if "action" in given else "store"
-    if "default" in given:
-        value: Value = given["default"].value
-        value = _converted(value, given.get("type"))
-    elif action in ("store_true", "store_false"):
-        value = Constant(action == "store_false")
-    else:
-        value = Constant(None) if not flags or flags[0].startswith("-") else Value()  # a required argument
-        if "required" in given and known(given["required"].value):
-            value = Value()
-    parser.defaults[name] = _default_of(source, name, node, value)
-
-
-def _default_of(source: ScriptFile, name: str, node: ast.expr, value: Value) -> Value:
-    """The value, with the line of the argument as its only origin."""
-    if not is_known(value):
-        return value
-    text = f"args.{name} has the default {known(value)!r} in argparse"
-    return wrapped(known(value), (Origin(source.shown, node.lineno, text),))
-
-
-def _converted(value: Value, kind: CallArgument | None) -> Value:
-    """A default that is a string, converted by the argument's type, as argparse does."""
-    if kind is None or not isinstance(value, Constant) or not isinstance(value.value, str):
-        return value
-    of = kind.value.scope.names.values() if isinstance(kind.value, ScriptClass) else ()
-    if isinstance(value.value, Member) or any(known(one) == value.value for one in of):
-        return value  # of an enumeration
-    convert: Any = _CONVERSIONS.get(kind.node.id) if isinstance(kind.node, ast.Name) else None
-    if convert is None:
-        return Value()
-    try:
-        return Constant(convert(value.value))
-    except ValueError:
-        return Value()
 
 
 # what a call changes

@@ -102,6 +102,8 @@ def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
             return value.of if name == "module" and value.of is not None else LibraryObject("")
         if name in ("dataset", "module") and value.of is not None:
             return value.of
+        if isinstance(value.of, DictValue):
+            return value.of.pairs.get(name) or Value()
         return (
             LibraryObject(names.TENSOR)
             if value.family == names.TENSOR and name in ("data", "grad", "T", "mT")
@@ -135,6 +137,43 @@ def hyperparameters(of: ScriptObject, arguments: list[CallArgument], scope: Scop
     unpacked = [scope.names.get(one.kwarg.arg) for one in nodes[:1] if one.kwarg is not None and not only]
     more = {k: v for one in unpacked if isinstance(one, DictValue) for k, v in one.pairs.items() if k not in ignored}
     return DictValue(more | {name: scope.names[name] for name in kept if scope.names[name] is not of})
+
+
+FIELDS = ("dataclasses.field", "attr.ib", "attrs.field", "pydantic.Field")
+PARSES = ("parse_args_into_dataclasses", "parse_args_and_config")  # of transformers' and trl's parsers
+
+
+def default_of_field(interpreter: Interpreter, node: ast.Call, arguments: list[CallArgument], scope: Scope) -> Value:
+    """The default of a field of a class of settings: `rate: float = field(default=0.1)`."""
+    given = {one.name: one for one in arguments if one.name in ("default", "default_factory", "factory")}
+    if "default" in given:
+        return given["default"].value
+    made_by = next((given[key] for key in ("default_factory", "factory") if key in given), None)
+    if made_by is None:
+        return Value()
+    if isinstance(made_by.node, ast.Lambda):
+        return interpreter.value(made_by.node.body, scope)
+    if isinstance(made_by.value, ScriptClass):
+        return interpreter.make(made_by.value, [], node, scope)
+    empty: dict[str, Value] = {"list": ListValue([]), "dict": DictValue({}, closed=True)}
+    return empty.get(getattr(made_by.node, "id", ""), Value())
+
+
+def parsed_settings(
+    interpreter: Interpreter, parser: Value, node: ast.Call, arguments: list[CallArgument], scope: Scope
+) -> Value:
+    """What HfArgumentParser makes where the command line gives nothing: an object of each class that it was given."""
+    given = parser.of if isinstance(parser, LibraryObject) else None
+    if isinstance(parser, ScriptObject):
+        given = next((one.value for one in parser.arguments if one.name in (None, "dataclass_types")), None)
+    found: list[Value] = []
+    for one in given.items if isinstance(given, ListValue) else [given]:
+        if isinstance(one, ScriptClass):
+            found.append(interpreter.make(one, [], node, scope))
+        else:
+            found.append(LibraryObject("", name=one.name) if isinstance(one, LibraryName) else Value())
+    rest = any(one.name == "return_remaining_strings" and known(one.value) for one in arguments)
+    return ListValue([*found, *([Value()] if rest else [])])
 
 
 @evaluates(ast.Subscript)

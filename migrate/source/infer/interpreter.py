@@ -238,8 +238,8 @@ class Interpreter:
         parts = name.split(".")
         if not all(part.isidentifier() for part in parts) or len(self.files) >= MOST_FILES:
             return None
-        for folder in self.search:
-            self.spent += 5
+        for folder in (*self.search, *(at.parent for at in [self.folder.absolute()] if at.name == parts[0])):
+            self.spent += 5  # the last is for `python -m folder.train`
             at = folder.joinpath(*parts)
             for path in (at.with_suffix(".py"), at / "__init__.py"):
                 if path.is_file():
@@ -515,7 +515,7 @@ class Interpreter:
             self.instances |= {id(of.node): one for of in one.of.lineage() if isinstance(of, ScriptClass)}
 
     def make(self, of: ScriptClass, arguments: list[CallArgument], node: ast.Call, scope: Scope) -> Value:
-        """An object of one of the script's classes; the fields of a class of settings may be arguments."""
+        """An object of one of the script's classes; the fields of a class of settings are its attributes."""
         made = ScriptObject(of, arguments=arguments, node=node, certainty=self.certainty, source=scope.source)
         self.spent += len(of.scope.names) // 16
         made.attributes |= {k: v for k, v in of.scope.names.items() if not isinstance(v, (ScriptFunction, ScriptClass))}
@@ -523,11 +523,11 @@ class Interpreter:
         if CERTAINTIES.index(made.certainty) < CERTAINTIES.index(before.certainty):
             self.instances[id(of.node)] = made
         self.made += [] if self.elsewhere else [made]
-        start = of.find("__init__")
+        if (start := of.find("__init__")) is None:
+            made.attributes |= of.bound(arguments)
+            start, arguments = of.find("__post_init__"), []  # which a dataclass calls
         if isinstance(start, ScriptFunction):
             self.call(ScriptFunction(start.node, start.scope, made, start.owner), arguments)
-        else:
-            made.attributes |= {argument.name: argument.value for argument in arguments if argument.name}
         return made
 
 

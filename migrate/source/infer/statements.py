@@ -75,10 +75,11 @@ def _annassign(interpreter: Interpreter, node: ast.AnnAssign, scope: Scope) -> N
 def _written(interpreter: Interpreter, node: ast.expr, target: ast.expr, scope: Scope) -> Value:
     """The value of an assignment; a literal constant keeps its place."""
     found = interpreter.value(node, scope)
-    if isinstance(node, ast.Constant) and is_known(found) and isinstance(target, (ast.Name, ast.Attribute)):
-        of = scope.names.get("__class__") if isinstance(target, ast.Name) else None
+    of = scope.names.get("__class__") if isinstance(target, ast.Name) else None
+    field = isinstance(of, ScriptClass) and isinstance(node, ast.Call) and isinstance(found, Constant)
+    if (isinstance(node, ast.Constant) or field) and is_known(found) and isinstance(target, (ast.Name, ast.Attribute)):
         owner = f"{of.node.name}." if isinstance(of, ScriptClass) else ""
-        text = f"{owner}{scope.source.text(target)} = {scope.source.text(node)}"
+        text = f"{owner}{scope.source.text(target)} = {repr(known(found)) if field else scope.source.text(node)}"
         return wrapped(known(found), (Origin(scope.source.shown, node.lineno, text),))
     return found
 
@@ -188,6 +189,8 @@ def _if(interpreter: Interpreter, node: ast.If, scope: Scope) -> End:
     refuses = any(isinstance(one, ast.Raise) for one in node.body)
     if holds and refuses and interpreter.certainty != OPTION:
         holds = False  # a script that refuses its own defaults is run with others
+    elif holds is False and interpreter.certainty != OPTION and _refuses(interpreter, node.orelse, scope):
+        holds = None
     if holds is not None and names_the_file(node.test):
         interpreter.never |= {id(one) for one in (node.orelse if holds else node.body)}
     before, unset = interpreter.names_of(scope), set(scope.unset)
@@ -228,6 +231,17 @@ def _if(interpreter: Interpreter, node: ast.If, scope: Scope) -> End:
     if result:
         interpreter.otherwise = f"not ({text})" if ends[0] else text
     return PARTLY if RETURNED in ends else None
+
+
+def _refuses(interpreter: Interpreter, block: list[ast.stmt], scope: Scope) -> bool:
+    """Whether what the defaults choose of `elif` and `else` only refuses them."""
+    seen, values, varied = interpreter.seen, interpreter.values, interpreter.varied
+    interpreter.seen, interpreter.values, interpreter.varied = [], {}, set()  # these conditions are not evaluated here
+    while len(block) == 1 and isinstance(block[0], ast.If):
+        holds = truth(interpreter.value(block[0].test, scope))
+        block = [] if holds is None else block[0].body if holds else block[0].orelse
+    interpreter.seen, interpreter.values, interpreter.varied = seen, values, varied
+    return bool(block) and isinstance(block[-1], ast.Raise)
 
 
 def _gives(block: list[ast.stmt]) -> bool:

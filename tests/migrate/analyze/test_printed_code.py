@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from msmigrate.migrate.analyze.script_analysis import Use, analyze_script
+from msmigrate.reports.script_analysis import calls
 from script_uses import use_of
 
 Write = Callable[..., Path]
@@ -879,3 +880,78 @@ def test_the_first_of_the_parameters_is_of_a_list(write: Write, run: Run) -> Non
     other = printed(f"{net}first = next(iter(net.parameters()))", "torch.nn.Module.parameters", write)
     assert other.startswith("net.trainable_params()  #")
     run(["net = mindspore.nn.Dense(2, 3)", f"print({code.splitlines()[0].partition('  #')[0]}.shape)"])
+
+
+HELD = [
+    ('loaders = {"train": LOADER, "val": DataLoader(pairs, 1)}', "loaders[kind]", "loaders_train"),
+    ('loaders = {"train": LOADER}', 'loaders["train"]', "loaders_train"),
+    ("loaders = dict(train=LOADER)", "loaders['train']", "loaders_train"),
+    ('self.loaders = {"train": LOADER}', "self.loaders[kind]", "self_loaders_train"),
+    ("loaders = {3: LOADER}", "loaders[3]", "loaders_3"),
+    ("loaders = [DataLoader(pairs, 1), LOADER]", "loaders[1]", "loaders_1"),
+    ('loaders = {}\nloaders["train"] = LOADER', "loaders[kind]", "loaders['train']"),
+    ("train, val = LOADER, DataLoader(pairs, 1)", "train", "train"),
+]
+
+
+@pytest.mark.parametrize(("held", "loop", "variable"), HELD)
+def test_a_loader_in_a_table_has_a_variable_and_the_columns_of_its_loop(
+    held: str, loop: str, variable: str, write: Write, run: Run
+) -> None:
+    """All were `loader`, or `loaders['train']_batches`, which is no Python; the loop's variables were not its own."""
+    code = f"{held.replace('LOADER', 'DataLoader(pairs, batch_size=2)')}\nfor a, b in {loop}:\n    print(a, b)"
+    script = write(f"import torch\nfrom torch.utils.data import DataLoader\n{code}\n")
+    uses = [use for use in analyze_script(script).uses if "batch_size=2" in use.source]
+    text = uses[0].rewrite or ""
+    batches = f"{variable}_batches" if "[" not in variable else "loaders_train_batches"
+    assert text.startswith(f"{variable} = ") and f"for a, b in {batches}:" in text and '["a", "b"]' in text
+    assert any(f"is {variable} here" in note for note in uses[0].notes) == ("_" in variable)
+    before = ["pairs = [(numpy.float32(i), numpy.int32(i)) for i in range(4)]", "loaders, EPOCHS = {}, 1"]
+    run([*before, text.replace("...", "print(a.shape)")])
+
+
+def test_loaders_of_the_same_text_in_one_table_are_each_printed(write: Write) -> None:
+    """The second was `also` the first's line."""
+    script = write("from torch.utils.data import DataLoader\nboth = [DataLoader(d, 2),\n        DataLoader(d, 2)]\n")
+    ((_, uses),) = calls(analyze_script(script))
+    assert [(use.rewrite or "").split()[0] for use in uses] == ["both_0", "both_1"]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("torch.where(x > 0)", "msmigrate.nn.functional.nonzero(input=x > 0, as_tuple=True)"),
+        ("torch.where(condition=x > 0)", "msmigrate.nn.functional.nonzero(input=x > 0, as_tuple=True)"),
+        ("torch.where(x > 0, x, 0.0)", "mindspore.ops.where(condition=x > 0, input=x, other=0.0)"),
+    ],
+)
+def test_where_with_a_condition_alone_gives_places(call: str, expected: str, write: Write, run: Run) -> None:
+    """It had no counterpart."""
+    name = "torch.nonzero" if "nonzero" in expected else "torch.where"
+    found = rewritten(f"x = torch.ones(2, 3)\ny = {call}", name, write)
+    assert found.rewritten == expected and not found.notes
+    run(["x = mindspore.ops.ones((2, 3), mindspore.float32)", f"y = {expected}", "assert y[0].shape in ((6,), (3,))"])
+
+
+DTYPES = [
+    ("torch.tensor([1, 2], dtype=torch.int16)", "torch.tensor", "mindspore.int16", True),
+    ("torch.zeros(3, dtype=torch.int8)", "torch.zeros", "mindspore.int8", True),
+    ("torch.ones(3, dtype=torch.bfloat16)", "torch.ones", "mindspore.bfloat16", True),
+    ("torch.full((2,), 3, dtype=torch.short)", "torch.full", "mindspore.int16", True),
+    ("torch.ones_like(x, dtype=kind)", "torch.ones_like", "mindspore.int16", True),
+    ("torch.zeros(3, dtype=torch.long)", "torch.zeros", "mindspore.int64", False),
+    ("x.to(torch.int16)", "torch.Tensor.to", "mindspore.int16", False),
+    ("x.to(kind)", "torch.Tensor.to", "mindspore.int16", False),
+    ("x.to(torch.bfloat16)", "torch.Tensor.to", "mindspore.bfloat16", False),
+]
+
+
+@pytest.mark.parametrize(("call", "name", "dtype", "says"), DTYPES)
+def test_a_dtype_that_no_row_lists_is_mindspores(
+    call: str, name: str, dtype: str, says: bool, write: Write, run: Run
+) -> None:
+    """`dtype=torch.int16` was printed as it is, with a table in which it was not."""
+    found = rewritten(f"x = torch.rand(2)\nkind = torch.int16\ny = {call}", name, write)
+    assert found.rewritten is not None and f"dtype={dtype}" in found.rewritten, found
+    assert any("a dtype that the row's tests do not run" in note for note in found.notes) == says
+    run(["x = mindspore.ops.ones((2,), mindspore.float32)", f"y = {found.rewritten}", f"assert y.dtype == {dtype}"])

@@ -869,10 +869,11 @@ trainer = transformers.Trainer(model=transformers.AutoModel.from_pretrained("x")
 trainer.train()
 """)
     found = listed(script)
+    assert has(found, 'lr_scheduler_type="cosine" of Training') and len(found) == 3, found
+    unclear = script.read_text().replace("args=made[0]", "args=chosen()")
     read = "[transformers.TrainingArguments reads it]"
-    assert [line for line in found if read in line] == [f'lr_scheduler_type: str = field(default="cosine") {read}'], (
-        found
-    )
+    again = [line for line in listed(write(unclear)) if read in line]
+    assert again == [f'lr_scheduler_type: str = field(default="cosine") {read}']
 
 
 def test_no_line_makes_the_model_where_several_optimizers_step(write: Write) -> None:
@@ -891,3 +892,13 @@ for epoch in range(3):
         other.step()
 """)
     assert "losses(): what this makes" not in recipe_text(analyze_script(script))
+
+
+@pytest.mark.parametrize(
+    "imports", ["from {} import other as rates", "import {0}.other\nrates = {0}.other", "from {}.other import *"]
+)
+def test_a_script_of_a_package_imports_by_the_packages_name(imports: str, write: Write, tmp_path: Path) -> None:
+    """`python -m package.train` finds its files; they counted as of a library that is not there."""
+    text = f"import torch\n{imports.format(tmp_path.name)}\n"
+    text += f"torch.optim.SGD(model.parameters(), lr={'' if '*' in imports else 'rates.'}RATE)\n"
+    assert drafted(write(text, other="RATE = 0.25\n"))["optimizer"]["args"]["lr"] == 0.25

@@ -1960,3 +1960,90 @@ def test_what_runs_only_where_an_exception_is_raised_says_so(write: Write) -> No
     text = "try:\n    net.load_state_dict(torch.load('a.pt'))\nexcept OSError:\n    net.fc = nn.Linear(3, 7)\n"
     found = reasons(write(HEAD + REST + text + LOOP))
     assert found["net.fc = nn.Linear(3, 7)"] == "it runs only where an exception is raised"
+
+
+LEAVES = """
+def guard(epoch):
+    if done(epoch):
+        return
+    net.fc = half_it
+def find(names):
+    for n in names:
+        if n in net.found:
+            return
+        net.fc = n
+    net.fc = last
+def twice(a):
+    with open("x"):
+        if not a:
+            if net.wide:
+                return
+    net.fc = widen
+def known(a=3):
+    if a == 4:
+        return
+    net.fc = sure
+def apart(a):
+    if a:
+        if net.wide:
+            return
+    else:
+        net.fc = narrow
+guard(elsewhere())
+find(elsewhere())
+twice(elsewhere())
+known()
+apart(elsewhere())
+"""
+
+
+def test_what_follows_a_return_without_a_value_or_in_a_loop_has_its_condition(write: Write) -> None:
+    """It was listed without a word, as what always runs."""
+    found = {line.partition(" [")[0]: line for line in listed(write(HEAD + REST + LEAVES + LOOP))}
+    assert found["net.fc = half_it"] == "net.fc = half_it [only where not (done(epoch))]"
+    assert found["net.fc = n"] == "net.fc = n [only where not (n in net.found)] [for n in names]"
+    assert found["net.fc = last"] == "net.fc = last [only where not (n in net.found) in every round (for n in names)]"
+    assert found["net.fc = widen"] == "net.fc = widen [only where not (not (a) and net.wide)]"
+    assert found["net.fc = sure"] == "net.fc = sure"
+    assert found["net.fc = narrow"] == "net.fc = narrow [only where not (a)]"
+
+
+@pytest.mark.parametrize(
+    ("guard", "listed_"),
+    [
+        ("if not ready():\n        return", ["return [only where not ready()]"]),
+        ("if not ready():\n        print('no')\n        return", ["return [only where not ready()]"]),
+        ("if 3 > 4:\n        return", []),
+        ("print(ready())", []),
+    ],
+)
+def test_a_return_before_the_steps_is_listed(guard: str, listed_: list[str], write: Write) -> None:
+    """That nothing is trained where it holds was not said."""
+    inside = LOOP.replace("\n", "\n    ").rstrip()
+    after = "    if ready():\n        return\n    print(1)\ntrain()\n"
+    text = f"{HEAD}{REST}\ndef ready(): return made\ndef train():\n    {guard}{inside}\n{after}"
+    assert listed(write(text)) == listed_
+
+
+SHARED = [
+    ("net = nn.DataParallel(net)", True),
+    ("net = torch.nn.parallel.DataParallel(net, [0, 1])", True),
+    ("net = nn.DataParallel(module=net)", True),
+    ("net = nn.parallel.DistributedDataParallel(net)", False),  # each process has a batch of its own
+    ("net = nn.DataParallel(Own())", False),
+    ("net = nn.DataParallel(Normed())", True),
+    ("net = nn.DataParallel(elsewhere())", True),
+    ("net = nn.DataParallel(torchvision.models.vit_b_16())", False),
+    ("def shared(n):\n    return nn.DataParallel(n)\nnet = shared(net)", True),
+    ("if torch.cuda.device_count() > 1:\n    net = nn.DataParallel(net)", True),
+]
+
+
+@pytest.mark.parametrize(("shares", "said"), SHARED)
+def test_a_batchnorm_of_several_devices_normalises_each_part(shares: str, said: bool, write: Write) -> None:
+    """`DataParallel` was passed over as an option of the run, and that it changes what a BatchNorm computes."""
+    own = "class {}(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = nn.{}(3, 4)\n"
+    text = own.format("Own", "Linear") + (own.format("Normed", "BatchNorm1d") if "Normed" in shares else "")
+    model = "net = torchvision.models.resnet18()\n" if "net" in shares.partition("Parallel")[2] else ""
+    found = listed(write(f"{HEAD}{text}{model}{shares}\nopt = torch.optim.SGD(net.parameters(), lr=0.2)\n{LOOP}"))
+    assert any("a BatchNorm in it normalises each device's part of the batch" in line for line in found) == said

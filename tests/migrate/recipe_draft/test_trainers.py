@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from drafts import drafted, has, listed
 from msmigrate.migrate.analyze.script_analysis import analyze_script
-from msmigrate.reports.script_analysis import recipe_text
+from msmigrate.reports.script_analysis import notes, recipe_text
 
 Write = Callable[..., Path]
 
@@ -217,31 +217,53 @@ def test_what_the_trainer_is_given(given: str, wanted: dict[str, Any], words: st
         ("pl.Trainer(max_epochs=-1)", "???"),
         ("pl.Trainer(max_epochs=count())", "???"),
         ("pl.Trainer(**count())", "???"),
-        ("Own(max_epochs=5)", "???"),
+        ("Own(max_epochs=5)", 5),
+        ("Starts(max_epochs=5)", "???"),
         ("made()", 9),
         ("pl.Trainer(max_epochs=5) if fast() else pl.Trainer(max_epochs=50)", "???"),
     ],
 )
 def test_the_number_of_epochs(trainer: str, epochs: Any, write: Write) -> None:
     own = "class Own(pl.Trainer): pass\ndef made():\n    return pl.Trainer(max_epochs=9)\n"
+    own += "class Starts(pl.Trainer):\n    def __init__(self, **given):\n        super().__init__(**given)\n"
     text = script().replace("pl.Trainer(max_epochs=12)", trainer)
     assert drafted(write(text.replace("class Birds", f"{own}class Birds")))["train"]["epochs"] == epochs
 
 
-def test_of_several_fits_none_is_taken(write: Write) -> None:
-    again = "pl.Trainer(max_epochs=3).fit(Birds(), loader)\n"
-    found = drafted(write(script() + again))
-    assert found["train"]["epochs"] == "???"
-    assert has(
-        listed(write(script() + again)), "trainer.fit(", "trainer = pl.Trainer(", "pl.Trainer(max_epochs=3).fit("
-    )
+AGREED = {
+    "pl.Trainer(max_epochs=12).fit(Birds(), loader)": {"epochs": 12},
+    "pl.Trainer(max_epochs=3).fit(Birds(), loader)": {"epochs": "???"},
+    "trainer.fit(Birds(lr=0.9), loader)": {"epochs": 12, "clip": {"max_norm": 0.5}, "lr": "???", "accumulate": 4},
+    "trainer.fit(Birds(lr=0.2), loader)": {"lr": 0.2},
+    "pl.Trainer(max_epochs=12, gradient_clip_val=0.5).fit(Birds(), loader)": {"clip": {"max_norm": 0.5}},
+    "pl.Trainer(max_epochs=12, gradient_clip_val=0.7).fit(Birds(), loader)": {"clip": None},
+    "pl.Trainer(max_epochs=12, accumulate_grad_batches=4).fit(Birds(), loader)": {"accumulate": 4, "clip": None},
+    "pl.Trainer(precision=16).fit(Birds(), loader)": {"amp": None, "accumulate": None, "batch": "???"},
+    "trainer.fit(Birds(), DataLoader(val_set, batch_size=2))": {"batch": "???"},
+    "made().fit(Birds(), loader)": {"epochs": 12},  # which no Trainer is known to be
+}
 
 
-@pytest.mark.parametrize(("module", "epochs"), [("birds", 12), ("Birds(lr=0.4)", "???")])
-def test_a_fit_that_goes_on_or_begins_is_one(module: str, epochs: Any, write: Write) -> None:
+@pytest.mark.parametrize("again", AGREED)
+def test_of_several_fits_what_they_agree_on_is_drafted(again: str, write: Write) -> None:
+    """All of it was asked for."""
+    path = write(f"{script(given=', gradient_clip_val=0.5, accumulate_grad_batches=4')}{again}\n")
+    found = drafted(path)
+    found |= found["data"] | found["train"] | found["optimizer"].get("args", {})
+    assert {key: found.get(key) for key in AGREED[again]} == AGREED[again]
+    lines = listed(path)
+    assert has(lines, "trainer.fit(Birds(lr=0.2), loader)", again)
+    assert "max_epochs is 12, then 3" in recipe_text(analyze_script(path)) or "max_epochs=3" not in again
+    if found.get("clip") is None:
+        assert has(lines, "gradient_clip_val=0.5 of")
+
+
+@pytest.mark.parametrize(("module", "rate"), [("birds", 0.3), ("Birds(lr=0.4)", "???")])
+def test_a_fit_that_goes_on_or_begins_is_one(module: str, rate: Any, write: Write) -> None:
     own = 'birds = Birds()\nif begun():\n    trainer.fit(birds, loader, ckpt_path="last.ckpt")\n'
     text = script().replace("trainer.fit(Birds(lr=0.2), loader)", f"{own}else:\n    trainer.fit({module}, loader)")
-    assert drafted(write(text))["train"]["epochs"] == epochs
+    found = drafted(write(text))
+    assert found["train"]["epochs"] == 12 and found["optimizer"]["args"]["lr"] == rate
 
 
 @pytest.mark.parametrize("rates", ["(3, 30)", "(3,)"])
@@ -441,7 +463,10 @@ def test_what_transformers_is_given(given: str, wanted: dict[str, Any], words: s
 
 @pytest.mark.parametrize(
     "other",
-    ["args = TrainingArguments(num_train_epochs=9)", "def step(loss):\n    loss.backward()\nstep(model)"],
+    [
+        "trainer = Trainer(model, TrainingArguments(num_train_epochs=9))",
+        "def step(loss):\n    loss.backward()\nstep(model)",
+    ],
 )
 def test_arguments_of_several_trainings_or_of_a_loop_of_ones_own_are_listed(other: str, write: Write) -> None:
     path = write(f"{TUNED.format('num_train_epochs=2')}{other}\n")
@@ -535,3 +560,266 @@ def test_what_the_trainer_of_transformers_is_given_is_found(model: str, write: W
     text = GIVEN_TO_TRANSFORMERS.format(options="", before=before, model=model, more="optimizers=(opt, moves)")
     recipe = drafted(write(HEAD + text))
     assert recipe["optimizer"]["args"]["lr"] == 0.1 and recipe["schedule"]["per"] == "step"
+
+
+WITHOUT_TORCH = {
+    "from transformers import Trainer, TrainingArguments": "Trainer(a(), TrainingArguments(num_train_epochs=2))",
+    "import transformers as tf": "tf.Seq2SeqTrainer(a(), tf.Seq2SeqTrainingArguments('o', num_train_epochs=2)).train()",
+    "from lightning.pytorch import Trainer": "Trainer(max_epochs=2).fit(a())",
+    "import pytorch_lightning as pl": "pl.Trainer(max_epochs=2).fit(a())",
+    "from accelerate import Accelerator": "acc = Accelerator()\nfor epoch in range(2):\n    acc.backward(a())",
+    "from timm.optim import create_optimizer_v2": "create_optimizer_v2(a(), 'sgd')\nfor epoch in range(2):\n    a()",
+    "from peft import get_peft_model": "get_peft_model(a())\nfor epoch in range(2):\n    a()",
+    "from transformers import AutoModelForCausalLM": "AutoModelForCausalLM('x')\nfor epoch in range(2): a()",
+}
+
+
+@pytest.mark.parametrize("imports", WITHOUT_TORCH)
+def test_a_script_that_names_nothing_of_torch_itself(imports: str, write: Write) -> None:
+    """It was refused: `imports none of torch, torchvision, timm, apex`."""
+    path = write(f"{imports}\ndef a(): return made\n{WITHOUT_TORCH[imports]}\n")
+    assert drafted(path)["train"]["epochs"] == 2
+    analysis = analyze_script(path)
+    package = imports.split()[1].partition(".")[0]
+    assert analysis.uses[0].torch.startswith(f"{package}.")
+    said = [line for line in notes(analysis) if "trains with torch in code of its own" in line]
+    assert [line.split()[0] for line in said] == ([package] if package != "timm" else [])
+
+
+def test_the_model_that_a_trainer_is_given_is_asked_for_at_its_line(write: Write) -> None:
+    """`which model is trained was not found`, and `trainer.train()` was written as `trainer.set_train(True)`."""
+    path = write(TUNED.format("num_train_epochs=2").replace("import sys, torch", "import sys"))
+    assert "# train.py line 4: model = AutoModelForCausalLM.from_pretrained(" in recipe_text(analyze_script(path))
+    assert has(listed(path), "model = AutoModelForCausalLM.from_pretrained(", "trainer.train()")
+    assert not any("Module" in use.torch or use.rewrite for use in analyze_script(path).uses)
+
+
+PARSED = """
+from dataclasses import dataclass, field
+import sys, torch
+from transformers import AutoModelForCausalLM, HfArgumentParser, Trainer, TrainingArguments
+@dataclass
+class Kind:
+    name: str = field(default="gpt2", metadata={{"help": "which"}})
+    rate: float = 0.25
+    sizes: list = field(default_factory=lambda: [3, 4])
+    fold: bool = field(default=False)
+    width: int = field(metadata={{"help": "has to be given"}})
+@dataclass
+class Other:
+    fold: bool = field(default=True)
+@dataclass
+class Own(TrainingArguments):
+    num_train_epochs: int = 7
+    per_device_train_batch_size: int = field(default=4, metadata={{"help": "size"}})
+    warmup_steps: int = field(default=500)
+    logging_steps: int = 50
+def main():
+    parser = HfArgumentParser({0})
+    {1}
+    model = AutoModelForCausalLM.from_pretrained(kind.name)
+    opt = torch.optim.SGD(model.parameters(), lr=kind.rate, momentum=1 / kind.sizes[1])
+    if kind.fold:
+        folds = split(model)
+    trainer = Trainer(model=model, args=args, train_dataset=load(kind.width), optimizers=(opt, None))
+    trainer.train()
+if __name__ == "__main__":
+    main()
+"""
+OF_PARSER = [
+    ("(Kind, Own)", "kind, args = parser.parse_args_into_dataclasses()"),
+    ("[Own, Kind]", "(args, kind) = parser.parse_args_into_dataclasses()"),
+    ("(Kind, Own)", "kind, args, rest = parser.parse_args_into_dataclasses(return_remaining_strings=True)"),
+    ("dataclass_types=(Kind, Own)", "found = parser.parse_args_into_dataclasses()\n    kind, args = found"),
+    ("Kind", "kind, = parser.parse_args_into_dataclasses()\n    args = Own()"),
+    ("Kind", "kind = parser.parse_args_into_dataclasses()[0]\n    args = Own(output_dir='out')"),
+    (
+        "(Kind, Own)",
+        'if len(sys.argv) == 2 and sys.argv[1].endswith(".json"):\n'
+        "        kind, args = parser.parse_json_file(json_file=sys.argv[1])\n"
+        "    else:\n        kind, args = parser.parse_args_into_dataclasses()",
+    ),
+]
+
+
+@pytest.mark.parametrize(("classes", "parsed"), OF_PARSER)
+def test_the_defaults_of_dataclasses_are_what_a_plain_start_has(classes: str, parsed: str, write: Write) -> None:
+    """All of it was asked for, and every field listed."""
+    path = write(PARSED.format(classes, parsed))
+    found = drafted(path)
+    assert found["train"]["epochs"] == 7 and found["data"]["batch"] == 4
+    assert found["optimizer"]["args"] == {"lr": 0.25, "momentum": 0.25}
+    text, lines = recipe_text(analyze_script(path)), listed(path)
+    assert "# train.py line 17: Own.num_train_epochs = 7" in text and "# train.py line 8: Kind.rate = 0.25" in text
+    assert "# train.py line 18: Own.per_device_train_batch_size = 4" in text
+    assert has(
+        lines, "warmup_steps=500 of Own", "model = AutoModelForCausalLM", "trainer = Trainer(", "trainer.train()"
+    )
+    assert has(lines, "kind, args = parser.parse_json") == ("json" in parsed)
+    assert any(line.startswith("model = ") and "kind.name is 'gpt2'" in line for line in lines)
+    assert any("fold" in line for line in lines) == ("json" in parsed)  # which may say otherwise
+    assert not any("logging_steps" in line or "field(" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("change", "epochs"),
+    [
+        ("args = Own(num_train_epochs=3)", 3),
+        ("args = Own(**given())", "???"),
+        ("args = TrainingArguments(num_train_epochs=kind.sizes[0])", 3),
+        ("args = TrainingArguments(num_train_epochs=kind.width)", "???"),  # only the command line says it
+        ("args.num_train_epochs = 2", 2),
+        ("args = made()", "???"),
+        ("args = Own() if kind.fold else Own(num_train_epochs=5)", 5),
+        ("args = Own() if kind.width else Own(num_train_epochs=5)", "???"),
+        ("args = Own(num_train_epochs=5)\n    args = Own() if kind.width else args", "???"),
+    ],
+)
+def test_the_arguments_are_those_that_the_trainer_is_given(change: str, epochs: Any, write: Write) -> None:
+    parsed = f"kind, args = parser.parse_args_into_dataclasses()\n    {change}"
+    assert drafted(write(PARSED.format("(Kind, Own)", parsed)))["train"]["epochs"] == epochs
+
+
+def test_a_dataclass_of_settings_without_a_parser(write: Write) -> None:
+    """A field by its place was its default, and `field(default=…)` was unknown."""
+    settings = """
+import torch, torchvision
+from dataclasses import dataclass, field
+@dataclass(frozen=True)
+class Base:
+    momentum: float = field(default=0.5)
+@dataclass
+class Settings(Base):
+    rate: float = field(default=0.1, metadata={"help": "x"})
+    decay: float = None
+    def __post_init__(self):
+        if self.decay is None:
+            self.decay = self.rate / 10
+model = torchvision.models.resnet18()
+s = Settings(GIVEN)
+torch.optim.SGD(model.parameters(), lr=s.rate, momentum=s.momentum, weight_decay=s.decay)
+"""
+    for given, wanted in (
+        ("", (0.1, 0.5, 0.01)),
+        ("0.9, 0.3", (0.3, 0.9, 0.03)),
+        ("rate=0.2", (0.2, 0.5, 0.02)),
+        ("0.7, decay=0.0", (0.1, 0.7, 0.0)),
+    ):
+        found = drafted(write(settings.replace("GIVEN", given)))["optimizer"]["args"]
+        assert (found["lr"], found["momentum"], found.get("weight_decay", 0.0)) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    ("chain", "listed_"),
+    [
+        ('if kind == "a":\n    opt.go(1)\nelif kind == "b":\n    opt.go(2)\nelse:\n    raise ValueError(kind)', True),
+        ('if kind == "a":\n    opt.go(1)\nelif kind == "b":\n    opt.go(2)\nelse:\n    print(kind)', False),
+    ],
+)
+def test_a_script_that_refuses_its_defaults_at_the_end_of_a_chain_goes_on(
+    chain: str, listed_: bool, write: Write
+) -> None:
+    """All that followed counted as what only other arguments run."""
+    text = "import torch, argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--kind', default='none')\n"
+    text += "kind = parser.parse_args().kind\nopt = torch.optim.SGD(made.parameters(), lr=0.1)\n"
+    path = write(f"{text}{chain}\nopt.after()\n")
+    assert has(listed(path), "opt.go(1)", "opt.go(2)") == listed_
+    assert has(listed(path), "opt.after()")
+
+
+LINE = "from pytorch_lightning.cli import LightningCLI\n"
+COMMAND_LINE: list[tuple[str, dict[str, Any], list[str]]] = [
+    (
+        'LightningCLI(Birds, Pictures, trainer_defaults={"max_epochs": 4, "gradient_clip_val": 0.5, "min_epochs": 2})',
+        {"epochs": 4, "batch": 32, "lr": 0.3, "clip": {"max_norm": 0.5}},
+        ["min_epochs=2 of"],
+    ),
+    ("cli = LightningCLI(Birds, run=False)\ncli.trainer.fit(cli.model, loader)", {"epochs": "???", "lr": 0.3}, []),
+    (
+        "LightningCLI(model_class=Birds, datamodule_class=Pictures, trainer_defaults=dict(max_epochs=6))",
+        {"epochs": 6, "batch": 32, "lr": 0.3},
+        [],
+    ),
+    (
+        "given = dict(max_epochs=6, devices=4)\nOwn(Birds, trainer_defaults=given, seed_everything_default=3)",
+        {"epochs": 6, "lr": 0.3, "seed": None},
+        ["seed_everything_default=3 of", "given['devices'] of", 'parser.set_defaults({"optimizer.lr": 0.7})'],
+    ),
+    ("LightningCLI(Birds, trainer_defaults=read())", {"epochs": "???"}, ["**read() of"]),
+    ("LightningCLI(save_config_callback=None)", {"epochs": "???"}, []),
+    ("if begun():\n    LightningCLI(Birds, trainer_defaults=dict(max_epochs=6))", {"epochs": "???"}, []),
+]
+
+
+@pytest.mark.parametrize(("calls", "wanted", "words"), COMMAND_LINE, ids=[one[0] for one in COMMAND_LINE])
+def test_what_the_command_line_of_lightning_is_given(
+    calls: str, wanted: dict[str, Any], words: list[str], write: Write
+) -> None:
+    """Everything was asked for, and the call was not listed."""
+    own = "class Own(LightningCLI):\n    def add_arguments_to_parser(self, parser):\n"
+    own += '        parser.set_defaults({"optimizer.lr": 0.7})\n'
+    path = write(f"{LINE}{script().partition('several, least')[0]}{DATA.format(VALIDATED)}{own}{calls}\n")
+    found = drafted(path)
+    found |= found["data"] | found["train"] | found["optimizer"].get("args", {})
+    assert {key: found.get(key) for key in wanted} == wanted
+    assert has(listed(path), *words)
+    line = next(
+        line for line in calls.splitlines()[::-1] if "Birds" in line or "save" in line or ".fit" in line
+    ).strip()
+    assert has(listed(path), f"{line}{' [only where begun()]' if 'begun' in calls else ''}")
+    assert has(listed(path), "LightningCLI: what its command line") == ("begun" not in calls)
+
+
+OWN_TRAINER = """
+import torch
+from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
+class Own(Trainer):
+    def compute_loss(self, model, inputs, return_outputs=False):
+        out = model(**inputs)
+        loss = out.logits.mean() + self.share
+        return (loss, out) if return_outputs else loss
+    {}
+model = AutoModelForCausalLM.from_pretrained("gpt2")
+args = TrainingArguments("o", num_train_epochs=2, learning_rate=0.3, per_device_train_batch_size=4)
+trainer = Own(model=model, args=args, train_dataset=load())
+trainer.train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "wanted", "words"),
+    [
+        ("share = 0.5", {"epochs": 2, "batch": 4}, ["loss = out.logits.mean() + self.share"]),
+        (
+            "def create_optimizer(self):\n        self.optimizer = torch.optim.AdamW(self.model.parameters(), "
+            "lr=self.args.learning_rate, eps=1e-6)\n        return self.optimizer",
+            {"epochs": 2, "args": {"lr": 0.3, "eps": 1e-6}},
+            [],
+        ),
+        (
+            "def training_step(self, model, inputs):\n        loss = self.compute_loss(model, inputs) * 2\n"
+            "        self.accelerator.backward(loss)\n        return loss.detach()",
+            {"epochs": 2, "batch": 4},
+            ["loss = self.compute_loss(model, inputs) * 2", "self.accelerator.backward(loss)"],
+        ),
+        (
+            "def get_train_dataloader(self):\n        return torch.utils.data.DataLoader(self.train_dataset, 8)",
+            {"epochs": 2, "batch": 8},
+            [],
+        ),
+        (
+            "def _get_train_sampler(self):\n        return made_by(self.model)",
+            {"epochs": 2},
+            ["return made_by(self.mo"],
+        ),
+    ],
+)
+def test_a_trainer_of_the_scripts_own(method: str, wanted: dict[str, Any], words: list[str], write: Write) -> None:
+    """One with a `training_step` had its epochs and batch asked for; its model and rate were not found."""
+    path = write(OWN_TRAINER.format(method))
+    found, text = drafted(path), recipe_text(analyze_script(path))
+    found |= found["data"] | found["train"] | (found["optimizer"] if isinstance(found["optimizer"], dict) else {})
+    assert {key: found.get(key) for key in wanted} == wanted
+    assert "model = AutoModelForCausalLM.from_pretrained" in text.partition("model: ???")[0]
+    assert "transformers differentiates this" in text.partition("loss: ???")[0] or "backward" in method
+    assert has(listed(path), *words, "out = model(**inputs)", "return (loss, out)", "trainer = Own(", "trainer.train()")

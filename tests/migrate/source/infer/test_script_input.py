@@ -33,6 +33,13 @@ REPRODUCIBLE = settings(
         (b"# coding: utf-8\nx = '\xff'\n", "not Python: "),
         (b"import numpy\n", "imports none of torch, torchvision, timm, apex"),
         (b"", "imports none of torch"),
+        (
+            b"import tensorflow as tf\nimport sklearn.svm\n",
+            "it imports tensorflow and sklearn, without torch; give the",
+        ),
+        (b"from transformers import TFAutoModel, AutoTokenizer, FlaxBertModel\n", "imports none of torch"),
+        (b"import jax\nfrom transformers import DataCollatorForSeq2Seq, pipeline\n", "it imports jax, without torch"),
+        (b"import transformers\nprint(transformers.__version__)\n", "imports none of torch"),
         (b"from mindspore import nn\n", "msmigrate mappings NAME says what a name is in torch"),
         (b"import torch\nx = " + b"(" * 500 + b")" * 500, "not Python: too many nested parentheses"),
         (b"import torch\nx = " + b"-" * 5000 + b"1", "nested"),

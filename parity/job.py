@@ -219,8 +219,8 @@ class ParityJob(StepOptions):
         """
         recipe = self.recipe
         scales = recipe.loss_scale is not None or recipe.dynamic_loss_scale is not None or recipe.amp is not None
-        apart = self.alone or self.thorough or self.torch_device not in (None, "cpu")
-        return not (scales or apart or self.precision != "fp32")
+        elsewhere = self.alone or self.thorough or self.torch_device not in (None, "cpu")
+        return not (scales or elsewhere or self.precision != "fp32")
 
     @property
     def step_recipe(self) -> Recipe:

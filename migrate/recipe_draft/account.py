@@ -89,14 +89,14 @@ class Account:
         self.kinds = self._values.of
         self.effects: set[int] = set()  # the functions that change something of training
         self._files = DataFiles(flow, name_of)
-        self._data_files = apart = silence.normalised_apart(flow)  # these, and what writes files of data -> words
+        self._data_files = shared = silence.normalised_by_device(flow)  # these, and what writes files of data -> words
         for _ in range(3):  # a call of such a function is an effect too
             before = self.effects, self.trainers, self._data_files.keys()
             self.acting = {id(statement): statement for statement in self.flow.statements if self._acts(statement)}
             self.effects = {id(s.function) for s in self.acting.values() if s.function is not None}
             trains = (s.owner for s in self.acting.values() if s.owner is not None and self._trains(s))
             self.trainers = self._driven | {id(owner) for owner in trains}
-            self._data_files = apart | self._files.that_make_data(reach.reach(flow, self.acting.values()), self.kinds)
+            self._data_files = shared | self._files.that_make_data(reach.reach(flow, self.acting.values()), self.kinds)
             if before == (self.effects, self.trainers, self._data_files.keys()):
                 break
         self.open = {id(s.function) for s in self.acting.values() if s.function is not None and not self._within(s)}

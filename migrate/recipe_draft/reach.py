@@ -444,8 +444,8 @@ def _after_returns(statement: Statement, flow: Flow, runs: Callable[[Statement],
             continue
         rank, _ = flow.interpreter.reached.get(id(one.node), (0, ()))
         inner = [head for head in one.around if head.node not in blocks]
-        apart = _in_other_branch(one, statement)
-        if CERTAINTIES[rank] not in (PERHAPS, UNCALLED) or apart or any(isinstance(i.node, ast.Try) for i in inner):
+        excluded = _in_other_branch(one, statement)
+        if CERTAINTIES[rank] not in (PERHAPS, UNCALLED) or excluded or any(isinstance(i.node, ast.Try) for i in inner):
             continue
         tests = [_test_of(head, one) for head in inner if isinstance(head.node, ast.If)]
         rounds = [" ".join(head.text.rstrip(":").split()) for head in inner if isinstance(head.node, LOOPS)]

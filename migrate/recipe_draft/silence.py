@@ -261,7 +261,7 @@ NORMALISES_APART = "a BatchNorm in it normalises each device's part of the batch
 WITHOUT_BATCHNORM = re.compile(r"(?i)(vit|deit|swin|beit|mixer|convnext|bert|gpt)")  # models of torchvision and timm
 
 
-def normalised_apart(flow: Flow) -> dict[int, str]:
+def normalised_by_device(flow: Flow) -> dict[int, str]:
     """Statement (its id) -> words, for those that share a batch among devices, where the model may have a BatchNorm: no
     such layer in the files that were read, where the model is of one of their classes, means that there is none."""
     made = [seen for seen in flow.interpreter.seen if seen.arguments is not None]

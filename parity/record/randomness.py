@@ -294,7 +294,7 @@ def given_gradient(name: str, shape: tuple[int, ...], step: int) -> np.ndarray:
     """Float32 values of `shape`, uniform within ±0.02, fixed by the parameter's name and the step.
 
     All are parts of one vector, over and over where they are longer: drawing 25 million in each step of a ResNet50
-    would take ten times as long.
+    would take twenty times as long.
     """
     begin, size = zlib.crc32(f"{name}@{step}".encode()) % GRADIENT_BEGINS, math.prod(shape)
     found = np.empty(size, np.float32)

@@ -39,6 +39,7 @@ from ..observe.observations import (
 )
 from ..source_files import SourceFiles, blocks_of, substitute
 from .context import Context, Stage, Unwritable, handles
+from .signatures import only_looked_up
 
 METHODS = {f"builtins.list.{name}": name for name in ("extend", "insert", "pop", "reverse")}
 SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)
@@ -196,6 +197,8 @@ def _silent(node: ast.AST, context: Context) -> str:
     if context.builds or not callees or not all(name in SILENT for name in callees):
         return ""
     assert isinstance(node, ast.Call)
+    if context.function is not None and node in only_looked_up(context.function):
+        return ""  # what is left of its `**kwargs` nobody reads: it becomes a `get`, or goes
     method = callees[0].rpartition(".")[2]
     by_name = bool(node.args) and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)
     return "" if method == "pop" and callees == ["builtins.object.pop"] and not by_name else method  # of a list

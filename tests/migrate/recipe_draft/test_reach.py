@@ -1983,7 +1983,7 @@ def known(a=3):
     if a == 4:
         return
     net.fc = sure
-def apart(a):
+def separate(a):
     if a:
         if net.wide:
             return
@@ -1993,7 +1993,7 @@ guard(elsewhere())
 find(elsewhere())
 twice(elsewhere())
 known()
-apart(elsewhere())
+separate(elsewhere())
 """
 
 

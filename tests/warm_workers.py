@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from msmigrate import processes
-from msmigrate.workers.worker import prepare_mindspore
+from msmigrate.workers.worker import defer_compiler, prepare_mindspore
 
 FRAMEWORKS = ("torch", "mindspore")
 # the workers that are started most: their own imports take a forked one longer than a small net's step
@@ -197,6 +197,8 @@ def serve(framework: str, channel: socket.socket) -> NoReturn:
     if framework == "mindspore":
         prepare_mindspore()
     __import__(framework)
+    if framework == "torch":
+        defer_compiler()  # as msmigrate's own workers do: five seconds for every script that makes an optimizer
     for worker in PRELOADED[framework]:
         importlib.import_module(worker)
         del sys.modules[worker]  # which runs as a program of its own; what it imports stays

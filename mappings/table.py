@@ -144,11 +144,25 @@ def row(name: str) -> Row:
 
     A short name that both a built-in row and a user's own have means the built-in one.
     """
-    return _row(name, in_force())
+    found = _row(name, in_force())
+    if isinstance(found, Row):
+        return found
+    if found:
+        raise UnknownRow(f"'{name}' is short for several rows: {found}")
+    close = closest(name, rows())
+    hint = f"; did you mean {', '.join(close)}?" if close else ""
+    raise UnknownRow(f"the mapping table has no row '{name}'{hint}")
+
+
+def known(name: str) -> Row | None:
+    """Return the row that row() returns, or None where that raises; no name is sought that is like the given one."""
+    found = _row(name, in_force())
+    return found if isinstance(found, Row) else None
 
 
 @cache
-def _row(name: str, in_force: InForce) -> Row:
+def _row(name: str, in_force: InForce) -> Row | str:
+    """The row of a name, or the names of several rows; of none, nothing."""
     for kind in KINDS:
         for candidate in load(kind):
             if name == candidate.torch or name in candidate.aliases:
@@ -163,11 +177,8 @@ def _row(name: str, in_force: InForce) -> Row:
         if len(matches) == 1:
             return matches[0]
         if matches:
-            names = ", ".join(match.torch for match in matches)
-            raise UnknownRow(f"'{name}' is short for several rows: {names}")
-    close = closest(name, everything)
-    hint = f"; did you mean {', '.join(close)}?" if close else ""
-    raise UnknownRow(f"the mapping table has no row '{name}'{hint}")
+            return ", ".join(match.torch for match in matches)
+    return ""
 
 
 def closest(name: str, among: Iterable[Row]) -> list[str]:

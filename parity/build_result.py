@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import BadTrace, UnknownRow
+from ..errors import BadTrace
 from ..mappings import table
 from ..mappings.rows import Fault
 from ..printable import few, shortened
@@ -185,9 +185,8 @@ def _of_the_user(first: Finding | None, alignment: Alignment) -> bool:
 
 
 def _pitfalls(name: str, stage: str) -> list[Fault]:
-    try:
-        row = table.row(name)
-    except UnknownRow:
+    row = table.known(name)
+    if row is None:
         return []
     faults = table.faults()
     return [faults[i] for i in row.pitfalls if i in faults and set(faults[i].shows_in) & set(SHOWS[stage])]

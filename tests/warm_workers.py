@@ -4,6 +4,9 @@ A test that compares two small nets spends more time on importing torch and Mind
 for each framework imports it once, and every worker of this process's tests is a fork of it: with its own session,
 working folder, environment and pipes, as Popen would start it; so is what warm_commands.py hands over. What has an
 environment that is not the tests' own for the first time starts cold, and with `--cold` all does.
+
+A fork of MindSpore's launches each operator itself. MindSpore has threads for that, which spin while they wait for one
+another: where every core has a process of tests, two fifths of an eager step's time.
 """
 
 from __future__ import annotations
@@ -31,7 +34,11 @@ from msmigrate.workers.worker import defer_compiler, prepare_mindspore
 FRAMEWORKS = ("torch", "mindspore")
 # the workers that are started most: their own imports take a forked one longer than a small net's step
 PRELOADED = {
-    "torch": ("msmigrate.parity.record.torch_worker", "msmigrate.parity.diagnosis.torch_diagnosis_worker"),
+    "torch": (
+        "msmigrate.parity.record.torch_worker",
+        "msmigrate.parity.diagnosis.torch_diagnosis_worker",
+        "msmigrate.migrate.analyze.torch_operators_worker",
+    ),
     "mindspore": ("msmigrate.parity.record.mindspore_worker", "msmigrate.training.run.mindspore_worker"),
 }
 # what differs from worker to worker, or only says which test runs, and is not read while a framework is imported
@@ -196,9 +203,12 @@ def serve(framework: str, channel: socket.socket) -> NoReturn:
     """Import the framework, and fork a worker for every request, until the process of the tests has ended."""
     if framework == "mindspore":
         prepare_mindspore()
-    __import__(framework)
-    if framework == "torch":
+    module: Any = __import__(framework)
+    if framework == "mindspore":
+        module.runtime.launch_blocking()
+    else:
         defer_compiler()  # as msmigrate's own workers do: five seconds for every script that makes an optimizer
+        importlib.import_module("torch.fx.experimental.symbolic_shapes")  # of the first operator on the meta device
     for worker in PRELOADED[framework]:
         importlib.import_module(worker)
         del sys.modules[worker]  # which runs as a program of its own; what it imports stays

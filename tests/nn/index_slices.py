@@ -16,6 +16,7 @@ INDICES: list[Any] = [
     (ALL, slice(-4, None, 3)),
     (1, Ellipsis, slice(1, 3)),
 ]
+COMPILED = (0, 2, 6)  # the numbers of those that a quick run compiles too: of an integer, of slices, and of both
 
 
 def tensor() -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What getitem and setitem give for indices that no case of a row can write, in both modes: `python … FILE`.
+"""What getitem and setitem give for indices that no case of a row can write, in both modes: `python … FILE quick|all`.
 
 Writes an npz: for every index its values and the gradient of their sum of squares, for a write also that of the values.
 """
@@ -9,11 +9,15 @@ import os
 import sys
 from typing import Any
 
-import mindspore as ms
 import numpy as np
-from index_slices import INDICES, tensor, written
-from mindspore import ops
-from msmigrate.nn.functional import getitem, setitem
+from index_slices import COMPILED, INDICES, tensor, written
+from msmigrate.workers.worker import prepare_mindspore
+
+prepare_mindspore()
+
+import mindspore as ms  # noqa: E402
+from mindspore import ops  # noqa: E402
+from msmigrate.nn.functional import getitem, setitem  # noqa: E402
 
 
 def picked(index: Any, mode: str) -> dict[str, np.ndarray]:
@@ -51,7 +55,7 @@ def placed(index: Any, mode: str) -> dict[str, np.ndarray]:
 if __name__ == "__main__":
     found = {}
     for number, index in enumerate(INDICES):
-        for mode in ("pynative", "graph"):
+        for mode in ("pynative", "graph") if number in COMPILED or sys.argv[2] == "all" else ("pynative",):
             for name, run in (("getitem", picked), ("setitem", placed)):
                 arrays = run(index, mode)
                 found.update({f"{name}/{number}/{mode}/{key}": value for key, value in arrays.items()})

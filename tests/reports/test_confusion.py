@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+from functools import cache
 
 import matplotlib
 import numpy as np
@@ -32,6 +33,17 @@ def name(index: int) -> str:
     return f"n{index:08} a class with a name far too long"
 
 
+@cache
+def picture(count: int) -> tuple[bytes, Figure, np.ndarray]:
+    """What is drawn of so many classes, the figure that it was drawn from, and their matrix."""
+    matrix, figures = matrix_of(count), list[Figure]()
+    save = Figure.savefig
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Figure, "savefig", lambda self, *a, **k: (figures.append(self), save(self, *a, **k))[1])
+        content = evaluation.picture(matrix, [name(index) for index in range(count)], "a title")
+    return content, figures[0], matrix
+
+
 def overlapping(texts: list[Text], figure: Figure) -> list[tuple[str, str]]:
     """Neighbours whose texts lie on one another."""
     boxes = [(text.get_text(), text.get_window_extent(figure.canvas.get_renderer())) for text in texts]
@@ -43,11 +55,10 @@ SLOWER = [pytest.param(count, marks=pytest.mark.full) for count in (1, 3, 10, 10
 
 
 @pytest.mark.parametrize("count", [2, 30, 31, 1000, *SLOWER])
-def test_labels_never_overlap_and_the_picture_has_a_fit_size(drawn: list[Figure], count: int) -> None:
-    content = evaluation.picture(matrix_of(count), [name(index) for index in range(count)], "a title")
+def test_labels_never_overlap_and_the_picture_has_a_fit_size(count: int) -> None:
+    content, figure, _ = picture(count)
     image = Image.open(io.BytesIO(content))
     assert image.format == "PNG" and all(200 < side < 2800 for side in image.size)
-    figure = drawn[0]
     axes = figure.axes[0]
     assert overlapping(axes.get_xticklabels(), figure) == overlapping(axes.get_yticklabels(), figure) == []
     assert min(label.get_fontsize() for label in axes.get_xticklabels()) > 5
@@ -58,11 +69,10 @@ def test_labels_never_overlap_and_the_picture_has_a_fit_size(drawn: list[Figure]
     assert side == pytest.approx(round(side)) and side >= 1
 
 
-def test_counts_are_written_for_up_to_thirty_classes(drawn: list[Figure]) -> None:
+def test_counts_are_written_for_up_to_thirty_classes() -> None:
     for count in (30, 31):
-        matrix = matrix_of(count)
-        evaluation.picture(matrix, [name(index) for index in range(count)], "a title")
-        written = {text.get_position()[::-1]: text.get_text() for text in drawn[-1].axes[0].texts}
+        _, figure, matrix = picture(count)
+        written = {text.get_position()[::-1]: text.get_text() for text in figure.axes[0].texts}
         expected = {place: str(number) for place, number in np.ndenumerate(matrix) if number}
         assert written == (expected if count == 30 else {})
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from continue_cases import AFTER, BEFORE, SCALER, chosen
+from continue_cases import AFTER, BEFORE, CASES, REFUSED, SCALER, chosen
 from step_cases import Case, batches, sampled
 from step_torch_models import start
 from timm.utils import ModelEmaV2
@@ -124,11 +124,11 @@ def steps(run: Run, first: int, last: int, found: dict[str, np.ndarray], place: 
 def main(folder: Path) -> None:
     """Train, keep, go on in both precisions."""
     found: dict[str, np.ndarray] = {}
-    for name, case in chosen().items():
+    for name, case in (chosen() | {name: CASES[name] for name in REFUSED}).items():
         run = Run(case, torch.float32)
         steps(run, 0, BEFORE, found, f"{name}/before")
         torch.save(run.state(), folder / f"{name}.pth")
-        for dtype in (torch.float32, torch.float64):
+        for dtype in (torch.float32, torch.float64) if name in chosen() else ():
             on = Run(case, dtype)
             on.load(torch.load(folder / f"{name}.pth", weights_only=True))
             steps(on, BEFORE, BEFORE + AFTER, found, f"{name}/{str(dtype)[-2:]}")

@@ -62,21 +62,27 @@ def scales(rule: dict[str, Any]) -> list[tuple[float, int]]:
 
 
 def resumed(case: Case) -> dict[str, Any]:
-    """Whether a step that was given another's state and weights goes on as that one does, to the bit."""
-    whole, other = TrainStep(case.recipe, start(case), "graph"), start(case)
+    """Whether a step that was given another's state and weights goes on as that one does, to the bit.
+
+    compiled: how many graphs there are after each step of the one, and after each of the other.
+    """
+    whole, other = TrainStep(case.recipe, start(case), "graph", look="gradients"), start(case)
+    compiled = []
     for index in range(2):
         whole.train(*feed(case, index))
+        compiled.append(len(api.ms_compile_cache))
     whole.end_epoch()
     state, held = mindspore_step_state.state(whole), weights(whole.net)
     for each in canonical_parameters(other):
         each.parameter.copy_(Tensor(held[each.name]))
-    resumed = TrainStep(case.recipe, other, "graph")
+    resumed = TrainStep(case.recipe, other, "graph", look="gradients")
     mindspore_step_state.load_state(
         resumed, {**state, "some.other.tensor": np.zeros(3), "msmigrate.run": np.zeros(9, np.uint8)}
     )
     for step in (whole, resumed):
         for index in range(2, 4):
             step.train(*feed(case, index))
+            compiled.append(len(api.ms_compile_cache))
         step.end_epoch()
     ours, theirs = mindspore_step_state.state(resumed), mindspore_step_state.state(whole)
     return {
@@ -88,6 +94,7 @@ def resumed(case: Case) -> dict[str, Any]:
         ],
         "moved": [name for name, array in weights(whole.net).items() if not np.array_equal(array, held[name])],
         "rates": resumed.learning_rates() == whole.learning_rates(),
+        "compiled": compiled,
     }
 
 
@@ -202,30 +209,18 @@ def rates() -> dict[str, list[float]]:
     return found
 
 
-def compiled() -> list[int]:
-    """How many graphs there are after each step with every option, the loss scale and the averages moving."""
-    case = Case({**EVERYTHING, "amp": {"level": "O2"}})
-    step = TrainStep(case.recipe, start(case), "graph", look="gradients")
-    counts = []
-    for index in range(4):
-        step.train(*feed(case, index))
-        counts.append(len(api.ms_compile_cache))
-        step.end_epoch()
-    return counts
-
-
 def main(folder: Path, quick: bool) -> None:
     """Write what was found; in a quick run each in one mode, where the other takes long."""
+    everything = Case({**EVERYTHING, "amp": {"level": "O2"}})
     facts = {
         "scales": {name: scales(RULES[name]) for name in SCALES},
-        "resumed": {"everything": resumed(Case(EVERYTHING))} | ({} if quick else {"adam": resumed(Case(ADAM))}),
+        "resumed": {"everything": resumed(everything)} | ({} if quick else {"adam": resumed(Case(ADAM))}),
         "refusals": refusals(),
         "stopped": {mode: stopped(mode) for mode in ("pynative", "graph")},
         "accumulated": {mode: accumulated(mode) for mode in ("pynative", "graph")[: 1 if quick else 2]},
         "finite": {mode: finite_checks(mode) for mode in ("graph", "pynative")[: 1 if quick else 2]},
         "reduced": reduced(),
         "rates": rates(),
-        "compiled": compiled(),
     }
     dump(folder / "mindspore", facts, {})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -101,15 +102,6 @@ def test_a_new_head_is_offered_where_little_is_unlike() -> None:
     assert new_head(head, {"conv.weight": (3,)}) == ""  # another model altogether
 
 
-TRAINED = """
-import numpy as np, torch
-from msmigrate.training.models import torch_models
-torch.manual_seed(5)
-model = torch_models.build("resnet_tiny", num_classes=20, width=4)
-model(torch.rand(8, 3, 32, 32))
-torch.save({"state_dict": model.state_dict()}, "pretrained.pth")
-np.savez("pretrained.npz", **{name: tensor.numpy() for name, tensor in model.state_dict().items()})
-"""
 RECIPE = """
 model:
   name: resnet_tiny
@@ -124,10 +116,24 @@ optimizer: {name: SGD, args: {lr: 0.05, momentum: 0.9, weight_decay: 0.1}}
 MINDSPORE = {"weight": "gamma", "bias": "beta", "running_mean": "moving_mean", "running_var": "moving_variance"}
 
 
-def test_training_leaves_what_is_frozen_to_the_bit_and_moves_the_rest(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with torch's weights of a model of 20 classes: pretrained.pth, and the same as pretrained.npz."""
+    folder = tmp_path_factory.mktemp("pretrained")
+    script = Path(__file__).with_name("pretrained_torch_worker.py")
+    done = subprocess.run([sys.executable, str(script)], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("mode", ["pynative", pytest.param("graph", marks=pytest.mark.full)])
+def test_training_leaves_what_is_frozen_to_the_bit_and_moves_the_rest(
+    tmp_path: Path, pretrained: Path, mode: str
+) -> None:
     (tmp_path / "tuned.yaml").write_text(RECIPE)
-    subprocess.run([sys.executable, "-c", TRAINED], cwd=tmp_path, check=True)
-    command = [sys.executable, "-m", "msmigrate", "train", "tuned.yaml", "--out", "run", "--epochs", "1"]
+    shutil.copy(pretrained / "pretrained.pth", tmp_path)
+    options = ("--out", "run", "--epochs", "1", "--mode", mode)
+    command = [sys.executable, "-m", "msmigrate", "train", "tuned.yaml", *options]
     planned = subprocess.run([*command, "--dry-run"], cwd=tmp_path, capture_output=True, text=True)
     plan = " ".join(planned.stdout.split())
     assert planned.returncode == 0, planned
@@ -138,7 +144,7 @@ def test_training_leaves_what_is_frozen_to_the_bit_and_moves_the_rest(tmp_path: 
     done = subprocess.run([*command, "--skip-parity"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "model.fresh: drawn anew, not taken from" in done.stderr and "39 parameters do not train" in done.stderr
-    before = np.load(tmp_path / "pretrained.npz")
+    before = np.load(pretrained / "pretrained.npz")
     after = checkpoints.read(next((tmp_path / "run" / "checkpoints").glob("step-*.ckpt"))).weights
     for name in before.files:
         path, _, leaf = name.rpartition(".")
@@ -153,10 +159,11 @@ def test_training_leaves_what_is_frozen_to_the_bit_and_moves_the_rest(tmp_path: 
     assert after["fc.weight"].shape == (3, 128) and 0 < np.abs(after["fc.weight"]).max() < 1
 
 
-def test_a_dry_run_sees_a_head_that_does_not_fit(tmp_path: Path) -> None:
+def test_a_dry_run_sees_a_head_that_does_not_fit(tmp_path: Path, pretrained: Path) -> None:
     (tmp_path / "tuned.yaml").write_text(RECIPE.replace("  fresh: [fc.*]\n", ""))
-    subprocess.run([sys.executable, "-c", TRAINED], cwd=tmp_path, check=True)
-    command = [sys.executable, "-m", "msmigrate", "train", "tuned.yaml", "--out", "run", "--dry-run"]
+    shutil.copy(pretrained / "pretrained.pth", tmp_path)
+    options = ("--out", "run", "--dry-run", "--mode", "pynative")
+    command = [sys.executable, "-m", "msmigrate", "train", "tuned.yaml", *options]
     planned = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     said = " ".join(planned.stdout.split())
     assert planned.returncode == 2, planned

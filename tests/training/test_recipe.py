@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from msmigrate.errors import MsmigrateError, Unsupported
+from msmigrate.errors import MsmigrateError, UnknownRow, Unsupported
+from msmigrate.mappings import table
 from msmigrate.training.recipe.reader import DEFAULT, load
 from msmigrate.training.recipe.schema import FOLDER, table_args
 from recipe_files import read, refusal, write
@@ -229,3 +230,14 @@ def test_a_page_that_ends_early_is_read_or_refused(tmp_path, cut):
         read(tmp_path, FULL[:cut])
     except MsmigrateError as error:
         assert "page.yaml" in str(error)
+
+
+def test_a_digest_seeks_no_row_that_is_like_the_model_s_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which compares it with every name of the table, each time that the digest is made."""
+    sought: list[str] = []
+    monkeypatch.setattr(table, "closest", lambda name, among: [sought.append(name)][:0])
+    assert len(load(DEFAULT).digest) == 16
+    assert sought == []
+    with pytest.raises(UnknownRow):
+        table.row(load(DEFAULT).model.name)
+    assert sought == [load(DEFAULT).model.name]

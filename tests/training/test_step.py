@@ -65,23 +65,23 @@ def read(file: Path) -> Arrays:
         return {name: np.lib.format.read_array(stored.open(entry)) for name, entry in entries.items()}
 
 
+def work(script: str, folder: Path, *words: str, timeout: float) -> None:
+    """Run a worker to its end; its nets are small, and threads that wait spin."""
+    command = [sys.executable, str(HERE / script), str(folder), *words]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=timeout, env=environment)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.fixture(scope="session")
 def sides(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Side, Side]:
-    """Both workers' results, torch's and MindSpore's; they run side by side, for neither needs the other."""
+    """Both workers' results, torch's and MindSpore's."""
     selected = [item for item in request.session.items if item.path == Path(__file__)]
     extent = "all" if any(item.get_closest_marker("full") for item in selected) else "quick"
     folder = tmp_path_factory.mktemp("steps")
-    names = ("torch", "mindspore")
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # the nets are small, and threads that wait spin
-    commands = {name: [sys.executable, str(HERE / f"step_{name}_worker.py"), str(folder), extent] for name in names}
-    workers = {
-        name: subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True, env=environment)
-        for name, command in commands.items()
-    }
     found = []
-    for name, worker in workers.items():
-        errors = worker.communicate(timeout=600 if extent == "quick" else 5400)[1]
-        assert worker.returncode == 0, errors
+    for name in ("torch", "mindspore"):
+        work(f"step_{name}_worker.py", folder, extent, timeout=600 if extent == "quick" else 5400)
         arrays = read(folder / f"{name}.npz")
         found.append(Side(json.loads((folder / f"{name}.json").read_text(encoding="utf-8")), arrays))
     return found[0], found[1]
@@ -91,10 +91,7 @@ def sides(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def loop(tmp_path_factory: pytest.TempPathFactory) -> Side:
     """The arrays of the loops written by hand."""
     folder = tmp_path_factory.mktemp("loop")
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, str(HERE / "hand_written_torch_loop.py"), str(folder)]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, env=environment)
-    assert done.returncode == 0, done.stderr
+    work("hand_written_torch_loop.py", folder, timeout=300)
     with np.load(folder / "loop.npz") as stored:
         return Side({}, {key: stored[key] for key in stored.files})
 

@@ -68,7 +68,7 @@ def test_the_whole_plan_for_a_target_that_is_not_here(tmp_path: Path) -> None:
 
 
 def test_the_plan_as_json(tmp_path: Path) -> None:
-    done = plan(tmp_path, "--json", "--skip-parity", "--seed", "3", "--epochs", "1")
+    done = plan(tmp_path, "--json", "--skip-parity", "--mode", "pynative", "--seed", "3", "--epochs", "1")
     content = json.loads(done.stdout)
     assert done.returncode == 0 and content["problems"] == []
     assert content["environment"]["usable"] is True and content["environment"]["target"] == "CPU"

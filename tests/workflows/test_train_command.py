@@ -22,6 +22,7 @@ from msmigrate.parity.options import STAGES
 from msmigrate.parity.result import Finding, MadeWith, Report
 from msmigrate.parity.verdict import Verdict
 from msmigrate.processes import signals_raised
+from msmigrate.reports import training_run
 from msmigrate.reports.parity_json import write_json
 from msmigrate.training import checkpoints
 from msmigrate.training.options import Spread
@@ -88,11 +89,15 @@ class Pretender:
         return found
 
 
+DRAWN = training_run.plot
+
+
 @pytest.fixture(autouse=True)
 def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A recipe in a folder of its own, which is where we are."""
+    """A recipe in a folder of its own, which is where we are; the picture of a run, which takes longest, is empty."""
     (tmp_path / "r.yaml").write_text(RECIPE)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(training_run, "plot", lambda history, file, title: file.touch())
 
 
 def train(launcher: Pretender, recipe: str = "r.yaml", **options: Any) -> int:
@@ -144,7 +149,10 @@ def test_the_best_device_that_is_there_is_the_default() -> None:
     assert launcher.jobs[0].target == "Ascend"
 
 
-def test_a_run_leaves_its_summary_and_its_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_leaves_its_summary_and_its_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(training_run, "plot", DRAWN)
     assert train(Pretender()) == 0
     said = capsys.readouterr()
     assert "Trained: 4 of 44 steps" in said.out and "The step was not proven" in said.out

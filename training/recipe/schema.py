@@ -516,10 +516,8 @@ def _canonical(value: Any) -> Any:
 
 
 def _full_name(name: str) -> str:
-    try:
-        return table.row(name).torch
-    except BadInput:  # a model's name, which has no row
-        return name
+    row = table.known(name)
+    return name if row is None else row.torch  # a model's name has no row
 
 
 def _content(source: Path) -> str:

@@ -13,7 +13,6 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from ....errors import UnknownRow
 from ....mappings import table
 from ....mappings.aliases import find
 from ....mappings.rows import Call, Name, Row
@@ -582,10 +581,7 @@ class Context(ast.NodeTransformer):
 def row_of(name: str) -> Row | None:
     """The row of a torch name, also of one that no forward uses, such as an initializer."""
     if name.startswith("torch.nn.init."):
-        try:
-            return table.row(name)
-        except UnknownRow:
-            return None
+        return table.known(name)
     return find(name).row
 
 

@@ -62,9 +62,8 @@ def class_of(module: nn.Module) -> str:
 
 def arguments_of(module: nn.Module) -> dict[str, Any]:
     """The constructor arguments of a module that its mapping row names, from its attributes."""
-    try:
-        row = table.row(f"torch.nn.{class_of(module)}")
-    except UnknownRow:
+    row = table.known(f"torch.nn.{class_of(module)}")
+    if row is None:
         return {}
     found = {}
     for argument in row.arguments:
@@ -483,13 +482,11 @@ class Operation:
 FUNCTIONS = ("torch.nn.functional.", "torch.", "torch.Tensor.")
 
 
-@cache  # every trial looks it up, which is slow for a name that the table lacks
+@cache  # every trial looks it up
 def _counterpart(name: str) -> str:
     """The short name of MindSpore's function for one of torch; empty where the table has none."""
-    try:
-        return (table.row(name).mindspore or "").replace("mindspore.", "", 1)
-    except UnknownRow:
-        return ""
+    row = table.known(name)
+    return "" if row is None else (row.mindspore or "").replace("mindspore.", "", 1)
 
 
 class Operations(TorchFunctionMode):

@@ -24,7 +24,7 @@ from ...training.models.mindspore_models import canonical_parameters
 from ...training.models.model_names import flat
 from ...training.recipe.schema import Recipe
 from ...training.step.mindspore_compile import Graphs
-from ...training.step.mindspore_step import StepResult, TrainStep
+from ...training.step.mindspore_step import KeptOptimizer, StepResult, TrainStep
 from ...training.step.mindspore_step_state import completed, load_state, optimizer_state
 from ..align.alignment import IDENTITY, Alignment
 from ..align.mindspore_user_model import PairStep, tensors
@@ -114,6 +114,7 @@ class MindSporeSide(Side):
         self._updated: dict[int, bool] = {}  # by step: whether it updated the weights in PyNative mode
         self._watches = True  # whether hooks may be on the net while the step runs
         self._own_start = [(parameter, parameter.asnumpy().copy()) for parameter in self._own_state()]
+        self._kept = KeptOptimizer()
         self.restart()
 
     def _plain_values(self) -> list[tuple[Any, dict[str, Any]]]:
@@ -185,7 +186,7 @@ class MindSporeSide(Side):
         for own, of in () if self.paired is None else self.paired.given.copies:
             own.copy_(of.value())
         self._put_back(self._own_values)
-        vars(self).pop("train_step", None)  # with the optimizer's state, before there is another
+        vars(self).pop("train_step", None)  # with its sums and averages, before there is another
         self.train_step = self._step("pynative" if self.compiled is None else "graph")
         if self.continued is not None:
             self.notes = go_on(self.train_step, self.continued)
@@ -204,8 +205,9 @@ class MindSporeSide(Side):
 
     def _step(self, mode: str) -> TrainStep:
         paired = self.paired
+        kept = self._kept if mode == "pynative" else None  # what has stepped there does not compile in a whole step
         return (
-            TrainStep(self.recipe, self.net, mode, image_gradient=True)
+            TrainStep(self.recipe, self.net, mode, image_gradient=True, kept=kept)
             if paired is None
             else PairStep(
                 self.recipe,
@@ -215,6 +217,7 @@ class MindSporeSide(Side):
                 self.alignment,
                 mode=mode,
                 image_gradient=self.alignment.scope.image_gradient,
+                kept=kept,
             )
         )
 

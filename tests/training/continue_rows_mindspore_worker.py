@@ -20,7 +20,7 @@ from msmigrate.training import checkpoints  # noqa: E402
 from msmigrate.training.models.mindspore_models import canonical_parameters, load_weights  # noqa: E402
 from msmigrate.training.run.mindspore_setup import go_on  # noqa: E402
 from msmigrate.training.step import mindspore_step_state  # noqa: E402
-from msmigrate.training.step.mindspore_step import TrainStep  # noqa: E402
+from msmigrate.training.step.mindspore_step import KeptOptimizer, TrainStep  # noqa: E402
 from msmigrate.training.step.mindspore_step_state import torch_groups  # noqa: E402
 
 
@@ -58,23 +58,34 @@ def keep(step: TrainStep, path: Path) -> None:
     convert(own, path, training=True)
 
 
-def began(run: Run, folder: Path, name: str, found: dict[str, np.ndarray]) -> None:
-    """Begin here, keep a checkpoint after no step and after some, and go on."""
-    net = Net()
+def began(run: Run, folder: Path, name: str, found: dict[str, np.ndarray]) -> list[str]:
+    """Begin here, keep a checkpoint after no step and after some, and go on.
+
+    Then begin again with the same optimizer: returns the names of what is not the same to the bit.
+    """
+    net, kept = Net(), KeptOptimizer()
     for held in canonical_parameters(net):
         held.parameter.set_data(Tensor(start(held.name)))
-    step = TrainStep(run.recipe, net.set_train())
+    step = TrainStep(run.recipe, net.set_train(), kept=kept)
     keep(step, folder / f"{name}.new.pth")
     go(step, 1, found, f"{name}/new")
     go(step, BEFORE, {}, "")
     keep(step, folder / f"{name}.back.pth")
     go(step, BEFORE + AFTER, found, f"{name}/back")
+    for held in canonical_parameters(net):
+        held.parameter.copy_(Tensor(start(held.name)))
+    again: dict[str, np.ndarray] = {}
+    second = TrainStep(run.recipe, net, kept=kept)
+    assert second.optimizer is step.optimizer
+    go(second, BEFORE, {}, "")
+    go(second, BEFORE + AFTER, again, f"{name}/back")
+    return [key for key, value in again.items() if not np.array_equal(value, found[key], equal_nan=True)]
 
 
 def main(folder: Path) -> None:
     """Go on, and begin; torch's file becomes MindSpore's, and torch's again."""
     arrays: dict[str, np.ndarray] = {}
-    facts: dict[str, Any] = {"notes": {}}
+    facts: dict[str, Any] = {"notes": {}, "again": {}}
     for name, run in chosen().items():
         path = folder / f"{name}.start.ckpt"
         convert(folder / f"{name}.pth", path, training=True)  # which optimizer it is, the file has to tell
@@ -85,7 +96,7 @@ def main(folder: Path) -> None:
             step = TrainStep(run.recipe, net.set_train(), mode)
             _, facts["notes"][name] = go_on(step, kept, path, BEFORE)
             go(step, BEFORE + AFTER, arrays, f"{name}/{mode}")
-        began(run, folder, name, arrays)
+        facts["again"][name] = began(run, folder, name, arrays)
     np.savez(folder / "mindspore.npz", **arrays)
     (folder / "mindspore_facts.json").write_text(json.dumps(facts))
 

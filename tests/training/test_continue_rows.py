@@ -59,6 +59,11 @@ def compared(sides: dict[str, Any], reference: str, place: str, mindspore: str) 
         yield name, float(np.linalg.norm(ours[f"{mindspore}/{name}"] - exact)) / size, RATIO * max(noise, FLOOR)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_an_optimizer_that_is_taken_again_is_as_new(name: str, sides: dict[str, Any]) -> None:
+    assert sides["mindspore_facts"]["again"][name] == []
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.torch)
 def test_every_optimizer_of_the_table_is_proven(row: Row) -> None:
     """By a case of two parameter groups; a row without one is not proven to go on."""

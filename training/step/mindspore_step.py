@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 import mindspore
+import numpy as np
 from mindspore import Parameter, ParameterTuple, Tensor, amp, nn, ops
 from mindspore import dtype as mstype
 
@@ -113,6 +114,42 @@ def build_optimizer(recipe: Recipe, groups: list[tuple[dict[str, Any], list[Any]
     return construct(recipe.optimizer, members)
 
 
+class KeptOptimizer:
+    """An optimizer that is made once, and is as new for every further step: what it has compiled stays compiled, which
+    takes two seconds a group."""
+
+    def __init__(self) -> None:
+        self._made: Any = None
+        self._groups: list[dict[str, Any]] = []
+        self._parameters: list[tuple[Parameter, np.ndarray | None]] = []  # None: zeros
+
+    def take(self, make: Callable[[], Any]) -> Any:
+        """What `make` returns, the first time; then the same with the state and the options that it had."""
+        if self._made is None:
+            made = make()
+            if isinstance(made, nn.Cell) and hasattr(made, "param_groups"):  # whose state is known
+                self._made = made
+                self._remember()
+            return made
+        for group, options in zip(self._made.param_groups, self._groups, strict=True):
+            group.clear()
+            group.update(options)
+        for parameter, value in self._parameters:
+            zeros = ops.zeros(parameter.shape, parameter.dtype) if value is None else Tensor(value)
+            parameter.copy_(zeros)  # compiled code never sees a value that set_data puts in place
+        return self._made
+
+    def _remember(self) -> None:
+        self._groups = [dict(group) for group in self._made.param_groups]
+        options = (value for group in self._groups for value in group.values() if isinstance(value, Parameter))
+        held = {id(one): one for one in (*options, *(one for _, one in self._made.parameters_and_names()))}
+        for weight in self._made.parameters:
+            held.pop(id(weight), None)
+        for parameter in held.values():
+            value = parameter.asnumpy()
+            self._parameters.append((parameter, value.copy() if value.any() else None))
+
+
 def build_schedule(part: Part, optimizer: Any) -> Any:
     """The recipe's schedule on an optimizer."""
     return construct(part, optimizer)
@@ -129,7 +166,8 @@ class TrainStep:
     reduce: from the tuple of accumulated gradients to their means over all processes, as DistributedDataParallel does
     before GradScaler unscales. look: "gradients" checks them without a loss scale too: if not all are finite, the
     weights stay, and `finite` says so; "loss" checks only the loss, which costs nothing, but misses gradients that are
-    not finite while the loss is. held: the net's parameters under torch's names, where these are not its own.
+    not finite while the loss is. held: the net's parameters under torch's names, where these are not its own. kept: the
+    optimizer of the recipe that steps on the same weights share, one after the other.
 
     As in torch's usual loop, a step that is skipped because of an overflow still moves the schedule and the moving
     average (the running statistics have moved already).
@@ -148,9 +186,11 @@ class TrainStep:
         reduce: Callable[[Any], Any] | None = None,
         look: Literal["gradients", "loss"] | None = None,
         held: list[Canonical] | None = None,
+        kept: KeptOptimizer | None = None,
     ) -> None:
         self.recipe = recipe
         self.net = net
+        self._kept = KeptOptimizer() if kept is None else kept
         self.image_gradient = image_gradient
         self.reduce = reduce
         held = canonical_parameters(net) if held is None else held
@@ -205,7 +245,8 @@ class TrainStep:
         members = [(args, names) for args, names in members if names]
         self.group_args = [args for args, _ in members]
         self._group_of = {name: i for i, (_, names) in enumerate(members) for name in names}
-        return build_optimizer(self.recipe, [({**args}, [parameters[n] for n in names]) for args, names in members])
+        given = [({**args}, [parameters[n] for n in names]) for args, names in members]
+        return self._kept.take(lambda: build_optimizer(self.recipe, given))
 
     def __call__(self, images: Images, labels: Tensor) -> StepResult:
         """Run one step on a batch, and return everything that was computed.

@@ -20,10 +20,12 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NoReturn
@@ -62,6 +64,8 @@ class WarmWorkers:
         self.seen: Counter[Key] = Counter()
         self.servers = dict[Key, Server]()
         self.usual = _imported_with(os.environ)
+        self.starting = threading.Lock()  # commands of several threads
+        self.starter = ThreadPoolExecutor(1)  # a process ends with the thread that has started it: this one stays
         self.forked = False  # whether this process is itself a fork, whose end would end what it starts
 
     def start(self, command: Sequence[str], **options: Any) -> Any:
@@ -75,18 +79,21 @@ class WarmWorkers:
         if framework is None:
             return None
         key = (framework, *_imported_with(environment))
-        self.seen[key] += 1
-        self.start_servers()
-        return self.servers.get(key)
+        with self.starting:
+            self.seen[key] += 1
+            self.start_servers()
+            return self.servers.get(key)
 
     def start_servers(self) -> None:
         """Start the processes that are missing."""
         for key, times in self.seen.items():
             often = times > 1 or key[1:] == self.usual
             if often and key not in self.servers and not self.forked:
-                self.servers[key] = Server(str(key[0]), dict(pair for pair in key[1:] if isinstance(pair, tuple)))
+                environment = dict(pair for pair in key[1:] if isinstance(pair, tuple))
+                self.servers[key] = self.starter.submit(Server, str(key[0]), environment).result()
 
     def end(self) -> None:
+        self.starter.shutdown()
         for server in self.servers.values():
             server.channel.close()
             processes.end(server.process)

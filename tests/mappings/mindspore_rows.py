@@ -19,6 +19,7 @@ try:
     from mindspore.graph.api import _pynative_executor
 except ModuleNotFoundError:  # before 2.9
     from mindspore.common.api import _pynative_executor
+from mindspore import runtime
 from mindspore_calls import WRONG
 from mindspore_distribution_rows import run_distribution
 from mindspore_function_rows import run_function
@@ -75,6 +76,7 @@ def exists(name: str) -> bool:
 
 def main(folder: Path, wrong: dict[str, dict[str, Any]], every: bool) -> None:
     """Run all cases, or the quick ones in their modes; where arguments are to be wrong, those named with them."""
+    runtime.launch_blocking()  # else threads spin that wait for one another
     for name, args in wrong.items():
         WRONG[name.partition("[")[0]] = {key: table.plain(value) for key, value in args.items()}
     results = Results()

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import side_by_side
 from msmigrate.parity.build_result import report
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.result import Report
@@ -44,26 +42,13 @@ def _recorded(root: Path, wanted: Callable[[str], bool]) -> Path:
     names += filter(wanted, CASES["faults"])
     for other in OTHERS:
         names += [str(HERE / f"tiny_{other}.yaml"), *filter(wanted, (f"none-{other}", *CASES[other]))]
-    processes = []
     # MindSpore's side takes three times as long as torch's, so two processes share many cases
     parts = ("0/1",) if len(names) < 20 else ("0/2", "1/2")
-    for script, part in (("torch_cases.py", ()), *(("mindspore_cases.py", (part,)) for part in parts)):
-        command = [sys.executable, str(HERE / script), str(root), *part, *names]
-        with (root / f"{script}{''.join(part)[:1]}.log").open("w") as log:
-            # one thread each: tensors this small gain nothing from more, and two pools on two cores fight
-            environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-            processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log, env=environment))
-    try:
-        while any(process.poll() is None for process in processes):
-            if any(process.poll() for process in processes):
-                break  # the other one would wait in vain
-            time.sleep(0.1)
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-    logs = "\n".join(log.read_text() for log in sorted(root.glob("*.log")))
-    assert [process.returncode for process in processes] == [0] * len(processes), logs
+    side_by_side.run(
+        root,
+        [HERE / "torch_cases.py", root, *names],
+        *([HERE / "mindspore_cases.py", root, part, *names] for part in parts),
+    )
     return root
 
 

@@ -1,5 +1,6 @@
 """Torch's side of the cases of modes_cases.py: modes_torch_worker.py ROOT CASE …"""
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -28,6 +29,7 @@ def main(root: Path, names: list[str]) -> None:
 
 if __name__ == "__main__":
     defer_compiler()  # torch's compiler, whose import takes longer than torch's
+    gc.freeze()  # as the worker does: else every collection goes through all imported objects
     main(Path(sys.argv[1]), sys.argv[2:])
     sys.stdout.flush()
     os._exit(0)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import side_by_side
 from msmigrate.parity.compared_draws import Compared
 
 HERE = Path(__file__).parent
@@ -23,10 +24,7 @@ class Drawn:
     """What both workers left: arrays and heads by side and `name#way`."""
 
     def __init__(self, folder: Path) -> None:
-        commands = [[sys.executable, str(HERE / f"drawing_{side}_worker.py"), str(folder)] for side in SIDES]
-        workers = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for command in commands]
-        errors = [worker.communicate(timeout=300)[1] for worker in workers]
-        assert [worker.returncode for worker in workers] == [0, 0], "\n".join(errors)
+        side_by_side.run(folder, *([HERE / f"drawing_{side}_worker.py", folder] for side in SIDES))
         self.arrays = {side: dict(np.load(folder / f"{side}.npz")) for side in SIDES}
         self.heads = {side: json.loads((folder / f"{side}.json").read_text()) for side in SIDES}
 

@@ -3,6 +3,7 @@
 A case without a seed of its own shares the start of its recipe's first case, and what torch recorded alone.
 """
 
+import gc
 import os
 import sys
 from dataclasses import replace
@@ -43,6 +44,7 @@ def main(root: Path, words: list[str]) -> None:
 
 if __name__ == "__main__":
     defer_compiler()  # torch's compiler, whose import takes longer than torch's
+    gc.freeze()  # as the worker does: else every collection goes through all imported objects
     main(Path(sys.argv[1]), sys.argv[2:])
     sys.stdout.flush()
     os._exit(0)

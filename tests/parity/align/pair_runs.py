@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import side_by_side
 from msmigrate.parity.align.alignment import ALIGNMENT
 from msmigrate.parity.align.match_layers import align_pair
 from msmigrate.parity.align.model_structure import SIDES, file
@@ -24,25 +21,13 @@ def recorded(root: Path, names: Sequence[str]) -> Callable[[str], Report]:
     make_inputs(root)
     for name in names:
         (root / name).mkdir()
-    processes = []
-    for script in ("torch_pairs.py", "mindspore_pairs.py"):
-        command = [sys.executable, str(HERE / script), str(root), *names]
-        with (root / f"{script}.log").open("w") as log:
-            environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-            processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log, env=environment))
-    try:
-        while any(process.poll() is None for process in processes):
-            if any(process.poll() for process in processes):
-                break  # the other one would wait in vain
-            for name in names:
-                folder = root / name
-                if not (folder / ALIGNMENT).exists() and all(file(folder, side).exists() for side in SIDES):
-                    align_pair(options(root, name))
-            time.sleep(0.05)
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-    logs = "\n".join(log.read_text() for log in sorted(root.glob("*.log")))
-    assert [process.returncode for process in processes] == [0, 0], logs
+
+    def align() -> None:
+        for name in names:
+            folder = root / name
+            if not (folder / ALIGNMENT).exists() and all(file(folder, side).exists() for side in SIDES):
+                align_pair(options(root, name))
+
+    scripts = ("torch_pairs.py", "mindspore_pairs.py")
+    side_by_side.run(root, *([HERE / script, root, *names] for script in scripts), meanwhile=align)
     return lambda name: report(RECIPE, options(root, name))

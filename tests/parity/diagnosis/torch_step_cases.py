@@ -11,6 +11,7 @@ function of torch that is another one while it records.
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import sys
 import tempfile
@@ -260,6 +261,7 @@ def cubic(self: Any, closure: Any = None) -> None:
 
 def main(names: list[str]) -> None:
     torch.set_num_threads(1)
+    gc.freeze()  # as the worker does: else every collection goes through all imported objects
     told: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as root:
         starts: dict[str, Any] = {}

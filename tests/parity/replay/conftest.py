@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import side_by_side
 from msmigrate.parity import containers
 from msmigrate.parity.build_result import module_verdicts
 from msmigrate.parity.compare import Traces, compare
@@ -42,24 +40,14 @@ class Replayed:
 
 
 def _recorded(root: Path, names: list[str]) -> Path:
-    processes = []
-    for script in ("torch_cases.py", "mindspore_cases.py"):
-        with (root / f"{script}.log").open("w") as log:
-            command = [sys.executable, str(HERE / script), str(root), *names]
-            environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-            processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log, env=environment))
-    try:
-        while any(process.poll() is None for process in processes) and not any(p.poll() for p in processes):
-            for marker in root.glob("*/torch-ready"):  # as the process does that starts both
-                if not (marker.parent / containers.FILE).exists():
-                    containers.choose(marker.parent, Narrowing.to())
-            time.sleep(0.1)
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-    logs = "\n".join(log.read_text() for log in sorted(root.glob("*.log")))
-    assert [process.returncode for process in processes] == [0, 0], logs
+    def choose() -> None:
+        """As the process does that starts both."""
+        for marker in root.glob("*/torch-ready"):
+            if not (marker.parent / containers.FILE).exists():
+                containers.choose(marker.parent, Narrowing.to())
+
+    scripts = ("torch_cases.py", "mindspore_cases.py")
+    side_by_side.run(root, *([HERE / script, root, *names] for script in scripts), meanwhile=choose)
     return root
 
 

@@ -28,6 +28,7 @@ ABOUT = {"recipe": "0", "versions": {}, "dtype": "float32"}
 
 def main(root: Path, names: list[str]) -> None:
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+    mindspore.runtime.launch_blocking()  # as the worker does
     for name in names:
         model, faults, _ = CASES[name]
         net = mindspore_nets.build(model)

@@ -77,7 +77,7 @@ class Account:
         self._driven = {id(of) for of in driven}
         # the classes that make an optimizer or step, or that a library calls
         self.trainers = self._driven | {id(s.owner) for s in flow.statements if s.owner is not None and self._trains(s)}
-        around = [one for s in flow.statements if s.stands_at(said | asked) for one in (s.function, s.owner)]
+        around = [one for s in reach.used(flow, said | asked) for one in (s.function, s.owner)]
         used = self._by_name | {one.name for one in around if isinstance(one, (*FUNCTIONS, ast.ClassDef))}
         self.named, running = used, flow.statements  # a function that the draft uses counts as called
         while (names := reach.names_in(running) | used) != self.named:

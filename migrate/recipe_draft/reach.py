@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
@@ -24,7 +25,7 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, UNCALLED, joined
+from ..source.infer.interpreter import CERTAINTIES, LONGEST, PERHAPS, UNCALLED, joined
 from .entries import LONGEST_WORD, Comment, Entry
 from .flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, MOST_BEHIND, Definition, Flow, Statement
 from .silence import ENVIRONMENT, LEAVING_FUNCTIONS, matches, reason
@@ -372,15 +373,18 @@ def named(flow: Flow) -> list[Statement]:
     return [one for one in flow.statements if id(one.node) not in flow.interpreter.unnamed]
 
 
-def certainty_of(flow: Flow, call: ast.Call) -> str:
-    """How surely a call runs, also as a branch of an expression: `A() if wide else B()`."""
-    ranks = [flow.interpreter.reached.get(id(flow.of[id(call)].node), (0, ()))[0]]
-    for choice in (node for node in flow.of[id(call)].nodes if isinstance(node, ast.IfExp)):
-        branch = next((b for b in (choice.body, choice.orelse) if any(one is call for one in ast.walk(b))), None)
-        taken = choice.body if known(flow.value(choice.test)) else choice.orelse
-        surely = OPTION if branch is not taken else CERTAINTIES[0]
-        ranks += [CERTAINTIES.index(surely if is_known(flow.value(choice.test)) else PERHAPS)] if branch else []
-    return CERTAINTIES[max(ranks)]
+TRAINERS = re.compile(r"(transformers|trl|lightning|pytorch_lightning)\.(\w+\.)*\w*Trainer")
+
+
+def used(flow: Flow, places: set[tuple[str, int]]) -> list[Statement]:
+    """The statements at these lines; and those that make a library's Trainer, where all are in functions that nothing
+    calls: another file does."""
+    made = []
+    for statement, called in ((s, flow.value(call.func)) for s in flow.statements for call in s.calls):
+        name = called.library_base() if isinstance(called, ScriptClass) else getattr(called, "name", "")
+        made += [statement] if isinstance(name, str) and TRAINERS.fullmatch(name) else []
+    called_ = any(not isinstance(one.function, FUNCTIONS) or id(one.function) in flow.calls for one in made)
+    return [one for one in flow.statements if one.stands_at(places)] + ([] if called_ else made)
 
 
 def called_where(
@@ -553,14 +557,16 @@ def read_by_libraries(flow: Flow, said: set[tuple[str, int]]) -> dict[int, str]:
     found: dict[int, str] = {}
     for call in (call for s in flow.statements if s.owner is not None for call in s.calls):
         if getattr(call.func, "attr", "") in OF_COMMAND_LINE:
-            of = flow.class_of(owner) if (owner := flow.of[id(call)].owner) is not None else None
-            if of is not None and (of.library_base() or "").endswith(".LightningCLI"):
+            within = flow.of[id(call)].owner
+            made = flow.class_of(within) if within is not None else None
+            if made is not None and (made.library_base() or "").endswith(".LightningCLI"):
                 found[id(flow.of[id(call)])] = "Lightning's command line has it"
     for statement in (s for s in flow.statements if s.owner is not None and s.function is None):
         node, owner = statement.node, statement.owner
         value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
-        plain = value is None or owner is None or statement.stands_at(said)
-        if plain or not any("dataclass" in ast.unparse(one) for one in owner.decorator_list):
+        if value is None or owner is None or statement.stands_at(said):
+            continue
+        if not any("dataclass" in ast.unparse(one) for one in owner.decorator_list):
             continue
         defaults = [k.value for k in value.keywords if k.arg == "default"] if isinstance(value, ast.Call) else [value]
         of = flow.class_of(owner)

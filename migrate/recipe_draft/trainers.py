@@ -43,7 +43,7 @@ from .entries import (
     unwrapped,
 )
 from .flow import Flow, Statement
-from .reach import certainty_of, named
+from .reach import named
 from .silence import name_of
 
 MEASURED = "ReduceLROnPlateau"  # the schedule that depends on step()'s argument
@@ -187,7 +187,7 @@ class Fit(Given):
             group = next((group for group in groups if _is_same_fit(one, group[0])), None)
             groups += [] if group else [[]]
             (group or groups[-1]).extend(seen for seen in found if seen.node is one.node)
-        each = [one for group in groups if (one := cls._alone(flow, group)) is not None]
+        each = [fit for group in groups if (fit := cls._alone(flow, group)) is not None]
         if len(each) == len(groups) > 1:
             return Several(flow, each[0].trainer, set(), tuple(each))
         return each[0] if len(each) == len(groups) == 1 else None if groups else cls._of_command_line(flow)
@@ -457,6 +457,17 @@ def mixed(kind: str, comments: list[str], who: str) -> list[Entry]:
     """The sections `amp` and `dynamic_loss_scale` of a kind of half precision; who: in words, of its scaler."""
     scaler = Entry("dynamic_loss_scale", {}, [f"{who} scales the loss by torch's GradScaler, with its defaults"])
     return [Entry("amp", {"level": "O1", "dtype": kind}, comments), *([scaler] if kind == "float16" else [])]
+
+
+def certainty_of(flow: Flow, call: ast.Call) -> str:
+    """How surely a call runs, also as a branch of an expression: `A() if wide else B()`."""
+    ranks = [flow.interpreter.reached.get(id(flow.of[id(call)].node), (0, ()))[0]]
+    for choice in (node for node in flow.of[id(call)].nodes if isinstance(node, ast.IfExp)):
+        branch = next((b for b in (choice.body, choice.orelse) if any(one is call for one in ast.walk(b))), None)
+        taken = choice.body if known(flow.value(choice.test)) else choice.orelse
+        surely = OPTION if branch is not taken else CERTAINTIES[0]
+        ranks += [CERTAINTIES.index(surely if is_known(flow.value(choice.test)) else PERHAPS)] if branch else []
+    return CERTAINTIES[max(ranks)]
 
 
 def _pairs(flow: Flow, given: CallArgument) -> list[CallArgument]:

@@ -56,9 +56,9 @@ from .entries import (
     unwrapped,
 )
 from .flow import Flow, Statement
-from .reach import certainty_of, named
+from .reach import named
 from .silence import name_of
-from .trainers import MEASURED, Fit, Given, given_in, mixed
+from .trainers import MEASURED, Fit, Given, certainty_of, given_in, mixed
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are not a class's
 

@@ -742,3 +742,16 @@ def test_a_trainer_of_the_scripts_own(method: str, wanted: dict[str, Any], words
     assert "model = AutoModelForCausalLM.from_pretrained" in text.partition("model: ???")[0]
     assert "transformers differentiates this" in text.partition("loss: ???")[0] or "backward" in method
     assert has(listed(path), *words, "out = model(**inputs)", "return (loss, out)", "trainer = Own(", "trainer.train()")
+
+
+def test_training_functions_that_another_file_calls_are_listed(write: Write) -> None:
+    """Nothing of a file of several was: each counted as never run."""
+    one = "def of_{0}(name):\n    model = AutoModelForCausalLM.from_pretrained(name)\n"
+    one += "    args = TrainingArguments('{0}', num_train_epochs=2)\n    trainer = Trainer(model, args, load('{0}'))\n"
+    text = "from transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n"
+    text += f"{one}    trainer.train()\n".format("a") + f"{one}    trainer.train()\n".format("b")
+    found = listed(write(text))
+    assert has(found, "trainer = Trainer(model, args, load('a'))", "trainer = Trainer(model, args, load('b'))")
+    assert has(found, "trainer.train()", "args = TrainingArguments('a'", "args = TrainingArguments('b'")
+    found = listed(write(f"{text}of_a('gpt2')\n"))
+    assert has(found, "trainer = Trainer(model, args, load('a'))") and not any("'b'" in line for line in found)

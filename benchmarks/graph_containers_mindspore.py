@@ -103,6 +103,48 @@ def unpacked(a: Tensor, b: Tensor) -> Tensor:
     return x["a"] * x["b"]
 
 
+def default(a: Tensor, b: Tensor) -> Tensor:
+    """dict.setdefault."""
+    x = {"a": 1.0}
+    x.setdefault("b", 2.0)
+    return a * b * len(x)
+
+
+def taken_out(a: Tensor, b: Tensor) -> Tensor:
+    """dict.pop of a key that is computed."""
+    x = {"a": 1.0, "b": 2.0}
+    for name in ["b"]:
+        x.pop(name)
+    return a * b * len(x)
+
+
+def last_out(a: Tensor, b: Tensor) -> Tensor:
+    """dict.popitem."""
+    x = {"a": 1.0, "b": 2.0}
+    x.popitem()
+    return a * b * len(x)
+
+
+def sort(a: Tensor, b: Tensor) -> Tensor:
+    """list.sort."""
+    x = [3.0, 1.0]
+    x.sort()
+    return a * b * x[0]
+
+
+def merged(a: Tensor, b: Tensor) -> Tensor:
+    """{"a": 1.0, **others}."""
+    others = {"a": 2.0}
+    x = {"a": 1.0, **others}
+    return a * b * len(x)
+
+
+def formatted(a: Tensor, b: Tensor) -> Tensor:
+    """f'{n:02d}'."""
+    x = {"07": 3.0}
+    return a * b * x.get(f"{len([a]) + 6:02d}", 1.0)
+
+
 def append(a: Tensor, b: Tensor) -> Tensor:
     """list.append, which is right."""
     x = [a]
@@ -161,11 +203,51 @@ def comprehension(a: Tensor, b: Tensor) -> Tensor:
     return x["a"] * x["b"]
 
 
+def default_if(a: Tensor, b: Tensor) -> Tensor:
+    """if key not in x: x[key] = value."""
+    x = {"a": 1.0}
+    if "b" not in x:
+        x["b"] = 2.0
+    return a * b * len(x)
+
+
+def others_in_place(a: Tensor, b: Tensor) -> Tensor:
+    """x.clear(), x.update() with the others."""
+    x = {"a": a, "b": b}
+    others = {key: value for key, value in x.items() if key != "b"}
+    x.clear()
+    x.update(others)
+    return x["a"] * b * len(x)
+
+
+def sorted_slice(a: Tensor, b: Tensor) -> Tensor:
+    """x[:] = sorted(x)."""
+    x = [3.0, 1.0]
+    x[:] = sorted(x)
+    return a * b * x[0]
+
+
+def pairs(a: Tensor, b: Tensor) -> Tensor:
+    """{k: v for k, v in [("a", a), *others.items()]}."""
+    others = {"a": b}
+    x = {key: value for key, value in [("a", a), *others.items()]}  # noqa: C416
+    return x["a"] * a * len(x)
+
+
+def with_format(a: Tensor, b: Tensor) -> Tensor:
+    """'{:02d}'.format(n)."""
+    x = {"07": 3.0}
+    return a * b * x.get("{:02d}".format(len([a]) + 6), 1.0)  # noqa: UP032
+
+
 THEIRS: tuple[Way, ...] = (
     *(insert, pop, extend, reverse, remove, backwards, loop_backwards, copied),
-    *(dictionary, words, zipped, keys, unpacked, append),
+    *(dictionary, words, zipped, keys, unpacked, default, taken_out, last_out, sort, merged, formatted, append),
 )
-OURS: tuple[Way, ...] = (insert_slice, pop_slice, add, reverse_slice, loop_slice, starred, comprehension)
+OURS: tuple[Way, ...] = (
+    *(insert_slice, pop_slice, add, reverse_slice, loop_slice, starred, comprehension),
+    *(default_if, others_in_place, sorted_slice, pairs, with_format),
+)
 
 
 class Net(nn.Cell):

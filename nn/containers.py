@@ -149,8 +149,12 @@ def named_parameters(cell: nn.Cell, prefix: str = "", recurse: bool = True) -> I
 
 def parameters(cell: nn.Cell, recurse: bool = True) -> Iterator[Parameter]:
     """The parameters, as torch's parameters(): without running statistics and buffers."""
-    for _, parameter in named_parameters(cell, recurse=recurse):
-        yield parameter
+    cells = cell.cells_and_names()
+    norms = {path for path, one in cells if isinstance(one, NORMS) or getattr(one, "is_norm", False)}
+    for path, parameter in cell.parameters_and_names(expand=recurse):
+        owner, _, name = path.rpartition(".")
+        if not getattr(parameter, "of_buffer", False) and not (owner in norms and name in STATISTICS):
+            yield parameter
 
 
 class ParameterList(nn.Cell):

@@ -210,7 +210,7 @@ def report(
     and of what is compared with it; any but torch and MindSpore prove no port. stepped, replayed: findings on the
     steps, and on modules that ran alone, where they are known already.
     """
-    traces = Traces.load(options.folder, sides)
+    traces = Traces.load(options.folder, sides, fresh=options.together)
     on = [Device.of(trace.about, trace.folder) for trace in (traces.alone[1], traces.mindspore)]
     reference = Device.of(traces.alone[0].about, traces.alone[0].folder)
     versions: dict[str, str] = {**traces.alone[0].about["versions"], **traces.mindspore.about["versions"]}
@@ -284,6 +284,7 @@ def _findings(
     narrowing = options.narrowing
     findings = compare(traces, narrowing, stepped, replayed)
     if not alignment.identity:  # a recipe's own two nets have the same modules: no difference in them is excused
+        findings = unlike.compared(findings, alignment)
         findings = unlike.explained(inside_what_agrees(built_otherwise(findings)), alignment)
     findings, unjudged = of_both_steps(findings, traces) if alignment.scope.own_step else (findings, [])
     if not alignment.identity and traces.alone[0].about.get(SCOPE, asdict(alignment.scope)) != asdict(alignment.scope):
@@ -304,8 +305,8 @@ def early_failure(options: ParityJob) -> Finding | None:
 
     None where nothing has failed clearly: what torch computes with MindSpore's choices at kinks is not known yet.
     """
-    alone = [Trace(options.folder / name) for name in torch_runs(options.folder)]
-    traces = Traces(alone, alone, Trace(options.folder / MINDSPORE))
+    alone = [Trace(options.folder / name, fresh=True) for name in torch_runs(options.folder)]
+    traces = Traces(alone, alone, Trace(options.folder / MINDSPORE, fresh=True))
     findings, _, _ = _findings(traces, options, read_alignment(options))
     known = [f for f in findings if f.stage in NEED_NO_STEP or f.part.given]
     failed = [f for f in known if f.verdict is Verdict.FAIL and (f.ratio is None or f.ratio >= CLEAR)]
@@ -478,7 +479,8 @@ def _about_modules(modules: list[ModuleVerdict], half: bool, of_a_port: bool) ->
     parts = sum(module.by_parts for module in modules)
     if parts:
         more = "; --thorough runs them alone too" if of_a_port else ""
-        found.append(f"{parts} containers are judged by their parts: {BY_PARTS}{more}")
+        which = f"{parts} containers are judged by their parts" if parts > 1 else "one container is judged by its parts"
+        found.append(f"{which}: {BY_PARTS}{more}")
     if modules and half:
         found.append("modules ran alone in float32; the step itself in the recipe's precision")
     return found

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +49,15 @@ class Traces:
     sides: Sides = SIDES
 
     @classmethod
-    def load(cls, folder: Path, sides: Sides = SIDES, *, steps_alone: bool = False) -> Traces:
+    def load(cls, folder: Path, sides: Sides = SIDES, *, steps_alone: bool = False, fresh: bool = False) -> Traces:
         """Open the traces of a run's folder; steps_alone: not those of modules that ran alone, which may not be whole
-        yet. Raises BadTrace when one is missing or from another recipe."""
-        alone, steps = ([Trace(folder / name) for name in torch_runs(folder, of)] for of in (str, matched))
-        traces = cls(alone, steps, Trace(folder / MINDSPORE), sides=sides)
+        yet; fresh: they were written in this run. Raises BadTrace when one is missing or from another recipe."""
+        opened = partial(Trace, fresh=fresh)
+        alone, steps = ([opened(folder / name) for name in torch_runs(folder, of)] for of in (str, matched))
+        traces = cls(alone, steps, opened(folder / MINDSPORE), sides=sides)
         if (folder / MINDSPORE_REPLAY).exists() and not steps_alone:
-            theirs = Trace(folder / MINDSPORE_REPLAY)
-            alone = [Trace(folder / name) for name in torch_runs(folder, replayed)]
+            theirs = opened(folder / MINDSPORE_REPLAY)
+            alone = [opened(folder / name) for name in torch_runs(folder, replayed)]
             traces = replace(traces, replayed=alone, mindspore_replayed=theirs)
         for trace in (*traces.torch, *traces.of_mindspore):
             if not isinstance(trace.about.get("recipe"), str) or not isinstance(trace.about.get("versions"), dict):
@@ -197,9 +199,9 @@ def _finding(of: _Family, entry: Entry) -> Finding:
     if theirs is None:
         return Finding.of(entry, Verdict.FAIL, of.failures.of_mindspore(entry) or f"{other} has no such tensor")
     runs = [trace for trace in family[1:] if key in trace.entries]
-    if not runs:
+    if not runs and not usual.measured_before(entry):
         return Finding.of(entry, Verdict.FAIL, f"{reference} recorded it in float64 only; the trace is damaged")
-    ours = runs[0].entries[key]
+    ours = runs[0].entries[key] if runs else replace(entry, dtype=usual.dtype_before(entry))
     for trace in family:
         if key in trace.entries and trace.entries[key].shape != ours.shape:
             return Finding.of(
@@ -209,7 +211,7 @@ def _finding(of: _Family, entry: Entry) -> Finding:
     if trouble:
         return Finding.of(entry, Verdict.FAIL, trouble)
     subject, arrays = mindspore.array(key), {id(t): t.array(key) for t in family if key in t.entries}
-    plain = arrays[id(runs[0])]
+    plain = arrays[id((runs or family)[0])]
     torch_nonfinite = {trace.about.get("dtype"): n for trace in family if (n := _nonfinite(trace, key))}
     own = [trace.entries[key] for trace in family if key in trace.entries]
     finite = _finite_places([*own, theirs], [*arrays.values(), subject])
@@ -238,11 +240,16 @@ def _finding(of: _Family, entry: Entry) -> Finding:
         exact, subject, noisy = exact[finite], subject[finite], [run[finite] for run in noisy]
         if not exact.size:
             return Finding.of(entry, Verdict.PASS, error=0.0)
-    known: dict[str, Any] = {"relative_floor": usual.floor(entry), "floor_ulps": floor_ulps(entry)}
     of_a_step, stored = is_of_a_step(entry), usual.stored(entry)
+    known: dict[str, Any] = {"relative_floor": usual.floor(entry), "floor_ulps": floor_ulps(entry)}
     known |= {"of_a_step": of_a_step, "stored": stored, "zero": usual.is_zero(entry)}
-    m = judge(exact, noisy, subject, **known)
-    if m.unjudged is Unjudged.NOT_FINITE and (inner := ~_at_the_end([exact, *noisy, subject])).any():
+    if not runs:
+        m = judge(exact, (), subject, **known, known=usual.noise_before(entry, exact))
+    elif finite.all() and not of_a_step:
+        m = judge(exact, noisy, subject, **known, known=usual.measured(key))
+    else:
+        m = judge(exact, noisy, subject, **known)
+    if runs and m.unjudged is Unjudged.NOT_FINITE and (inner := ~_at_the_end([exact, *noisy, subject])).any():
         m = judge(exact[inner], [run[inner] for run in noisy], subject[inner], **known)
     size = m.size or 1.0
     numbers = {"error": m.relative, "noise": m.noise / size, "allowed": m.allowed / size, "ratio": m.ratio}

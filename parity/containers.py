@@ -34,7 +34,7 @@ CERTAIN = (Unjudged.STORAGE, Unjudged.ZERO_GRADIENT)  # why a tensor has no verd
 
 def choose(folder: Path, narrowing: Narrowing) -> list[Finding] | None:
     """Judge what ran alone so far, and write FILE; the findings, or None where more will run. Raises BadTrace."""
-    traces = Traces.load(folder)
+    traces = Traces.load(folder, fresh=True)
     assert traces.mindspore_replayed is not None
     recording, outcome = Recording.open(folder / FOLDER), Outcome.of(traces.mindspore_replayed)
     findings = compare_replayed(traces, narrowing)

@@ -213,6 +213,16 @@ class ParityJob(StepOptions):
         return ENOUGH_ALONE if self.fine_tunes and not self.thorough else None
 
     @property
+    def measures_noise_once(self) -> bool:
+        """Whether torch's float32 runs end with the first step that moves the weights: the noise of the steps after it
+        is taken from that one. Not where float32 decides which steps are skipped, on a device, or where all is judged.
+        """
+        recipe = self.recipe
+        scales = recipe.loss_scale is not None or recipe.dynamic_loss_scale is not None or recipe.amp is not None
+        elsewhere = self.alone or self.thorough or self.torch_device not in (None, "cpu")
+        return not (scales or elsewhere or self.precision != "fp32")
+
+    @property
     def step_recipe(self) -> Recipe:
         """The recipe with the batch of a compared step, and the weights that it continues from, which change its
         digest."""

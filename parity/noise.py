@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +29,8 @@ from .trace import (
     GIVEN_GRADIENTS,
     GIVEN_OVERFLOWS,
     GIVEN_WEIGHTS,
+    RATES,
+    STEPS_TAKEN,
     WIRING,
     Entry,
     Key,
@@ -36,7 +38,7 @@ from .trace import (
     RecordedStage,
     Trace,
 )
-from .verdict import EPS32, FEW, ZERO
+from .verdict import EPS32, FEW, ZERO, Measured, distance, without_farthest
 
 
 def is_change(entry: Entry) -> bool:
@@ -70,6 +72,18 @@ def is_of_a_statistic(entry: Entry) -> bool:
     return entry.stage == "update" and (entry.part.alone or entry.part.of_buffers)
 
 
+NEARLY = 0.25  # of the largest learning rate: what storing weights adds to a change is not multiplied by more than four
+
+
+def measuring_step(mindspore: Trace | None) -> int:
+    """The first step, from 1, whose noise may stand for that of later ones: every learning rate that MindSpore's side
+    has there is NEARLY its largest, as it is not where a warm-up begins."""
+    entries = [] if mindspore is None else [e for e in mindspore.select("update", RATES) if len(e.shape) == 2]
+    rates = [mindspore.array(e.key).reshape(e.shape)[:, 0] for e in entries] if mindspore is not None else []
+    first = [int(np.argmax(each >= NEARLY * each.max())) for each in rates if each.size]
+    return 1 + max(first, default=0)
+
+
 class UsualNoise:
     """Relative noise by part, for one family of traces: float64 first, then the float32 runs; `start` is the trace
     that has the starting weights, `steps` the family that has the step's gradients."""
@@ -80,6 +94,7 @@ class UsualNoise:
         self.steps = steps or family
         self._zeros: dict[str, bool] = {}
         self._usual: dict[tuple[str, str], float] = {}
+        self._spreads: dict[Key, tuple[float, Measured]] = {}
 
     def floor(self, entry: Entry) -> float:
         """The share of its size by which rounding must be expected to move this tensor, however exact torch was on it.
@@ -91,16 +106,77 @@ class UsualNoise:
         """
         elements = math.prod(entry.shape)
         share = min(1.0, math.sqrt(FEW / max(elements, 1)))
-        usual = share * self._median(entry.stage, entry.part)
+        then = self._before(entry) or entry
+        usual = share * self._median(then.stage, then.part)
         if is_of_a_statistic(entry) and entry.norm > 0.0:
             usual *= self._unit(entry.key, entry.norm) / entry.norm
         floor = max(usual, self.stored(entry) / entry.norm if entry.norm > 0.0 else 0.0)
-        logits = (entry.stage, entry.part, "logits", 0)
+        logits = (then.stage, then.part, "logits", 0)
         if entry.name == "loss" and all(logits in trace.entries for trace in self.family):
             known = self._relative(logits)  # infinite where they are all zero, as a new transformer's: they say nothing
             floor = max(floor, known) if math.isfinite(known) else floor
             floor = max(floor, LOG_SUM * math.sqrt(elements) / entry.norm) if entry.norm > 0.0 else floor
         return floor
+
+    @cached_property
+    def taken(self) -> int | None:
+        """How many steps the float32 runs took, where the float64 one took more."""
+        counts = [trace.about.get(STEPS_TAKEN) for trace in self.family[1:]]
+        known = [count for count in counts if type(count) is int and count > 0]
+        return max(known) if len(known) == len(counts) and known else None
+
+    def measured_before(self, entry: Entry) -> bool:
+        """Whether the float32 runs lack an entry because it is of a step that only the float64 one took."""
+        return self.taken is not None and (entry.part == RATES or self._before(entry) is not None)
+
+    def dtype_before(self, entry: Entry) -> str:
+        """The dtype that such an entry has in float32's runs."""
+        then = self._before(entry)
+        found = [t.entries[then.key] for t in self.family[1:] if then.key in t.entries] if then is not None else []
+        return found[0].dtype if found else entry.dtype
+
+    def noise_before(self, entry: Entry, exact: np.ndarray) -> Measured:
+        """The noise that an entry of such a step is judged by: that of the same tensor in the last step that the
+        float32 runs took, as large in proportion to the tensor as there; what storing weights adds to a change stays
+        as it is. Learning rates have none.
+
+        exact: the recorded float64 elements, flat.
+        """
+        then = self._before(entry)
+        if then is None:
+            return Measured(0.0, 0.0)
+        reference = self.family[0].array(then.key).astype(np.float64, copy=False)
+        distances = [distance(t.array(then.key), reference) for t in self.family[1:] if then.key in t.entries]
+        distances = [each for each in distances if each.shape == reference.shape and np.isfinite(each).all()]
+        if is_of_a_step(then):
+            distances = [without_farthest(each) for each in distances]
+        found = Measured.of(distances) if distances else Measured(math.inf, math.inf)
+        size, now = float(np.linalg.norm(reference)), float(np.linalg.norm(exact))
+        if size == 0.0 and now > 0.0:  # it did not move then: what is usual there
+            usual = self._median(then.stage, then.part)
+            return Measured(usual * now, usual * float(np.abs(exact).max()))
+        grown = self._rate(entry) / self._rate(then) if is_change(entry) else 1.0
+        # never less: a momentum may nearly cancel a gradient, and not its noise
+        grown = max(grown, now / size) if size and not is_of_a_statistic(entry) else grown
+        stored = self.stored(entry) * math.sqrt(exact.size / max(math.prod(entry.shape), 1))
+        rest = math.sqrt(max(found.noise**2 - stored**2, 0.0)) * grown
+        return Measured(math.hypot(rest, stored), found.peak * max(grown, 1.0))
+
+    def _rate(self, entry: Entry) -> float:
+        """The learning rate of an entry's step, 1 where none is recorded."""
+        rates, step = self.family[0].entries.get(("update", RATES, entry.name, 0)), entry.part.step
+        if rates is None or step is None or is_of_a_statistic(entry) or len(rates.shape) != 2 or rates.shape[0] < step:
+            return 1.0
+        return float(self.family[0].array(rates.key)[rates.shape[1] * (step - 1)]) or 1.0
+
+    def _before(self, entry: Entry) -> Entry | None:
+        """The same of the last step that the float32 runs took, for an entry of a later one."""
+        step, last = entry.part.step, self.taken
+        if last is None or step is None or step <= last:
+            return None
+        of_loss = last == 1 and entry.part.of == "loss"  # of the first step that is a stage of its own
+        place = ("loss", Part.of_step(1)) if of_loss else (entry.stage, Part.of_step(last, entry.part.of))
+        return self.family[0].entries.get((*place, entry.name, entry.call))
 
     def stored(self, entry: Entry) -> float:
         """How far (L2) storing the weights in float32 moves a change; 0 for what is none."""
@@ -151,14 +227,26 @@ class UsualNoise:
 
     def _relative(self, key: Key) -> float:
         """The largest L2 distance of a float32 run from float64, over the tensor's size; infinite when that is zero."""
-        exact = self.family[0].array(key).astype(np.float64, copy=False)
-        size = self._unit(key, float(np.linalg.norm(exact)))
-        if size == 0.0:
-            return math.inf
-        runs = [trace.array(key) for trace in self.family[1:] if key in trace.entries]
-        if any(run.shape != exact.shape for run in runs):
-            return math.inf
-        return max(float(np.linalg.norm(np.subtract(run, exact, dtype=np.float64))) for run in runs) / size
+        size, found = self._spread(key)
+        unit = self._unit(key, size)
+        return found.noise / unit if unit else math.inf
+
+    def measured(self, key: Key) -> Measured:
+        """The distances of float32's runs from float64 on one tensor."""
+        return self._spread(key)[1]
+
+    def _spread(self, key: Key) -> tuple[float, Measured]:
+        """The L2 size of a tensor in float64, and the distances of the float32 runs from it; infinite where a run has
+        another number of elements. Kept, for it is needed for the tensor itself and for what is usual in its part."""
+        if key not in self._spreads:
+            exact = self.family[0].array(key).astype(np.float64, copy=False)
+            runs = [trace.array(key) for trace in self.family[1:] if key in trace.entries]
+            if any(run.shape != exact.shape for run in runs):
+                found = Measured(math.inf, math.inf)
+            else:
+                found = Measured.of([distance(run, exact) for run in runs])
+            self._spreads[key] = (float(np.linalg.norm(exact)), found)
+        return self._spreads[key]
 
 
 FILE = Path(__file__).parent / "record" / "kernels.yaml"

@@ -249,7 +249,7 @@ def _attend(workers: Workers, job: ParityJob, on_message: OnMessage) -> Seen:
                 on_message(worker.name, Event(DIVERGED, {"at": failed.place}))
         elif message.artifact == LAST_TRACE["torch"]:  # the steps are judged while modules run alone
             if (folder / MINDSPORE / "trace.json").exists():  # always where any step is taken
-                seen.stepped = compare_steps(Traces.load(folder, steps_alone=True), job.narrowing)
+                seen.stepped = compare_steps(Traces.load(folder, steps_alone=True, fresh=True), job.narrowing)
         elif message.artifact in LAST_REPLAY.values():
             recorded.add(message.artifact)
             if recorded >= {*LAST_REPLAY.values()}:

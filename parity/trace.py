@@ -70,6 +70,11 @@ class Part(str):
         return int(found[1]) if found else None
 
     @property
+    def of(self) -> str:
+        """What of its training step it is, where that is not the stage's own: what `of_step` was given."""
+        return _STEP.sub("", self, count=1)
+
+    @property
     def alone(self) -> bool:
         """Whether it is of modules that ran alone, or in a pass that replaces every module's output."""
         return self in (ALONE, WIRING)
@@ -95,6 +100,9 @@ WIRING = Part("wiring")  # the pass in which every module's output is replaced b
 DISTRIBUTION = Part("distribution")  # of init: values pooled over newly drawn models
 BUFFERS = "buffers"  # of what a step did
 RATES = Part("learning rate and weight decay")
+STEPS_TAKEN = (
+    "steps taken"  # in the head of a trace that ends before the float64 one: later steps are judged by its noise
+)
 GIVEN_GRADIENTS, GIVEN_OVERFLOWS = Part("given gradients"), Part("given overflows")  # what these did to the weights
 GIVEN_WEIGHTS = Part("given weights ema")
 REDUCED_GRADIENTS = Part("behind a reducer")  # as the optimizer gets them after a reducer that returns larger ones
@@ -152,10 +160,15 @@ class Kept:
 
     @classmethod
     def of(cls, array: np.ndarray, sample: int | None, digest: bool = False) -> Kept:
-        """A copy of at most so many elements of an array, of any shape and numeric dtype; None: of all."""
-        flat = np.ascontiguousarray(array).reshape(-1)
-        sampled = sample is not None and flat.size > sample
-        elements = flat[sample_positions(flat.size, sample)] if sampled and sample is not None else flat.copy()
+        """A copy of at most so many elements of an array, of any shape, layout and numeric dtype; None: of all."""
+        sampled = sample is not None and array.size > sample
+        if sampled and not digest and not array.flags.c_contiguous and (laid := _as_laid(array)) is not None:
+            # of images with the channels last in memory: no copy of the whole in another order
+            elements = array[np.unravel_index(sample_positions(array.size, sample or 0), array.shape)]
+            flat = laid
+        else:
+            flat = np.ascontiguousarray(array).reshape(-1)
+            elements = flat[sample_positions(flat.size, sample)] if sampled and sample is not None else flat.copy()
         # a float32 dot product tells at once whether anything is not finite; the exact count only when it must be
         norm = float(np.sqrt(np.dot(flat, flat))) if flat.dtype.kind == "f" else float(np.linalg.norm(flat))
         finite = bool(np.isfinite(norm))
@@ -163,6 +176,12 @@ class Kept:
         said = hashlib.sha256(flat.data).hexdigest() if digest else None
         shape = tuple(array.shape)
         return cls(elements, shape, str(array.dtype), sampled, nonfinite, norm if finite else -1.0, said)
+
+
+def _as_laid(array: np.ndarray) -> np.ndarray | None:
+    """The elements in the order in which they lie in memory, flat and not copied; None where there are gaps."""
+    laid = array.transpose(sorted(range(array.ndim), key=lambda axis: -array.strides[axis]))
+    return laid.reshape(-1) if laid.flags.c_contiguous else None
 
 
 class TraceWriter:
@@ -262,10 +281,14 @@ def write_entries(folder: Path, about: dict[str, Any], recorded: Mapping[Key, En
 
 
 class Trace:
-    """A trace folder, opened for reading; tensors are read one at a time."""
+    """A trace folder, opened for reading; tensors are read one at a time.
 
-    def __init__(self, folder: Path) -> None:
+    fresh: the trace was written in this run, by a process that is its own, and digests are not looked at.
+    """
+
+    def __init__(self, folder: Path, *, fresh: bool = False) -> None:
         self.folder = folder
+        self._fresh = fresh
         try:
             document = read_json(folder / "trace.json")
             self.entries: dict[Key, Entry] = {}
@@ -311,7 +334,7 @@ class Trace:
         return found.reshape(-1)
 
     def _opened(self, path: Path) -> Any:
-        if _digest(path) != self._digests.get(path.name):
+        if not self._fresh and _digest(path) != self._digests.get(path.name):
             raise ValueError("the file is not the one that was recorded: its SHA-256 differs")
         with open_regular(path) as file:
             read_header(file, path.name)  # checks more than safetensors does

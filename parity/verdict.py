@@ -102,6 +102,19 @@ class Measure:
         return self.error / self.size if self.size else (0.0 if self.error == 0.0 else float("inf"))
 
 
+@dataclass(frozen=True)
+class Measured:
+    """How far torch's float32 is known to be from float64: as an L2 distance, and at one element at most."""
+
+    noise: float
+    peak: float
+
+    @classmethod
+    def of(cls, distances: Sequence[np.ndarray]) -> Measured:
+        """The largest of several runs' distances, each element by element."""
+        return cls(max(float(np.linalg.norm(d)) for d in distances), max(float(d.max(initial=0.0)) for d in distances))
+
+
 def uncertain(elements: int) -> float:
     """By what factor the noise of a tensor of so many elements may be larger than it was measured."""
     return 1.0 + SHORT * min(1.0, (FEW / elements) ** 0.25)
@@ -116,24 +129,27 @@ def judge(
     of_a_step: bool = False,
     stored: float = 0.0,
     zero: bool = False,
+    known: Measured | None = None,
 ) -> Measure:
     """Judge one tensor.
 
-    reference: torch float64; noisy: the same elements of one or more torch float32 runs; subject: MindSpore's; all
-    flat, of one length, not empty. relative_floor: share of the tensor's size that rounding is known to move here.
-    floor_ulps: rounding that no
-    implementation need avoid, in units of EPS32. of_a_step: whether an optimizer made it of a real
+    reference: torch float64; noisy: the same elements of torch's float32 runs; subject: MindSpore's; all flat, of one
+    length, not empty. relative_floor: share of the tensor's size that rounding is known to move here. floor_ulps:
+    rounding that no implementation need avoid, in units of EPS32. of_a_step: whether an optimizer made it of a real
     step's gradients. stored: L2 distance by which storing the result in float32 moves it, of a change of weights.
-    zero: the gradient that it is, or is made of, is zero in exact arithmetic.
+    zero: the gradient that it is, or is made of, is zero in exact arithmetic. known: the noise, where it is known;
+    `noisy` is not looked at then.
     """
     exact = reference.astype(np.float64, copy=False)
     difference = distance(subject, exact)
-    distances = [distance(run, exact) for run in noisy]
     size = float(np.linalg.norm(exact))
-    sound = bool(np.isfinite([size, *(float(np.linalg.norm(each)) for each in distances)]).all())
+    distances = [distance(run, exact) for run in noisy] if known is None else []
+    finite = [size, *(float(np.linalg.norm(each)) for each in distances)] if known is None else [size, known.noise]
+    sound = bool(np.isfinite(finite).all())
     if of_a_step and np.isfinite(difference).all():
-        difference, *distances = (_without_farthest(d) for d in (difference, *distances))
-    error, noise = float(np.linalg.norm(difference)), max(float(np.linalg.norm(d)) for d in distances)
+        difference, *distances = (without_farthest(d) for d in (difference, *distances))
+    found = Measured.of(distances) if known is None else known
+    error, noise = float(np.linalg.norm(difference)), found.noise
     relative_floor = max(relative_floor, floor_ulps * EPS32)
     # a weight that float64 does not move, since its gradient is rounding alone, is still rounded when stored
     floor = relative_floor * size if size else stored
@@ -141,9 +157,9 @@ def judge(
     nothing = size <= ZERO * noise or (zero and not of_a_step and allowed > BLIND * size)
     cancelled = CANCELLED if nothing and size else 1.0
     allowed *= cancelled
-    peak, peak_noise = float(difference.max()), max(float(d.max()) for d in distances)
+    peak = float(difference.max())
     peak_floor = relative_floor * float(np.abs(exact).max()) if size else stored
-    peak_allowed = PEAK_RATIO * cancelled * max(peak_noise, peak_floor)
+    peak_allowed = PEAK_RATIO * cancelled * max(found.peak, peak_floor)
     why, unjudged = "", None
     blind = allowed > BLIND * size and not nothing
     if blind and stored and STORED_MOST * stored <= BLIND * size:
@@ -190,7 +206,7 @@ def distance(values: np.ndarray, exact: np.ndarray) -> np.ndarray:
     return np.abs(found, out=found)
 
 
-def _without_farthest(distances: np.ndarray) -> np.ndarray:
+def without_farthest(distances: np.ndarray) -> np.ndarray:
     """The distances with the LEFT_OUT largest share of them at zero; of few elements one."""
     count = int(np.ceil(LEFT_OUT * distances.size)) if distances.size > 1 else 0
     if not count:

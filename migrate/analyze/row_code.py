@@ -204,17 +204,15 @@ def family_of_value(value: Value) -> str:
 # what a row's code takes from a call besides the texts of its arguments: the code, and what is to be said
 
 STATES = ("torch.nn.Module.state_dict", "torch.optim.Optimizer.state_dict")
-OF_TORCH = re.compile(r"\.(pth\.tar|pth|pt|bin|pkl|tar|ckpt)(?=[\"'])")  # how files of weights end
 
 
-def _checkpoint(capitals: Capitals, notes: list[str]) -> None:
-    """The path of a file in MindSpore's format, in place of torch's."""
-    text = capitals.get("f", "")
-    ends = [*OF_TORCH.finditer(text)]
-    if ends:
-        capitals["f"] = f"{text[: ends[-1].start()]}.ckpt{text[ends[-1].end() :]}"
-    elif text:
-        notes.append(f"{text}: a str that ends in .ckpt; save_checkpoint adds the ending, load_checkpoint asks for it")
+def _parameters(
+    seen: LibraryUse, template: str, capitals: Capitals, texts: Texts, names: ScriptNames
+) -> tuple[str, list[str]]:
+    """model.parameters(): a list has no next()."""
+    if not script_steps.next_takes(seen.source.tree, seen.node):
+        return template, []
+    return template.replace("trainable_params()", "trainable_params()[0]"), ["in place of next(…), which takes no list"]
 
 
 def _saved(
@@ -222,7 +220,7 @@ def _saved(
 ) -> tuple[str, list[str]]:
     """torch.save: the cell whose parameters are saved, and what of the file is not carried."""
     notes: list[str] = []
-    _checkpoint(capitals, notes)
+    script_steps.checkpoint(capitals, notes)
     value = seen.get("obj", 0)
     held = value.pairs if isinstance(value, DictValue) else {"": value}
     states = {key: one.seen for key, one in held.items() if isinstance(one, LibraryObject) and one.seen is not None}
@@ -276,7 +274,7 @@ def _loaded(
     """torch.load: the file's name, and a whole model in it."""
     notes: list[str] = []
     before = capitals.get("f", "")
-    _checkpoint(capitals, notes)
+    script_steps.checkpoint(capitals, notes)
     if before[:1] in "\"'" and capitals["f"] != before and len(before.split()) == 1:
         template = template.replace("FILE.pth FILE.ckpt", f"{before[1:-1]} {capitals['f'][1:-1]}")
     result = names.assigned.get(id(seen.node), "")
@@ -585,6 +583,7 @@ FILLERS: dict[str, Filler] = {
     "torch.Tensor.backward": _backward,
     "torch.optim.Optimizer.step": _updated,
     "torch.optim.Optimizer.zero_grad": _cleared,
+    "torch.nn.Module.parameters": _parameters,
     "torch.save": _saved,
     "torch.load": _loaded,
     "torch.nn.Module.load_state_dict": _load_state,

@@ -261,6 +261,11 @@ def sample_of(function: Function, method: Callable[[str], Function | None], dept
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict() | ast.Tuple() | ast.List() as value):
                 set_to[name] = value
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=called)) as value,
+            ) if method(called) is not None:
+                set_to[name] = value  # a method that was read gives it
     found: dict[object, Sample | None] = {}
     for node in ast.walk(function):
         for given in alternatives(node.value) if isinstance(node, ast.Return) and node.value is not None else ():
@@ -297,6 +302,39 @@ def _sample(
         case ast.Name(id=own):
             return Sample(((own,),))
     return None
+
+
+# the place of a call
+
+OF_TORCH = re.compile(r"\.(pth\.tar|pth|pt|bin|pkl|tar|ckpt)(?=[\"'])")  # how files of weights end
+
+
+def checkpoint(capitals: dict[str, str], notes: list[str]) -> None:
+    """The path of a file in MindSpore's format, in place of torch's: a str, since MindSpore takes no Path."""
+    text = capitals.get("f", "")
+    ends = [*OF_TORCH.finditer(text)]
+    if ends:
+        path = f"{text[: ends[-1].start()]}.ckpt{text[ends[-1].end() :]}"
+        capitals["f"] = f"str({path})" if _is_path(path) else path
+    elif text:
+        notes.append(f"{text}: a str that ends in .ckpt; save_checkpoint adds the ending, load_checkpoint asks for it")
+
+
+def _is_path(text: str) -> bool:
+    """Whether an expression surely is a pathlib.Path: `folder / "last.ckpt"`, `Path("last.ckpt")`."""
+    try:
+        node = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return False
+    called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+    joined = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+    return joined or called in ("Path", "pathlib.Path") or called.endswith((".joinpath", ".with_name", ".with_suffix"))
+
+
+def next_takes(tree: ast.Module, node: ast.expr) -> bool:
+    """Whether `next()` takes the first of what a call gives."""
+    around = parents(tree).get(node)
+    return isinstance(around, ast.Call) and getattr(around.func, "id", "") == "next" and node in around.args[:1]
 
 
 # the calls of a step

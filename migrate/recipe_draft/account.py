@@ -89,14 +89,14 @@ class Account:
         self.kinds = self._values.of
         self.effects: set[int] = set()  # the functions that change something of training
         self._files = DataFiles(flow, name_of)
-        self._data_files = apart = silence.normalised_apart(flow)  # these, and what writes files of data -> words
+        self._data_files = shared = silence.normalised_by_device(flow)  # these, and what writes files of data -> words
         for _ in range(3):  # a call of such a function is an effect too
             before = self.effects, self.trainers, self._data_files.keys()
             self.acting = {id(statement): statement for statement in self.flow.statements if self._acts(statement)}
             self.effects = {id(s.function) for s in self.acting.values() if s.function is not None}
             trains = (s.owner for s in self.acting.values() if s.owner is not None and self._trains(s))
             self.trainers = self._driven | {id(owner) for owner in trains}
-            self._data_files = apart | self._files.that_make_data(reach.reach(flow, self.acting.values()), self.kinds)
+            self._data_files = shared | self._files.that_make_data(reach.reach(flow, self.acting.values()), self.kinds)
             if before == (self.effects, self.trainers, self._data_files.keys()):
                 break
         self.open = {id(s.function) for s in self.acting.values() if s.function is not None and not self._within(s)}
@@ -189,11 +189,8 @@ class Account:
         """Whether a call changes a model, an optimizer, a rate or gradients, or makes an object that trains."""
         if self.passed(call) is not None or self.roles.leaves(call):
             return False
-        if (
-            self._values.switches_otherwise(call)
-            or self._values.changes_data(call)
-            or self._values.seeds_otherwise(call, self.seed)
-        ):
+        otherwise = self._values.switches_otherwise(call) or self._values.seeds_otherwise(call, self.seed)
+        if otherwise or self._values.changes_data(call):
             return True
         if id(call) in self.roots and self.roots[id(call)] != role_names.CRITERION:
             return True
@@ -210,13 +207,12 @@ class Account:
             return id(called.node) in self.effects and name != "forward" and not name.startswith("__")
         if isinstance(called, ScriptClass) and id(called.node) in self._driven:
             return True  # a library calls its methods
-        if isinstance(called, (ScriptFunction, ScriptClass)):
-            return False  # its statements are read by themselves
+        if (own := isinstance(called, (ScriptFunction, ScriptClass))) or silence.trains(call):
+            return not own  # its statements are read by themselves
         given = frozenset().union(*(self.kinds(a) for a in [*call.args, *(k.value for k in call.keywords)]))
         if isinstance(called, LibraryName):
-            if called.name.startswith(silence.CHANGING) or called.name.endswith(silence.RUNNING):
-                return True
-            return not families.is_library(called.name) and bool(given & HEAVY)
+            runs = called.name.startswith(silence.CHANGING) or called.name.endswith(silence.RUNNING)
+            return runs or (not families.is_library(called.name) and bool(given & HEAVY))
         if isinstance(call.func, ast.Attribute):
             method, owner = call.func.attr, self.kinds(call.func.value)
             value = self.flow.value(call.func.value)
@@ -248,9 +244,9 @@ class Account:
         name = name_of(self.flow, call)
         if name and (found := silence.reason(name)):
             return None if self._values.seeds_otherwise(call, self.seed) else found
-        if not isinstance(call.func, ast.Attribute) or (
-            call.func.attr == "train" and self._values.drives(call.func.value)
-        ):
+        if not isinstance(call.func, ast.Attribute) or silence.trains(call):
+            return None
+        if call.func.attr == "train" and self._values.drives(call.func.value):
             return None
         if isinstance(self.flow.value(call.func.value), ArgumentParser):
             return "it declares an argument, whose default stands where it is used"
@@ -265,7 +261,7 @@ class Account:
         waiting = [
             s
             for s in self.acting.values()
-            if any(isinstance(c.func, ast.Attribute) and c.func.attr in ("backward", "step") for c in s.calls)
+            if any(getattr(c.func, "attr", "") in ("backward", "step") or silence.trains(c) for c in s.calls)
         ]
         done: set[int] = set()
         while waiting:
@@ -400,6 +396,8 @@ class Account:
         lossless = LOSS in kinds and not {role_names.CRITERION, role_names.FUNCTIONAL} & {*self.roots.values()}
         if lossless and (moves or step not in (None, LOADS)):
             return LISTED, where or ", ".join(filter(None, (NO_LOSS, self._where(statement, all_=True))))
+        if step and self.roles.takes_more(statement, self.live):
+            return LISTED, where or silence.PARTS
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
             return (LISTED, where) if where else (DRAFTED, step or "a value of the draft comes from here")
         if not acts and not live:
@@ -419,7 +417,7 @@ class Account:
         if silent is not None:
             return SILENT, silent
         silent = self._plain_value(statement, kinds) if not where else None
-        return (SILENT, silent) if silent is not None else (LISTED, where)
+        return (SILENT, silent) if silent is not None else (LISTED, where or silence.unpacks(statement))
 
     def _takes_in(self, call: ast.Call, of: Statement) -> bool:
         """Whether something that the draft has is made in the arguments of another call: Moves(SGD(…), warmup)."""
@@ -446,7 +444,7 @@ class Account:
             assert statement.owner is not None
             return f"inside {statement.owner.name}, {MADE if id(statement.owner) in self._made else NOT_MADE}"
         if not self._runs(statement):
-            return "it runs only with other arguments than the defaults, or never"
+            return reach.why_not(statement, self.flow)
         if statement.function is not None and id(statement.function) not in self.open:
             return "inside a function that only computes, which is accounted for where it is called"
         return None
@@ -526,16 +524,17 @@ class Account:
                 return found
             called = self.flow.value(value.func)
             function = called.node if isinstance(called, ScriptFunction) else None
+            followed = "it calls a function whose statements are accounted for one by one"
             if function is not None and isinstance(node, ast.Expr) and id(statement) not in self.acting:
-                return "it calls a function whose statements are accounted for one by one"
+                return followed if id(function) in self.open else "it calls a function in which nothing trains"
             if function is not None and id(function) in self.open and not any(self._changes(c) for c in inner):
-                return "it calls a function whose statements are accounted for one by one"
+                return followed
             if isinstance(called, ScriptClass) and id(called.node) not in self._driven:
                 start = called.find("__init__")
                 plain = not called.family()
                 given = [self.kinds(a) for a in [*value.args, *(k.value for k in value.keywords)]]
-                followed = isinstance(start, ScriptFunction) and id(start.node) in self.open
-                if plain and (followed or not given):  # its arguments are followed
+                read = isinstance(start, ScriptFunction) and id(start.node) in self.open
+                if plain and (read or not given):  # its arguments are followed
                     return "it makes an object, whose use is accounted for one by one"
         return None
 
@@ -597,4 +596,5 @@ class Account:
         if empty or isinstance(found, Constant) or (found is not None and is_known(found)):
             return "a value known by reading, which is accounted for where it is used"
         begins = getattr(statement.function, "name", "") == "__init__"  # it stores the object's arguments
-        return "a copy" if isinstance(node.value, ast.Name) and (begins or not kept) else None
+        copied = isinstance(node.value, ast.Name) and not silence.unpacks(statement)
+        return "a copy" if copied and (begins or not kept) else None

@@ -92,7 +92,8 @@ def draft_recipe(analysis: ScriptAnalysis, check: Check | None = None) -> str:
         if taken is None:
             break
         refusals.append(taken)
-    left = [f"{file}:{line}: {text}" for (file, line), text in sorted({*drafted.left(refusals)})]
+    found = sorted({*drafted.left(refusals)}) or list(drafted.nothing())
+    left = [f"{file}:{line}: {text}" for (file, line), text in found]
     if left:
         lines += [
             "",
@@ -167,7 +168,7 @@ class Draft:
             *(step_sections.amp(interpreter) or (fit.precision() if fit is not None else [])),
             step_sections.ema(interpreter),
             step_sections.sync(interpreter),
-            training_sections.train(interpreter, fit),
+            training_sections.train(interpreter, flow, fit),
             training_sections.seed_of(interpreter),
         ]
         self.sections = [section for section in sections if section is not None]
@@ -206,6 +207,13 @@ class Draft:
             yield flow.ended, "too much to follow from here on: the rest of the script is not accounted for"
         for line in self.account.listed:
             yield line.statement.place, line.text
+
+    def nothing(self) -> Iterator[tuple[Place, str]]:
+        """Words for a script in which nothing that trains was found: filled in by hand, its recipe would seem whole."""
+        flow = self.account.flow
+        steps = any(getattr(call.func, "attr", "") in ("backward", "step") for s in flow.statements for call in s.calls)
+        if not steps and not flow.interpreter.epochs and not calls(flow.interpreter, "optimizer") and flow.statements:
+            yield flow.statements[-1].place, "no step, no loop over epochs and no optimizer was found: what trains?"
 
 
 def model(interpreter: Interpreter, flow: Flow) -> Entry:
@@ -324,13 +332,13 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int, fit: trainers.Gi
     if training is None:
         unclear = "which loader is trained on could not be read"
         several = [f"{place(seen)}: {SEVERAL if len(found) > 1 else unclear}" for seen in found or loaders]
-        section.comments += several or ["no data loader was found", *moved(flow)]
+        section.comments += several or [trainers.not_found(flow, "no data loader was found"), *moved(flow)]
         made = [seen for seen in loaders if seen.certainty != PERHAPS]
         sizes = [entry for seen in made for entry in _batch(seen, flow, "batch", factor)]
         same = len(sizes) > 1 and len({entry.value for entry in sizes}) == 1  # whichever trains
         handed_over = fit.batch() if fit is not None and not loaders else []
         agreed = sizes[0] if same else (*handed_over, Entry("batch", ASK))[0]
-        section.below += [Entry("source", ASK), agreed, Entry("transforms", ASK)]
+        section.below += [Entry("source", ASK), agreed, Entry("transforms", ASK), *handed_over[1:]]
         return section
     section.comments.append(place(training))
     for loader in (training, evaluation):
@@ -420,6 +428,9 @@ def _source(loader: LibraryUse, key: str) -> list[Entry]:
     written = source_of(made.name)
     path = made.get("root", 0)
     text = known(path)
+    if key == "validation" and (cut := step_sections.cut_of(loader)) is not None:
+        comments = [place(made), f"{cut} takes a part of this, and a recipe reads all of a folder: name its own"]
+        return [Entry(key, ASK, comments)]
     if written is not None and "PATH" not in written:
         return [Entry(key, written, [place(made)])]
     if written is None:

@@ -594,6 +594,6 @@ def behind_names(parts: Iterable[ast.AST], interpreter: Interpreter, moves: Call
             value, default = known(held), isinstance(held, Constant) and bool(held.origins) and held.other is None
             word = isinstance(value, str) and len(value) <= LONGEST_WORD and not DEVICE.fullmatch(value)
             plainly = word or isinstance(value, (int, float)) or (default and value is None)
-            if plainly and id(part) not in interpreter.varied and not moves(part):
+            if plainly and ast.unparse(part) != value and id(part) not in interpreter.varied and not moves(part):
                 found.setdefault(ast.unparse(part), repr(value))
     return ", ".join(f"{name} is {value}" for name, value in found.items())

@@ -25,7 +25,8 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.infer.interpreter import CERTAINTIES, LONGEST, PERHAPS, UNCALLED, joined
+from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, UNCALLED, joined
+from ..source.infer.statements import RAISES
 from .entries import LONGEST_WORD, Comment, Entry
 from .flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, MOST_BEHIND, Definition, Flow, Statement
 from .silence import ENVIRONMENT, LEAVING_FUNCTIONS, matches, reason
@@ -447,8 +448,8 @@ def _after_returns(statement: Statement, flow: Flow, runs: Callable[[Statement],
             continue
         rank, _ = flow.interpreter.reached.get(id(one.node), (0, ()))
         inner = [head for head in one.around if head.node not in blocks]
-        apart = _in_other_branch(one, statement)
-        if CERTAINTIES[rank] not in (PERHAPS, UNCALLED) or apart or any(isinstance(i.node, ast.Try) for i in inner):
+        excluded = _in_other_branch(one, statement)
+        if CERTAINTIES[rank] not in (PERHAPS, UNCALLED) or excluded or any(isinstance(i.node, ast.Try) for i in inner):
             continue
         tests = [_test_of(head, one) for head in inner if isinstance(head.node, ast.If)]
         rounds = [" ".join(head.text.rstrip(":").split()) for head in inner if isinstance(head.node, LOOPS)]
@@ -546,6 +547,15 @@ def _of_one_class(flow: Flow, definition: Definition, reader: Statement | None, 
         if one and (of := flow.class_of(one))
     ]
     return len(kinds) < 2 or any(id(one) in kind for one, kind in zip(owners, kinds[::-1], strict=True))
+
+
+def why_not(statement: Statement, flow: Flow) -> str:
+    """Why a statement does not run with the defaults."""
+    rank, conditions = flow.interpreter.reached.get(id(statement.node), (0, ()))
+    if CERTAINTIES[rank] != OPTION:
+        return "nothing that was read calls this"
+    raised = RAISES in conditions
+    return f"it runs only where {RAISES}" if raised else "it runs only with other arguments than the defaults, or never"
 
 
 OF_COMMAND_LINE = ("set_defaults", "link_arguments", "add_optimizer_args", "add_lr_scheduler_args", "add_argument")

@@ -184,6 +184,15 @@ class Roles:
     def _is_none(definition: Definition) -> bool:
         return isinstance(definition.value, ast.Constant)
 
+    def takes_more(self, statement: Statement, live: set[int]) -> bool:
+        """Whether a statement unpacks a batch into more than an input and a label, and the model or the loss takes more
+        of it in one of the live statements."""
+        if not any(self.role_of(definition) == ENTRY for definition in statement.defines):
+            return False
+        calls = [call for one in self.flow.statements if id(one) in live for call in one.calls]
+        takers = [c for c in calls if self.role(c.func) in (MODEL, CRITERION) or self.roots.get(id(c)) == FUNCTIONAL]
+        return any(self.role(part) == ENTRY for call in takers for part in ast.walk(call) if isinstance(part, ast.Name))
+
     def role_of(self, definition: Definition) -> str | None:
         """The role of a definition's value."""
         if definition.way == GIVEN:

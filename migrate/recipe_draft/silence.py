@@ -37,6 +37,13 @@ class Line:
         return shown(self.statement.text) + "".join(more)
 
 
+# arguments of transformers that change nothing of a step; those that choose which weights are kept
+QUIET_SETTINGS = re.compile(
+    r"0|output_dir|overwrite_output_dir|do_(train|eval|predict)|(logging|save|eval|evaluation|hub|push_to_hub|report)_\w+|"
+    r"run_name|disable_tqdm|per_device_eval_batch_size|metric_for_best_model|greater_is_better|push_to_hub|"
+    r"dataloader_(num_workers|pin_memory|persistent_workers|prefetch_factor)|predict_with_generate|generation_\w+"
+)
+CHOOSING = re.compile(r"metric_for_best_model|greater_is_better|(eval|evaluation|save)_(strategy|steps|delay)")
 LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
 PRINTS = "it prints, logs or draws"
 PLACES = "it names, makes or removes a place for files"
@@ -170,6 +177,9 @@ DRIVEN = (
     "*.LightningCLI",
 )
 EXITS = ("exit", "quit", "sys.exit", "os._exit")  # calls that end a run
+# methods and functions of libraries that train by themselves, and the arguments that say how long
+TRAINERS = re.compile(r"_?(re|pre)?train(?!er)\w*|fit\w*|fine_?tune\w*|learn|run\w*|start\w*")
+LONG = re.compile(r"(max_|num_|n_|nb_|train_|total_)*(epochs?|iters?|iterations|steps|timesteps)")
 PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
 # calls that are never omitted: those of torch that change their arguments, or global settings, and methods
 CHANGING = ("torch.nn.init.", "torch.nn.utils.", "torch.set_", "torch.use_", "torch.autograd.", "apex.", "torch.fx.")
@@ -195,6 +205,18 @@ def reason(name: str) -> str | None:
 def method_reason(method: str) -> str | None:
     """Why a method of this name may be omitted, or None."""
     return next((why for why, methods in METHODS.items() if method in methods), None)
+
+
+def trains(call: ast.Call) -> bool:
+    """Whether a call has a library train by itself: `model.train(data="d.yaml", epochs=3)`, where torch's takes only a
+    mode; `model.fit(x, y, epochs=3)`."""
+    names = [keyword.arg for keyword in call.keywords]
+    method = getattr(call.func, "attr", "")
+    if method == "train":
+        texts = any(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in call.args)
+        return texts or len(call.args) > 1 or any(name != "mode" for name in names)
+    named = method or getattr(call.func, "id", "")
+    return bool(TRAINERS.fullmatch(named)) and any(name and LONG.fullmatch(name) for name in names)
 
 
 def driven(of: ScriptClass | None) -> bool:
@@ -239,7 +261,7 @@ NORMALISES_APART = "a BatchNorm in it normalises each device's part of the batch
 WITHOUT_BATCHNORM = re.compile(r"(?i)(vit|deit|swin|beit|mixer|convnext|bert|gpt)")  # models of torchvision and timm
 
 
-def normalised_apart(flow: Flow) -> dict[int, str]:
+def normalised_by_device(flow: Flow) -> dict[int, str]:
     """Statement (its id) -> words, for those that share a batch among devices, where the model may have a BatchNorm: no
     such layer in the files that were read, where the model is of one of their classes, means that there is none."""
     made = [seen for seen in flow.interpreter.seen if seen.arguments is not None]
@@ -402,7 +424,7 @@ class DataFiles:
         """Whether a call is of a function that is neither the script's nor in the lists."""
         method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
         known_ = self.flow.function_of(call) is not None or reason(self._name(call)) or method_reason(method)
-        return not known_ and method not in (*CONTAINERS, "add_argument")
+        return not known_ and method not in (*CONTAINERS, "add_argument") and self._name(call) not in PLAIN_FUNCTIONS
 
     def _statements(self, writer: ast.Call) -> list[Statement]:
         """The statement of a call that writes, and those that use the file that it opens."""
@@ -561,3 +583,15 @@ def _fit(one: Path, other: Path) -> bool:
 
 
 IN_MEMORY = re.compile(r"^\0(io\.)?(BytesIO|StringIO)\(")  # no file, though it is read and written like one
+
+
+PARTS = "which of these are the input and the label?"
+
+
+def unpacks(statement: Statement) -> str:
+    """A question where it unpacks what a name holds into more than two names."""
+    if not isinstance(getattr(statement.node, "value", None), ast.Name):
+        return ""
+    targets = [one for one in getattr(statement.node, "targets", []) if isinstance(one, (ast.Tuple, ast.List))]
+    names = {part.id for one in targets for part in ast.walk(one) if isinstance(part, ast.Name)}
+    return PARTS if len({name for name in names if name.strip("_")}) > 2 else ""

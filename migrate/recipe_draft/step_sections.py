@@ -43,8 +43,8 @@ from .flow import Flow, Statement
 from .reach import named
 from .roles import CRITERION, FUNCTIONAL, LOSS, Roles
 from .step_order import loops_over, part_of, steps_over
-from .trainers import Given
-from .training_sections import part_section, words_of
+from .trainers import Given, not_found, words_of
+from .training_sections import part_section
 
 TIMM_MIXUP_PLACES = {"mixup_alpha": 0, "cutmix_alpha": 1, "prob": 3, "switch_prob": 4, "label_smoothing": 7}
 # timm's own defaults
@@ -394,7 +394,7 @@ def unread_loss(flow: Flow) -> str:
     """Words where the backward pass does not start from a loss of torch: the line that makes its start."""
     backward = [(s, call) for s in named(flow) for call in s.calls if getattr(call.func, "attr", "") == "backward"]
     if not backward:
-        return "no call of backward() was found in the files that were read"
+        return not_found(flow, "no call of backward() was found in the files that were read")
     reached, never = flow.interpreter.reached, (len(CERTAINTIES), ())
     backward.sort(key=lambda found: reached.get(id(found[0].node), never)[0])  # the surest first
     for statement, call in backward:
@@ -542,6 +542,19 @@ def dataset_of(seen: LibraryUse | None) -> LibraryUse | None:
     while isinstance(value, LibraryObject) and isinstance(value.of, LibraryObject):
         value = value.of
     return value.seen if isinstance(value, LibraryObject) else None
+
+
+CUTS = ("Subset", "random_split")
+
+
+def cut_of(seen: LibraryUse) -> str | None:
+    """The source of what takes a part of a loader's data set, such as `Subset(data, fold)`; None where it has all."""
+    value = seen.get("dataset", 0)
+    while isinstance(value, LibraryObject):
+        if value.name.rpartition(".")[2] in CUTS:
+            return shown(value.seen.source.text(value.seen.node)) if value.seen is not None else value.name
+        value = value.of
+    return None
 
 
 SHARES = "torch.utils.data.DistributedSampler"

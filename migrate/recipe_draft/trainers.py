@@ -25,6 +25,7 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
+from ..source.infer.expressions import PARSES
 from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS
 from .entries import (
     ASK,
@@ -38,13 +39,14 @@ from .entries import (
     either,
     place,
     setting,
+    shown,
     sources,
     surely,
     unwrapped,
 )
 from .flow import Flow, Statement
 from .reach import named
-from .silence import name_of
+from .silence import name_of, trains
 
 MEASURED = "ReduceLROnPlateau"  # the schedule that depends on step()'s argument
 OF_LIGHTNING = re.compile(r"(lightning|pytorch_lightning)\.(\w+\.)*Trainer\.fit")
@@ -53,8 +55,8 @@ QUIET: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("accelerator", "logger", "profiler", "benchmark", "deterministic", "detect_anomaly"), ()),
     **dict.fromkeys(("enable_checkpointing", "enable_progress_bar", "enable_model_summary", "inference_mode"), ()),
     **dict.fromkeys(("default_root_dir", "log_every_n_steps", "num_sanity_val_steps"), ()),
-    "devices": ("auto", 1, "1", -1, "-1"),
-    "gpus": (0, 1, -1, "-1"),
+    "devices": (1, "1"),
+    "gpus": (0, 1),
     "num_nodes": (1,),
     "strategy": ("auto", "ddp"),
     "precision": (32, "32", "32-true"),
@@ -70,6 +72,7 @@ QUIET: dict[str, tuple[Any, ...]] = {
 QUIET_CALLBACKS = re.compile(
     r".*\.(ModelCheckpoint|LearningRateMonitor|DeviceStatsMonitor|\w*(ProgressBar|ModelSummary))"
 )
+SHARING = ("devices", "gpus", "num_nodes", "num_processes")  # they decide how many processes share a step
 CLI = "LightningCLI"
 CLI_READS = "what its command line and its files give is not known, and counts before what the script gives"
 QUIET_OF_CLI = ("save_config_callback", "save_config_kwargs", "run", "description", "env_prefix", "env_parse")
@@ -153,7 +156,9 @@ class Given:
 
     def leave(self, section: Entry) -> None:
         """Note as left over what it is given and the draft does not have."""
-        quiet = self.quiet({one.name: one.value for one in self.trainer.arguments or [] if one.name})
+        given = [one for one in self.trainer.arguments or [] if one.name]
+        options = {one.name for one in given if one.name in SHARING and not isinstance(one.node, ast.Constant)}
+        quiet = [name for name in self.quiet({one.name or "": one.value for one in given}) if name not in options]
         for argument in self.trainer.arguments or []:
             rest, at = Entry("rest"), self.flow.of.get(id(argument.node))
             source = at.source if at is not None else self.trainer.source
@@ -298,8 +303,9 @@ class Fit(Given):
         if isinstance(one, DictValue):
             settings |= one.pairs
             one = settings.get("scheduler")
-        if not isinstance(one, LibraryObject) or one.seen is None or one.seen.node is not schedule.node:
-            return None
+        behind = (id(part) for given in self.flow.behind(statement.node.value) for part in ast.walk(given))  # type: ignore[attr-defined]
+        if not isinstance(one, LibraryObject) or one.family != names.SCHEDULE or id(schedule.node) not in behind:
+            return None  # another one may stand on the other side of a condition
         per, at = known(settings.get("interval"), ASK if "interval" in settings else None), statement.place
         comments: list[str] = [_line(statement)]
         comments += ["Lightning's interval is an epoch where none is said"] if per is None else []
@@ -522,3 +528,83 @@ def _held(value: Value | None) -> list[Value | None]:
     if isinstance(value, ListValue):
         return [one for item in value.items for one in _held(item)] + ([] if value.closed else [None])
     return [one for item in value.pairs.values() for one in _held(item)] if isinstance(value, DictValue) else [value]
+
+
+def not_found(flow: Flow, what: str) -> str:
+    """Words where nothing of a kind was found: a call that trains by itself, or `what`."""
+    found = ((s, c) for s in named(flow) for c in s.calls if trains(c) and flow.function_of(c) is None)
+    words = (str(Comment(s.place, f"{shown(ast.unparse(c.func))}(…) trains, and was not read")) for s, c in found)
+    return next(words, what)
+
+
+def words_of(statement: Statement, why: str) -> str:
+    """The place, text and a reason, not as a Comment: the line is listed too, and does not count as drafted."""
+    return str(Comment(statement.place, f"{shown(statement.text)}: {why}"))
+
+
+# what the Trainers of transformers and its like are given
+
+OF_TRANSFORMERS = re.compile(r"transformers\.(\w+\.)*(Seq2Seq)?TrainingArguments")
+OF_MODELS = re.compile(r"(transformers|trl|sentence_transformers|setfit)\.(\w+\.)*\w*Trainer")
+
+
+def is_trainer(of: Value | None) -> bool:
+    """Whether a class is transformers' Trainer or its like, or derives from one."""
+    lineage = of.lineage() if isinstance(of, ScriptClass) else [of]
+    return any(isinstance(one, LibraryName) and OF_MODELS.fullmatch(one.name) for one in lineage)
+
+
+def handed_to_trainers(flow: Flow, name: str, position: int) -> list[ast.expr]:
+    """What the Trainers of transformers and its like are given for an argument; a class of the script's own may have
+    other places."""
+    found: list[ast.expr] = []
+    for call in (call for statement in named(flow) for call in statement.calls if is_trainer(flow.value(call.func))):
+        by_name = [keyword.value for keyword in call.keywords if keyword.arg == name]
+        own = isinstance(flow.value(call.func), ScriptClass)
+        found += by_name or ([] if own else call.args[position : position + 1])
+    return found
+
+
+def nearest(flow: Flow, node: ast.expr, calls: set[int]) -> set[int]:
+    """Those of these calls that are in the nearest expression behind one that has any."""
+    inside = ({id(part) for part in ast.walk(one)} & calls for one in flow.behind(node))
+    return next(filter(None, inside), set())
+
+
+def method_of(call: ast.Call) -> str:
+    return getattr(call.func, "attr", "")
+
+
+def arguments_of(flow: Flow, call: ast.Call) -> tuple[str, list[CallArgument]] | None:
+    """The name of the class, and the arguments, where a call makes transformers' TrainingArguments, itself or by a
+    parser of the command line; also those of a class of the script's own that derives from it."""
+    value = flow.value(call)
+    if OF_TRANSFORMERS.fullmatch(name_of(flow, call)):
+        return name_of(flow, call), given_in(flow, call)
+    made = [value] if isinstance(flow.value(call.func), ScriptClass) else []
+    if method_of(call) in PARSES and isinstance(value, ListValue):
+        made = list(value.items)
+    for one in made:
+        if isinstance(one, LibraryObject) and OF_TRANSFORMERS.fullmatch(one.name):
+            return one.name, []
+        if isinstance(one, ScriptObject) and OF_TRANSFORMERS.fullmatch(one.of.library_base() or ""):
+            given = [] if method_of(call) in PARSES else given_in(flow, call)  # a parser's are none of theirs
+            return one.of.node.name, [*given, *one.defaults()]
+    return None
+
+
+def of_trainer(flow: Flow, name: str) -> ast.expr | None:
+    """What the only call that makes a Trainer, or an object of a class named so, is given under a name; a Trainer of
+    transformers has the model first."""
+    calls = [c for s in named(flow) for c in s.calls if any(k.arg in ("args", "model") for k in c.keywords)]
+    made = [c for c in calls if re.search(r"Trainer$", ast.unparse(c.func))]
+    given = {k.arg: k.value for k in made[0].keywords} if len(made) == 1 else {}
+    first = made[0].args[0] if len(made) == 1 and made[0].args and name == "model" else None
+    return given.get(name, first)
+
+
+def maker_of(flow: Flow, node: ast.expr) -> Statement | None:
+    """The statement with the nearest call that makes a value."""
+    calls = (one for one in flow.behind(node) if isinstance(one, ast.Call))
+    found = (flow.of.get(id(one)) for one in calls)
+    return next((one for one in found if one is not None and one.alone is None), None)

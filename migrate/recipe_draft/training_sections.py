@@ -16,7 +16,6 @@ from ..source import library_names as names
 from ..source.infer.abstract_values import (
     CallArgument,
     DictValue,
-    LibraryName,
     LibraryObject,
     LibraryUse,
     ListValue,
@@ -38,6 +37,7 @@ from .entries import (
     Entry,
     Place,
     all_handed_over,
+    argument_text,
     by_sureness,
     calls,
     distinct,
@@ -48,7 +48,6 @@ from .entries import (
     setting,
     several_train,
     short_name,
-    shown,
     sources,
     surely,
     trained,
@@ -57,8 +56,23 @@ from .entries import (
 )
 from .flow import Flow, Statement
 from .reach import named
-from .silence import name_of
-from .trainers import MEASURED, Fit, Given, certainty_of, given_in, mixed
+from .silence import CHOOSING, QUIET_SETTINGS
+from .trainers import (
+    MEASURED,
+    Fit,
+    Given,
+    arguments_of,
+    certainty_of,
+    handed_to_trainers,
+    is_trainer,
+    maker_of,
+    method_of,
+    mixed,
+    nearest,
+    not_found,
+    of_trainer,
+    words_of,
+)
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are not a class's
 
@@ -95,7 +109,7 @@ def optimizer(interpreter: Interpreter, flow: Flow, fit: Given | None) -> Entry:
             section.comments.append(f"it gets {chosen.source.text(groups.node)}, and not model.parameters():")
             section.comments.append("no_weight_decay and groups are for parameters with other options")
         _decays(section, groups.value)
-    _ask_for_rate(interpreter, section)
+    _ask_for_rate(interpreter, section, chosen)
     section.comments += [f"with other arguments: {place(seen)}" for seen in options(found)]
     return section
 
@@ -115,14 +129,17 @@ def _reads_self(node: ast.expr | None) -> bool:
     return node is None or any(isinstance(one, ast.Name) and one.id == "self" for one in ast.walk(node))
 
 
-def _ask_for_rate(interpreter: Interpreter, section: Entry) -> None:
-    """Ask for a rate that the optimizer is not given where the script sets it by hand: torch's default is not its."""
-    by_hand = _rates_by_hand(interpreter)
+def _ask_for_rate(interpreter: Interpreter, section: Entry, seen: LibraryUse) -> None:
+    """Ask for a rate that the optimizer is not given where the script sets it by hand, or hands over arguments that
+    were not read: torch's default is not its."""
+    by_hand = [f"the optimizer is given none, and it is set by hand: {one}" for one in _rates_by_hand(interpreter)]
+    unread_ = next((a for a in seen.arguments or [] if a.name in ("*", "**")), None)
+    by_hand = by_hand or ([f"{argument_text(seen, unread_)} was not read"] if unread_ is not None else [])
     args = next((entry for entry in section.below or [] if entry.key == "args"), None)
     if by_hand and section.below is not None and not any(one.key == "lr" for one in (args.below or [] if args else [])):
         if args is None:
             section.below.append(args := Entry("args", below=[]))
-        rate = Entry("lr", ASK, [f"the optimizer is given none, and it is set by hand: {one}" for one in by_hand])
+        rate = Entry("lr", ASK, by_hand)
         args.below = [rate, *(args.below or [])]
 
 
@@ -350,7 +367,7 @@ def seed_of(interpreter: Interpreter) -> Entry | None:
     return None
 
 
-def train(interpreter: Interpreter, fit: Given | None) -> Entry:
+def train(interpreter: Interpreter, flow: Flow, fit: Given | None) -> Entry:
     """The section `train`, with what the other sections leave of Lightning's Trainer: the last one drafted."""
     below = []
     bounds = sorted(interpreter.epochs, key=lambda found: CERTAINTIES.index(found[2]))
@@ -364,7 +381,7 @@ def train(interpreter: Interpreter, fit: Given | None) -> Entry:
     if not below and fit is not None:
         below.append(fit.epochs())
     if not below:
-        below.append(Entry("epochs", ASK, ["no loop over epochs was found"]))
+        below.append(Entry("epochs", ASK, [not_found(flow, "no loop over epochs was found")]))
     for seen in surely(calls(interpreter, TENSORBOARD))[:1]:
         below.append(Entry("tensorboard", True, [place(seen)]))
     section = Entry("train", below=below)
@@ -406,7 +423,8 @@ def _given(call: ast.Call) -> Iterator[ast.expr]:
 def unread_optimizer(flow: Flow) -> str:
     """Words where no optimizer of torch was found: the line that makes another one."""
     others = (statement for statement, call in _makers(flow) if not _is_read(flow.value(call)))
-    return next((words_of(statement, "what this makes was not read") for statement in others), "no optimizer was found")
+    found = (words_of(statement, "what this makes was not read") for statement in others)
+    return next(found, "") or not_found(flow, "no optimizer was found")
 
 
 def unread_model(flow: Flow) -> str:
@@ -415,13 +433,19 @@ def unread_model(flow: Flow) -> str:
     makers = {id(call): call for _, call in _makers(flow)}
     alone = len(makers) == 1 and len(set(_stepped(flow))) <= 1  # with several optimizers there is no single model
     owners = [owner for call in makers.values() for owner in _given(call) if alone]
-    owners += handed_to_trainers(flow, "model", 0) if all(not list(flow.behind(one))[1:] for one in owners) else []
-    for one in (one for owner in owners for one in flow.behind(owner)):
+    handed = handed_to_trainers(flow, "model", 0) if all(not list(flow.behind(one))[1:] for one in owners) else []
+    words = [("what this makes was not read", one) for one in owners]
+    words += [("the Trainer is given what this makes", one) for one in handed]
+    for why, one in ((why, one) for why, owner in words for one in flow.behind(owner)):
         statement, value = flow.of.get(id(one)), flow.value(one)
         read = isinstance(value, ScriptObject) or getattr(value, "family", "") == names.MODULE
         if isinstance(one, ast.Call) and not read and statement is not None and statement.alone is None:
-            return words_of(statement, "what this makes was not read")
-    return "which model is trained was not found"
+            return words_of(statement, why)
+    given = of_trainer(flow, "model")
+    made_by = maker_of(flow, given) if given is not None else None
+    if made_by is not None:
+        return words_of(made_by, "the Trainer is given what this makes")
+    return not_found(flow, "which model is trained was not found")
 
 
 def _is_read(made: Value | None) -> bool:
@@ -429,19 +453,9 @@ def _is_read(made: Value | None) -> bool:
     return isinstance(made, ScriptObject) or (isinstance(made, LibraryObject) and made.seen is not None)
 
 
-def words_of(statement: Statement, why: str) -> str:
-    """The place, text and a reason, not as a Comment: the line is listed too, and does not count as drafted."""
-    return str(Comment(statement.place, f"{shown(statement.text)}: {why}"))
-
-
 # what transformers' Trainer is given
 
-OF_TRANSFORMERS = re.compile(r"transformers\.(\w+\.)*(Seq2Seq)?TrainingArguments")
-QUIET_SETTINGS = re.compile(
-    r"0|output_dir|overwrite_output_dir|do_(train|eval|predict)|(logging|save|eval|evaluation|hub|push_to_hub|report)_\w+|"
-    r"run_name|disable_tqdm|per_device_eval_batch_size|metric_for_best_model|greater_is_better|push_to_hub|"
-    r"dataloader_(num_workers|pin_memory|persistent_workers|prefetch_factor)|predict_with_generate|generation_\w+"
-)
+DROPS, BEST = "dataloader_drop_last", "load_best_model_at_end"
 
 
 @dataclass(frozen=True)
@@ -458,12 +472,12 @@ class Settings(Given):
     @classmethod
     def of(cls, flow: Flow) -> Settings | None:
         """The arguments of a script, where one call surely makes those that its Trainers are given."""
-        every = ((s, c, made) for s in flow.statements for c in s.calls if (made := _arguments_of(flow, c)) is not None)
+        every = ((s, c, made) for s in flow.statements for c in s.calls if (made := arguments_of(flow, c)) is not None)
         calls = [one for one in every if certainty_of(flow, one[1]) != OPTION]
         ids, handed = {id(call) for _, call, _ in calls}, handed_to_trainers(flow, "args", 1)
-        calls = [one for one in calls if all(_nearest(flow, given, ids) == {id(one[1])} for given in handed)]
+        calls = [one for one in calls if all(nearest(flow, given, ids) == {id(one[1])} for given in handed)]
         by_hand = (
-            s.owner is None or not _is_trainer(flow.class_of(s.owner))
+            s.owner is None or not is_trainer(flow.class_of(s.owner))
             for s in named(flow)
             for c in s.calls
             if getattr(c.func, "attr", "") == "backward"
@@ -474,8 +488,8 @@ class Settings(Given):
         certainty = certainty_of(flow, call)
         of_file = (
             certainty == PERHAPS
-            and _method(call) in PARSES
-            and any(FROM_FILE.fullmatch(_method(other)) for s in named(flow) for other in s.calls)
+            and method_of(call) in PARSES
+            and any(FROM_FILE.fullmatch(method_of(other)) for s in named(flow) for other in s.calls)
         )  # what the file says is listed
         if certainty == PERHAPS and not of_file:
             return None
@@ -489,7 +503,25 @@ class Settings(Given):
     def quiet(self, arguments: dict[str, Value]) -> list[str]:
         """The names of those arguments that change nothing of a step; "0" is the folder."""
         off = [k for k, v in arguments.items() if k in ("fp16", "bf16", "tf32") and known(v, ASK) is False]
-        return [*off, *filter(QUIET_SETTINGS.fullmatch, ["0", *arguments])]
+        quiet = [*off, *filter(QUIET_SETTINGS.fullmatch, ["0", *arguments])]
+        return [one for one in quiet if not (self.given(BEST) and CHOOSING.fullmatch(one))]
+
+    def leave(self, section: Entry) -> None:
+        """Note as left over what the draft does not have, and what chooses the weights that are kept."""
+        super().leave(section)
+        chooses = [of_trainer(self.flow, "compute_metrics")] if self.given(BEST) else []
+        for function in (
+            value for node in chooses if node and isinstance(value := self.flow.value(node), ScriptFunction)
+        ):
+            name, at = getattr(function.node, "name", "lambda"), (function.scope.source.shown, function.node.lineno)
+            section.left.append((at, f"{name}, given as compute_metrics: {BEST} keeps weights by what it returns"))
+
+    def moves(self, schedule: LibraryUse) -> tuple[Entry, list[tuple[Place, str]]] | None:
+        """The key `per` of a schedule that the Trainer is given; None where it is given none."""
+        given = of_trainer(self.flow, "optimizers")
+        behind = (id(part) for one in (self.flow.behind(given) if given else ()) for part in ast.walk(one))
+        words = "transformers moves the schedule that it is given after every update"
+        return (Entry("per", "step", [words]), []) if id(schedule.node) in behind else None
 
     def epochs(self) -> Entry:
         """The key `epochs` where their number is given, and no number of steps in its place."""
@@ -514,10 +546,14 @@ class Settings(Given):
     def batch(self) -> list[Entry]:
         """The key `batch` where a step takes one batch."""
         size = self.number("per_device_train_batch_size")
+        dropped = self.given(DROPS)
+        words = ["transformers keeps the last batch of an epoch, smaller or not, where nothing else is given"]
+        last = [Entry("drop_last", dropped or False, [*self.takes(DROPS), *(words if dropped is None else [])])]
+        last = [] if dropped is True else last
         if not size or self.given("gradient_accumulation_steps") not in (None, 1):
-            return [Entry("batch", ASK, [place(self.trainer)])]
+            return [Entry("batch", ASK, [place(self.trainer)]), *last]
         self.taken.add("gradient_accumulation_steps")
-        return [Entry("batch", size, [*self.takes("per_device_train_batch_size"), "of each device"])]
+        return [Entry("batch", size, [*self.takes("per_device_train_batch_size"), "of each device"]), *last]
 
     def precision(self) -> list[Entry]:
         """The sections `amp` and `dynamic_loss_scale` where half precision is switched on."""
@@ -527,7 +563,7 @@ class Settings(Given):
     def starts(self) -> list[str]:
         """Words for the lines that the backward pass starts from, where a Trainer of the script's own computes it."""
         made = (
-            self.flow.value(c.func) for s in named(self.flow) for c in s.calls if _is_trainer(self.flow.value(c.func))
+            self.flow.value(c.func) for s in named(self.flow) for c in s.calls if is_trainer(self.flow.value(c.func))
         )
         own = (one.find("compute_loss") for one in made if isinstance(one, ScriptClass))
         ends = [
@@ -539,56 +575,14 @@ class Settings(Given):
 
     def updates(self) -> list[str]:
         """Words for what makes the optimizer where the script makes none."""
-        return [f"{place(self.trainer)}: transformers makes the optimizer and its schedule by these arguments"]
+        given = of_trainer(self.flow, "optimizers")
+        pairs = [one for one in (self.flow.behind(given) if given else ()) if isinstance(one, ast.Tuple) and one.elts]
+        makers = [made for one in pairs if (made := maker_of(self.flow, one.elts[0])) is not None]
+        said = [words_of(one, "the Trainer is given what this makes") for one in makers]
+        return said or [f"{place(self.trainer)}: transformers makes the optimizer and its schedule by these arguments"]
 
 
-OF_MODELS = re.compile(r"(transformers|trl|sentence_transformers|setfit)\.(\w+\.)*\w*Trainer")
 FROM_FILE = re.compile(r"parse_(json|yaml|dict)(_file)?")  # in place of the command line
-
-
-def _is_trainer(of: Value | None) -> bool:
-    """Whether a class is transformers' Trainer or its like, or derives from one."""
-    lineage = of.lineage() if isinstance(of, ScriptClass) else [of]
-    return any(isinstance(one, LibraryName) and OF_MODELS.fullmatch(one.name) for one in lineage)
-
-
-def handed_to_trainers(flow: Flow, name: str, position: int) -> list[ast.expr]:
-    """What the Trainers of transformers and its like are given for an argument; a class of the script's own may have
-    other places."""
-    found: list[ast.expr] = []
-    for call in (call for statement in named(flow) for call in statement.calls if _is_trainer(flow.value(call.func))):
-        by_name = [keyword.value for keyword in call.keywords if keyword.arg == name]
-        own = isinstance(flow.value(call.func), ScriptClass)
-        found += by_name or ([] if own else call.args[position : position + 1])
-    return found
-
-
-def _nearest(flow: Flow, node: ast.expr, calls: set[int]) -> set[int]:
-    """Those of these calls that are in the nearest expression behind one that has any."""
-    inside = ({id(part) for part in ast.walk(one)} & calls for one in flow.behind(node))
-    return next(filter(None, inside), set())
-
-
-def _method(call: ast.Call) -> str:
-    return getattr(call.func, "attr", "")
-
-
-def _arguments_of(flow: Flow, call: ast.Call) -> tuple[str, list[CallArgument]] | None:
-    """The name of the class, and the arguments, where a call makes transformers' TrainingArguments, itself or by a
-    parser of the command line; also those of a class of the script's own that derives from it."""
-    value = flow.value(call)
-    if OF_TRANSFORMERS.fullmatch(name_of(flow, call)):
-        return name_of(flow, call), given_in(flow, call)
-    made = [value] if isinstance(flow.value(call.func), ScriptClass) else []
-    if _method(call) in PARSES and isinstance(value, ListValue):
-        made = list(value.items)
-    for one in made:
-        if isinstance(one, LibraryObject) and OF_TRANSFORMERS.fullmatch(one.name):
-            return one.name, []
-        if isinstance(one, ScriptObject) and OF_TRANSFORMERS.fullmatch(one.of.library_base() or ""):
-            given = [] if _method(call) in PARSES else given_in(flow, call)  # a parser's are none of theirs
-            return one.of.node.name, [*given, *one.defaults()]
-    return None
 
 
 def found(flow: Flow) -> Given | None:

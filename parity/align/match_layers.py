@@ -44,8 +44,8 @@ from .layers import (
     alike,
     base_score,
     closed,
+    crossing,
     fed,
-    fits,
     in_other_blocks,
     known,
     opened,
@@ -182,11 +182,8 @@ class _Aligner:
         if (layer is None) != (its is None):
             return False
         if layer is None or its is None:
-            trained = [name for name, held in torch.tensors.items() if held.trains]
-            return all(
-                name in mindspore.tensors and fits(torch.tensors[name].shape, mindspore.tensors[name].shape)
-                for name in trained
-            )
+            there = crossing(torch.tensors, mindspore.tensors, torch.kind, mindspore.kind)  # which all fit
+            return all(name in there for name, held in torch.tensors.items() if held.trains)
         if not layer.tensors and self.torch_layers.count[path] != self.mindspore_layers.count[path]:
             return False
         return base_score(layer, its) >= 4.0

@@ -224,6 +224,17 @@ class _Writer:
         return self._at(text, parent(path), path.rpartition(".")[2])
 
 
+def compared(findings: Iterable[Finding], alignment: Alignment) -> list[Finding]:
+    """The findings, without the gradients of a module that ran alone by what both sides leave alone: torch's are zeros,
+    and there are none by what MindSpore's net freezes."""
+    unused = {f"{name}.grad" for name in alignment.left_alone}
+    return [
+        finding
+        for finding in findings
+        if not (finding.part == ALONE and finding.error is None and state_name(finding.name) in unused)
+    ]
+
+
 def explained(findings: Iterable[Finding], alignment: Alignment) -> list[Finding]:
     """The findings; those that fail because a tensor differs between the nets say so, and what to write."""
     found = []

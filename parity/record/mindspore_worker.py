@@ -219,6 +219,7 @@ def main(options: ParityJob) -> None:
             side.alignment,
             options.sample,
             needed if options.chooses_containers else None,
+            fresh=options.together,
         )
         (folder / containers.RAN).touch()
         for run in range(1, len(MOVED) + 1) if options.noise else ():

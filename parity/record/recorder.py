@@ -29,6 +29,7 @@ from ..trace import (
     RATES,
     REDUCED_GRADIENTS,
     SIDES_STAGE,
+    STEPS_TAKEN,
     Part,
     RecordedStage,
     TraceWriter,
@@ -300,6 +301,7 @@ def record_steps(
     starts: StepStarts | None = None,
     begin: bool = False,
     before: Callable[[], object] = lambda: None,
+    once: int = 0,
 ) -> None:
     """Train for len(inputs.images) steps and record losses, the gradients of the first step that was not skipped
     because of an overflow (for a user's own step: of each such step), the changes by each step that was not skipped and
@@ -307,14 +309,16 @@ def record_steps(
 
     With `sides`, also the first step's leaf outputs, and in every step the side each kink's input was on. starts: where
     the state before each step is kept or, if `begin`, taken from. before: called before each step. No more steps are
-    taken than the stages that the writer wants need.
+    taken than the stages that the writer wants need; with `once` none after the first, from that number on, that has
+    moved a weight, and the head of the trace says how many were taken.
     """
     updates, gradients = writer.wants("update"), writer.wants("gradients")
     start: dict[str, np.ndarray] = {}
     rates: dict[str, list[np.ndarray]] = {}
     taken = False  # whether any step has updated the weights
     for i, (images, labels) in enumerate(zip(inputs.images, inputs.labels, strict=True), 1):
-        progress(f"{label}: training step {i} of {len(inputs.images)}", done=i - 1, total=len(inputs.images))
+        total = i if once else len(inputs.images)
+        progress(f"{label}: training step {i} of {total}", done=i - 1, total=total)
         before()
         if starts is not None and begin:
             side.begin(starts.of(i))
@@ -351,6 +355,13 @@ def record_steps(
             writer.flush("gradients", Part.of_step(i))
         if updates and (updated or last):
             _update(side, writer, Part.of_step(i), start)
+            if (
+                once
+                and i >= once
+                and any(not np.array_equal(array, start[name]) for name, array in side.parameters().items())
+            ):
+                writer.about = {**writer.about, STEPS_TAKEN: i}
+                return
             start = {}  # a step's change is judged relative to the values that it began with
         del result  # else its gradients stay in memory until the next step's are computed
         if not updates and (first or not gradients):

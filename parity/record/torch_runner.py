@@ -430,7 +430,7 @@ def leaf_outputs(model: nn.Module, seen: Seen, alignment: Alignment = IDENTITY) 
             if isinstance(output, torch.Tensor) and alignment.compared(name, call):
                 kind = type(module).__name__
                 source = _numpy(inputs[0]) if kind in BY_INPUT else None
-                seen(LeafOutput(name, call, kind, _numpy(output), source))
+                seen(LeafOutput(name, call, kind, output.detach().cpu().numpy(), source))
             elif not name and alignment.compared(name, call):  # a model without layers, which gives several tensors
                 for index, each in enumerate(flat(output, torch.Tensor)):
                     seen(LeafOutput(f"outputs.{index}", call, None, _numpy(each)))

@@ -40,6 +40,7 @@ from ..align.alignment import Lack, read_alignment
 from ..align.torch_user_model import begin, build, load_start, replay_loss, tensors, write_start
 from ..align.user_model import Paired
 from ..job import ParityJob, as_arrays, recipe_of
+from ..noise import measuring_step
 from ..replay.module_calls import BOTH_WAYS, FORWARD, NOT_ASKED, Outcome, Recording
 from ..replay.module_calls import FILE as RECORDING
 from ..replay.module_calls import FOLDER as REPLAY
@@ -396,24 +397,23 @@ def record_matched(options: ParityJob, model: nn.Module, inputs: Inputs, paired:
     takes_steps = options.narrowing.takes_steps
     taken = Trace(options.folder / MINDSPORE) if takes_steps and not options.alone else None
     recipe = recipe_of(options, inputs.classes)
-    amp = recipe.amp
-    half = (amp is not None and amp.level != "O0") or options.precision != "fp32"
+    half = (recipe.amp is not None and recipe.amp.level != "O0") or options.precision != "fp32"
     decisions: list[bool] = []
-    start = continued_from(options)
+    start, own = continued_from(options), paired is not None and paired.alignment.scope.own_step
     for name, dtype, variant, place in shortening(precisions(model, device(options.torch_device)), options.precision):
-        sides = [
-            KinkSides.of(taken, Part.of_step(step), half) if taken else KinkSides({})
-            for step in range(1, options.steps + 1)
-        ]
+        steps = map(Part.of_step, range(1, options.steps + 1))
+        sides = [KinkSides.of(taken, part, half) if taken else KinkSides({}) for part in steps]
         side = TorchSide(recipe, model, dtype, variant, paired, start, place)
         side.sides = list(sides)
         side.train_step.decisions = list(decisions)
         head, starts = about(options.recipe, dtype, place), None if options.alone else StepStarts(options.folder)
         writer = TraceWriter(options.folder / matched(name), head, options.sample, options.narrowing)
+        once = measuring_step(taken) if dtype == torch.float32 and options.measures_noise_once and not own else 0
         if takes_steps:
-            record_steps(side, inputs, writer, name, starts=starts, begin=True, before=partial(_share_cores, options))
+            shared = partial(_share_cores, options)
+            record_steps(side, inputs, writer, name, starts=starts, begin=True, before=shared, once=once)
         # half precision overflows where float64 does not: the reference skips what float32's run skipped
-        decisions = decisions or list(side.taken)
+        decisions = decisions or ([] if once else list(side.taken))
         sides = sides[: len(side.taken)]
         counts = {"matched": [s.matched for s in sides], "differing": [s.differing for s in sides]}
         writer.about = {**writer.about, "kinks": counts, **compared_draws.about(side.draws)}

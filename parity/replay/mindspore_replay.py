@@ -214,6 +214,7 @@ def replay(
     sample: int | None = None,
     needed: Callable[[], Container[str]] | None = None,
     moves: int = 0,
+    fresh: bool = False,
 ) -> None:
     """Record the mindspore-replay trace in `folder`, which has torch's recording; or, while `net` is in a run of Monte
     Carlo arithmetic (`moves`, from 1), the trace of that run.
@@ -221,10 +222,10 @@ def replay(
     net: at the starting weights; `held` are its parameters under torch's names. narrowing: which modules are to run,
     and whether their wiring is judged; all their results are recorded, because causes are found from them. alignment:
     which Cell is which module, and which have no counterpart. needed: once all else is recorded, the labels of the
-    containers that are to run alone too; None: all run at once. Draws take the numbers that torch's will take. Raises
-    BadTrace for a damaged recording.
+    containers that are to run alone too; None: all run at once. Draws take the numbers that torch's will take. fresh:
+    torch's side of this run has made the recording. Raises BadTrace for a damaged one.
     """
-    recording = Recording.open(folder / FOLDER)
+    recording = Recording.open(folder / FOLDER, fresh=fresh)
     names = {path: path for path in recording.modules}
     if not alignment.identity:
         names = {match.torch: match.mindspore for match in alignment.modules}

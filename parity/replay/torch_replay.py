@@ -260,8 +260,8 @@ def tensors(value: Any) -> list[torch.Tensor]:
 
 
 def as_array(tensor: torch.Tensor) -> np.ndarray:
-    """The tensor for a trace, integers of any width as int64."""
-    array: np.ndarray = tensor.detach().cpu().contiguous().numpy()
+    """The tensor for a trace, laid out as it is; integers of any width as int64."""
+    array: np.ndarray = tensor.detach().cpu().numpy()
     return array.astype(np.int64) if array.dtype.kind in "iub" else array
 
 

@@ -53,6 +53,34 @@ def gradient_scaled(factor: float = 1.001) -> Any:
     return _gradients(lambda name, grad: grad * factor if name == "layer2.0.conv2.weight" else grad)
 
 
+def gradient_scaled_later(factor: float = 1.001) -> Any:
+    """The same from the second step on."""
+    real = TrainStep._gradients
+
+    def gradients(self: Any, images: Tensor, labels: Tensor) -> Any:
+        loss, logits, grads, image_grad = real(self, images, labels)
+        wrong = factor if self.steps > 1 else 1.0
+        given = [g * wrong if n == "layer2.0.conv2.weight" else g for n, g in zip(self.names, grads, strict=True)]
+        return loss, logits, tuple(given), image_grad
+
+    return patch.object(TrainStep, "_gradients", gradients)
+
+
+def statistics_later() -> Any:
+    """One running mean that stays where the first step left it."""
+    real = mindspore_runner.MindSporeSide.step
+
+    def step(self: Any, images: Any, labels: Any, seen: Any) -> Any:
+        mean = dict(self.net.parameters_and_names())["layer1.0.bn1.moving_mean"]
+        before, later = mean.asnumpy().copy(), self.train_step.steps > 0
+        result = real(self, images, labels, seen)
+        if later:
+            mean.set_data(Tensor(before))
+        return result
+
+    return patch.object(mindspore_runner.MindSporeSide, "step", step)
+
+
 def gradient_flipped() -> Any:
     """The gradient of one small tensor with the other sign."""
     return _gradients(lambda name, grad: -grad if name == "layer1.0.bn2.bias" else grad)

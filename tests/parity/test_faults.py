@@ -38,7 +38,9 @@ def test_a_fault_is_found_where_it_is(verdict: Callable[[str], Report], fault: s
     assert not report.parity
     assert first is not None
     expected = FAULTS[fault]
-    assert (first.stage, first.name) == (expected["stage"], expected["tensor"]), (first.place, first.why)
+    # rounding, and so the processor, decides which call of a layer shows a fault first that few elements meet
+    name = first.name.partition("#")[0] if expected.get("any_call") else first.name
+    assert (first.stage, name) == (expected["stage"], expected["tensor"]), (first.place, first.why)
     assert first.why
     # stages that the fault must leave green, so that the report points at one place
     verdicts = {stage.stage: stage.verdict for stage in report.stages}

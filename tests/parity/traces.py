@@ -50,6 +50,15 @@ STEP = (
     Tensor("update", "given gradients", "conv.weight"),
     Tensor("update", "step1", "conv.weight", MATCHED),
 )
+# what torch's float32 runs lack where they end with the first step
+LATER = (
+    Tensor("update", "step2", "conv.weight", MATCHED),
+    Tensor("update", "step2 momentum_buffer", "conv.weight", MATCHED),
+    Tensor("update", "step2 loss", "logits", MATCHED),
+    Tensor("update", "step2 loss", "loss", MATCHED, shape=()),
+    Tensor("update", "learning rate and weight decay", "conv.weight", MATCHED, shape=(2, 2)),
+)
+FIRST = (Tensor("update", "step1 momentum_buffer", "conv.weight", MATCHED), *LATER)
 Change = Callable[[Tensor, np.ndarray], "tuple[Tensor, np.ndarray] | None"]
 
 
@@ -63,6 +72,7 @@ class Run:
     extra: list[tuple[Tensor, np.ndarray]] = field(default_factory=list)  # recorded by MindSpore only, at the end
     about: dict[str, dict[str, Any]] = field(default_factory=dict)  # trace name -> what its head says differently
     sample: int | None = None
+    later: bool = False  # whether a second step was taken, in float64 and by MindSpore
 
     def write(self, folder: Path) -> Path:
         """Write the seven traces."""
@@ -84,7 +94,9 @@ class Run:
     def _one(self, folder: Path, run: int, family: str, change: Change) -> None:
         head = {"recipe": "0", "versions": {"made-up": "1"}, "kinks": KINKS, "dtype": "float32"}
         writer = TraceWriter(folder, {**head, **self.about.get(folder.name, {})}, self.sample)
-        recorded = [change(tensor, values(tensor, run)) for tensor in STEP if family in ("", tensor.family)]
+        step = [*STEP, *(FIRST if self.later else ())]
+        step = [tensor for tensor in step if run not in (1, 2) or tensor not in LATER]
+        recorded = [change(tensor, values(tensor, run)) for tensor in step if family in ("", tensor.family)]
         for tensor, array in [pair for pair in recorded if pair] + (self.extra if not family else []):
             writer.add(*entry(tensor), array, tensor.call, digest=tensor.exact, module=tensor.module)
         writer.close()
@@ -100,6 +112,8 @@ def values(tensor: Tensor, run: int) -> np.ndarray:
     exact = np.random.default_rng(seed).standard_normal(tensor.shape)
     if tensor.exact:
         return exact.astype(np.float32)
+    if tensor.part == "learning rate and weight decay":
+        return np.full(tensor.shape, 0.1)
     if tensor.part == "distribution":
         return np.random.default_rng(run).standard_normal(tensor.shape).astype(np.float32)
     if run == 0:

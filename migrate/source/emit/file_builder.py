@@ -29,11 +29,10 @@ from ..observe.observations import (
 )
 from ..rewrite import control_flow, signatures
 from ..rewrite.context import Context, Problem, Program
-from ..rewrite.graph_mode import popped_names
 from ..rewrite.library_lookups import ChosenEntries
 from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration
 from ..rewrite.replaced_methods import handed_methods, lacks_forward, without_forward
-from ..rewrite.rewriter import as_told, list_method, rewrite_function, unseen_function, unseen_method
+from ..rewrite.rewriter import as_told, list_method, popped_names, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..source_files import OWN, Constant, literal, local_names, says_its_value, short, with_notes
 from ..variations import Variation, variations

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -41,6 +41,13 @@ class Constant(Value):
     """A number, a text, True, False or None."""
 
     value: Any
+
+
+class Member(str):
+    """A member of an enumeration of the script, by its name: it equals itself, and no plain value."""
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 @dataclass(eq=False)
@@ -203,6 +210,24 @@ class ScriptClass(Value):
         """A name of the class or of the classes of the script that it derives from."""
         owners = (of for of in self.lineage() if isinstance(of, ScriptClass) and name in of.scope.names)
         return next((of.scope.names[name] for of in owners), None)
+
+    def member(self, name: str) -> Constant | None:
+        """The member of this name, where the class is an enumeration whose members equal no plain value."""
+        found = self.scope.names.get(name)
+        bases = {of.name for of in self.lineage() if isinstance(of, LibraryName)}
+        plain = any(getattr(base, "id", "") in ("str", "int", "float") for base in self.node.bases)
+        if (
+            found is None
+            or isinstance(found, ScriptFunction)
+            or name.startswith("_")
+            or plain
+            or bases != {"enum.Enum"}
+        ):
+            return None
+        same = (
+            key for key, value in self.scope.names.items() if is_known(found) and known(value, self) == known(found)
+        )
+        return Constant(Member(f"{self.node.name}.{next(same, name)}"))  # another name for a value is no other member
 
     def fields(self) -> dict[str, ast.AnnAssign]:
         """The fields of a class of settings, a base's before its own, by their names: `rate: float = 0.1`."""
@@ -381,6 +406,21 @@ def first(values: Iterable[Value]) -> Value:
     return next((value for value in values if type(value) is not Value), values[0] if values else Value())
 
 
+def either(values: Sequence[tuple[Value, str]]) -> Value | None:
+    """The value of a name after two sides of a condition, each with the condition: the first that is known, but no
+    number or text where another side has another one. None where there is no side."""
+    found = first(value for value, _ in values)
+    others = [one for one, _ in values if not (isinstance(one, Constant) and one.value is None)]
+    if not isinstance(found, Constant) or not values:
+        return found if values else None
+    if found.value is None:
+        return replace(found, origins=()) if others else found  # it may be something else
+    if all(isinstance(one, Constant) and one.value == found.value for one in others):
+        return found
+    each = (replace(one, text=f"{one.text}, where {of}", whole=False) for value, of in values for one in value.origins)
+    return Value(origins=tuple(each)[:6])
+
+
 def agreed(values: Iterable[Value]) -> Value:
     """The first known one of several possible values; a number, string or name only where all are equal to it."""
     values = list(values)
@@ -443,6 +483,9 @@ def _converted(value: Value, kind: CallArgument | None) -> Value:
     """A default that is a string, converted by the argument's type, as argparse does."""
     if kind is None or not isinstance(value, Constant) or not isinstance(value.value, str):
         return value
+    of = kind.value.scope.names.values() if isinstance(kind.value, ScriptClass) else ()
+    if isinstance(value.value, Member) or any(known(one) == value.value for one in of):
+        return value  # of an enumeration
     convert: Any = _CONVERSIONS.get(kind.node.id) if isinstance(kind.node, ast.Name) else None
     if convert is None:
         return Value()

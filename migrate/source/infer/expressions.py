@@ -89,7 +89,7 @@ def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
         method = value.find(name)
         if isinstance(method, ScriptFunction) and is_decorated(method.node, "classmethod"):
             return ScriptFunction(method.node, method.scope, value, method.owner)
-        return method or Value()
+        return value.member(name) or method or Value()
     if isinstance(value, ScriptObject):
         if name == "__class__":
             return value.of
@@ -134,7 +134,9 @@ def hyperparameters(of: ScriptObject, arguments: list[CallArgument], scope: Scop
     ignored = next((known(argument.value, every) for argument in arguments if argument.name == "ignore"), ())
     ignored = [ignored] if isinstance(ignored, str) else ignored
     kept = [name for name in only or every if name in scope.names and name not in ignored]
-    return DictValue({name: scope.names[name] for name in kept if scope.names[name] is not of})
+    unpacked = [scope.names.get(one.kwarg.arg) for one in nodes[:1] if one.kwarg is not None and not only]
+    more = {k: v for one in unpacked if isinstance(one, DictValue) for k, v in one.pairs.items() if k not in ignored}
+    return DictValue(more | {name: scope.names[name] for name in kept if scope.names[name] is not of})
 
 
 FIELDS = ("dataclasses.field", "attr.ib", "attrs.field", "pydantic.Field")

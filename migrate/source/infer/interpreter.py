@@ -434,7 +434,8 @@ class Interpreter:
         scope = Scope(function.scope.source, function.scope)
         if function.owner is not None:
             scope.names["__class__"] = function.owner
-        self._bind_parameters(function, arguments, scope, by_script)
+        whole = {argument.name for argument in arguments}.isdisjoint(("*", "**"))  # all of them were read
+        self._bind_parameters(function, arguments, scope, by_script and whole)
         if isinstance(node, ast.Lambda):
             return Value()  # it was read at its definition
         self.depth += 1
@@ -522,8 +523,7 @@ class Interpreter:
         if CERTAINTIES.index(made.certainty) < CERTAINTIES.index(before.certainty):
             self.instances[id(of.node)] = made
         self.made += [] if self.elsewhere else [made]
-        start = of.find("__init__")
-        if start is None:
+        if (start := of.find("__init__")) is None:
             made.attributes |= of.bound(arguments)
             start, arguments = of.find("__post_init__"), []  # which a dataclass calls
         if isinstance(start, ScriptFunction):

@@ -26,6 +26,7 @@ from .abstract_values import (
     ScriptModule,
     ScriptObject,
     Value,
+    either,
     first,
     is_known,
     known,
@@ -51,6 +52,8 @@ from .interpreter import (
     executes,
     names_the_file,
 )
+
+RAISES = "an exception is raised"  # the condition of an `except`
 
 # assignments
 
@@ -140,6 +143,8 @@ def _to_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value,
         if not is_known(value):
             return  # the previous value is the better guess
         value = before if known(value) == known(before) else Value()
+    elif interpreter.certainty == PERHAPS and _is_none(value) and type(before) is Value:
+        value = Value()  # or what the other side of a condition sets
     attributes[target.attr] = value
 
 
@@ -212,14 +217,16 @@ def _if(interpreter: Interpreter, node: ast.If, scope: Scope) -> End:
     scope.unset = set().union(*still) | {
         key for key in nothing if not all(_is_none(names_.get(key)) for names_ in live)
     }
+    text = shortened(scope.source.text(node.test), LONGEST)
+    sides = [(after[i], (text, f"not ({text})")[i]) for i in (0, 1) if any(after[i] is one for one in live)]
     scope.names = {
-        key: first([found[key] for found in live if key in found] or [found[key] for found in after if key in found])
+        key: either([(found[key], of) for found, of in sides if key in found])
+        or first([found[key] for found in after if key in found])
         for key in dict.fromkeys(key for found in after for key in found)
     }
     interpreter.otherwise = ""
     if all(ends):
         return ends[0]
-    text = shortened(scope.source.text(node.test), LONGEST)
     result = _gives(node.body if ends[0] else node.orelse) and len(interpreter.loops) == interpreter.outside
     if result:
         interpreter.otherwise = f"not ({text})" if ends[0] else text
@@ -459,7 +466,7 @@ def _try(interpreter: Interpreter, node: Any, scope: Scope) -> End:
         interpreter.names_of(scope)
         # in a loop, as at the end of an iterator, both run; elsewhere, as for a missing library, it is another run
         interpreter.certainty = max(sure, PERHAPS if interpreter.loops else OPTION, key=CERTAINTIES.index)
-        interpreter.conditions.append("an exception is raised")
+        interpreter.conditions.append(RAISES)
         interpreter.block(handler.body, scope)
         interpreter.conditions.pop()
         interpreter.certainty = sure

@@ -379,9 +379,9 @@ class Context(ast.NodeTransformer):
 
     program: what all functions share. file: the function's file; owner: its class; function: itself. local: its local
     names; own: those of the innermost function in it. handed: its parameters. in_python: whether MindSpore never
-    compiles it. strict: whether code that cannot be written raises Unwritable instead of becoming an error in the file.
-    adds: whether cells are added to one that already has its name, so that the names of those inside have to be set.
-    in_type_check: inside isinstance(…, …), where a class is a class.
+    compiles it. builds: whether no forward gets to it. strict: whether code that cannot be written raises Unwritable
+    instead of becoming an error in the file. adds: whether cells are added to one that already has its name, so that
+    the names of those inside have to be set. in_type_check: inside isinstance(…, …), where a class is a class.
     """
 
     def __init__(self, program: Program, file: str, owner: str = "") -> None:
@@ -397,7 +397,7 @@ class Context(ast.NodeTransformer):
         self.local: set[str] = set()
         self.own: set[str] = set()
         self.handed: set[str] = set()
-        self.in_python = self.strict = self.adds = self.in_type_check = False
+        self.in_python = self.builds = self.strict = self.adds = self.in_type_check = False
 
     def statement(self, node: ast.stmt) -> list[ast.stmt]:
         """The statements for one of the source, with its comments, those of `before`, and those of `after`."""

@@ -1,4 +1,4 @@
-"""Python that Graph mode does not compile, spelled out: methods of lists, dictionaries, comprehensions, `:=`.
+"""Python that Graph mode does not compile, or compiles to something else, spelled out: lists, dictionaries, texts.
 
 Compiled, `x.insert(…)`, `x.pop()`, `x.extend(…)`, `x.reverse()` and `reversed(x)` run in Python: no gradient flows
 through their results, and constants in them are no constants any more (`python
@@ -12,24 +12,16 @@ same order are compiled; `{**others}` is not, but a loop over these is. An `Orde
 compiled too, but its length is not known: the forward of torchvision's feature pyramids, which loops over one, did not
 compile within five minutes, and takes ten seconds with `{}`.
 
-A comprehension inside another becomes a loop. Python can run both; a loop leaves its names behind, so a list whose
-names the function uses elsewhere is not changed.
-
-`if (n := len(x)) > 3:` is not compiled. The name is assigned in a statement before, where that changes nothing: the
-value is always computed, and nothing before it in the statement has an effect or reads the name. `if a and (n := b):`
-without `else` becomes two nested `if`s.
-
-`kwargs.pop("mask", None)` of a `**kwargs` that is passed on is not compiled: it becomes the parameter `mask=None`.
+Some changes of a dictionary or a list are compiled without an error, and change nothing: `d.pop(…)`, `d.popitem()`,
+`d.setdefault(…)`, `x.remove(…)`, `x.sort()`. They are spelled out. `{"a": x, **d}` gets the key twice where d has it,
+too, and `f"{n:02d}"` is the text of n without the format; a loop over pairs and `"{:02d}".format(n)` are compiled as
+Python computes them. What did not run, and may be any of these, raises.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 import copy
-import itertools
-import keyword
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -45,12 +37,14 @@ from ..observe.observations import (
     kinds_of,
     replacing,
 )
-from ..source_files import all_parameters, blocks_of, substitute
-from .context import Context, Program, Stage, handles
+from ..source_files import SourceFiles, blocks_of, substitute
+from .context import Context, Stage, Unwritable, handles
 from .signatures import only_looked_up
 
 METHODS = {f"builtins.list.{name}": name for name in ("extend", "insert", "pop", "reverse")}
 SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)
+# the field of a statement whose expression is evaluated whenever the statement runs
+ALWAYS = {ast.If: "test", ast.For: "iter"} | dict.fromkeys((ast.Expr, *SIMPLE), "value")
 
 
 @handles(syntax=[ast.Expr, *SIMPLE], stage=Stage.GRAPH_MODE)
@@ -116,11 +110,11 @@ def _taken(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
         return None
     at = call.args[0] if call.args else ast.UnaryOp(ast.USub(), ast.Constant(1))
     item = replacing(ast.Subscript(ast.Name(name, ast.Load()), at, ast.Load()), call)
-    taken: ast.stmt = _put(item, call, node)
+    taken: ast.stmt = put(item, call, node)
     return [*context.statement(taken), *([] if isinstance(node, ast.Return) else [gone])]
 
 
-def _put(new: ast.expr, old: ast.AST, tree: ast.AST) -> Any:
+def put(new: ast.expr, old: ast.AST, tree: ast.AST) -> Any:
     """A tree with one expression replaced by another."""
     return substitute(tree, lambda node: new if node is old else None)
 
@@ -176,6 +170,234 @@ def copied_list(node: ast.Call, context: Context) -> ast.expr | None:
     if not isinstance(node.func, ast.Attribute):
         return None
     return ast.List([ast.Starred(context.visit(node.func.value), ast.Load())], ast.Load())
+
+
+OF_DICTS = ("builtins.dict", "collections.OrderedDict", "builtins.object")  # the last: of what did not run
+OF_LISTS = ("builtins.list", "builtins.object")
+# methods that change nothing when they are compiled -> what to write
+SILENT = {f"{owner}.{name}": "a dictionary of the others" for owner in OF_DICTS for name in ("pop", "popitem")}
+SILENT |= {f"{owner}.setdefault": "`if key not in d: d[key] = value`" for owner in OF_DICTS}
+SILENT |= {f"{owner}.remove": "a list of the others" for owner in OF_LISTS}
+SILENT |= {f"{owner}.sort": "`x = sorted(x)`" for owner in OF_LISTS}
+SET = "if KEY not in OWNER:\n    OWNER[KEY] = VALUE"
+SET_COMPUTED = f"DEFAULT = VALUE\n{SET.replace('VALUE', 'DEFAULT')}"
+ASSERT = "if KEY not in OWNER:\n    raise KeyError(KEY)"
+DROP = "OWNER = {NAME: ONE for NAME, ONE in OWNER.items() if NAME != KEY}"
+DROP_IN_PLACE = f"{DROP.replace('OWNER =', 'OTHERS =')}\nOWNER.clear()\nOWNER.update(OTHERS)"
+LAST = "LAST = [*OWNER][-1]\nTAKEN = (LAST, OWNER[LAST])\n"
+REMOVE = "AT = OWNER.index(VALUE)\nOWNER[AT : AT + 1] = []"
+# the names of these texts that are not parts of the call, as they are written where they are free
+NEW_NAMES = {"TAKEN": "taken", "DEFAULT": "default", "OTHERS": "others", "LAST": "last", "AT": "at"}
+NEW_NAMES |= {"NAME": "key", "ONE": "value"}  # of a comprehension
+
+
+def _silent(node: ast.AST, context: Context) -> str:
+    """The method, where a call is of one of these and MindSpore may compile it; empty for any other."""
+    callees = callees_of(node) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else []
+    if context.builds or not callees or not all(name in SILENT for name in callees):
+        return ""
+    assert isinstance(node, ast.Call)
+    if context.function is not None and node in only_looked_up(context.function):
+        return ""  # what is left of its `**kwargs` nobody reads: it becomes a `get`, or goes
+    method = callees[0].rpartition(".")[2]
+    by_name = bool(node.args) and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)
+    return "" if method == "pop" and callees == ["builtins.object.pop"] and not by_name else method  # of a list
+
+
+@handles(*SILENT)
+def refuse_silent_method(node: ast.Call, context: Context) -> None:
+    """Raise where such a call is in a place in which it cannot be spelled out."""
+    if _silent(node, context):
+        write = SILENT[callees_of(node)[0]]
+        raise Unwritable(f"{ast.unparse(node)} changes nothing when it is compiled, without an error: write {write}")
+
+
+@handles(syntax=[*ALWAYS], stage=Stage.GRAPH_MODE)
+def spell_out_silent_method(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
+    """The statements for one with such a call; None for any other, and where the call cannot be spelled out."""
+    value = getattr(node, ALWAYS[type(node)])
+    call = None if value is None else next((one for one in always_evaluated(value) if _silent(one, context)), None)
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    owner = call.func.value
+    names = {one.id for one in ast.walk(owner) if isinstance(one, ast.Name)}
+    before = [one for one in ast.walk(value) if isinstance(one, ast.Name) and place_of(one) < place_of(call)]
+    if any(one.id in names for one in before) or not all(map(is_pure, (owner, *call.args[:1]))):
+        return None
+    alone = isinstance(node, ast.Expr) and value is call
+    target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 and value is call else None
+    parts: dict[str, ast.expr] = {"OWNER": owner}
+    if isinstance(target, ast.Name) and target.id not in {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}:
+        parts["TAKEN"], alone = ast.Name(target.id, ast.Load()), True
+    text, now = "", "TAKEN"
+    match _silent(call, context), call.args, call.keywords:
+        case "setdefault", [key, *default], [] if len(default) < 2:
+            parts |= {"KEY": key, "VALUE": default[0] if default else ast.Constant(None)}
+            text, now = SET if is_pure(parts["VALUE"]) else SET_COMPUTED, "OWNER[KEY]"
+            text += "\nTAKEN = OWNER[KEY]" if "TAKEN" in parts else ""
+        case "pop", [key, *default], [] if len(default) < 2 and all(map(is_pure, default)):
+            parts |= {"KEY": key, **({"VALUE": default[0]} if default else {})}
+            if alone and "TAKEN" not in parts:
+                text = "" if default else f"{ASSERT}\n"
+            else:
+                text = f"TAKEN = {'OWNER.get(KEY, VALUE)' if default else 'OWNER[KEY]'}\n"
+            text += _drop(owner, context)
+        case "popitem", [], []:
+            text = LAST + _drop(owner, context).replace("KEY", "LAST")
+        case "sort", [], words if alone and "builtins.object.sort" not in callees_of(call):
+            parts["AGAIN"] = ast.Call(ast.Name("sorted", ast.Load()), [owner], words)
+            text = "OWNER[:] = AGAIN"
+        case "remove", [item], [] if alone and "builtins.object.remove" not in callees_of(call):
+            parts["VALUE"] = item
+            text = REMOVE
+    if not text:
+        return None
+    made = _filled(text, parts, context)
+    if alone:
+        return made
+    (read,) = ast.parse(now).body
+    assert isinstance(read, ast.Expr)
+    again = substitute(read.value, lambda inner: copy.deepcopy(parts.get(getattr(inner, "id", ""))))
+    return [*made, *context.statement(put(replacing(again, call), call, node))]
+
+
+def _drop(owner: ast.expr, context: Context) -> str:
+    """What takes a key out of a dictionary; out of a `**kwargs` that has no other name by a new one."""
+    function = context.function
+    rest = function.args.kwarg.arg if function is not None and function.args.kwarg is not None else None
+    named = [node.value for node in ast.walk(function or owner) if isinstance(node, (ast.Assign, ast.NamedExpr))]
+    alone = isinstance(owner, ast.Name) and owner.id == rest and owner.id not in map(ast.unparse, named)
+    return DROP if alone else DROP_IN_PLACE
+
+
+def _filled(text: str, parts: dict[str, ast.expr], context: Context) -> list[ast.stmt]:
+    """The statements of a text, with its names in capitals replaced by the rewritten parts, and by new names; these are
+    added to the parts."""
+    seen = {name: context.visit(copy.deepcopy(part)) for name, part in parts.items()}
+    read = {n.id for part in parts.values() for n in ast.walk(part) if isinstance(n, ast.Name)}
+    for word, name in NEW_NAMES.items():
+        if word in text and word not in parts:
+            taken = read if word in ("NAME", "ONE") else context.local
+            free = next(one for one in (name, *(f"{name}{n}" for n in range(1, 99))) if one not in taken)
+            seen[word] = parts[word] = ast.Name(free, ast.Load())
+            context.local |= set() if taken is read or context.strict else {free}
+
+    def fill(node: ast.AST) -> ast.AST | None:
+        part = copy.deepcopy(seen.get(node.id)) if isinstance(node, ast.Name) else None
+        if isinstance(node, ast.Name) and isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)):
+            part.ctx = node.ctx
+        return part
+
+    return [substitute(statement, fill) for statement in ast.parse(text).body]
+
+
+def place_of(node: ast.AST) -> tuple[int, int]:
+    """Where a node stands in its file."""
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+@handles(syntax=[ast.Dict])
+def merged_dictionaries(node: ast.Dict, context: Context) -> ast.expr | None:
+    """A dictionary made in a loop over pairs for `{"a": x, **d}`; None for a display without such a `**`."""
+    if context.builds or None not in node.keys[1:]:
+        return None
+    pairs = [*_entries(node, context)]
+    keys = [one.elts[0].value for one in pairs if isinstance(one, ast.Tuple) and isinstance(one.elts[0], ast.Constant)]
+    if len(pairs) == len({*keys}):
+        return ast.Dict(
+            [ast.Constant(key) for key in keys], [one.elts[1] for one in pairs if isinstance(one, ast.Tuple)]
+        )
+    return _again(node, items=ast.List(pairs, ast.Load()))
+
+
+def _entries(node: ast.Dict, context: Context) -> Iterator[ast.expr]:
+    """The pairs of a display, and `*d.items()` for what is unpacked in it."""
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is not None:
+            yield ast.Tuple([context.visit(key), context.visit(value)], ast.Load())
+        elif isinstance(value, ast.Dict):
+            yield from _entries(value, context)
+        else:
+            yield ast.Starred(ast.Call(ast.Attribute(context.visit(value), "items", ast.Load()), [], []), ast.Load())
+
+
+@handles(syntax=[ast.BinOp])
+def united_dictionaries(node: ast.BinOp, context: Context) -> ast.expr | None:
+    """The display for `d | {"a": x}`; None for any other operation."""
+    if context.builds or not isinstance(node.op, ast.BitOr) or not always(kinds_of(node), DictKind):
+        return None
+    parts: list[ast.expr] = [node]
+    while isinstance(parts[0], ast.BinOp) and isinstance(parts[0].op, ast.BitOr):
+        parts[:1] = [parts[0].left, parts[0].right]
+    found: ast.expr = context.visit(replacing(ast.Dict([None] * len(parts), parts), node))
+    return found
+
+
+@handles("builtins.dict.update", "collections.OrderedDict.update", stage=Stage.STATEMENT)
+def update_by_name(node: ast.Call, context: Context) -> list[ast.stmt] | None:
+    """`d.update({"a": x})` for `d.update(a=x)`, which is not compiled; None for any other call."""
+    if context.builds or node.args or not node.keywords:
+        return None
+    keys = [None if word.arg is None else ast.Constant(word.arg) for word in node.keywords]
+    entries = node.keywords[0].value
+    if keys != [None]:
+        entries = ast.Dict([*keys], [word.value for word in node.keywords])
+    return [ast.Expr(ast.Call(context.visit(node.func), [context.visit(entries)], []))]
+
+
+def format_texts(function: ast.FunctionDef) -> None:
+    """`"{:02d}".format(n)` for `f"{n:02d}"`, where a text is more than that of an error; in place."""
+    shown = {id(inner) for node in ast.walk(function) for inner in _shown(node)}
+    substitute(function, lambda node: None if id(node) in shown else _formatted(node))
+
+
+def _shown(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a statement that are only shown to people."""
+    if isinstance(node, ast.Raise):
+        yield from ast.walk(node)
+    elif isinstance(node, ast.Assert) and node.msg is not None:
+        yield from ast.walk(node.msg)
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):  # print(…), log.info(…)
+        yield from ast.walk(node.value)
+
+
+def _formatted(node: ast.AST) -> ast.expr | None:
+    """The call for a text with a format; None for anything else."""
+    if not isinstance(node, ast.JoinedStr):
+        return None
+    text, values = _template(node)
+    inside = [part for part in ast.walk(node) if isinstance(part, ast.FormattedValue)]
+    if all(part.format_spec is None and part.conversion == -1 for part in inside):
+        return None
+    return replacing(ast.Call(ast.Attribute(ast.Constant(text), "format", ast.Load()), values, []), node)
+
+
+def _template(node: ast.JoinedStr) -> tuple[str, list[ast.expr]]:
+    """The text with braces that `format` takes, and the values for these."""
+    text, values = "", []
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            values.append(part.value)
+            spec, inner = _template(part.format_spec) if isinstance(part.format_spec, ast.JoinedStr) else ("", [])
+            values += inner
+            text += f"{{{'' if part.conversion == -1 else '!' + chr(part.conversion)}{':' if spec else ''}{spec}}}"
+        elif isinstance(part, ast.Constant):
+            text += str(part.value).replace("{", "{{").replace("}", "}}")
+    return text, values
+
+
+def not_compiled(name: str, files: SourceFiles) -> bool:
+    """Whether no `forward`, and nothing that one may call, has a function of this name in it."""
+    known: set[str] | None = vars(files).get("compiled_names")
+    if known is None:
+        known = vars(files)["compiled_names"] = {"forward", "__call__"}
+        functions = [node for file in {*files.modules.values()} for node in ast.walk(files.tree(file))]
+        waiting = [node for node in functions if isinstance(node, ast.FunctionDef) and node.name != "__init__"]
+        while found := [node for node in waiting if node.name in known]:
+            waiting = [node for node in waiting if node.name not in known]
+            for inner in (inner for node in found for inner in ast.walk(node)):
+                known.add(str(getattr(inner, "attr", "") or getattr(inner, "id", "")))
+    return name not in known
 
 
 COPY = "builtins.dict.copy"
@@ -298,238 +520,6 @@ def _methods(function: ast.FunctionDef, name: str) -> set[str]:
     """The methods that a function calls on a name."""
     attributes = (node for node in ast.walk(function) if isinstance(node, ast.Attribute))
     return {node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id == name}
-
-
-NAME = "parts"  # the name for a list that has none
-
-
-def expand_nested_comprehensions(function: ast.FunctionDef) -> None:
-    """Write such lists as loops, in statements before those that they are in; in place."""
-    names = Counter(node.id for node in ast.walk(function) if isinstance(node, ast.Name))
-    names.update(argument.arg for argument in ast.walk(function) if isinstance(argument, ast.arg))
-    naming = _Naming(names)
-    for statement in [node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function]:
-        if not _named(statement, naming):
-            for field in ("value", "test"):
-                value = getattr(statement, field, None)
-                if isinstance(value, ast.expr):
-                    setattr(statement, field, naming.visit(value))
-    hoist_walrus(function)
-    substitute(function, lambda node: _unnamed(node, naming))  # those that could not be moved to a statement before
-    in_blocks(function, lambda block: [new for old in block for new in _loops(old, naming)])
-
-
-class _Naming(ast.NodeTransformer):
-    """Gives names to lists over two loops, `(parts := […])`."""
-
-    def __init__(self, names: Counter[str]) -> None:
-        self.names = names
-        self.given: set[str] = set()
-
-    def takes(self, node: ast.AST) -> bool:
-        """Whether it is such a list, and the function uses its loops' names nowhere else."""
-        if not isinstance(node, ast.ListComp) or len(node.generators) < 2:
-            return False
-        inside = Counter(found.id for found in ast.walk(node) if isinstance(found, ast.Name))
-        stored = {found.id for found in ast.walk(node) if isinstance(found, ast.Name) and _stored(found)}
-        return all(inside[name] == self.names[name] for name in stored)
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        """Give such a list a name; anything else, and anything inside of such a list, is not changed."""
-        if self.takes(node):
-            assert isinstance(node, ast.ListComp)
-            free = (f"{NAME}{number or ''}" for number in itertools.count())
-            name = next(name for name in free if name not in self.names)
-            self.names[name] += 1
-            self.given.add(name)
-            target = replacing(ast.Name(name, ast.Store()), node)
-            return replacing(ast.NamedExpr(target, node), node)
-        return node if isinstance(node, INSIDE) else self.generic_visit(node)
-
-
-def _unnamed(node: ast.AST, naming: _Naming) -> ast.expr | None:
-    """`(parts := […])` as the list; None for anything else."""
-    return node.value if isinstance(node, ast.NamedExpr) and node.target.id in naming.given else None
-
-
-def _loops(statement: ast.stmt, naming: _Naming) -> list[ast.stmt]:
-    """`name = […]` over two loops, written as loops; any other statement unchanged."""
-    if not _named(statement, naming):
-        return [statement]
-    assert isinstance(statement, ast.Assign) and isinstance(statement.value, ast.ListComp)
-    target, value = statement.targets[0], statement.value
-    assert isinstance(target, ast.Name)
-    grows = ast.Attribute(ast.Name(target.id, ast.Load()), "append", ast.Load())
-    body: ast.stmt = ast.Expr(ast.Call(grows, [value.elt], []))
-    for loop in reversed(value.generators):
-        for test in reversed(loop.ifs):
-            body = ast.If(test, [body], [])
-        body = ast.For(loop.target, loop.iter, [body], [])
-    made = [ast.Assign([target], ast.List([], ast.Load())), body]
-    for node in (inner for one in made for inner in ast.walk(one)):
-        if isinstance(node, (ast.stmt, ast.expr)) and not hasattr(node, "lineno"):
-            replacing(node, statement if isinstance(node, ast.stmt) else value)  # so that it counts as one that ran
-    return made
-
-
-def _named(statement: ast.stmt, naming: _Naming) -> bool:
-    """Whether it is `name = […]` over two loops, neither of which reads the name."""
-    if not isinstance(statement, ast.Assign) or not naming.takes(statement.value):
-        return False
-    names = {node.id for node in ast.walk(statement.value) if isinstance(node, ast.Name)}
-    target = statement.targets[0]
-    return len(statement.targets) == 1 and isinstance(target, ast.Name) and target.id not in names
-
-
-def _stored(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Store)
-
-
-ALWAYS = {ast.If: "test", ast.For: "iter"} | dict.fromkeys((ast.Expr, *SIMPLE), "value")
-BY_NAME = {"dir", "eval", "exec", "locals", "vars"}  # functions that may read any variable
-# names that stand for something else in what is written
-RESERVED = {*dir(builtins), *keyword.kwlist, "Parameter", "Tensor", "mindspore", "nn", "np", "ops"}
-
-
-def name_kwargs(function: ast.FunctionDef, program: Program) -> None:
-    """Give a function parameters for what it takes out of its `**kwargs` before it passes on the others; in place.
-
-    Only where a name is always taken out, with a constant as its default, and before anything else may see it there.
-    """
-    rest = function.args.kwarg.arg if function.args.kwarg is not None else ""
-    names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
-    if not rest or names & BY_NAME or only_looked_up(function):
-        return
-    body: list[ast.stmt] = []
-    for statement in function.body:
-        value = getattr(statement, ALWAYS.get(type(statement), ""), None)
-        taken: ast.AST | None = None
-        for call in [] if value is None else list(always_evaluated(value)):
-            name, default = _popped(call, rest)
-            if default is None or not _is_free(name, statement, function, program):
-                continue
-            if _seen_before(name, call, rest, function):
-                continue
-            function.args.kwonlyargs.append(ast.arg(name))
-            function.args.kw_defaults.append(default)
-            taken = replacing(ast.Name(name, ast.Load()), call)
-            _put(taken, call, statement)
-        if not isinstance(statement, ast.Expr) or statement.value is not taken:
-            body.append(statement)
-    function.body = body
-
-
-def _popped(node: ast.AST, rest: str) -> tuple[str, ast.expr | None]:
-    """The name and the default of `rest.pop("name", constant)`; no default for anything else."""
-    match node:
-        case ast.Call(ast.Attribute(ast.Name(owner), "pop"), [ast.Constant(str() as name), default], []):
-            fixed = all(
-                isinstance(n, (ast.Constant, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)) for n in ast.walk(default)
-            )
-            return name, default if owner == rest and fixed else None
-    return "", None
-
-
-def popped_names(function: ast.AST) -> Iterator[str]:
-    """The names that may become parameters so."""
-    for node in ast.walk(function):
-        match node:
-            case ast.Call(ast.Attribute(_, "pop"), [ast.Constant(str() as name), _]):
-                yield name
-
-
-def _is_free(name: str, statement: ast.stmt, function: ast.FunctionDef, program: Program) -> bool:
-    """Whether a name can be a parameter: in the function it means nothing, or what this statement first assigns."""
-    others = {getattr(node, "name", None) for node in ast.walk(function)} | {
-        one.arg for one in all_parameters(function.args)
-    }
-    if not name.isidentifier() or name.startswith("__") or name in others | RESERVED:
-        return False
-    if any(f"{module}.{name}" in program.translated for module in program.modules):
-        return False  # it is a name of the new file
-    uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == name]
-    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    assigned = any(isinstance(target, ast.Name) and target.id == name for target in targets)
-    return not uses or (assigned and all(_place(node) >= _place(statement) for node in uses))
-
-
-def _seen_before(name: str, call: ast.AST, rest: str, function: ast.FunctionDef) -> bool:
-    """Whether anything before a call but a look-up of another name may read a function's `**kwargs`."""
-    others: list[ast.AST] = []
-    for node in ast.walk(function):
-        match node:
-            case (
-                ast.Call(ast.Attribute(owner, "get" | "pop"), [ast.Constant(key), *_])
-                | ast.Subscript(owner, ast.Constant(key), ast.Load())
-                | ast.Compare(ast.Constant(key), [ast.In() | ast.NotIn()], [owner])
-            ) if key != name:
-                others.append(owner)
-    uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == rest]
-    return any(_place(node) < _place(call) and node not in others for node in uses)
-
-
-def _place(node: ast.AST) -> tuple[int, int]:
-    """Where a node stands in its file."""
-    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-
-
-WALRUS_SIMPLE = (ast.If, ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)
-
-
-def hoist_walrus(function: ast.FunctionDef) -> None:
-    """Assign such names in statements of their own, before the statement that they are in; in place."""
-    in_blocks(function, lambda block: [new for old in block for new in _apart(old)])
-
-
-def _apart(statement: ast.stmt) -> list[ast.stmt]:
-    """The statement, preceded by those that assign the names in it."""
-    field = "test" if isinstance(statement, ast.If) else "value"
-    value = getattr(statement, field, None) if isinstance(statement, WALRUS_SIMPLE) else None
-    before: list[ast.stmt] = []
-    while value is not None and (found := next(_walrus_named(value), None)) and _first(found, value):
-        target = replacing(ast.Name(found.target.id, ast.Store()), found.target)
-        before.append(replacing(ast.Assign([target], found.value), statement))
-        # the name replaces its value, and gets what was observed of it
-        value = _put(replacing(ast.Name(found.target.id, ast.Load()), found.value), found, value)
-        setattr(statement, field, value)
-    return [*before, *_in_two(statement)]
-
-
-def _in_two(statement: ast.stmt) -> list[ast.stmt]:
-    """`if a and (n := b):` as one `if` inside of another; any other statement unchanged."""
-    if not isinstance(statement, ast.If) or statement.orelse or not isinstance(statement.test, ast.BoolOp):
-        return [statement]
-    test = statement.test
-    if not isinstance(test.op, ast.And):
-        return [statement]
-    given = [n for n, part in enumerate(test.values) if n and next(_walrus_named(part), None)]
-    if not given:
-        return [statement]
-    first, rest = (_all_of(part, test) for part in (test.values[: given[0]], test.values[given[0] :]))
-    inner = replacing(ast.If(rest, statement.body, []), statement)
-    return [replacing(ast.If(first, _apart(inner), []), statement)]
-
-
-def _all_of(parts: list[ast.expr], test: ast.BoolOp) -> ast.expr:
-    return parts[0] if len(parts) == 1 else replacing(ast.BoolOp(ast.And(), parts), test)
-
-
-def _walrus_named(node: ast.AST) -> Iterator[ast.NamedExpr]:
-    """The `:=` that are evaluated whenever an expression is, innermost and leftmost first."""
-    return (found for found in always_evaluated(node) if isinstance(found, ast.NamedExpr))
-
-
-def _first(found: ast.NamedExpr, value: ast.expr) -> bool:
-    """Whether nothing that is evaluated before it has an effect, or reads the name."""
-    start, around = (found.lineno, found.col_offset), {id(node) for node in ast.walk(found)}
-    for node in ast.walk(value):
-        if not isinstance(node, ast.expr) or id(node) in around or (node.lineno, node.col_offset) >= start:
-            continue
-        if isinstance(node, ast.Name) and node.id == found.target.id:
-            return False
-        if (node.end_lineno, node.end_col_offset) <= start and not is_pure(node):
-            return False
-    return True
 
 
 def in_blocks(function: ast.FunctionDef, change: Callable[[list[ast.stmt]], list[ast.stmt]]) -> None:

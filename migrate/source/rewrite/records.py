@@ -156,6 +156,12 @@ def is_configuration(name: str, node: ast.ClassDef, definitions: Program) -> boo
     return name in definitions.facts.configurations and not any(item.rpartition(".")[2] == "dataclass" for item in own)
 
 
+def is_settings(name: str, definitions: Program) -> bool:
+    """Whether a class is a dataclass by a decorator whose objects hold a model's settings; it is written as it is."""
+    found = definitions.class_of(name) if name in definitions.facts.configurations else None
+    return found is not None and not is_configuration(name, found[1], definitions)
+
+
 def fill_configurations(names: Sequence[str], definitions: Program, make: Make, more: Sequence[ast.AST]) -> None:
     """Write the fields of configurations that the model reads, and remove all others from their calls."""
     trees = [*definitions.definitions.values(), *more]

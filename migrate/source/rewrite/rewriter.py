@@ -1,18 +1,33 @@
 """One function of a torch model as a function of a MindSpore Cell: its body normalised, its branches selected, and its
-statements and expressions rewritten by the handlers that are registered for them."""
+statements and expressions rewritten by the handlers that are registered for them.
+
+What changes a function's body before any of its statements is rewritten is here, too:
+
+A comprehension inside another becomes a loop. Python can run both; a loop leaves its names behind, so a list whose
+names the function uses elsewhere is not changed.
+
+`if (n := len(x)) > 3:` is not compiled by MindSpore. The name is assigned in a statement before, where that changes
+nothing: the value is always computed, and nothing before it in the statement has an effect or reads the name.
+`if a and (n := b):` without `else` becomes two nested `if`s.
+
+`kwargs.pop("mask", None)` of a `**kwargs` that is passed on is not compiled: it becomes the parameter `mask=None`.
+"""
 
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
+import itertools
+import keyword
 import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from ..library_names import INSTALLED, NOT_CONVERTED, TABLES
-from ..observe.observations import (
-    callees_of,
-)
-from ..source_files import defaults_of, literal, local_names, short, substitute
+from ..observe.observations import callees_of, replacing
+from ..source_files import all_parameters, defaults_of, literal, local_names, short, substitute
 from . import (
     complex_tensors,
     control_flow,
@@ -28,10 +43,10 @@ from . import (
     tensors,
 )
 from .collected_outputs import write_collecting
-from .context import Context, Unwritable, handles
+from .context import Context, Problem, Program, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
-from .graph_mode import expand_nested_comprehensions, hoist_walrus, name_kwargs
-from .signatures import SignatureRewriter, expand_kwargs
+from .graph_mode import ALWAYS, INSIDE, always_evaluated, format_texts, in_blocks, is_pure, not_compiled, place_of, put
+from .signatures import SignatureRewriter, expand_kwargs, only_looked_up
 from .tensors import StridedSlices, note_of_caller
 from .views import LOST, hand_back, write_through_views
 
@@ -49,6 +64,7 @@ def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.
     context.local = context.own = set(local_names(found))
     context.handed = {argument.arg for argument in ast.walk(found.args) if isinstance(argument, ast.arg)}
     context.in_python = name == "__init__"
+    context.builds = context.in_python or not_compiled(node.name, context.program)
     _normalise(found, context)
     entered = node.name == "forward" and context.owner in context.program.facts.classes.get("", ())
     body = select_branches(found, context, entered=entered)
@@ -169,14 +185,248 @@ def _normalise(function: ast.FunctionDef, context: Context) -> None:
         name_kwargs(function, context.program)
         expand_nested_comprehensions(function)
         pick_by_index(function)
+    if not context.builds:
+        format_texts(function)
     hoist_walrus(function)
     hand_back(function, context.program)
     note_of_caller(function)
-    write_through_views(function, context.program)
+    left_out, file = context.program.left_out, context.file
+    write_through_views(
+        function,
+        context.program,
+        compiled=not context.builds,
+        note=lambda line, text: left_out.append(Problem(file, line, text, function.name)),
+    )
     context.local |= {*local_names(function)}
     graph_mode.start_with_braces(function)
     expand_kwargs(function, context.program)
     StridedSlices(context.program).visit(function)
+
+
+NAME = "parts"  # the name for a list that has none
+
+
+def expand_nested_comprehensions(function: ast.FunctionDef) -> None:
+    """Write such lists as loops, in statements before those that they are in; in place."""
+    names = Counter(node.id for node in ast.walk(function) if isinstance(node, ast.Name))
+    names.update(argument.arg for argument in ast.walk(function) if isinstance(argument, ast.arg))
+    naming = _Naming(names)
+    for statement in [node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function]:
+        if not _named(statement, naming):
+            for field in ("value", "test"):
+                value = getattr(statement, field, None)
+                if isinstance(value, ast.expr):
+                    setattr(statement, field, naming.visit(value))
+    hoist_walrus(function)
+    substitute(function, lambda node: _unnamed(node, naming))  # those that could not be moved to a statement before
+    in_blocks(function, lambda block: [new for old in block for new in _loops(old, naming)])
+
+
+class _Naming(ast.NodeTransformer):
+    """Gives names to lists over two loops, `(parts := […])`."""
+
+    def __init__(self, names: Counter[str]) -> None:
+        self.names = names
+        self.given: set[str] = set()
+
+    def takes(self, node: ast.AST) -> bool:
+        """Whether it is such a list, and the function uses its loops' names nowhere else."""
+        if not isinstance(node, ast.ListComp) or len(node.generators) < 2:
+            return False
+        inside = Counter(found.id for found in ast.walk(node) if isinstance(found, ast.Name))
+        stored = {found.id for found in ast.walk(node) if isinstance(found, ast.Name) and _stored(found)}
+        return all(inside[name] == self.names[name] for name in stored)
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        """Give such a list a name; anything else, and anything inside of such a list, is not changed."""
+        if self.takes(node):
+            assert isinstance(node, ast.ListComp)
+            free = (f"{NAME}{number or ''}" for number in itertools.count())
+            name = next(name for name in free if name not in self.names)
+            self.names[name] += 1
+            self.given.add(name)
+            target = replacing(ast.Name(name, ast.Store()), node)
+            return replacing(ast.NamedExpr(target, node), node)
+        return node if isinstance(node, INSIDE) else self.generic_visit(node)
+
+
+def _unnamed(node: ast.AST, naming: _Naming) -> ast.expr | None:
+    """`(parts := […])` as the list; None for anything else."""
+    return node.value if isinstance(node, ast.NamedExpr) and node.target.id in naming.given else None
+
+
+def _loops(statement: ast.stmt, naming: _Naming) -> list[ast.stmt]:
+    """`name = […]` over two loops, written as loops; any other statement unchanged."""
+    if not _named(statement, naming):
+        return [statement]
+    assert isinstance(statement, ast.Assign) and isinstance(statement.value, ast.ListComp)
+    target, value = statement.targets[0], statement.value
+    assert isinstance(target, ast.Name)
+    grows = ast.Attribute(ast.Name(target.id, ast.Load()), "append", ast.Load())
+    body: ast.stmt = ast.Expr(ast.Call(grows, [value.elt], []))
+    for loop in reversed(value.generators):
+        for test in reversed(loop.ifs):
+            body = ast.If(test, [body], [])
+        body = ast.For(loop.target, loop.iter, [body], [])
+    made = [ast.Assign([target], ast.List([], ast.Load())), body]
+    for node in (inner for one in made for inner in ast.walk(one)):
+        if isinstance(node, (ast.stmt, ast.expr)) and not hasattr(node, "lineno"):
+            replacing(node, statement if isinstance(node, ast.stmt) else value)  # so that it counts as one that ran
+    return made
+
+
+def _named(statement: ast.stmt, naming: _Naming) -> bool:
+    """Whether it is `name = […]` over two loops, neither of which reads the name."""
+    if not isinstance(statement, ast.Assign) or not naming.takes(statement.value):
+        return False
+    names = {node.id for node in ast.walk(statement.value) if isinstance(node, ast.Name)}
+    target = statement.targets[0]
+    return len(statement.targets) == 1 and isinstance(target, ast.Name) and target.id not in names
+
+
+def _stored(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
+
+
+BY_NAME = {"dir", "eval", "exec", "locals", "vars"}  # functions that may read any variable
+# names that stand for something else in what is written
+RESERVED = {*dir(builtins), *keyword.kwlist, "Parameter", "Tensor", "mindspore", "nn", "np", "ops"}
+
+
+def name_kwargs(function: ast.FunctionDef, program: Program) -> None:
+    """Give a function parameters for what it takes out of its `**kwargs` before it passes on the others; in place.
+
+    Only where a name is always taken out, with a constant as its default, and before anything else may see it there.
+    """
+    rest = function.args.kwarg.arg if function.args.kwarg is not None else ""
+    names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+    if not rest or names & BY_NAME or only_looked_up(function):
+        return
+    body: list[ast.stmt] = []
+    for statement in function.body:
+        value = getattr(statement, ALWAYS.get(type(statement), ""), None)
+        taken: ast.AST | None = None
+        for call in [] if value is None else list(always_evaluated(value)):
+            name, default = _popped(call, rest)
+            if default is None or not _is_free(name, statement, function, program):
+                continue
+            if _seen_before(name, call, rest, function):
+                continue
+            function.args.kwonlyargs.append(ast.arg(name))
+            function.args.kw_defaults.append(default)
+            taken = replacing(ast.Name(name, ast.Load()), call)
+            put(taken, call, statement)
+        if not isinstance(statement, ast.Expr) or statement.value is not taken:
+            body.append(statement)
+    function.body = body
+
+
+def _popped(node: ast.AST, rest: str) -> tuple[str, ast.expr | None]:
+    """The name and the default of `rest.pop("name", constant)`; no default for anything else."""
+    match node:
+        case ast.Call(ast.Attribute(ast.Name(owner), "pop"), [ast.Constant(str() as name), default], []):
+            fixed = all(
+                isinstance(n, (ast.Constant, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)) for n in ast.walk(default)
+            )
+            return name, default if owner == rest and fixed else None
+    return "", None
+
+
+def popped_names(function: ast.AST) -> Iterator[str]:
+    """The names that may become parameters so."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(ast.Attribute(_, "pop"), [ast.Constant(str() as name), _]):
+                yield name
+
+
+def _is_free(name: str, statement: ast.stmt, function: ast.FunctionDef, program: Program) -> bool:
+    """Whether a name can be a parameter: in the function it means nothing, or what this statement first assigns."""
+    others = {getattr(node, "name", None) for node in ast.walk(function)} | {
+        one.arg for one in all_parameters(function.args)
+    }
+    if not name.isidentifier() or name.startswith("__") or name in others | RESERVED:
+        return False
+    if any(f"{module}.{name}" in program.translated for module in program.modules):
+        return False  # it is a name of the new file
+    uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == name]
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    assigned = any(isinstance(target, ast.Name) and target.id == name for target in targets)
+    return not uses or (assigned and all(place_of(node) >= place_of(statement) for node in uses))
+
+
+def _seen_before(name: str, call: ast.AST, rest: str, function: ast.FunctionDef) -> bool:
+    """Whether anything before a call but a look-up of another name may read a function's `**kwargs`."""
+    others: list[ast.AST] = []
+    for node in ast.walk(function):
+        match node:
+            case (
+                ast.Call(ast.Attribute(owner, "get" | "pop"), [ast.Constant(key), *_])
+                | ast.Subscript(owner, ast.Constant(key), ast.Load())
+                | ast.Compare(ast.Constant(key), [ast.In() | ast.NotIn()], [owner])
+            ) if key != name:
+                others.append(owner)
+    uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == rest]
+    return any(place_of(node) < place_of(call) and node not in others for node in uses)
+
+
+WALRUS_SIMPLE = (ast.If, ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)
+
+
+def hoist_walrus(function: ast.FunctionDef) -> None:
+    """Assign such names in statements of their own, before the statement that they are in; in place."""
+    in_blocks(function, lambda block: [new for old in block for new in _apart(old)])
+
+
+def _apart(statement: ast.stmt) -> list[ast.stmt]:
+    """The statement, preceded by those that assign the names in it."""
+    field = "test" if isinstance(statement, ast.If) else "value"
+    value = getattr(statement, field, None) if isinstance(statement, WALRUS_SIMPLE) else None
+    before: list[ast.stmt] = []
+    while value is not None and (found := next(_walrus_named(value), None)) and _first(found, value):
+        target = replacing(ast.Name(found.target.id, ast.Store()), found.target)
+        before.append(replacing(ast.Assign([target], found.value), statement))
+        # the name replaces its value, and gets what was observed of it
+        value = put(replacing(ast.Name(found.target.id, ast.Load()), found.value), found, value)
+        setattr(statement, field, value)
+    return [*before, *_in_two(statement)]
+
+
+def _in_two(statement: ast.stmt) -> list[ast.stmt]:
+    """`if a and (n := b):` as one `if` inside of another; any other statement unchanged."""
+    if not isinstance(statement, ast.If) or statement.orelse or not isinstance(statement.test, ast.BoolOp):
+        return [statement]
+    test = statement.test
+    if not isinstance(test.op, ast.And):
+        return [statement]
+    given = [n for n, part in enumerate(test.values) if n and next(_walrus_named(part), None)]
+    if not given:
+        return [statement]
+    first, rest = (_all_of(part, test) for part in (test.values[: given[0]], test.values[given[0] :]))
+    inner = replacing(ast.If(rest, statement.body, []), statement)
+    return [replacing(ast.If(first, _apart(inner), []), statement)]
+
+
+def _all_of(parts: list[ast.expr], test: ast.BoolOp) -> ast.expr:
+    return parts[0] if len(parts) == 1 else replacing(ast.BoolOp(ast.And(), parts), test)
+
+
+def _walrus_named(node: ast.AST) -> Iterator[ast.NamedExpr]:
+    """The `:=` that are evaluated whenever an expression is, innermost and leftmost first."""
+    return (found for found in always_evaluated(node) if isinstance(found, ast.NamedExpr))
+
+
+def _first(found: ast.NamedExpr, value: ast.expr) -> bool:
+    """Whether nothing that is evaluated before it has an effect, or reads the name."""
+    start, around = (found.lineno, found.col_offset), {id(node) for node in ast.walk(found)}
+    for node in ast.walk(value):
+        if not isinstance(node, ast.expr) or id(node) in around or (node.lineno, node.col_offset) >= start:
+            continue
+        if isinstance(node, ast.Name) and node.id == found.target.id:
+            return False
+        if (node.end_lineno, node.end_col_offset) <= start and not is_pure(node):
+            return False
+    return True
 
 
 @handles(syntax=[ast.Call])

@@ -52,6 +52,7 @@ from ..observe.observations import (
 )
 from ..source_files import all_of, alternatives, asks_class, class_question, literal
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
+from .records import is_settings
 
 MOST = 99  # dimensions of an unknown tensor, so that no rewrite for few dimensions is chosen
 SOME_TENSOR = TensorKind("float32", MOST)
@@ -72,7 +73,7 @@ MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")
 # modules whose functions only compute with their arguments
 COMPUTING = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", *OF_ARRAYS}
 HOW = re.compile(rf"torch\.(\w+\.)*({'|'.join(TABLES['contexts_of_running'])})$")
-OF_LISTS = ("append", "extend", "insert", "pop", "reverse")
+OF_LISTS = ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort")
 PARAMETERS = {"weight", "bias", "running_mean", "running_var"}
 STATEMENTS: tuple[type[ast.stmt], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.If)
 STATEMENTS += (ast.For, ast.Raise, ast.Pass, ast.Assert, ast.Continue, ast.Break)
@@ -373,7 +374,9 @@ class Reader:
         if ran or f"{name}.forward" in self.program.functions:
             self.program.define(name)
             return [CallableKind("class" if name in self.program.owners else "function", name)]
-        if self._is_enum(name):
+        if is_settings(name, self.program):
+            self.program.define(name)
+        if self._is_enum(name) or is_settings(name, self.program):
             return [CallableKind("class", name)]
         if isinstance(node, ast.Attribute) and self._is_enum(name.rpartition(".")[0]):
             set_kinds(node.value, [CallableKind("class", name.rpartition(".")[0])])
@@ -395,8 +398,7 @@ class Reader:
     def _is_enum(self, name: str) -> bool:
         """Whether a name is that of an enumeration of the program."""
         file, cls = self.program.class_of(name) or ("", None)
-        bases = [] if cls is None else [self.program.names(file).name(base) for base in cls.bases]
-        return any(base.startswith("enum.") for base in bases)
+        return cls is not None and any(self.program.names(file).name(one).startswith("enum.") for one in cls.bases)
 
     def _made(self, owner: str, attribute: str) -> list[Kind]:
         """The kinds of an attribute, by the layers that its class assigns to it anywhere."""
@@ -498,7 +500,7 @@ class Reader:
 
     def _known(self, name: str) -> str:
         """The name, if it has a row or is translated too; else raises Unwritable."""
-        if name in self.program.translated or name.startswith("builtins."):
+        if name in self.program.translated or name.startswith("builtins.") or is_settings(name, self.program):
             return name
         owner, _, method = name.rpartition(".")
         of_module = owner == "torch.nn.Module" and method in CELL_METHODS
@@ -512,7 +514,7 @@ class Reader:
         row = self.program.row(name)
         if name in COUNTERPARTS or (row is not None and row.kind == "layer"):
             return [ModuleKind(name)]
-        if name in self.program.translated:
+        if name in self.program.translated or is_settings(name, self.program):
             modules = any(name in bases for bases in self.program.facts.orders)
             return [ModuleKind(name) if modules else UNSEEN]
         return [SOME_TENSOR]

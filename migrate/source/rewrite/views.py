@@ -2,6 +2,9 @@
 
 After `part = x[0]`, `part += 1` changes x in torch; MindSpore's x[0] is a copy. So a name that is read afterwards gets
 the new values: `x[0] = part`. The same is done for the rows in a loop over a tensor, and for `y = x`.
+
+Lists and dictionaries are values, too, when MindSpore compiles: after `more = found`, `more.append(x)` leaves found as
+it was. `found = more` after it changes nothing in Python. A function without a result that changes one returns it.
 """
 
 from __future__ import annotations
@@ -9,14 +12,16 @@ from __future__ import annotations
 import ast
 import copy
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..observe.observations import (
+    DictKind,
     Kind,
     PlainKind,
     TensorKind,
     always,
+    always_sequences,
     callees_of,
     kinds_of,
     replacing,
@@ -24,10 +29,13 @@ from ..observe.observations import (
     set_kinds,
 )
 from ..source_files import SourceFiles, local_names, own_nodes
+from .graph_mode import not_compiled
 from .initializers import underlying_tensor
+from .signatures import CHANGING
 from .tensors import gives_back, written_tensor
 
 Loop = ast.For | ast.While
+Note = Callable[[int, str], None]
 _BLOCKS = (ast.For, ast.While, ast.If, ast.With, ast.Try)
 BLOCKS = ("body", "orelse", "finalbody")
 
@@ -73,7 +81,7 @@ def handed_back(function: ast.FunctionDef, files: SourceFiles) -> list[str]:
 
 def written_arguments(function: ast.FunctionDef, files: SourceFiles, around: Sequence[ast.AST] = ()) -> dict[str, bool]:
     """The tensor arguments of a function that it, or a function that it calls, writes into -> whether the name still
-    stands for that tensor at the end.
+    stands for that tensor at the end; with the lists and dictionaries that it changes, where it can return them.
 
     Without parameters, which stay the same object, and without writing into a part, `x[0] = y`, which MindSpore does as
     torch. around: the functions from which this one is called.
@@ -81,11 +89,14 @@ def written_arguments(function: ast.FunctionDef, files: SourceFiles, around: Seq
     known: dict[str, bool] | None = vars(function).get("written_arguments")
     if known is not None:
         return known
-    writer, given = _Writer(function), {each.arg for each in (*function.args.args, *function.args.kwonlyargs)}
+    kept = function.name.startswith("__") or gives_back(function) or not_compiled(function.name, files)
+    writer = _Writer(function, compiled=not kept)
+    given = {each.arg for each in (*function.args.args, *function.args.kwonlyargs)}
     first: dict[str, ast.stmt] = {}
     for node in own_nodes(function):
         if isinstance(node, ast.stmt):
-            names = [target.id for target in _written_whole(node)] + [
+            names = [target.id for target in _written_whole(node)] + writer.changed_containers(node)
+            names += [
                 name.id
                 for call, functions in _calls_of_model(node, files)
                 for called in functions
@@ -95,14 +106,17 @@ def written_arguments(function: ast.FunctionDef, files: SourceFiles, around: Seq
             ]
             for name in names:
                 first.setdefault(name, node)
-    found = {}
+    found: dict[str, bool] = {}
     for name, statement in first.items():
         kinds = writer.kinds.get(name, {})
-        if name not in given or not kinds or not all(isinstance(k, TensorKind) and not k.parameter for k in kinds):
+        held = writer.is_container(name)
+        if name not in given or not kinds:
+            continue
+        if not held and not all(isinstance(k, TensorKind) and not k.parameter for k in kinds):
             continue
         stored = [n for n in own_nodes(function) if isinstance(n, ast.stmt) and name in _stored_itself(n)]
         if not any(n.lineno <= statement.lineno for n in stored):
-            found[name] = not stored
+            found |= {name: not stored} if not held or not stored else {}
     vars(function)["written_arguments"] = found
     return found
 
@@ -141,31 +155,50 @@ def _handed(
     called: ast.FunctionDef, call: ast.Call, files: SourceFiles, around: Sequence[ast.AST] = ()
 ) -> list[ast.expr | None]:
     """The call's expressions for the arguments that its function writes into; None where the call does not show it."""
+    if any(isinstance(each, ast.Starred) for each in call.args):
+        return []
+    given = _arguments(called, call)
+    return [given.get(name) for name in written_arguments(called, files, around)]
+
+
+def _arguments(called: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr]:
+    """A function's arguments by name, as a call gives them."""
     arguments = [each.arg for each in called.args.args]
     plain = any(isinstance(item, ast.Name) and item.id == "staticmethod" for item in called.decorator_list)
     if arguments[:1] in (["self"], ["cls"]) and not plain:
         arguments = arguments[1:]
-    if any(isinstance(each, ast.Starred) for each in call.args):
-        return []
-    given = dict(zip(arguments, call.args, strict=False)) | {word.arg: word.value for word in call.keywords if word.arg}
-    return [given.get(name) for name in written_arguments(called, files, around)]
+    words = {word.arg: word.value for word in call.keywords if word.arg}
+    return dict(zip(arguments, call.args, strict=False)) | words
 
 
 def _text(node: ast.expr | None) -> str:
     return "" if node is None else ast.unparse(node)
 
 
-def write_through_views(function: ast.FunctionDef, files: SourceFiles) -> None:
+def write_through_views(
+    function: ast.FunctionDef, files: SourceFiles, *, compiled: bool = False, note: Note | None = None
+) -> None:
     """Give every name that is read later the values that were written under another name or by a function that it was
-    passed to, and a parameter the values that are written to its data under a name; in place."""
-    writer = _Writer(function, files)
+    passed to, and a parameter the values that are written to its data under a name; in place.
+
+    compiled: whether MindSpore may compile the function. note: called with a line, and what is otherwise there when it
+    is compiled.
+    """
+    writer = _Writer(function, files, compiled=compiled, note=note)
     writer.name_parameters(function)
     function.body = writer.block(function.body, {}, [])
 
 
 class _Writer:
-    def __init__(self, function: ast.FunctionDef, files: SourceFiles | None = None) -> None:
-        self.files = files
+    def __init__(
+        self,
+        function: ast.FunctionDef,
+        files: SourceFiles | None = None,
+        *,
+        compiled: bool = False,
+        note: Note | None = None,
+    ) -> None:
+        self.files, self.compiled, self.note = files, compiled, note
         self.taken = {*local_names(function)}
         self.statements = [node for node in own_nodes(function) if isinstance(node, ast.stmt)]
         self.reads: dict[str, list[ast.Name]] = {}
@@ -204,12 +237,12 @@ class _Writer:
                 self._inside(statement, views, loops)
                 continue
             names = self._written_by(statement)
-            names += [] if taken is None else [name for name in _stored(taken) if self._is_tensor(name)]
+            names += [] if taken is None else [n for n in _stored(taken) if self._is_tensor(n) or self.is_container(n)]
             for name in names:
                 found += self._others(name, statement, views, loops)
             _forget(views, _stored(statement) - {*names})
             for target, view in _views_of(statement):
-                if target != view.base and self._is_tensor(view.base):
+                if target != view.base and (self._is_tensor(view.base) or self._is_same(target, view)):
                     views[target] = view
         return found
 
@@ -231,6 +264,8 @@ class _Writer:
         if self.files is None:
             return None
         for call, functions in _calls_of_model(statement, self.files):
+            for called in functions if self.compiled else ():
+                self._note_changes(called, call, statement, loops)
             each = [_handed(called, call, self.files) for called in functions]
             given = next(filter(None, each), [])
             alike = all([*map(_text, one)] == [*map(_text, given)] for one in each)
@@ -247,6 +282,24 @@ class _Writer:
                         "return the tensor, and use the result"
                     )
         return None
+
+    def _note_changes(
+        self, called: ast.FunctionDef, call: ast.Call, statement: ast.stmt, loops: Sequence[Loop]
+    ) -> None:
+        """Note the lists and dictionaries that a function with a result changes, and that are read after the call."""
+        if not gives_back(called) or called.name.startswith("__"):
+            return
+        writer = _Writer(called, compiled=True)
+        changed = {name for n in own_nodes(called) if isinstance(n, ast.stmt) for name in writer.changed_containers(n)}
+        for name, given in _arguments(called, call).items():
+            if name not in changed or not isinstance(given, ast.Name) or not self.is_container(given.id):
+                continue
+            end = (call.end_lineno or 0, call.end_col_offset or 0)
+            names = (n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == given.id)
+            here = any((n.lineno, n.col_offset) >= end for n in names)
+            if self.note is not None and (here or self._read_next(given.id, statement, loops)):
+                what = f"{called.name} changes `{given.id}`, which is read afterwards"
+                self.note(statement.lineno, f"{what}; in graph mode it stays as it was: return it with the result")
 
     def _target(self, given: ast.expr | None) -> ast.expr:
         if not isinstance(given, (ast.Name, ast.Attribute, ast.Subscript)):
@@ -317,10 +370,33 @@ class _Writer:
             while isinstance(into[0], ast.Call) and isinstance(into[0].func, ast.Attribute):  # of x.view(n, -1)
                 into = [underlying_tensor(into[0].func.value)]
         roots = [_root(target) for target in into]
-        return [root.id for root in roots if isinstance(root, ast.Name) and self._is_tensor(root.id)]
+        changed = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(changed, ast.Call) and isinstance(changed.func, ast.Attribute) and changed.func.attr in CHANGING:
+            root = _root(changed.func.value)
+            roots += [root] if isinstance(root, ast.Name) and self._may_be(root.id) else []
+        names = (root.id for root in roots if isinstance(root, ast.Name))
+        return [name for name in names if self._is_tensor(name) or self._may_be(name)]
 
     def _is_tensor(self, name: str) -> bool:
         return always(self.kinds.get(name, ()), TensorKind)
+
+    def is_container(self, name: str) -> bool:
+        """Whether a name always was a list or a dictionary, in a function that MindSpore may compile."""
+        kinds = [*self.kinds.get(name, ())]
+        return self.compiled and (always(kinds, DictKind) or always_sequences(kinds, "list"))
+
+    def _may_be(self, name: str) -> bool:
+        """Whether it is one, or is only in code that did not run."""
+        return self.compiled and (self.is_container(name) or not self.kinds.get(name))
+
+    def _is_same(self, name: str, view: View) -> bool:
+        """Whether a name stands for a list or dictionary itself, or for one in another; a slice of a list is a copy."""
+        whole = view.index is not None and isinstance(view.index, ast.Slice)
+        return self._may_be(name) and self.is_container(view.base) and not whole
+
+    def changed_containers(self, statement: ast.stmt) -> list[str]:
+        """The names of the lists and dictionaries that a statement changes."""
+        return [name for name in self._written_by(statement) if self.is_container(name)]
 
     def _others(
         self, name: str, statement: ast.stmt, views: Mapping[str, View], loops: Sequence[Loop]
@@ -379,6 +455,8 @@ def _views_of(statement: ast.stmt) -> Iterator[tuple[str, View]]:
             match one, value:
                 case ast.Name(id=name), ast.Name(id=base):
                     yield name, View(base)
+                case ast.Name(id=name), ast.Subscript(value=ast.Name(id=base), slice=ast.Constant(str()) as index):
+                    yield name, View(base, index)
                 case ast.Name(id=name), ast.Subscript(value=ast.Name(id=base), slice=index) if _is_basic(index):
                     yield name, View(base, index)
 

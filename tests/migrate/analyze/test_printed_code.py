@@ -814,6 +814,74 @@ def test_what_is_printed_runs_in_mindspore(write: Write, run: Run) -> None:
     run([code])
 
 
+GIVEN_BY = {
+    "a method": "sample = self.read(i)\n        sample = self.made(sample)\n        return sample",
+    "at once": "return self.made(self.read(i))",
+    "after a dict": "sample = {'image': i}\n        sample = self.made(sample)\n        return sample",
+}
+
+
+@pytest.mark.parametrize("given", GIVEN_BY.values(), ids=GIVEN_BY)
+def test_the_columns_are_those_that_a_method_gives(given: str, write: Write, run: Run) -> None:
+    """`sample = self.made(sample)` was one value, and GeneratorDataset refuses a tuple of three for one column."""
+    data = f"""
+class D(Dataset):
+    def __len__(self):
+        return 9
+    def read(self, i):
+        return numpy.float32([i, i])
+    def made(self, sample):
+        image, mask, size = numpy.float32([1, 2]), numpy.float32([3]), numpy.float32([2])
+        return image, mask, size
+    def __getitem__(self, i):
+        {given}
+"""
+    code = printed(f"import numpy\n{data}train = DataLoader(D(), batch_size=4)", "torch.utils.data.DataLoader", write)
+    assert '["image", "mask", "size"]' in code and "one value" not in code
+    made = code.splitlines()[:2]
+    run(
+        [
+            *data.replace("(Dataset)", "").splitlines(),
+            *made,
+            "for image, mask, size in train.create_tuple_iterator():",
+            "    pass",
+        ]
+    )
+
+
+PATHS = {
+    "a folder's": ("folder / 'last.pth'", "str(folder / 'last.ckpt')"),
+    "a Path": ("Path('last.pth')", "str(Path('last.ckpt'))"),
+    "a folder's by its method": ("folder.joinpath('last.pth')", "str(folder.joinpath('last.ckpt'))"),
+    "a text": ("'last.pth'", "'last.ckpt'"),
+    "a text with a slash": ("'./last.pth'", "'./last.ckpt'"),
+    "of os.path": ("os.path.join(folder, 'last.pth')", "os.path.join(folder, 'last.ckpt')"),
+}
+
+
+@pytest.mark.parametrize(("path", "expected"), PATHS.values(), ids=PATHS)
+def test_a_checkpoint_s_path_is_a_str(path: str, expected: str, write: Write, run: Run) -> None:
+    """MindSpore's save_checkpoint and load_checkpoint take no Path."""
+    before = "import os\nfrom pathlib import Path\nfolder = Path('.')\n"
+    model = "net = nn.Linear(2, 3)\n"
+    saved = printed(f"{before}{model}torch.save(net.state_dict(), {path})", "torch.save", write)
+    loaded = printed(f"{before}{model}weights = torch.load({path})", "torch.load", write)
+    assert f"mindspore.save_checkpoint(net, {expected})" in saved
+    assert f"mindspore.load_checkpoint({expected})" in loaded
+    net = "net = mindspore.nn.Dense(2, 3)"
+    run([*before.splitlines(), net, saved.splitlines()[0], loaded.splitlines()[0], "assert len(weights) == 2"])
+
+
+def test_the_first_of_the_parameters_is_of_a_list(write: Write, run: Run) -> None:
+    """`next(model.trainable_params())`: a list is no iterator."""
+    net = "net = nn.Linear(2, 3)\n"
+    code = printed(f"{net}device = next(net.parameters()).device", "torch.nn.Module.parameters", write)
+    assert code.startswith("net.trainable_params()[0]") and "in place of next(" in code
+    other = printed(f"{net}first = next(iter(net.parameters()))", "torch.nn.Module.parameters", write)
+    assert other.startswith("net.trainable_params()  #")
+    run(["net = mindspore.nn.Dense(2, 3)", f"print({code.splitlines()[0].partition('  #')[0]}.shape)"])
+
+
 HELD = [
     ('loaders = {"train": LOADER, "val": DataLoader(pairs, 1)}', "loaders[kind]", "loaders_train"),
     ('loaders = {"train": LOADER}', 'loaders["train"]', "loaders_train"),

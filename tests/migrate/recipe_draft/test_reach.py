@@ -1769,6 +1769,199 @@ def test_a_loss_of_ones_own_that_is_divided_is_no_sum(divided: str, write: Write
     assert ("are added" in said) == (divided == "loss")
 
 
+LIBRARY = {
+    "a method": ("net = YOLO(weights)\n    return net.train(data='d.yaml', epochs=60, patience=20)", "net.train"),
+    "of what is unpacked": ("net = YOLO(weights)\n    net.train(**dict(data='d.yaml', epochs=60))", "net.train"),
+    "by a file": ("net = YOLO(weights)\n    return net.train('d.yaml')", "net.train"),
+    "another library": ("net = ultralytics.make(weights)\n    net.fit(None, epochs=60)", "net.fit"),
+    "of reinforcement learning": ("net = ultralytics.PPO(weights)\n    net.learn(total_timesteps=60)", "net.learn"),
+    "a function": ("net = YOLO(weights)\n    ultralytics.finetune(net, epochs=60)", "ultralytics.finetune"),
+    "in a condition": (
+        "if os.path.exists(weights):\n        net = YOLO(weights)\n    else:\n        net = YOLO('n.pt')\n"
+        "    try:\n        net.train(data='d.yaml', epochs=60)\n    except Exception as e:\n        print(e)",
+        "net.train",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "call"), LIBRARY.values(), ids=LIBRARY)
+def test_the_call_by_which_a_library_trains_is_listed(text: str, call: str, write: Write) -> None:
+    """`model.train(data=…, epochs=…)` was taken for the switch to training mode, and the draft listed nothing."""
+    head = "import os\nimport torch\nimport ultralytics\nfrom ultralytics import YOLO\n"
+    script = write(f"{head}\ndef fit(weights='best.pt'):\n    {text}\n\ndef main():\n    fit()\n\nmain()\n")
+    found = listed(script)
+    assert any(f"{call}(" in line for line in found), found
+    assert has(found, "net = ") and any("weights is 'best.pt'" in line for line in found), found
+    assert f"{call}(…) trains, and was not read\n" in recipe_text(analyze_script(script))
+    assert not any("where it is called" in why for why in reasons(script).values())
+
+
+@pytest.mark.parametrize("mode", ["", "True", "False", "mode=True"])
+def test_the_switch_to_training_is_no_such_call(mode: str, write: Write) -> None:
+    found = listed(write(HEAD + REST + LOOP.replace("    for x", f"    net.train({mode})\n    for x")))
+    assert not has(found, "net.train") or mode == "False"
+
+
+def test_a_draft_of_a_script_in_which_nothing_trains_does_not_run(write: Write) -> None:
+    """With the ??? filled in it was a recipe like any other."""
+    (line,) = listed(write("import torch\nimport other\n\ndef main():\n    other.go()\n\nmain()\n"))
+    assert "no step, no loop over epochs and no optimizer was found" in line
+
+
+def test_a_function_in_which_nothing_trains_is_not_accounted_for_one_by_one(write: Write) -> None:
+    """ "Accounted for where it is called", said the function, and the call "accounted for one by one"."""
+    text = "\ndef size():\n    sizes = [p.numel() for p in net.parameters()]\n    print(sizes)\n\nsize()\n"
+    found = reasons(write(HEAD + REST + LOOP + text))
+    assert not any("one by one" in why for line, why in found.items() if line.startswith("size()")), found
+
+
+LENGTHS = """
+import argparse
+from enum import Enum, IntEnum, auto
+class Length({bases}):
+    SHORT = {short}
+    LONG = {long}
+parser = argparse.ArgumentParser()
+parser.add_argument("--length", type=Length, default={default})
+args = parser.parse_args()
+if args.length == Length.SHORT:
+    rate = 0.5
+    rounds = 3
+elif args.length == Length.LONG:
+    rate = 0.25
+    rounds = 9
+else:
+    raise ValueError(args.length)
+"""
+DEFAULTS = {
+    "a member": ("Enum", '"short"', '"long"', "Length.LONG", (0.25, 9)),
+    "the first": ("Enum", '"short"', '"long"', "Length.SHORT", (0.5, 3)),
+    "auto()": ("Enum", "auto()", "auto()", "Length.LONG", (0.25, 9)),
+    "of a number": ("IntEnum", "1", "2", "Length.LONG", (0.25, 9)),
+    "of a text": ("str, Enum", '"short"', '"long"', "Length.LONG", (0.25, 9)),
+    "not to be followed": ("Enum", '"short"', '"long"', "Length(sys.argv[1])", ("???", "???")),
+    "no member": ("Enum", '"short"', '"long"', "other()", ("???", "???")),
+}
+
+
+@pytest.mark.parametrize(("bases", "short", "long", "default", "wanted"), DEFAULTS.values(), ids=DEFAULTS)
+def test_a_default_that_is_a_member_of_an_enumeration_decides(
+    bases: str, short: str, long: str, default: str, wanted: tuple[float | str, int | str], write: Write
+) -> None:
+    """The epochs of the first branch were drafted, which the default does not run."""
+    text = LENGTHS.format(bases=bases, short=short, long=long, default=default)
+    rest = HEAD + text + REST.replace("lr=0.2", "lr=rate") + LOOP.replace("range(4)", "range(rounds)")
+    script = write(rest)
+    found = drafted(script)
+    assert (found["optimizer"]["args"]["lr"], found["train"]["epochs"]) == wanted
+    if wanted[0] == "???":
+        said = recipe_text(analyze_script(script))
+        assert "rounds = 3, where args.length == Length.SHORT" in said
+        assert "rounds = 9, where not (args.length == Length.SHORT)" in said
+
+
+SIDES = {
+    "another number": ("rate = 0.5", "rate = 0.25", "???"),
+    "the same number": ("rate = 0.5", "rate = 0.5", 0.5),
+    "of a file": ("rate = torch.load('last.pt')['rate']", "rate = 0.25", "???"),
+    "before it": ("rate = 0.5", "pass", "???"),
+}
+
+
+@pytest.mark.parametrize(("one", "other", "rate"), SIDES.values(), ids=SIDES)
+def test_a_value_of_one_side_of_a_condition_is_not_the_only_one(
+    one: str, other: str, rate: float | str, write: Write
+) -> None:
+    """The number of the first side was drafted, though reading cannot tell which side runs."""
+    text = f"rate = 0.1\nif os.path.exists('last.pt'):\n    {one}\nelse:\n    {other}\n"
+    script = write(HEAD + text + REST.replace("lr=0.2", "lr=rate") + LOOP)
+    assert drafted(script)["optimizer"]["args"]["lr"] == rate
+
+
+def test_nor_is_none(write: Write) -> None:
+    """ "[state is None]" stood behind a line that loads it where training is continued."""
+    text = "if os.path.exists('a.pt'):\n    state = torch.load('a.pt')\n    first = state['epoch']\nelse:\n"
+    text += "    state = None\n    first = 0\n"
+    more = "if state:\n    net.load_state_dict(state)\n"
+    found = listed(write(HEAD + text + REST + more + LOOP.replace("range(4)", "range(first, 4)")))
+    assert "net.load_state_dict(state) [only where state]" in found
+    assert has(found, "first = state['epoch'] [only where os.path.exists('a.pt')]"), found
+
+
+CUT = {
+    "random_split": "fit, val = torch.utils.data.random_split(data, [0.9, 0.1])",
+    "a fold": "fit, val = (torch.utils.data.Subset(data, one) for one in folds())\n"
+    "val = torch.utils.data.Subset(data, [3])",
+    "a part of a part": "rest = torch.utils.data.Subset(data, range(9))\n"
+    "fit, val = torch.utils.data.random_split(rest, [0.9, 0.1])",
+}
+
+
+@pytest.mark.parametrize("cut", CUT.values(), ids=CUT)
+def test_a_part_of_the_training_folder_is_not_that_folder(cut: str, write: Write) -> None:
+    """The validation was drafted as the whole folder that is trained on."""
+    rest = REST.replace("DataLoader(data", "DataLoader(fit").replace("loader =", f"{cut}\nloader =")
+    more = "val_loader = DataLoader(val, batch_size=16)\n"
+    check = "    for x, y in val_loader:\n        print(net(x))\n"
+    found = drafted(write(HEAD + rest + more + LOOP + check))["data"]
+    assert found["validation"] == "???"
+
+
+@pytest.mark.parametrize(
+    ("given", "rate"),
+    [("**options()", "???"), ("lr=0.3, **options()", 0.3), ("**{'lr': 0.3}", 0.3), ("weight_decay=0.1", None)],
+)
+def test_a_rate_that_may_be_among_unread_arguments_is_asked_for(given: str, rate: float | None, write: Write) -> None:
+    """It was left out, and a recipe without it trains by torch's default."""
+    rest = REST.replace("SGD(net.parameters(), lr=0.2)", f"AdamW(net.parameters(), {given})")
+    found = drafted(write(HEAD + "from elsewhere import options\n" + rest + LOOP))["optimizer"]
+    assert found.get("args", {}).get("lr") == rate
+
+
+TAKEN = {
+    "three in a loop": ("    for x, z, y in loader:\n", "net(x)", ["for x, z, y in loader:"]),
+    "the third unread": ("    for x, y, z in loader:\n", "net(x)", []),
+    "three of a name": ("    for batch in loader:\n        x, z, y = batch\n", "net(x)", ["x, z, y = batch"]),
+    "of a pair": ("    for batch in loader:\n        x, y = batch\n", "net(x)", []),
+    "one is no name": ("    for batch in loader:\n        x, y, _ = batch\n", "net(x)", []),
+    "two inputs": ("    for x, y, z in loader:\n", "net(x, z)", ["for x, y, z in loader:"]),
+}
+
+
+@pytest.mark.parametrize(("head", "call", "lines"), TAKEN.values(), ids=TAKEN)
+def test_which_of_more_than_two_entries_is_the_label_is_listed(
+    head: str, call: str, lines: list[str], write: Write
+) -> None:
+    """The line that alone says which entry of a batch is the label was a copy, or the loop."""
+    text = LOOP.replace("    for x, y in loader:\n", head).replace("net(x)", call)
+    found = listed(write(HEAD + REST + text))
+    words = " [which of these are the input and the label?]"
+    assert [line.removesuffix(words) for line in found if line.endswith(words)] == lines, found
+
+
+def test_what_a_configuration_may_give_is_not_the_default(write: Write) -> None:
+    """A function that is called with `**options` was read as if it had its defaults: its lines never ran."""
+    text = (
+        "from elsewhere import options\n"
+        "def scaled(rate=0.2, factor=None, steps=4):\n"
+        "    if factor is not None:\n        rate = rate * factor\n"
+        "    return torch.optim.SGD(net.parameters(), lr=rate)\n"
+    )
+    for given, rate in (("**options()", "???"), ("*options()", "???"), ("steps=3", 0.2), ("**{'rate': 0.3}", 0.3)):
+        made = REST.replace("opt = torch.optim.SGD(net.parameters(), lr=0.2)", f"{text}opt = scaled({given})")
+        script = write(HEAD + made + LOOP)
+        assert drafted(script)["optimizer"]["args"]["lr"] == rate, given
+        never = reasons(script)["rate = rate * factor"].startswith("it runs only with other arguments")
+        assert never == (rate != "???"), given
+
+
+def test_what_runs_only_where_an_exception_is_raised_says_so(write: Write) -> None:
+    """It was said to run only with other arguments than the defaults."""
+    text = "try:\n    net.load_state_dict(torch.load('a.pt'))\nexcept OSError:\n    net.fc = nn.Linear(3, 7)\n"
+    found = reasons(write(HEAD + REST + text + LOOP))
+    assert found["net.fc = nn.Linear(3, 7)"] == "it runs only where an exception is raised"
+
+
 LEAVES = """
 def guard(epoch):
     if done(epoch):
@@ -1790,7 +1983,7 @@ def known(a=3):
     if a == 4:
         return
     net.fc = sure
-def apart(a):
+def separate(a):
     if a:
         if net.wide:
             return
@@ -1800,7 +1993,7 @@ guard(elsewhere())
 find(elsewhere())
 twice(elsewhere())
 known()
-apart(elsewhere())
+separate(elsewhere())
 """
 
 

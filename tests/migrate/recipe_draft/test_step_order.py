@@ -207,8 +207,9 @@ def test_a_value_that_stands_under_a_condition_is_listed_with_it(condition: str,
     """The first branch's value was drafted without a word."""
     batch = "opt.zero_grad() | loss.backward() | opt.step()"
     text = SCRIPT.replace("loader =", f"size = 16\nif {condition}:\n    size = 128\nloader =").replace("=16", "=size")
-    found = listed(write(text + LOOP.format(begin="", batch=lines(batch, 8), end="")))
-    assert found == [f"size = 128 [only where {condition}]"]
+    script = write(text + LOOP.format(begin="", batch=lines(batch, 8), end=""))
+    assert listed(script) == [f"size = 128 [only where {condition}]"]
+    assert drafted(script)["data"]["batch"] == "???"
 
 
 COUNTED = """

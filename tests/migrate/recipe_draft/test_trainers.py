@@ -38,7 +38,7 @@ OPTIMIZER = """
         {}
 """
 FIT = """
-several, least = [0, 3], 5
+several, least, nodes = [0, 3], 5, 1
 loader = DataLoader(train_set, batch_size=16, shuffle=True, drop_last=True)
 trainer = pl.Trainer(max_epochs=12{})
 trainer.fit(Birds(lr=0.2), loader)
@@ -179,6 +179,10 @@ GIVEN: list[tuple[str, dict[str, Any], str]] = [
     (", callbacks=own()", {}, "callbacks=own() of"),
     (', accelerator="gpu", devices=1, logger=False', {}, ""),
     (", devices=4", {}, "devices=4 of"),
+    (', devices="auto"', {}, 'devices="auto" of'),
+    (", devices=-1", {}, "devices=-1 of"),
+    (", num_nodes=1", {}, ""),
+    (", num_nodes=nodes", {}, "num_nodes=nodes of pytorch_lightning.Trainer [nodes is 1]"),
     (", devices=several", {}, "devices=several of pytorch_lightning.Trainer [several is [0, 3]]"),
     (", devices=4, min_epochs=least", {}, "devices=4 of pytorch_lightning.Trainer"),
     (", min_epochs=least", {}, "min_epochs=least of pytorch_lightning.Trainer [least is 5]"),
@@ -479,6 +483,83 @@ def test_an_optimizer_that_the_script_makes_for_transformers_is_its(write: Write
     )
     assert drafted(write(text))["optimizer"] == {"name": "AdamW", "args": {"lr": 0.3}}
     assert has(listed(write(text)), "trainer = Trainer(")
+
+
+def test_options_of_the_optimizer_that_a_module_is_given_are_read(write: Write) -> None:
+    """`**kwargs` of `__init__` was not among the hyperparameters, so the rate was left out."""
+    text = script().replace("lr=0.3, decay=0.01, steps=7", "steps=7, **kwargs").replace("Birds(lr=0.2)", "Birds({})")
+    text = text.replace('lr=self.hparams.lr, weight_decay=self.hparams["decay"]', "**self.hparams.options")
+    found = drafted(write(text.replace("Birds({})", "Birds(options={'lr': 0.45})")))
+    assert found["optimizer"]["args"]["lr"] == 0.45
+    found = drafted(write(text.replace("Birds({})", "Birds(options=of_a_file())")))
+    assert found["optimizer"]["args"]["lr"] == "???"
+
+
+def test_a_schedule_on_one_side_of_a_condition_moves_as_the_other_does(write: Write) -> None:
+    """Where `per` is not said it was asked for, though Lightning moves either once an epoch."""
+    two = "if limit():\n            sched = torch.optim.lr_scheduler.ExponentialLR(opt, 0.9)\n        "
+    returned = two + 'return {{"optimizer": opt, "lr_scheduler": {{"scheduler": sched, "monitor": "acc"}}}}'
+    section = drafted(write(script(returned.replace("{{", "{").replace("}}", "}"))))["schedule"]
+    assert section["per"] == "epoch"
+
+
+def test_a_batch_of_more_than_two_that_a_step_unpacks_is_listed(write: Write) -> None:
+    """`a, x, z, y = batch` was a copy, and only this line says which is the label."""
+    found = listed(write(script().replace("x, y = batch", "a, x, z, y = batch")))
+    assert "a, x, z, y = batch [which of these are the input and the label?]" in found
+
+
+GIVEN_TO_TRANSFORMERS = """
+from transformers import Trainer, TrainingArguments
+from elsewhere import Net, Muon, data
+net = Net(3)
+def accuracy(given):
+    return {{"accuracy": (given[0] == given[1]).mean()}}
+options = TrainingArguments("out", num_train_epochs=3, per_device_train_batch_size=8, {options})
+{before}
+trainer = Trainer({model}, args=options, train_dataset=data, compute_metrics=accuracy, {more})
+trainer.train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "drop_last"),
+    [
+        ("", False),
+        ("dataloader_drop_last=False", False),
+        ("dataloader_drop_last=True", None),
+        ("dataloader_drop_last=which()", "???"),
+    ],
+)
+def test_transformers_keep_the_last_batch(options: str, drop_last: Any, write: Write) -> None:
+    """A recipe drops it where nothing is said, and transformers does not."""
+    text = GIVEN_TO_TRANSFORMERS.format(options=options, before="", model="model=net", more="")
+    assert drafted(write(HEAD + text))["data"].get("drop_last") == drop_last
+
+
+@pytest.mark.parametrize("kept", ["load_best_model_at_end=True", "load_best_model_at_end=False", ""])
+def test_what_chooses_the_weights_that_are_kept_is_listed(kept: str, write: Write) -> None:
+    """That the best are kept was listed, and not by what they are chosen."""
+    options = f'{kept}{", " if kept else ""}metric_for_best_model="accuracy", greater_is_better=True, eval_steps=5'
+    text = GIVEN_TO_TRANSFORMERS.format(options=options, before="", model="model=net", more="")
+    found = listed(write(HEAD + text))
+    lines = ("metric_for_best_model=", "greater_is_better=", "eval_steps=5 of", "accuracy, given as compute_metrics")
+    assert [has(found, one) for one in lines] == [kept.endswith("True")] * len(lines)
+
+
+@pytest.mark.parametrize("model", ["model=net", "net"])
+def test_what_the_trainer_of_transformers_is_given_is_found(model: str, write: Write) -> None:
+    """It was said that the library makes the optimizer, and that no model was found."""
+    before = "opt = Muon(net.parameters(), 0.1)\npair = (opt, None)"
+    text = GIVEN_TO_TRANSFORMERS.format(options="", before=before, model=model, more="optimizers=pair")
+    found = recipe_text(analyze_script(write(HEAD + text)))
+    assert "net = Net(3): the Trainer is given what this makes" in found
+    assert "opt = Muon(net.parameters(), 0.1): the Trainer is given what this makes" in found
+    assert "transformers makes the optimizer" not in found
+    before = "opt = torch.optim.SGD(net.parameters(), lr=0.1)\nmoves = torch.optim.lr_scheduler.StepLR(opt, 4)"
+    text = GIVEN_TO_TRANSFORMERS.format(options="", before=before, model=model, more="optimizers=(opt, moves)")
+    recipe = drafted(write(HEAD + text))
+    assert recipe["optimizer"]["args"]["lr"] == 0.1 and recipe["schedule"]["per"] == "step"
 
 
 WITHOUT_TORCH = {

@@ -100,3 +100,12 @@ def test_a_checkpoint_that_is_loaded_again_is_no_data(name: str, write: Write) -
     script = write(HEAD.replace("{read}", "[]") + f"data = {IMAGES}\n" + REST + again)
     listed = [line.text for line in Draft(analyze_script(script).interpreter).account.listed]
     assert not any("torch.save(" in line for line in listed) and any("load_state_dict" in line for line in listed)
+
+
+def test_a_path_that_is_made_a_text_reads_nothing(write: Write) -> None:
+    """`save_model(str(folder / "final_model"))` was said to write what its own line reads."""
+    text = HEAD.format(read="[path]") + f"data = {IMAGES}\n" + REST + "\nfolder = Path('out')\n"
+    script = write(text + 'graphs.save_model(net, str(folder / "final_model"))\n')
+    found = Draft(analyze_script(script).interpreter).account.lines
+    (line,) = [one for one in found if one.statement.text.startswith("graphs.save_model")]
+    assert "reads" not in line.why

@@ -13,10 +13,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import Ambiguous, BadInput
 from msmigrate.migrate.checkpoint.user_map import read_rules, write_rules
-from msmigrate.parity.align.alignment import CERTAIN, LIKELY, MAP, NAME, ORDER, Alignment, Lack, check, pair_notes
+from msmigrate.parity.align.alignment import (
+    CERTAIN,
+    IDENTITY,
+    LIKELY,
+    MAP,
+    NAME,
+    ORDER,
+    Alignment,
+    Lack,
+    check,
+    pair_notes,
+)
 from msmigrate.parity.align.layers import torch_class
 from msmigrate.parity.align.match_layers import align
 from msmigrate.parity.align.model_structure import Held, Module, Structure
+from msmigrate.parity.align.unlike import compared
+from msmigrate.parity.result import Finding
+from msmigrate.parity.trace import ALONE
+from msmigrate.parity.verdict import Verdict
 from structures import SHAPE, Layer, structure
 
 CHAIN = (
@@ -235,6 +250,34 @@ def test_a_tensor_that_one_side_lacks_or_freezes_is_told_and_all_else_is_aligned
         assert lacks(found) == expected
         assert {layer.path for layer in CHAIN} <= modules(found).keys()
         assert len(found.calls) == len(CHAIN)
+
+
+def test_blocks_with_layers_that_never_run_are_aligned_by_name() -> None:
+    """Their weights have other names in MindSpore, as those of the layers that run."""
+    blocks = [(f"blocks.{n}.{name}", "LayerNorm", f"{n}{name}") for n in range(3) for name in ("norm1", "norm2")]
+    layers = [Layer(path, kind, "x", out) for path, kind, out in blocks]
+    ours, theirs = (
+        replace(whole, calls=tuple(call for call in whole.calls if not call.path.endswith("norm1")))
+        for whole in (structure(framework, layers) for framework in ("torch", "mindspore"))
+    )
+    found = align(ours, theirs, [])
+    how = {match.torch: (match.mindspore, match.how, match.sure) for match in found.modules}
+    assert {path: how[path] for path, _, _ in blocks} == {path: (path, NAME, CERTAIN) for path, _, _ in blocks}
+    assert found.parameters["blocks.1.norm1.weight"].mindspore == "blocks.1.norm1.gamma"
+
+
+def test_gradients_by_what_both_leave_alone_are_not_compared() -> None:
+    """Torch's replay of a module records zeros for them, and MindSpore nothing; all else that is missing stays."""
+    unused = replace(IDENTITY, left_alone=("blocks.0.norm1.weight",))
+    missing = [
+        Finding("gradients", ALONE, name, n, Verdict.FAIL, "MindSpore has no such tensor")
+        for n, name in enumerate(
+            ["blocks.0 norm1.weight.grad", "(model) blocks.0.norm1.weight.grad", "blocks.0 norm2.weight.grad"]
+        )
+    ]
+    computed = replace(missing[0], error=0.5)
+    assert compared([*missing, computed], unused) == [missing[2], computed]
+    assert compared(missing, IDENTITY) == missing
 
 
 def test_a_tensor_that_both_sides_freeze_is_no_difference() -> None:

@@ -6,7 +6,7 @@ import ast
 from textwrap import dedent
 
 import pytest
-from msmigrate.migrate.source.rewrite.graph_mode import expand_nested_comprehensions
+from msmigrate.migrate.source.rewrite.rewriter import expand_nested_comprehensions
 
 
 def written(body: str) -> str:

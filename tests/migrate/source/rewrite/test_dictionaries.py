@@ -15,7 +15,7 @@ from msmigrate.migrate.source.observe.observations import (
     set_callee,
     set_kinds,
 )
-from msmigrate.migrate.source.rewrite.graph_mode import dict_display
+from msmigrate.migrate.source.rewrite.graph_mode import dict_display, format_texts
 
 TENSOR = TensorKind("float32", 2)
 OF_TENSORS = DictKind((("a", TENSOR),))
@@ -63,3 +63,33 @@ def test_what_stays(text: str) -> None:
 
 def test_without_tensors_it_stays() -> None:
     assert shown("dict(others)", made=DictKind((("a", PlainKind("int")),))) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("f'{n:02d}'", "'{:02d}'.format(n)"),
+        ("f'{a}/{n:>{width}} {{}}'", "'{}/{:>{}} {{}}'.format(a, n, width)"),
+        ("f'{a!r}'", "'{!r}'.format(a)"),
+        ("d[f'{n:03d}']", "d['{:03d}'.format(n)]"),
+    ],
+)
+def test_a_text_with_a_format(text: str, written: str) -> None:
+    function = ast.parse(f"def f(a, n, width, d):\n    return {text}").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    before = eval(text, values := {"a": "x", "n": 7, "width": 5, "d": {"007": 1}})
+    format_texts(function)
+    found = ast.unparse(ast.fix_missing_locations(function.body[0])).removeprefix("return ")
+    assert found == written
+    assert eval(found, values) == before
+
+
+@pytest.mark.parametrize(
+    "line", ["raise ValueError(f'{n:02d}')", "assert n, f'{n:02d}'", "log(f'{n:02d}')", "x = f'{n}'"]
+)
+def test_a_text_that_is_only_shown_or_has_no_format(line: str) -> None:
+    function = ast.parse(f"def f(n):\n    {line}").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    before = ast.unparse(function)
+    format_texts(function)
+    assert ast.unparse(function) == before

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from msmigrate.migrate.source.rewrite.graph_mode import name_kwargs
+from msmigrate.migrate.source.rewrite.rewriter import name_kwargs
 from msmigrate.migrate.source.rewrite.signatures import consumed_kwargs
 
 

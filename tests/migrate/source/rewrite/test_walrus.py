@@ -6,7 +6,7 @@ import ast
 from textwrap import dedent
 
 import pytest
-from msmigrate.migrate.source.rewrite.graph_mode import hoist_walrus
+from msmigrate.migrate.source.rewrite.rewriter import hoist_walrus
 
 
 def written(body: str) -> str:

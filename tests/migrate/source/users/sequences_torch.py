@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 
 import torch
 import torch.nn as nn
@@ -237,3 +238,142 @@ class NoteNet(nn.Module):
 def noted():
     torch.manual_seed(1)
     return NoteNet(), (torch.randn(3, 6),)
+
+
+class NamedPart(nn.Module):
+    def __init__(self, size=6):
+        super().__init__()
+        self.linear = nn.Linear(size, size)
+
+    def forward(self, x, scale=1.0, shift=0.0, times=1, name="a00"):
+        for _ in range(times):
+            x = self.linear(x) * scale + shift
+        return x if name == "a02" else -x
+
+
+class DefaultsPart(nn.Module):
+    """Changes what it is given, in every way."""
+
+    def __init__(self):
+        super().__init__()
+        self.part = NamedPart()
+        self.names = ["scale", "shift"]
+
+    def forward(self, x, **kwargs):
+        # half as much, where nothing else is wanted
+        kwargs.setdefault("scale", 0.5)
+        shift = kwargs.setdefault("shift", x.mean())
+        if kwargs.setdefault("times", 1) > 1:
+            x = x + shift
+        for name in self.names:
+            x = x + kwargs.pop(name)
+        kwargs.pop("size", None)
+        kwargs = {"scale": 1.5, **kwargs}
+        return self.part(x, **{"name": "a01", "times": 1, **kwargs})
+
+
+class ChangingNet(nn.Module):
+    def __init__(self, widths=(6, 6), last=True):
+        super().__init__()
+        self.first, self.last = DefaultsPart(), DefaultsPart()
+        self.is_last = last
+        options = dict(out=1, width=widths[0])
+        options.pop("out")
+        self.extra = nn.Linear(options.setdefault("width", 4), 6)
+        self.order = in_order(list(widths))
+
+    def forward(self, x):
+        scales = [3.0, 1.0, 2.0]
+        scales.sort(reverse=True)
+        if not self.is_last:
+            scales.remove(1.0)
+        x = self.first(x, scale=scales[0], size=4)
+        scales.remove(2.0)
+        x = x * scales[-1] + self.extra(x)
+        found = OrderedDict()
+        found["a"] = x
+        found["b"] = x * 2.0
+        key, value = found.popitem()
+        x = x + value
+        if key == "b":
+            x = x + found.pop("a") * len(found)
+        options = {"shift": 0.25} | {"name": f"a{len(scales):02d}"}
+        options.update(times=2)
+        return self.last(x, **options)
+
+
+def in_order(widths):
+    widths.sort()
+    widths.remove(6)
+    return {"first": widths, **{"first": widths[0]}}
+
+
+def changing():
+    return ChangingNet(), (torch.randn(4, 6),)
+
+
+class OtherNamesNet(nn.Module):
+    """Changes lists and dictionaries under another name, and in a method."""
+
+    def __init__(self, more=False):
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+        self.more = more
+
+    def gather(self, found, x):
+        found.append(x)
+
+    def forward(self, x):
+        x = self.fc(x)
+        found = [x]
+        same = found
+        same.append(x * 2.0)
+        copied = found[:]
+        copied.append(x)
+        table = {"x": x, "list": [x], "inner": {}}
+        inner = table["inner"]
+        inner["y"] = x * 3.0
+        parts = table["list"]
+        parts += [x, x]
+        other = table
+        other["z"] = found[0] * 0.5
+        self.gather(found, x * 0.1)
+        if self.more:
+            last = table["list"]
+            last.append(x * 7.0)
+        out = sum(found) + same[-1] + table["inner"]["y"] + table["z"] * len(table["list"]) * len(table)
+        for each in table["list"]:
+            out = out + each
+        return out * len(copied)
+
+
+def other_names():
+    return OtherNamesNet(), (torch.randn(4, 6),)
+
+
+class KeepingLayer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+
+    def forward(self, x, kept):
+        x = self.fc(x)
+        kept.append(x)
+        return x
+
+
+class KeepingNet(nn.Module):
+    """Has layers that add their output to a list, and return it."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = KeepingLayer(), KeepingLayer()
+
+    def forward(self, x):
+        kept = []
+        x = self.first(x, kept) + sum(kept)
+        return self.last(x, [x])
+
+
+def keeping():
+    return KeepingNet(), (torch.randn(4, 6),)

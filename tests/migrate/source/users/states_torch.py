@@ -511,3 +511,21 @@ class CountedNet(nn.Module):
 
 def counted():
     return CountedNet(), vectors()
+
+
+class PenalisedNet(nn.Module):
+    """Adds the size of its weights, among which torch counts no running statistic and no buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.fc = nn.BatchNorm1d(6), nn.Linear(6, 4)
+        self.register_buffer("scale", torch.full((1,), 3.0))
+        self.moving_mean = nn.Parameter(torch.full((4,), 0.5))
+
+    def forward(self, x):
+        penalty = sum(p.pow(2).sum() for p in self.parameters())
+        return self.fc(self.norm(x)) * self.scale + self.moving_mean + penalty
+
+
+def penalised():
+    return PenalisedNet(), (torch.randn(5, 6),)

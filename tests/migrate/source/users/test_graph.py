@@ -32,6 +32,8 @@ NAMES = (
         "products",
         "replaced",
         "taking",
+        "changing",
+        "other_names",
     ),
 )
 

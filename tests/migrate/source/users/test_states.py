@@ -127,3 +127,11 @@ def test_parameters_are_counted_drawn_and_named_without_buffers(users: Users) ->
     found.holds("for p in parameters(self):", "self.places = buffer(", "named_parameters(self, prefix='net'")
     assert found.mindspore["fresh/places"].ravel().tolist() == [*range(18)]
     assert found.mindspore["fresh/embed"].any()
+
+
+@pytest.mark.full
+def test_the_parameters_alone_need_one_function(users: Users) -> None:
+    found = users["penalised"]
+    found.agrees()
+    found.holds("def parameters(cell", "for p in parameters(self)")
+    found.lacks("def named_parameters", "TORCH_NAMES")

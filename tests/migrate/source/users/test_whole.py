@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from written import Written
 
@@ -93,6 +95,49 @@ def test_keywords_of_which_some_are_taken_out(users: Users) -> None:
     found.holds("def construct(self, x, *, output_attentions=None, shift=0.5, times=2, **kwargs):")
     found.holds("# as often as it is wanted\n        for _ in range(times):", "self.part(x, **kwargs)")
     found.lacks("pop", "shift = shift")
+
+
+@pytest.mark.full
+def test_changes_of_dictionaries_and_lists_that_graph_mode_does_not_make(users: Users) -> None:
+    """Compiled, each of them changes nothing, without an error; what only builds the model stays as it is."""
+    found = users["changing"]
+    found.agrees()
+    found.holds("if 'scale' not in kwargs:", "kwargs['scale'] = 0.5", "shift = kwargs['shift']")
+    found.holds("kwargs = {key: value for key, value in kwargs.items() if key != name}")
+    found.holds("kwargs = {key: value for key, value in [('scale', 1.5), *kwargs.items()]}", "'a{:02d}'.format(")
+    found.holds("scales[:] = sorted(scales, reverse=True)", "at1 = scales.index(2.0)", "found.update(others)")
+    found.holds("if not self.is_last:\n            # not run\n            at = scales.index(1.0)")
+    found.holds("options = {'shift': 0.25, 'name': ", "options.update({'times': 2})")
+    found.holds("options.setdefault('width', 4)", "widths.sort()", "widths.remove(6)", "'first': widths[0]")
+
+
+@pytest.mark.full
+def test_changes_under_another_name_of_a_list_or_a_dictionary(users: Users) -> None:
+    """Compiled, they do not change what has the first name."""
+    found = users["other_names"]
+    found.agrees()
+    found.holds("found = same", "table['inner'] = inner", "table['list'] = parts", "table = other")
+    found.holds("return found", "found = self.gather(found, x * 0.1)\n        same = found", "table['list'] = last")
+    found.lacks("found = copied")
+
+
+@pytest.mark.full
+def test_a_list_that_graph_mode_does_not_change_is_listed(users: Users) -> None:
+    """The layer returns something else, so that it cannot return the list."""
+    found = users["keeping"]
+    found.agrees()
+    (listed,) = found.source.left_out
+    assert listed.text.startswith("forward changes `kept`, which is read afterwards; in graph mode")
+    assert Path(listed.file).read_text().splitlines()[listed.line - 1].strip() == "x = self.first(x, kept) + sum(kept)"
+
+
+@pytest.mark.full
+def test_a_dataclass_of_settings_that_the_model_makes_where_it_is_given_none(users: Users) -> None:
+    """That line did not run, and the class is in the file."""
+    found = users["settled"]
+    found.agrees()
+    found.holds("settings = settings or Widths()", "@dataclass\nclass Widths:", "times: int = 2")
+    found.lacks("not_converted")
 
 
 @pytest.mark.full

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from argparse import Namespace
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 import torch.nn as nn
@@ -578,6 +578,34 @@ class TakingNet(nn.Module):
 
 def taking():
     return TakingNet(), (torch.randn(4, 6),)
+
+
+@dataclass
+class Widths:
+    """How wide it is, and how often it widens."""
+
+    width: int = 6
+    times: int = 2
+    rates: list[float] = field(default_factory=lambda: [0.5, 0.25])
+
+
+class WidthsNet(nn.Module):
+    """Has settings of its own where it is given none."""
+
+    def __init__(self, settings: Widths = None):
+        super().__init__()
+        settings = settings or Widths()
+        self.settings = settings
+        self.layers = nn.ModuleList(nn.Linear(settings.width, settings.width) for _ in range(settings.times))
+
+    def forward(self, x):
+        for rate, layer in zip(self.settings.rates, self.layers):
+            x = x + rate * layer(x)
+        return x
+
+
+def settled():
+    return WidthsNet(Widths(times=1)), (torch.randn(4, 6),)
 
 
 class WideNet(nn.Module):

@@ -33,6 +33,7 @@ from .reach import by_callers, called_where, ends_early, handed_values, read_by_
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
 from .silence import DataFiles, Line, name_of
 from .step_order import DEPTH, Counting, misplaced, picks, trains_at
+from .trainers import used_by_draft
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # writing to one of these changes the training
@@ -77,7 +78,7 @@ class Account:
         self._driven = {id(of) for of in driven}
         # the classes that make an optimizer or step, or that a library calls
         self.trainers = self._driven | {id(s.owner) for s in flow.statements if s.owner is not None and self._trains(s)}
-        around = [one for s in reach.used(flow, said | asked) for one in (s.function, s.owner)]
+        around = [one for s in used_by_draft(flow, said | asked) for one in (s.function, s.owner)]
         used = self._by_name | {one.name for one in around if isinstance(one, (*FUNCTIONS, ast.ClassDef))}
         self.named, running = used, flow.statements  # a function that the draft uses counts as called
         while (names := reach.names_in(running) | used) != self.named:
@@ -194,9 +195,7 @@ class Account:
             return True
         if id(call) in self.roots and self.roots[id(call)] != role_names.CRITERION:
             return True
-        made = self.flow.value(call)
-        creates = isinstance(made, LibraryObject) and made.family in TRAINING
-        if creates and self._made_by(call):
+        if self._made_by(call) and getattr(self.flow.value(call), "family", "") in TRAINING:
             return True
         called = self.flow.value(call.func)
         handed = [self.flow.value(a) for a in [*call.args, *(k.value for k in call.keywords)]]

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
@@ -372,20 +371,6 @@ def _hands_options(flow: Flow, call: ast.Call) -> bool:
 def named(flow: Flow) -> list[Statement]:
     """The statements without those of functions that nothing names."""
     return [one for one in flow.statements if id(one.node) not in flow.interpreter.unnamed]
-
-
-TRAINERS = re.compile(r"(transformers|trl|lightning|pytorch_lightning)\.(\w+\.)*\w*Trainer")
-
-
-def used(flow: Flow, places: set[tuple[str, int]]) -> list[Statement]:
-    """The statements at these lines; and those that make a library's Trainer, where all are in functions that nothing
-    calls: another file does."""
-    made = []
-    for statement, called in ((s, flow.value(call.func)) for s in flow.statements for call in s.calls):
-        name = called.library_base() if isinstance(called, ScriptClass) else getattr(called, "name", "")
-        made += [statement] if isinstance(name, str) and TRAINERS.fullmatch(name) else []
-    called_ = any(not isinstance(one.function, FUNCTIONS) or id(one.function) in flow.calls for one in made)
-    return [one for one in flow.statements if one.stands_at(places)] + ([] if called_ else made)
 
 
 def called_where(

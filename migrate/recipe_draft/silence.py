@@ -37,13 +37,6 @@ class Line:
         return shown(self.statement.text) + "".join(more)
 
 
-# arguments of transformers that change nothing of a step; those that choose which weights are kept
-QUIET_SETTINGS = re.compile(
-    r"0|output_dir|overwrite_output_dir|do_(train|eval|predict)|(logging|save|eval|evaluation|hub|push_to_hub|report)_\w+|"
-    r"run_name|disable_tqdm|per_device_eval_batch_size|metric_for_best_model|greater_is_better|push_to_hub|"
-    r"dataloader_(num_workers|pin_memory|persistent_workers|prefetch_factor)|predict_with_generate|generation_\w+"
-)
-CHOOSING = re.compile(r"metric_for_best_model|greater_is_better|(eval|evaluation|save)_(strategy|steps|delay)")
 LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
 PRINTS = "it prints, logs or draws"
 PLACES = "it names, makes or removes a place for files"

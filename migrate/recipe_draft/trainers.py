@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,6 +36,7 @@ from .entries import (
     setting,
     shown,
     sources,
+    unread,
 )
 from .flow import FUNCTIONS, Flow, Statement
 from .reach import named
@@ -82,6 +84,14 @@ class Given:
     def epochs(self) -> Entry:
         """The key `epochs`."""
         raise NotImplementedError
+
+    def optimizer(self) -> Entry | None:
+        """The section `optimizer` where the script makes none and the library does."""
+        return None
+
+    def schedule(self) -> Entry | None:
+        """The section `schedule` where the script makes none and the library does."""
+        return None
 
     def clips(self) -> Entry | None:
         """The section `clip`."""
@@ -206,7 +216,29 @@ QUIET_SETTINGS = re.compile(
     r"dataloader_(num_workers|pin_memory|persistent_workers|prefetch_factor)|predict_with_generate|generation_\w+"
 )
 CHOOSING = re.compile(r"metric_for_best_model|greater_is_better|(eval|evaluation|save)_(strategy|steps|delay)")
-DROPS, BEST = "dataloader_drop_last", "load_best_model_at_end"
+DROPS, BEST, SIZE = "dataloader_drop_last", "load_best_model_at_end", "per_device_train_batch_size"
+LAST = 99  # the place of an argument that scripts give by its name
+# by their names in transformers: those of a plain step, and the methods and arguments that decide on another one
+DEFAULTS: dict[str, Any] = {
+    "num_train_epochs": 3,
+    "per_device_train_batch_size": 8,
+    "learning_rate": 5e-05,
+    "weight_decay": 0.0,
+    "optim": "adamw_torch",
+    "lr_scheduler_type": "linear",
+}
+OPTIMIZERS = {"adamw_torch": "AdamW", "adamw_torch_fused": "AdamW", "sgd": "SGD"}
+SCHEDULES: dict[str, tuple[str, dict[str, Any]]] = {
+    "linear": ("LinearLR", {"start_factor": 1.0, "end_factor": 0.0, "total_iters": ASK}),
+    "cosine": ("CosineAnnealingLR", {"T_max": ASK}),
+}
+RATES = ("learning_rate", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "optim", "optim_args")
+MOVING = ("lr_scheduler_type", "lr_scheduler_kwargs", "warmup_steps", "warmup_ratio")
+OVERRIDES = (
+    ("create_optimizer", "create_optimizer_and_scheduler", "get_optimizer_cls_and_kwargs"),
+    ("create_scheduler", "create_optimizer_and_scheduler"),
+)
+ENGINES = ("deepspeed", "fsdp", "optim_args", "optim_target_modules")  # with these the optimizer is another one
 FROM_FILE = re.compile(r"parse_(json|yaml|dict)(_file)?")  # in place of the command line
 
 
@@ -256,6 +288,7 @@ class Settings(Given):
         """The names of those arguments that change nothing of a step; "0" is the folder."""
         off = [k for k, v in arguments.items() if k in ("fp16", "bf16", "tf32") and known(v, ASK) is False]
         quiet = [*off, *filter(QUIET_SETTINGS.fullmatch, ["0", *arguments])]
+        quiet += [one for at, several in enumerate((RATES, MOVING)) if self._is_handed(at) for one in several]
         return [one for one in quiet if not (self.given(BEST) and CHOOSING.fullmatch(one))]
 
     def leave(self, section: Entry) -> None:
@@ -275,16 +308,95 @@ class Settings(Given):
         words = "transformers moves the schedule that it is given after every update"
         return (Entry("per", "step", [words]), []) if id(schedule.node) in behind else None
 
-    def epochs(self) -> Entry:
-        """The key `epochs` where their number is given, and no number of steps in its place."""
-        steps = self.given("max_steps")
-        if (count := self.number("num_train_epochs")) and steps in (None, -1):
-            self.taken.add("max_steps")
-            return Entry("epochs", count, self.takes("num_train_epochs"))
-        words = "transformers trains 3 epochs where no number is given"
+    @property
+    def plain(self) -> bool:
+        """Whether what is not given is as the library has it: no command line gives it, nor an argument that was not
+        read."""
+        unread_ = any(one.name in ("*", "**") for one in self.trainer.arguments or [])
+        return not unread_ and not (isinstance(self.trainer.node, ast.Call) and _method_of(self.trainer.node) in PARSES)
+
+    def _chosen(self, name: str) -> tuple[Any, list[str]]:
+        """An argument with its lines, or the library's default with words that say so; ??? where neither is known."""
+        if (given := self.given(name)) is not None:
+            return given, [*self.takes(name), *([unread(name)] if given == ASK else [])]
+        words = f"{DEFAULTS[name]} is transformers' {name} where none is given"
+        return DEFAULTS[name] if self.plain else ASK, [place(self.trainer), words]
+
+    def _pairs(self) -> list[list[ast.expr]]:
+        """The optimizer and the schedule that each Trainer is given; an empty list where that could not be read."""
+        given = handed_to_trainers(self.flow, "optimizers", LAST)
+        behind = [[one for one in self.flow.behind(node) if isinstance(one, ast.Tuple)] for node in given]
+        return [several[0].elts if len(several) == 1 and len(several[0].elts) == 2 else [] for several in behind]
+
+    def _is_handed(self, at: int) -> bool:
+        """Whether the script makes the optimizer (0) or the schedule (1) that the Trainers are given."""
+        pairs, every = self._pairs(), list(_trainer_calls(self.flow))
+        return len(pairs) == len(every) > 0 and all(one and maker_of(self.flow, one[at]) is not None for one in pairs)
+
+    def _makes(self, at: int) -> bool:
+        """Whether the library makes the optimizer (0) or the schedule (1) by these arguments."""
+        calls = list(_trainer_calls(self.flow))
+        own = [of for call in calls if isinstance(of := self.flow.value(call.func), ScriptClass)]
+        overridden = any(of.find(method) is not None for of in own for method in OVERRIDES[at])
+        unread_ = any(one.arg in (None, "optimizer_cls_and_kwargs") for call in calls for one in call.keywords)
+        other = [one for one in self._pairs() if not one or known(value_in(self.flow, one[at]), ASK) is not None]
+        return bool(calls) and not (overridden or unread_ or other)
+
+    def optimizer(self) -> Entry | None:
+        """The section `optimizer` that the library makes of these arguments."""
+        name = OPTIMIZERS.get(str(self._chosen("optim")[0]))
+        if name is None or not self._makes(0) or not self.plain or any(map(self.given, ENGINES)):
+            self.taken.discard("optim")
+            return None
+        args = [Entry("lr", *self._chosen("learning_rate"))]
+        if name == "AdamW":
+            betas = [self.given(one) for one in ("adam_beta1", "adam_beta2")]
+            if betas != [None, None]:
+                lines = dict.fromkeys([*self.takes("adam_beta1"), *self.takes("adam_beta2")])
+                both = [usual if one is None else one for one, usual in zip(betas, (0.9, 0.999), strict=True)]
+                args.append(Entry("betas", ASK if ASK in both else both, list(lines)))
+            if (small := self.given("adam_epsilon")) is not None:
+                args.append(Entry("eps", small, self.takes("adam_epsilon")))
+        decay, lines = self._chosen("weight_decay")
+        args.append(Entry("weight_decay", decay, lines))
+        words = ["transformers makes it; older versions make an AdamW of their own where none is named"]
+        words = words if name == "AdamW" and self.given("optim") is None else ["transformers makes it"]
+        below = [Entry("name", name), Entry("args", below=args)]
+        if decay != 0:
+            without = "transformers gives none to biases and LayerNorms, later also to all with norm in their name:"
+            below.append(Entry("no_weight_decay", ASK, [without, "[norm, bias] where the model has no other norms"]))
+        return Entry("optimizer", comments=[*self._chosen("optim")[1][:1], *words], below=below)
+
+    def schedule(self) -> Entry | None:
+        """The section `schedule` that the library makes of these arguments; asked for where the rate first rises."""
+        kind, lines = self._chosen("lr_scheduler_type")
+        if not self._makes(1) or kind == "constant":
+            return None
+        warm = [self.given(one) for one in ("warmup_steps", "warmup_ratio")]
+        if kind not in SCHEDULES or any(warm) or self.given("lr_scheduler_kwargs") is not None:
+            self.taken.discard("lr_scheduler_type")
+            rises = ["its rate rises to the full one in the warm-up, then follows the schedule"] if any(warm) else []
+            return Entry("schedule", ASK, [*lines, *rises])
+        self.taken.update(("warmup_steps", "warmup_ratio"))
+        name, args = SCHEDULES[kind]
+        steps = self.number("max_steps")
+        lines += ["??? is the number of updates of the whole run"] if not steps else self.takes("max_steps")[1:]
+        self.taken.discard("max_steps")
+        below = [Entry(key, steps or ASK if value == ASK else value) for key, value in args.items()]
         return Entry(
-            "epochs", ASK, [place(self.trainer), *([words] if steps is self.given("num_train_epochs") is None else [])]
+            "schedule", comments=lines, below=[Entry("name", name), Entry("per", "step"), Entry("args", below=below)]
         )
+
+    def epochs(self) -> Entry:
+        """The key `epochs` where their number is known, and no number of steps is given in its place."""
+        steps, given = self.given("max_steps"), self.given("num_train_epochs")
+        count = self.number("num_train_epochs") if given is not None else self._chosen("num_train_epochs")[0]
+        words = ["transformers trains 3 epochs where no number is given"] if steps is given is None else []
+        if count in (0, ASK) or steps not in (None, -1):
+            self.taken.discard("num_train_epochs")
+            return Entry("epochs", ASK, [place(self.trainer), *words])
+        self.taken.add("max_steps")
+        return Entry("epochs", count, [*self.takes("num_train_epochs"), *words])
 
     def clips(self) -> Entry | None:
         """The section `clip`, where the norm can be read and is not 0."""
@@ -297,7 +409,9 @@ class Settings(Given):
 
     def batch(self) -> list[Entry]:
         """The key `batch` where a step takes one batch."""
-        size = self.number("per_device_train_batch_size")
+        size, name = self.number(SIZE), "of each device"
+        if self.given(SIZE) is None and self.plain and self.given("per_gpu_train_batch_size") is None:
+            size, name = self._chosen(SIZE)[0], f"of each device; {self._chosen(SIZE)[1][-1]}"
         dropped = self.given(DROPS)
         words = ["transformers keeps the last batch of an epoch, smaller or not, where nothing else is given"]
         last = [Entry("drop_last", dropped or False, [*self.takes(DROPS), *(words if dropped is None else [])])]
@@ -305,7 +419,7 @@ class Settings(Given):
         if not size or self.given("gradient_accumulation_steps") not in (None, 1):
             return [Entry("batch", ASK, [place(self.trainer)]), *last]
         self.taken.add("gradient_accumulation_steps")
-        return [Entry("batch", size, [*self.takes("per_device_train_batch_size"), "of each device"]), *last]
+        return [Entry("batch", size, [*self.takes(SIZE), name]), *last]
 
     def precision(self) -> list[Entry]:
         """The sections `amp` and `dynamic_loss_scale` where half precision is switched on."""
@@ -314,16 +428,20 @@ class Settings(Given):
 
     def starts(self) -> list[str]:
         """Words for the lines that the backward pass starts from, where a Trainer of the script's own computes it."""
-        made = (
-            self.flow.value(c.func) for s in named(self.flow) for c in s.calls if _is_trainer(self.flow.value(c.func))
-        )
-        own = (one.find("compute_loss") for one in made if isinstance(one, ScriptClass))
-        ends = [
-            end for one in own if isinstance(one, ScriptFunction) for end, _ in self.flow.returns.get(id(one.node), [])
-        ]
-        return list(
-            dict.fromkeys(words_of(end, "transformers differentiates this, and its loss was not read") for end in ends)
-        )
+        found = []
+        for call in _trainer_calls(self.flow):
+            of = self.flow.value(call.func)
+            own = of.find("compute_loss") if isinstance(of, ScriptClass) else None
+            given = any(one.arg in (None, "compute_loss_func") for one in call.keywords)
+            name = of.library_base() if isinstance(of, ScriptClass) else getattr(of, "name", "")
+            if isinstance(own, ScriptFunction):
+                ends = self.flow.returns.get(id(own.node), [])
+                found += [
+                    words_of(end, "transformers differentiates this, and its loss was not read") for end, _ in ends
+                ]
+            elif not given and str(name).startswith("transformers."):
+                found += [words_of(self.flow.of[id(call)], "it differentiates the loss that the model returns")]
+        return list(dict.fromkeys(found))
 
     def updates(self) -> list[str]:
         """Words for what makes the optimizer where the script makes none."""
@@ -340,11 +458,16 @@ def _is_trainer(of: Value | None) -> bool:
     return any(isinstance(one, LibraryName) and OF_MODELS.fullmatch(one.name) for one in lineage)
 
 
+def _trainer_calls(flow: Flow) -> Iterator[ast.Call]:
+    """The calls that make a Trainer of transformers or its like, or an object of a class that derives from one."""
+    return (call for s in named(flow) for call in s.calls if _is_trainer(flow.value(call.func)))
+
+
 def handed_to_trainers(flow: Flow, name: str, position: int) -> list[ast.expr]:
     """What the Trainers of transformers and its like are given for an argument; a class of the script's own may have
     other places."""
     found: list[ast.expr] = []
-    for call in (call for statement in named(flow) for call in statement.calls if _is_trainer(flow.value(call.func))):
+    for call in _trainer_calls(flow):
         by_name = [keyword.value for keyword in call.keywords if keyword.arg == name]
         own = isinstance(flow.value(call.func), ScriptClass)
         found += by_name or ([] if own else call.args[position : position + 1])
@@ -384,6 +507,7 @@ def of_trainer(flow: Flow, name: str) -> ast.expr | None:
     transformers has the model first."""
     calls = [c for s in named(flow) for c in s.calls if any(k.arg in ("args", "model") for k in c.keywords)]
     made = [c for c in calls if re.search(r"Trainer$", ast.unparse(c.func))]
+    made = list({id(one): one for one in (*made, *_trainer_calls(flow))}.values())
     given = {k.arg: k.value for k in made[0].keywords} if len(made) == 1 else {}
     first = made[0].args[0] if len(made) == 1 and made[0].args and name == "model" else None
     return given.get(name, first)

@@ -61,6 +61,9 @@ def optimizer(interpreter: Interpreter, flow: Flow, fit: Given | None) -> Entry:
     """The section `optimizer`; every recipe has one."""
     found = calls(interpreter, "optimizer")
     several = distinct(surely(found))
+    made = fit.optimizer() if fit is not None and not found else None
+    if made is not None:
+        return made
     if len(several) != 1:
         comments = [f"{place(seen)}: one of {len(several)} optimizers; a recipe has one" for seen in several]
         comments = comments or [
@@ -231,7 +234,8 @@ def schedule(interpreter: Interpreter, fit: Given | None) -> Entry | None:
         comments = [f"{place(seen)}: write it as one of torch's schedules" for seen in surely(found)]
         comments += [f"with other arguments: {place(seen)}" for seen in options(found)]
         comments += [f"{by_hand}: set by hand; which schedule is it?" for by_hand in _rates_by_hand(interpreter)]
-        return Entry("schedule", ASK, comments, out=True) if comments else None
+        made = fit.schedule() if fit is not None and not comments else None
+        return Entry("schedule", ASK, comments, out=True) if comments else made
     chosen = outer[-1]
     row = row_of(chosen.name)
     assert row is not None

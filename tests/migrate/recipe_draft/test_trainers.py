@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 from drafts import drafted, has, listed
 from msmigrate.migrate.analyze.script_analysis import analyze_script
+from msmigrate.migrate.recipe_draft import trainers
 from msmigrate.reports.script_analysis import notes, recipe_text
 
 Write = Callable[..., Path]
@@ -417,12 +419,15 @@ args = TrainingArguments({})
 trainer = Trainer(model=model, args=args, train_dataset=load("a"))
 trainer.train()
 """
+PLAIN = {"name": "AdamW", "args": {"lr": 5e-5, "weight_decay": 0.0}}
+FALLING = {"name": "LinearLR", "per": "step", "args": {"start_factor": 1.0, "end_factor": 0.0, "total_iters": "???"}}
 OF_TRANSFORMERS: list[tuple[str, dict[str, Any], str]] = [
-    ('"out", num_train_epochs=epochs', {"epochs": 4, "batch": "???", "clip": {"max_norm": 1.0}}, ""),
+    ('"out", num_train_epochs=epochs', {"epochs": 4, "batch": 8, "clip": {"max_norm": 1.0}}, ""),
     ('output_dir="out", num_train_epochs=2.0, save_steps=500, logging_steps=10', {"epochs": 2}, ""),
     ("num_train_epochs=2.5", {"epochs": "???"}, "num_train_epochs=2.5 of transformers.TrainingArguments"),
     ("num_train_epochs=2, max_steps=100", {"epochs": "???"}, "max_steps=100 of"),
-    ("max_steps=-1", {"epochs": "???"}, ""),
+    ("max_steps=-1", {"epochs": 3}, ""),
+    ("num_train_epochs=2, max_steps=int(sys.argv[1])", {"epochs": "???"}, "max_steps=int(sys.argv[1]) of"),
     ("per_device_train_batch_size=16", {"batch": 16}, ""),
     ("per_device_train_batch_size=16, gradient_accumulation_steps=1", {"batch": 16}, ""),
     (
@@ -430,23 +435,53 @@ OF_TRANSFORMERS: list[tuple[str, dict[str, Any], str]] = [
         {"batch": "???"},
         "gradient_accumulation_steps=4 of",
     ),
-    ("auto_find_batch_size=True", {"batch": "???"}, "auto_find_batch_size=True of"),
+    ("auto_find_batch_size=True", {"batch": 8}, "auto_find_batch_size=True of"),
     ("max_grad_norm=0.5", {"clip": {"max_norm": 0.5}}, ""),
     ("max_grad_norm=0", {"clip": None}, ""),
     ("max_grad_norm=float(sys.argv[1])", {"clip": None}, "max_grad_norm=float(sys.argv[1]) of"),
     ("fp16=True", {"amp": {"level": "O1", "dtype": "float16"}, "dynamic_loss_scale": {}}, ""),
     ("bf16=True, fp16=False", {"amp": {"level": "O1", "dtype": "bfloat16"}, "dynamic_loss_scale": None}, ""),
     ("fp16=torch.cuda.is_available()", {"amp": None}, "fp16=torch.cuda.is_available() of"),
+    ("", {"optimizer": PLAIN, "schedule": FALLING, "batch": 8, "epochs": 3}, ""),
+    ("learning_rate=rate", {"optimizer": {"name": "AdamW", "args": {"lr": 2e-5, "weight_decay": 0.0}}}, ""),
     (
-        "learning_rate=rate",
-        {"optimizer": "???"},
-        "learning_rate=rate of transformers.TrainingArguments [rate is 2",
+        "learning_rate=float(sys.argv[1])",
+        {"optimizer": {"name": "AdamW", "args": {"lr": "???", "weight_decay": 0.0}}},
+        "",
     ),
-    ('weight_decay=0.01, warmup_steps=500, lr_scheduler_type="cosine"', {}, "warmup_steps=500 of"),
-    ("warmup_ratio=0.1, seed=3", {"seed": None}, "seed=3 of"),
+    (
+        'optim="sgd", weight_decay=0.1, adam_beta1=0.8',
+        {"optimizer": {"name": "SGD", "args": {"lr": 5e-5, "weight_decay": 0.1}, "no_weight_decay": "???"}},
+        "adam_beta1=0.8 of",
+    ),
+    (
+        'optim="adamw_torch_fused", adam_beta2=0.99, adam_epsilon=1e-6',
+        {"optimizer": {"name": "AdamW", "args": PLAIN["args"] | {"betas": [0.9, 0.99], "eps": 1e-6}}},
+        "",
+    ),
+    ('optim="adafactor", learning_rate=rate', {"optimizer": "???"}, 'optim="adafactor" of'),
+    ('deepspeed="a.json", weight_decay=0.1', {"optimizer": "???"}, "weight_decay=0.1 of"),
+    ('weight_decay=0.0, warmup_steps=500, lr_scheduler_type="cosine"', {"schedule": "???"}, "warmup_steps=500 of"),
+    (
+        'warmup_steps=0, lr_scheduler_type="cosine"',
+        {"schedule": {"name": "CosineAnnealingLR", "per": "step", "args": {"T_max": "???"}}},
+        "",
+    ),
+    ('lr_scheduler_type="constant"', {"schedule": None}, ""),
+    ('lr_scheduler_type="polynomial"', {"schedule": "???"}, 'lr_scheduler_type="polynomial" of'),
+    (
+        "max_steps=40",
+        {"schedule": FALLING | {"args": FALLING["args"] | {"total_iters": 40}}, "epochs": "???"},
+        "max_steps=40 of",
+    ),
+    ("warmup_ratio=0.1, seed=3", {"seed": None, "schedule": "???"}, "seed=3 of"),
     ("load_best_model_at_end=True", {}, "load_best_model_at_end=True of"),
     ('**{"num_train_epochs": 6, "learning_rate": 0.1}', {"epochs": 6}, ""),
-    ("**settings()", {"epochs": "???", "batch": "???", "clip": None}, "**settings() of"),
+    (
+        "**settings()",
+        {"epochs": "???", "batch": "???", "clip": None, "optimizer": "???", "schedule": "???"},
+        "**settings() of",
+    ),
 ]
 
 
@@ -458,7 +493,76 @@ def test_what_transformers_is_given(given: str, wanted: dict[str, Any], words: s
     found |= found["data"] | found["train"]
     assert {key: found.get(key) for key in wanted} == wanted
     assert has(listed(path), words or "trainer.train()", "trainer = Trainer(")
-    assert "transformers makes the optimizer and its schedule by these" in recipe_text(analyze_script(path))
+    assert "transformers makes" in recipe_text(analyze_script(path))
+
+
+def test_the_defaults_of_transformers_are_those_of_the_library() -> None:
+    """Where a script leaves them out, a draft has them."""
+    transformers = pytest.importorskip("transformers")
+    library = {one.name: one.default for one in fields(transformers.TrainingArguments)}
+    for name, value in trainers.DEFAULTS.items():
+        given = getattr(library[name], "value", library[name])
+        assert given == value or trainers.OPTIMIZERS[given] == trainers.OPTIMIZERS[value]
+    assert (library["adam_beta1"], library["adam_beta2"], library["adam_epsilon"]) == (0.9, 0.999, 1e-8)
+    assert library["max_grad_norm"] == 1.0 and not library["warmup_steps"]
+
+
+@pytest.mark.parametrize("kind", trainers.SCHEDULES)
+def test_the_schedules_of_transformers_are_those_of_torch(kind: str) -> None:
+    """A draft names torch's, whose last step is the run's."""
+    transformers, torch = pytest.importorskip("transformers"), pytest.importorskip("torch")
+    name, args = trainers.SCHEDULES[kind]
+    rates = []
+    for own in (True, False):
+        optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.3)
+        made = getattr(torch.optim.lr_scheduler, name)
+        given = {key: 12 if value == "???" else value for key, value in args.items()}
+        schedule = (
+            transformers.get_scheduler(kind, optimizer, num_warmup_steps=0, num_training_steps=12)
+            if own
+            else made(optimizer, **given)
+        )
+        rates.append([])
+        for _ in range(12):
+            rates[-1].append(schedule.get_last_lr()[0])
+            optimizer.step()
+            schedule.step()
+    assert rates[0] == pytest.approx(rates[1], rel=1e-9, abs=1e-12) and rates[0][0] == 0.3
+
+
+@pytest.mark.parametrize(
+    ("pair", "trainer", "schedule", "listed_"),
+    [
+        ("(opt, moves)", "Trainer(model, args, ", "StepLR", ()),
+        ("(opt, moves)", "Trainer(model=model, args=args, ", "StepLR", ()),
+        ("(opt, None)", "Trainer(model, args, ", "???", ("warmup_steps=9 of", "lr_scheduler_type=")),
+        ("pair()", "Trainer(model, args, ", "???", ("learning_rate=0.7 of", "warmup_steps=9 of")),
+    ],
+)
+def test_rates_without_effect_next_to_a_given_optimizer_are_not_listed(
+    pair: str, trainer: str, schedule: str, listed_: tuple[str, ...], write: Write
+) -> None:
+    """They were, and where the Trainer has its arguments by their places its schedule's `per` was asked for."""
+    own = "opt = torch.optim.SGD(model.parameters(), lr=0.2)\n"
+    own += "moves = torch.optim.lr_scheduler.StepLR(opt, 4)\n" * ("moves" in pair)
+    text = TUNED.format('learning_rate=0.7, adam_beta1=0.8, warmup_steps=9, lr_scheduler_type="cosine"')
+    text = text.replace("trainer = Trainer(model=model, args=args, ", f"{own}trainer = {trainer}")
+    path = write(text.replace('load("a")', f'load("a"), optimizers={pair}'))
+    found, lines = drafted(path), listed(path)
+    assert found["optimizer"]["args"] == {"lr": 0.2}
+    section = found.get("schedule", "???")
+    assert (section["name"], section["per"]) == (schedule, "step") if schedule != "???" else section == "???"
+    assert has(lines, *listed_)
+    other = [one for one in ("learning_rate=", "adam_beta1=", "warmup_steps=", "lr_scheduler") if has(lines, one)]
+    assert bool(other) == bool(listed_) and has(lines, "learning_rate=") == ("pair()" in pair)
+
+
+def test_whose_loss_transformers_differentiates_is_said(write: Write) -> None:
+    """It was said that no call of backward() was found."""
+    path = write(TUNED.format(""))
+    assert "it differentiates the loss that the model returns" in recipe_text(analyze_script(path))
+    path = write(TUNED.format("").replace("args=args,", "args=args, compute_loss_func=own,"))
+    assert "that the model returns" not in recipe_text(analyze_script(path))
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,8 @@ from .entries import (
     unread,
 )
 from .flow import Flow
-from .step_order import accumulated_by_library, loops_over, steps_over
+from .roles import LOADER, Roles
+from .step_order import accumulated_by_library
 from .trainers import Given, not_found
 
 LOADER_ARGUMENTS: tuple[str, ...] = (
@@ -256,6 +257,30 @@ TRAINING = re.compile(r"(?:^|[^a-z])(?:train|training|trn|fit)(?:$|[^a-z])")
 CUTS = ("Subset", "random_split")
 SHARES = "torch.utils.data.DistributedSampler"
 SHARED = "each process's share, as msmigrate train --nproc does"
+
+
+def steps_over(flow: Flow, loader: LibraryUse) -> bool:
+    """Whether a loop over this loader holds a backward pass, itself or in a function that it calls."""
+
+    def holds(node: ast.AST, depth: int = 0) -> bool:
+        for inner in ast.walk(node):
+            if not isinstance(inner, ast.Call):
+                continue
+            if isinstance(inner.func, ast.Attribute) and inner.func.attr in ("backward", "step"):
+                return True
+            function = flow.function_of(inner)
+            if function is not None and depth < 4 and function is not node and holds(function, depth + 1):
+                return True
+        return False
+
+    return any(holds(loop) for loop in loops_over(flow, loader))
+
+
+def loops_over(flow: Flow, loader: LibraryUse) -> list[ast.For | ast.AsyncFor]:
+    """The loops over this loader."""
+    roles = Roles(flow, {id(loader.node): LOADER}, 1)
+    loops = [s.node for s in flow.statements if isinstance(s.node, (ast.For, ast.AsyncFor))]
+    return [loop for loop in loops if roles.loops_over(loop.iter) == LOADER]
 
 
 def trained_on(flow: Flow, loaders: list[LibraryUse]) -> list[LibraryUse]:

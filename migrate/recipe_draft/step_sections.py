@@ -42,6 +42,7 @@ from .entries import (
 from .flow import Flow, Statement
 from .reach import named
 from .roles import CRITERION, FUNCTIONAL, LOSS, Roles
+from .silence import name_of
 from .step_order import part_of
 from .trainers import Given, not_found, words_of
 from .training_sections import part_section
@@ -385,6 +386,23 @@ def _apex(seen: LibraryUse) -> list[Entry]:
     if fixed > 0:
         return [*found, Entry("loss_scale", fixed, [place(seen), *sources(scale)])]
     return [*found, Entry("dynamic_loss_scale", {}, ["apex's loss scale is dynamic", *sources(scale)])]
+
+
+ROUGHER = re.compile(r"torch\.(backends\.(\w+\.)*(allow_tf32|fp32_precision|allow_[bf]+p?16_\w+)|set_float32_\w+)")
+EXACT = (False, "highest", "ieee", "none")  # torch's own float32
+ROUNDS = "on GPUs torch rounds more coarsely by this, which no recipe says"
+
+
+def rougher(flow: Flow) -> dict[int, str]:
+    """Statement (its id) -> why it is listed, of those that let torch compute in less than float32."""
+    found = {}
+    for statement in flow.statements:
+        node, calls = statement.node, [call for call in statement.calls if call.args]
+        given = [(ast.unparse(one), node.value) for one in node.targets] if isinstance(node, ast.Assign) else []
+        for name, value in (*given, *((name_of(flow, call), call.args[0]) for call in calls)):
+            if ROUGHER.fullmatch(name) and known(flow.value(value)) not in EXACT:
+                found[id(statement)] = ROUNDS
+    return found
 
 
 # where the backward pass starts: from a loss of several terms, or of several branches

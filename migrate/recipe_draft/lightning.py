@@ -36,6 +36,7 @@ QUIET: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("accelerator", "logger", "profiler", "benchmark", "deterministic", "detect_anomaly"), ()),
     **dict.fromkeys(("enable_checkpointing", "enable_progress_bar", "enable_model_summary", "inference_mode"), ()),
     **dict.fromkeys(("default_root_dir", "log_every_n_steps", "num_sanity_val_steps"), ()),
+    **dict.fromkeys(("checkpoint_callback", "progress_bar_refresh_rate", "weights_summary"), ()),
     "devices": (1, "1"),
     "gpus": (0, 1),
     "num_nodes": (1,),
@@ -94,13 +95,9 @@ class Fit(Given):
         makers = [one for one in behind if isinstance(one, ast.Call) and _makes_trainer(flow, one)]
         several = len(makers) > 1 or len({id(one.of.node) for one in modules}) > 1
         made = trainer.seen if isinstance(trainer, LibraryObject) else None
-        if (
-            isinstance(trainer, ScriptObject)
-            and trainer.of.find("__init__") is None
-            and trainer.source
-            and trainer.node
-        ):
-            name, given = trainer.of.library_base() or "", trainer.arguments  # all of it goes to Lightning's own
+        given = _given_to_lightning(flow, trainer) if isinstance(trainer, ScriptObject) else None
+        if isinstance(trainer, ScriptObject) and given is not None and trainer.source and trainer.node:
+            name = trainer.of.library_base() or ""
             made = LibraryUse(name, trainer.source, trainer.node, given, trainer.certainty, None, (), 0)
         if made is None or several:
             return None
@@ -329,12 +326,30 @@ def _made_differently(objects: Sequence[ScriptObject]) -> bool:
     return any(one != given[0] for one in given)
 
 
+def _given_to_lightning(flow: Flow, trainer: ScriptObject) -> list[CallArgument] | None:
+    """The arguments that Lightning's own Trainer gets by one of the script's, all of them or those of the one
+    `super().__init__(…)`; None where a condition decides."""
+    own = trainer.of.find("__init__")
+    if own is None:
+        return trainer.arguments
+    inside = [
+        (s, call)
+        for s in flow.statements
+        for call in s.calls
+        if isinstance(own, ScriptFunction) and s.function is own.node
+    ]
+    handed = [(s, call) for s, call in inside if re.fullmatch(r"super\(.*\)\.__init__", ast.unparse(call.func))]
+    plain = len(handed) == 1 and not handed[0][0].around
+    return given_in(flow, handed[0][1]) if plain else None
+
+
 def _makes_trainer(flow: Flow, call: ast.Call) -> bool:
     """Whether a call that runs with the defaults makes a Trainer of Lightning's."""
     made = flow.value(call)
     name = (
         (made.of.library_base() or "") if isinstance(made, ScriptObject) and made.node is call else name_of(flow, call)
     )
+    name = name.removesuffix(".from_argparse_args")
     return OF_LIGHTNING.fullmatch(f"{name}.fit") is not None and certainty_of(flow, call) != OPTION
 
 

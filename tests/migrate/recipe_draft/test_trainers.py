@@ -940,3 +940,85 @@ def test_training_functions_that_another_file_calls_are_listed(write: Write) -> 
     assert has(found, "trainer.train()", "args = TrainingArguments('a'", "args = TrainingArguments('b'")
     found = listed(write(f"{text}of_a('gpt2')\n"))
     assert has(found, "trainer = Trainer(model, args, load('a'))") and not any("'b'" in line for line in found)
+
+
+PARSED_TRAINER = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--gradient_clip_val", type=float, default=0.25)
+parser.add_argument("--size", type=int, default=12)
+parser = pl.Trainer.add_argparse_args(parser)
+{more}
+args = parser.parse_args()
+trainer = {made}
+trainer.fit(Birds(lr=args.lr), {data})
+"""
+OF_PARSED: list[tuple[str, str, str, dict[str, Any], list[str]]] = [
+    ("", "pl.Trainer.from_argparse_args(args, max_epochs=7)", "loader", {"epochs": 7}, []),
+    (
+        "parser.set_defaults(max_epochs=8, gpus=2)",
+        "pl.Trainer.from_argparse_args(args)",
+        "loader",
+        {"epochs": 8},
+        ["gpus"],
+    ),
+    ("parser.add_argument('--max_epochs', default=None)", "pl.Trainer.from_argparse_args(args)", "loader", {}, []),
+    ("", "pl.Trainer.from_argparse_args(read(), max_epochs=7)", "loader", {"epochs": 7, "clip": None}, ["**read()"]),
+    (
+        "",
+        "pl.Trainer.from_argparse_args(args, max_epochs=7)",
+        "Loads.from_argparse_args(args)",
+        {"batch": 12, "epochs": 7},
+        [],
+    ),
+    ("", "pl.Trainer.from_argparse_args(args)", "Loads.from_argparse_args(args, size=5)", {"batch": 5}, []),
+]
+
+
+@pytest.mark.parametrize(("more", "made", "data", "wanted", "left"), OF_PARSED)
+def test_what_a_trainer_is_given_by_the_command_line(
+    more: str, made: str, data: str, wanted: dict[str, Any], left: list[str], write: Write
+) -> None:
+    """Its epochs were asked for, and the defaults of a parser that Lightning, or another parser, has added to."""
+    own = "child = argparse.ArgumentParser(parents=[parser], add_help=False)\n"
+    own += "child.add_argument('--lr', type=float, default=0.7)\nparser = child"
+    module = "class Loads(pl.LightningDataModule):\n    def __init__(self, size=3):\n        super().__init__()\n"
+    module += "        self.size = size\n    def train_dataloader(self):\n"
+    module += "        return DataLoader(train_set, batch_size=self.size, shuffle=True)\n"
+    text = PARSED_TRAINER.format(more=f"{more}\n{own}", made=made, data=data)
+    path = write(
+        f"{script().partition('several, least')[0]}{module}loader = DataLoader(train_set, batch_size=12)\n{text}"
+    )
+    found = drafted(path)
+    expected = {"epochs": "???", "batch": 12, "clip": {"max_norm": 0.25}, "lr": 0.7} | wanted
+    found |= found["data"] | found["train"] | found["optimizer"].get("args", {})
+    assert {key: found.get(key) for key in expected} == expected
+    assert (
+        has(listed(path), "trainer.fit(") and [one for one in left if any(one in line for line in listed(path))] == left
+    )
+
+
+@pytest.mark.parametrize(
+    ("init", "made", "wanted"),
+    [
+        (
+            "max_epochs=epochs, **kwargs",
+            "Own(epochs=3, gradient_clip_val=0.5)",
+            {"epochs": 3, "clip": {"max_norm": 0.5}},
+        ),
+        ("max_epochs=epochs, gradient_clip_val=0.25", "Own()", {"epochs": 5, "clip": {"max_norm": 0.25}}),
+        ("**kwargs", "Own(**read())", {"epochs": "???", "clip": None}),
+    ],
+)
+def test_a_trainer_of_the_scripts_own_that_hands_arguments_on(
+    init: str, made: str, wanted: dict[str, Any], write: Write
+) -> None:
+    """Its epochs were asked for: "no loop over epochs was found"."""
+    own = "class Own(pl.Trainer):\n    def __init__(self, epochs=5, **kwargs):\n"
+    own += f"        super().__init__({init})\n        self.seen = 0\n"
+    text = script().replace("trainer = pl.Trainer(max_epochs=12)", f"{own}trainer = {made}")
+    found = drafted(write(text))
+    found |= found["train"]
+    assert {key: found.get(key) for key in wanted} == wanted
+    found = drafted(write(text.replace("        super()", "        if epochs > read():\n            super()")))
+    assert found["train"]["epochs"] == "???"

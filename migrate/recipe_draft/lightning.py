@@ -197,10 +197,15 @@ class Fit(Given):
         words = [(at, f"{k}={v!r} of the schedule that configure_optimizers returns") for k, v in lacks.items()]
         return Entry("per", per if per in ("step", "epoch") else "epoch" if per is None else ASK, comments), words
 
+    def losses(self) -> list[tuple[Statement, ast.expr]]:
+        """What training_step returns, with its statements, where the Trainer differentiates it."""
+        found = [] if self.by_hand else self._returned(self.module, "training_step")
+        return [(one, one.node.value) for one, _ in found if isinstance(one.node, ast.Return) and one.node.value]
+
     def starts(self) -> list[str]:
         """Words for the lines that the backward pass starts from, where the Trainer makes it."""
-        found = [] if self.by_hand else self._returned(self.module, "training_step")
-        return [f"{_line(one)}: Lightning differentiates this, and its loss was not read" for one, _ in found]
+        found = dict.fromkeys(_line(one) for one, _ in self.losses())
+        return [f"{one}: Lightning differentiates this, and its loss was not read" for one in found]
 
     def clips(self) -> Entry | None:
         """The section `clip` where the Trainer is given a norm, and no other rule."""
@@ -309,6 +314,10 @@ class Several(Given):
     def moves(self, schedule: LibraryUse) -> tuple[Entry, list[tuple[Place, str]]] | None:
         """The key `per` of a schedule, by the first fit that has it."""
         return next((found for fit in self.fits if (found := fit.moves(schedule)) is not None), None)
+
+    def losses(self) -> list[tuple[Statement, ast.expr]]:
+        """What training_step of their modules returns, with its statements."""
+        return [one for fit in self.fits for one in fit.losses()]
 
     def starts(self) -> list[str]:
         """Words for the lines that the backward pass starts from."""

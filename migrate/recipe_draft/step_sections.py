@@ -56,10 +56,12 @@ AS_CROSS_ENTROPY = ("timm.loss.LabelSmoothingCrossEntropy", "timm.loss.SoftTarge
 def loss(interpreter: Interpreter, flow: Flow, fit: Given | None) -> tuple[Entry, Any]:
     """The section `loss`, and its label smoothing, perhaps ???; only where the backward pass starts from one loss."""
     found = distinct([*surely(calls(interpreter, "loss")), *_loss_functions(interpreter)])
-    reaching = [seen for seen in found if starts_backward(_as_loss(flow, seen))]
+    returned = fit.losses() if fit is not None else []
+    starts = [*_starts(flow), *(node for _, node in returned)]
+    reaching = [seen for seen in found if starts_backward(_as_loss(flow, seen), starts)]
     if several_train(interpreter):
         return Entry("loss", ASK, ["several optimizers train; a recipe has one optimizer, and one loss"]), 0.0
-    added = dict.fromkeys(one for seen in reaching for one in added_to_the_loss(_as_loss(flow, seen)))
+    added = dict.fromkeys(one for seen in reaching for one in added_to_the_loss(_as_loss(flow, seen), starts))
     others = list(dict.fromkeys(other for seen in reaching for other in instead_of(seen, flow)))
     if len(reaching) != 1 or added or others:
         comments: list[str] = [f"{place(seen)}: a part of the loss" for seen in reaching]
@@ -81,6 +83,8 @@ def loss(interpreter: Interpreter, flow: Flow, fit: Given | None) -> tuple[Entry
         return Entry("loss", ASK, [place(chosen), at, "a loss of the script's own that uses it"]), 0.0
     section, smoothing = _loss_section(interpreter, chosen)
     section.roots[id(chosen.node)] = FUNCTIONAL if "functional." in chosen.name else CRITERION
+    lines = dict.fromkeys(str(Comment(one.place, shown(one.text))) for one, _ in returned)
+    section.comments += [f"{one}: the Trainer differentiates this; how it comes about is listed" for one in lines]
     return section, smoothing
 
 
@@ -436,15 +440,15 @@ def _starts(flow: Flow) -> Iterator[ast.expr]:
             yield from (call.func.value, *call.args)
 
 
-def starts_backward(roles: Roles) -> bool:
-    """Whether a backward pass starts from a loss."""
-    return any(roles.role(node) == LOSS for node in _starts(roles.flow))
+def starts_backward(roles: Roles, starts: list[ast.expr]) -> bool:
+    """Whether a backward pass, which starts from these, starts from a loss."""
+    return any(roles.role(node) == LOSS for node in starts)
 
 
-def added_to_the_loss(roles: Roles) -> list[Statement]:
+def added_to_the_loss(roles: Roles, starts: list[ast.expr]) -> list[Statement]:
     """The statements that add something else to the loss of a backward pass, in the order of the script."""
     flow = roles.flow
-    behind = [node for start in _starts(flow) for node in flow.behind(start, lambda one: roles.role(one) == LOSS)]
+    behind = [node for start in starts for node in flow.behind(start, lambda one: roles.role(one) == LOSS)]
     names = (part for node in behind for part in ast.walk(node) if isinstance(part, ast.Name))
     found = {d.statement for name in names if roles.role(name) == LOSS for d in flow.reads.get(id(name), ())}
     found |= {flow.of[id(node)] for node in behind if id(node) in flow.of}

@@ -117,6 +117,10 @@ class Given:
         """The key `per` of a schedule, and what a recipe lacks of its settings; None where it is not plain."""
         return None
 
+    def losses(self) -> list[tuple[Statement, ast.expr]]:
+        """What the backward pass starts from, in the methods of the script that return it, with its statements."""
+        return []
+
     def starts(self) -> list[str]:
         """Words for the lines that the backward pass starts from."""
         return []
@@ -322,16 +326,20 @@ class Settings(Given):
         words = f"{DEFAULTS[name]} is transformers' {name} where none is given"
         return DEFAULTS[name] if self.plain else ASK, [place(self.trainer), words]
 
-    def _pairs(self) -> list[list[ast.expr]]:
-        """The optimizer and the schedule that each Trainer is given; an empty list where that could not be read."""
-        given = handed_to_trainers(self.flow, "optimizers", LAST)
-        behind = [[one for one in self.flow.behind(node) if isinstance(one, ast.Tuple)] for node in given]
-        return [several[0].elts if len(several) == 1 and len(several[0].elts) == 2 else [] for several in behind]
+    def _handed(self, at: int) -> list[ast.expr | None]:
+        """What the Trainers may be given as their optimizer (0) or schedule (1); None for what could not be read."""
+        found: list[ast.expr | None] = []
+        for node in handed_to_trainers(self.flow, "optimizers", LAST):
+            several = [one.value for one in self.flow.reads.get(id(node), ())] if isinstance(node, ast.Name) else [node]
+            pairs = [one.elts for one in several if isinstance(one, ast.Tuple) and len(one.elts) == 2]
+            found += [pair[at] for pair in pairs] if len(pairs) == len(several) > 0 else [None]
+        return found
 
     def _is_handed(self, at: int) -> bool:
-        """Whether the script makes the optimizer (0) or the schedule (1) that the Trainers are given."""
-        pairs, every = self._pairs(), list(_trainer_calls(self.flow))
-        return len(pairs) == len(every) > 0 and all(one and maker_of(self.flow, one[at]) is not None for one in pairs)
+        """Whether the script makes the optimizer (0) or the schedule (1) that each Trainer is given."""
+        given, every = handed_to_trainers(self.flow, "optimizers", LAST), list(_trainer_calls(self.flow))
+        made = (one is not None and maker_of(self.flow, one) is not None for one in self._handed(at))
+        return len(given) == len(every) > 0 and all(made)
 
     def _makes(self, at: int) -> bool:
         """Whether the library makes the optimizer (0) or the schedule (1) by these arguments."""
@@ -339,13 +347,15 @@ class Settings(Given):
         own = [of for call in calls if isinstance(of := self.flow.value(call.func), ScriptClass)]
         overridden = any(of.find(method) is not None for of in own for method in OVERRIDES[at])
         unread_ = any(one.arg in (None, "optimizer_cls_and_kwargs") for call in calls for one in call.keywords)
-        other = [one for one in self._pairs() if not one or known(value_in(self.flow, one[at]), ASK) is not None]
-        return bool(calls) and not (overridden or unread_ or other)
+        given = any(one is None or known(value_in(self.flow, one), ASK) is not None for one in self._handed(at))
+        return bool(calls) and not (overridden or unread_ or given)
 
     def optimizer(self) -> Entry | None:
         """The section `optimizer` that the library makes of these arguments."""
+        if not self._makes(0) or not self.plain or any(map(self.given, ENGINES)):
+            return None
         name = OPTIMIZERS.get(str(self._chosen("optim")[0]))
-        if name is None or not self._makes(0) or not self.plain or any(map(self.given, ENGINES)):
+        if name is None:
             self.taken.discard("optim")
             return None
         args = [Entry("lr", *self._chosen("learning_rate"))]
@@ -369,8 +379,10 @@ class Settings(Given):
 
     def schedule(self) -> Entry | None:
         """The section `schedule` that the library makes of these arguments; asked for where the rate first rises."""
+        if not self._makes(1):
+            return None
         kind, lines = self._chosen("lr_scheduler_type")
-        if not self._makes(1) or kind == "constant":
+        if kind == "constant":
             return None
         warm = [self.given(one) for one in ("warmup_steps", "warmup_ratio")]
         if kind not in SCHEDULES or any(warm) or self.given("lr_scheduler_kwargs") is not None:
@@ -426,20 +438,23 @@ class Settings(Given):
         kinds = [(name, kind) for name, kind in (("fp16", "float16"), ("bf16", "bfloat16")) if self.given(name) is True]
         return mixed(kinds[0][1], self.takes(kinds[0][0]), "with fp16 transformers") if len(kinds) == 1 else []
 
+    def losses(self) -> list[tuple[Statement, ast.expr]]:
+        """What `compute_loss` of the script's Trainers returns, with its statements."""
+        made = (self.flow.value(call.func) for call in _trainer_calls(self.flow))
+        own = [one.find("compute_loss") for one in made if isinstance(one, ScriptClass)]
+        ends = (self.flow.returns.get(id(one.node), []) for one in own if isinstance(one, ScriptFunction))
+        return [end for several in ends for end in several]
+
     def starts(self) -> list[str]:
-        """Words for the lines that the backward pass starts from, where a Trainer of the script's own computes it."""
-        found = []
+        """Words for the lines that the backward pass starts from."""
+        why = "transformers differentiates this, and its loss was not read"
+        found = [words_of(end, why) for end, _ in self.losses()]
         for call in _trainer_calls(self.flow):
             of = self.flow.value(call.func)
             own = of.find("compute_loss") if isinstance(of, ScriptClass) else None
             given = any(one.arg in (None, "compute_loss_func") for one in call.keywords)
             name = of.library_base() if isinstance(of, ScriptClass) else getattr(of, "name", "")
-            if isinstance(own, ScriptFunction):
-                ends = self.flow.returns.get(id(own.node), [])
-                found += [
-                    words_of(end, "transformers differentiates this, and its loss was not read") for end, _ in ends
-                ]
-            elif not given and str(name).startswith("transformers."):
+            if own is None and not given and str(name).startswith("transformers."):
                 found += [words_of(self.flow.of[id(call)], "it differentiates the loss that the model returns")]
         return list(dict.fromkeys(found))
 

@@ -536,7 +536,9 @@ def test_the_schedules_of_transformers_are_those_of_torch(kind: str) -> None:
         ("(opt, moves)", "Trainer(model, args, ", "StepLR", ()),
         ("(opt, moves)", "Trainer(model=model, args=args, ", "StepLR", ()),
         ("(opt, None)", "Trainer(model, args, ", "???", ("warmup_steps=9 of", "lr_scheduler_type=")),
-        ("pair()", "Trainer(model, args, ", "???", ("learning_rate=0.7 of", "warmup_steps=9 of")),
+        ("pair()", "Trainer(model, args, ", "???", ("learning_rate=0.7 of", "warmup_steps=9 of", "lr_scheduler_type=")),
+        ("both", "Trainer(model, args, ", "???", ("learning_rate=0.7 of", "warmup_steps=9 of", "lr_scheduler_type=")),
+        ("either", "Trainer(model, args, ", "???", ("learning_rate=0.7 of", "warmup_steps=9 of", "lr_scheduler_type=")),
     ],
 )
 def test_rates_without_effect_next_to_a_given_optimizer_are_not_listed(
@@ -545,6 +547,7 @@ def test_rates_without_effect_next_to_a_given_optimizer_are_not_listed(
     """They were, and where the Trainer has its arguments by their places its schedule's `per` was asked for."""
     own = "opt = torch.optim.SGD(model.parameters(), lr=0.2)\n"
     own += "moves = torch.optim.lr_scheduler.StepLR(opt, 4)\n" * ("moves" in pair)
+    own += "either = (None, None)\nif read():\n    either = (opt, None)\nboth = either if read() else pair()\n"
     text = TUNED.format('learning_rate=0.7, adam_beta1=0.8, warmup_steps=9, lr_scheduler_type="cosine"')
     text = text.replace("trainer = Trainer(model=model, args=args, ", f"{own}trainer = {trainer}")
     path = write(text.replace('load("a")', f'load("a"), optimizers={pair}'))
@@ -554,7 +557,7 @@ def test_rates_without_effect_next_to_a_given_optimizer_are_not_listed(
     assert (section["name"], section["per"]) == (schedule, "step") if schedule != "???" else section == "???"
     assert has(lines, *listed_)
     other = [one for one in ("learning_rate=", "adam_beta1=", "warmup_steps=", "lr_scheduler") if has(lines, one)]
-    assert bool(other) == bool(listed_) and has(lines, "learning_rate=") == ("pair()" in pair)
+    assert bool(other) == bool(listed_) and has(lines, "learning_rate=") == (listed_[:1] == ("learning_rate=0.7 of",))
 
 
 def test_whose_loss_transformers_differentiates_is_said(write: Write) -> None:
@@ -1022,3 +1025,35 @@ def test_a_trainer_of_the_scripts_own_that_hands_arguments_on(
     assert {key: found.get(key) for key in wanted} == wanted
     found = drafted(write(text.replace("        super()", "        if epochs > read():\n            super()")))
     assert found["train"]["epochs"] == "???"
+
+
+LIGHTNING_LOSSES = [
+    ("loss = F.cross_entropy(self(x), y)\n        return loss", {"name": "CrossEntropyLoss"}),
+    ("loss = self.of(self(x), y)\n        return {'loss': loss, 'seen': x}", {"name": "MSELoss"}),
+    ("return self.of(self(x), y)", {"name": "MSELoss"}),
+    ("loss = self.of(self(x), y)\n        return loss + x.norm()", "???"),
+    ("loss = self.of(self(x), y)\n        loss = loss + F.l1_loss(x, y)\n        return loss", "???"),
+    ("return mixed(self(x), y)", "???"),
+]
+
+
+@pytest.mark.parametrize(("body", "wanted"), LIGHTNING_LOSSES, ids=[one[0] for one in LIGHTNING_LOSSES])
+def test_the_loss_that_lightning_differentiates_is_drafted(body: str, wanted: Any, write: Write) -> None:
+    """It was asked for. How it comes about stays listed, for the step is the module's."""
+    text = f"""
+class Fitted(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = torchvision.models.resnet18()
+        self.of = nn.MSELoss()
+    def forward(self, x):
+        return self.net(x)
+    def training_step(self, batch, index):
+        x, y = batch
+        {body}
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+"""
+    path = write(HEAD + text + FIT.format("").replace("Birds(lr=0.2)", "Fitted()"))
+    assert drafted(path)["loss"] == wanted
+    assert has(listed(path), body.partition("\n")[0]) or "Lightning differentiates" in recipe_text(analyze_script(path))

@@ -385,9 +385,10 @@ class Settings(Given):
         if kind == "constant":
             return None
         warm = [self.given(one) for one in ("warmup_steps", "warmup_ratio")]
+        warm = warm if self.plain or warm != [None, None] else [ASK]  # which the command line may say
         if kind not in SCHEDULES or any(warm) or self.given("lr_scheduler_kwargs") is not None:
             self.taken.discard("lr_scheduler_type")
-            rises = ["its rate rises to the full one in the warm-up, then follows the schedule"] if any(warm) else []
+            rises = ["in a warm-up its rate rises to the full one, then follows the schedule"] if any(warm) else []
             return Entry("schedule", ASK, [*lines, *rises])
         self.taken.update(("warmup_steps", "warmup_ratio"))
         name, args = SCHEDULES[kind]

@@ -135,7 +135,7 @@ def test_a_script_with_mistakes_gives_a_recipe_all_the_same(scripts: dict[str, P
         ("s = torch.optim.lr_scheduler.StepLR(o, 3)\nfor epoch in range(7):\n    s.step()", "schedule.per", "epoch"),
         ("s = torch.optim.lr_scheduler.StepLR(o, 3)\nfor epoch in range(7):\n    for b in loader:\n        s.step()",
          "schedule.per", "step"),
-        ("s = torch.optim.lr_scheduler.StepLR(o, n)", "schedule", None),
+        ("s = torch.optim.lr_scheduler.StepLR(o, n)", "schedule.name", "StepLR"),
         ("for epoch in range(2, 7):\n    pass", "train.epochs", 5),
         ("for epoch in tqdm(range(7)):\n    pass", "train.epochs", 7),
         ("torch.nn.utils.clip_grad_norm_([], 2)", "clip.max_norm", 2.0),

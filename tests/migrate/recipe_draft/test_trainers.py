@@ -220,7 +220,7 @@ def test_what_the_trainer_is_given(given: str, wanted: dict[str, Any], words: st
         ("pl.Trainer(max_epochs=count())", "???"),
         ("pl.Trainer(**count())", "???"),
         ("Own(max_epochs=5)", 5),
-        ("Starts(max_epochs=5)", "???"),
+        ("Starts(max_epochs=5)", 5),
         ("made()", 9),
         ("pl.Trainer(max_epochs=5) if fast() else pl.Trainer(max_epochs=50)", "???"),
     ],

@@ -153,11 +153,11 @@ def misplaced(flow: Flow, roles: Roles, runs: Runs, undecided: Undecided) -> dic
     updates = [one for one in of.get(UPDATE, []) if one.loop is loop]
     if loop is None or not updates:
         return {}
-    said: dict[int, str] = {}
-    for event, why in _wrong(of, loop, backward, updates, roles, undecided):
-        said.setdefault(id(event.statement), why)
+    wrong = list(_wrong(of, loop, backward, updates, roles, undecided))
+    said = {id(event.statement): why for event, why in wrong[::-1]}  # the first reason counts
     for statement in _again(of[UPDATE], updates[0], runs, undecided):
-        said.setdefault(id(statement), "steps run here too, and a recipe's epoch is one loop over its batches")
+        where = f", only where {' and '.join(undecided(statement))}" if undecided(statement) else ""
+        said.setdefault(id(statement), f"steps run here too{where}; a recipe's epoch is one loop over its batches")
     return said
 
 

@@ -415,6 +415,8 @@ AGAIN = [
     (ALWAYS, EPOCHS + PASS + PASS, ["for x, y in loader:"]),
     (ALWAYS, EPOCHS + "\n    run(loader)" + PASS, ["for x, y in loader:"]),
     (ALWAYS, EPOCHS + "\n    run(loader)\n    if other():\n        pass\n    run(loader)", ["run(loader)"]),
+    (ALWAYS, EPOCHS + "\n    run(loader)\n    if epoch % 2:\n        run(loader)", ["run(loader)"]),
+    (ALWAYS, EPOCHS + "\n    try:\n        run(loader)\n    except RuntimeError:\n        run(loader)", []),
     (ALWAYS, EPOCHS + PASS + "    opt.step()", ["opt.step()"]),
     (ALWAYS, EPOCHS + "\n    for x, y in loader:\n        one(x, y)\n        one(y, x)", ["one(y, x)"]),
     (ALWAYS, EPOCHS + "\n    if other():\n        run(loader)\n    else:\n        run(loader)", []),
@@ -428,3 +430,4 @@ def test_steps_in_several_places_of_an_epoch_are_listed(run: str, text: str, exp
     found = listed(write(SCRIPT + STEPS.replace("{run}", run) + text + "\n"))
     assert [one.partition(" [")[0] for one in found if "steps run here too" in one] == expected
     assert not any("zero_grad" in one for one in found)
+    assert any("steps run here too, only where epoch % 2;" in one for one in found) == ("epoch % 2" in text)

@@ -7,6 +7,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from ..source.infer.abstract_values import (
@@ -311,6 +312,29 @@ class Settings(Given):
         behind = (id(part) for one in (self.flow.behind(given) if given else ()) for part in ast.walk(one))
         words = "transformers moves the schedule that it is given after every update"
         return (Entry("per", "step", [words]), []) if id(schedule.node) in behind else None
+
+    @cached_property
+    def _changed(self) -> set[str]:
+        """The arguments that the script sets after it has made them; "*" for those that reading cannot tell."""
+        made, found = self.flow.value(self.trainer.node), set[str]()  # type: ignore[arg-type]
+        for statement in named(self.flow) if made is not None else ():
+            node = statement.node
+            targets = [*getattr(node, "targets", []), getattr(node, "target", None)]
+            of = [one for one in targets if isinstance(one, ast.Attribute) and self.flow.value(one.value) is made]
+            found |= {one.attr for one in of}
+            for call in statement.calls:
+                on = call.func.value if isinstance(call.func, ast.Attribute) else None
+                sets = on is not None and self.flow.value(on) is made and _method_of(call).startswith("set_")
+                given = call.args[:1] if name_of(self.flow, call).rpartition(".")[2] in ("setattr", "replace") else []
+                if any(self.flow.value(one) is made for one in given):
+                    found |= {known(value_in(self.flow, one), "*") for one in call.args[1:2]}
+                    found |= {keyword.arg or "*" for keyword in call.keywords}
+                found |= {"*"} if sets else set()
+        return found
+
+    def given(self, name: str) -> Any:
+        """The value of an argument: None where there is none, ??? where it could not be read or is set later."""
+        return ASK if self._changed & {name, "*"} else super().given(name)
 
     @property
     def plain(self) -> bool:

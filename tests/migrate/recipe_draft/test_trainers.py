@@ -1057,3 +1057,27 @@ class Fitted(pl.LightningModule):
     path = write(HEAD + text + FIT.format("").replace("Birds(lr=0.2)", "Fitted()"))
     assert drafted(path)["loss"] == wanted
     assert has(listed(path), body.partition("\n")[0]) or "Lightning differentiates" in recipe_text(analyze_script(path))
+
+
+CHANGED: list[tuple[str, dict[str, Any]]] = [
+    ("other = args", {}),
+    ("args.learning_rate = 0.1", {"lr": "???"}),
+    ("args.num_train_epochs += 1", {"epochs": "???"}),
+    ("args = dataclasses.replace(args, num_train_epochs=7)", {"epochs": "???"}),
+    ("setattr(args, 'learning_rate', 0.1)", {"lr": "???"}),
+    ("args = args.set_training(learning_rate=0.1)", {"lr": None, "epochs": "???", "batch": "???"}),
+    ("for key, value in read():\n    setattr(args, key, value)", {"lr": None, "epochs": "???", "batch": "???"}),
+]
+
+
+@pytest.mark.parametrize(("line", "wanted"), CHANGED, ids=[one[0] for one in CHANGED])
+def test_arguments_that_the_script_sets_later_are_asked_for(line: str, wanted: dict[str, Any], write: Write) -> None:
+    """What they had been made with was drafted, and the line listed."""
+    text = TUNED.format("num_train_epochs=2").replace("import sys", "import dataclasses, sys")
+    path = write(text.replace("trainer = Trainer(", f"{line}\ntrainer = Trainer("))
+    found = drafted(path)
+    optimizer = found["optimizer"] if isinstance(found["optimizer"], dict) else {}
+    found |= found["data"] | found["train"] | optimizer.get("args", {})
+    expected = {"lr": 5e-5, "epochs": 2, "batch": 8} | wanted
+    assert {key: found.get(key) for key in expected} == expected
+    assert has(listed(path), line.splitlines()[-1].strip()) == bool(wanted)

@@ -38,7 +38,8 @@ RESCALE, AVERAGE, MOVE, MAKE = "rescale", "average", "move", "make"
 KEEPING = (OPTIMIZER, SCHEDULE, SCALER, EMA)  # these keep state from step to step
 CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_")
 DEPTH = 6  # of nested function calls
-Runs, Undecided = Callable[[Statement], bool], Callable[[Statement], Iterable[str]]
+Runs = Callable[[Statement], bool]
+Undecided = Callable[[Statement], Iterable[str]]
 Head = tuple[Statement, str, int]  # a statement around, in which of its parts, and the level of function calls
 
 
@@ -153,8 +154,7 @@ def misplaced(flow: Flow, roles: Roles, runs: Runs, undecided: Undecided) -> dic
     updates = [one for one in of.get(UPDATE, []) if one.loop is loop]
     if loop is None or not updates:
         return {}
-    wrong = list(_wrong(of, loop, backward, updates, roles, undecided))
-    said = {id(event.statement): why for event, why in wrong[::-1]}  # the first reason counts
+    said = {id(one.statement): why for one, why in [*_wrong(of, loop, backward, updates, roles, undecided)][::-1]}
     for statement in _again(of[UPDATE], updates[0], runs, undecided):
         where = f", only where {' and '.join(undecided(statement))}" if undecided(statement) else ""
         said.setdefault(id(statement), f"steps run here too{where}; a recipe's epoch is one loop over its batches")

@@ -83,8 +83,8 @@ def loss(interpreter: Interpreter, flow: Flow, fit: Given | None) -> tuple[Entry
         return Entry("loss", ASK, [place(chosen), at, "a loss of the script's own that uses it"]), 0.0
     section, smoothing = _loss_section(interpreter, chosen)
     section.roots[id(chosen.node)] = FUNCTIONAL if "functional." in chosen.name else CRITERION
-    lines = dict.fromkeys(str(Comment(one.place, shown(one.text))) for one, _ in returned)
-    section.comments += [f"{one}: the Trainer differentiates this; how it comes about is listed" for one in lines]
+    ends = dict.fromkeys(str(Comment(one.place, shown(one.text))) for one, _ in returned)
+    section.comments += [f"{one}: the Trainer differentiates this; how it comes about is listed" for one in ends]
     return section, smoothing
 
 

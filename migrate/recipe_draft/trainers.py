@@ -386,9 +386,9 @@ class Settings(Given):
         if name == "AdamW":
             betas = [self.given(one) for one in ("adam_beta1", "adam_beta2")]
             if betas != [None, None]:
-                lines = dict.fromkeys([*self.takes("adam_beta1"), *self.takes("adam_beta2")])
+                of_both = dict.fromkeys([*self.takes("adam_beta1"), *self.takes("adam_beta2")])
                 both = [usual if one is None else one for one, usual in zip(betas, (0.9, 0.999), strict=True)]
-                args.append(Entry("betas", ASK if ASK in both else both, list(lines)))
+                args.append(Entry("betas", ASK if ASK in both else both, list(of_both)))
             if (small := self.given("adam_epsilon")) is not None:
                 args.append(Entry("eps", small, self.takes("adam_epsilon")))
         decay, lines = self._chosen("weight_decay")

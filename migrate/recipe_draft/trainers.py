@@ -316,7 +316,7 @@ class Settings(Given):
     @cached_property
     def _changed(self) -> set[str]:
         """The arguments that the script sets after it has made them; "*" for those that reading cannot tell."""
-        made, found = self.flow.value(self.trainer.node), set[str]()  # type: ignore[arg-type]
+        made, found = self.flow.value(self.trainer.node), set[str]()
         for statement in named(self.flow) if made is not None else ():
             node = statement.node
             targets = [*getattr(node, "targets", []), getattr(node, "target", None)]

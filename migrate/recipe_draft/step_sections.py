@@ -83,8 +83,8 @@ def loss(interpreter: Interpreter, flow: Flow, fit: Given | None) -> tuple[Entry
         return Entry("loss", ASK, [place(chosen), at, "a loss of the script's own that uses it"]), 0.0
     section, smoothing = _loss_section(interpreter, chosen)
     section.roots[id(chosen.node)] = FUNCTIONAL if "functional." in chosen.name else CRITERION
-    at = flow.of[id(chosen.node)].node if id(chosen.node) in flow.of else None
-    made = isinstance(at, ast.Assign) and at.value is chosen.node and "functional." not in chosen.name
+    own = flow.of[id(chosen.node)].node if id(chosen.node) in flow.of else None
+    made = isinstance(own, ast.Assign) and own.value is chosen.node and "functional." not in chosen.name
     if returned and not made:
         section.comments = [str(one) for one in section.comments]  # its line is one of the step, which is listed
     ends = dict.fromkeys(str(Comment(one.place, shown(one.text))) for one, _ in returned)

@@ -33,6 +33,8 @@ from .reach import by_callers, called_where, ends_early, handed_values, read_by_
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
 from .silence import DataFiles, Line, name_of
 from .step_order import DEPTH, Counting, misplaced, picks, trains_at
+from .step_sections import rougher
+from .trainers import used_by_draft
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # writing to one of these changes the training
@@ -41,7 +43,8 @@ COMPUTES = (ast.Slice, ast.BinOp, ast.UnaryOp, ast.Compare, ast.ListComp, ast.Ge
 RUNS = "the model runs here in training mode: its statistics move, and it draws"
 NO_LOSS = "the draft asks for the loss of this step"
 LOADS = "the loader of a recipe"
-MADE = "which is accounted for where it is made"
+MADE, USED = "which is accounted for where it is made", "a value, which is accounted for where it is used"
+UNUSED = "what it computes reaches only prints, logs and files"
 NOT_MADE = "of which nothing that was read makes an object"
 
 
@@ -71,13 +74,12 @@ class Account:
         self._made = {id(one.node) for one in made}
         self._overridden, self._reached = reach.overridden(flow), reach.called_from_elsewhere(flow)
         self._steps: set[int] = set()  # the heads of loops and functions that hold a step
-        parts = [part for s in flow.statements for part in s.nodes]
-        self._by_name = {match[1] for part in parts if (match := silence.made_by_name(part))}
+        self._by_name = {match[1] for s in flow.statements for part in s.nodes if (match := silence.made_by_name(part))}
         driven = (of for of in flow.classes() if of.name in self._by_name or silence.driven(flow.class_of(of)))
         self._driven = {id(of) for of in driven}
         # the classes that make an optimizer or step, or that a library calls
         self.trainers = self._driven | {id(s.owner) for s in flow.statements if s.owner is not None and self._trains(s)}
-        around = [one for s in flow.statements if s.stands_at(said | asked) for one in (s.function, s.owner)]
+        around = [one for s in used_by_draft(flow, said | asked) for one in (s.function, s.owner)]
         used = self._by_name | {one.name for one in around if isinstance(one, (*FUNCTIONS, ast.ClassDef))}
         self.named, running = used, flow.statements  # a function that the draft uses counts as called
         while (names := reach.names_in(running) | used) != self.named:
@@ -111,7 +113,8 @@ class Account:
         self.counting, self._said_of = Counting.read(flow), set[int]()
         while self._opens_more():
             pass
-        self.misplaced = read_by_libraries(flow, said) | misplaced(flow, self.roles, self._runs, self._undecided)
+        self.misplaced = read_by_libraries(flow, said) | rougher(flow)
+        self.misplaced |= misplaced(flow, self.roles, self._runs, self._undecided)
         lines = [line for statement in flow.statements if (line := self._judged(statement)) is not None]
         ends = {id(line.statement): line for line in self._ends(lines)}
         listed = {id(line.statement) for line in lines if line.verdict == LISTED}
@@ -194,9 +197,7 @@ class Account:
             return True
         if id(call) in self.roots and self.roots[id(call)] != role_names.CRITERION:
             return True
-        made = self.flow.value(call)
-        creates = isinstance(made, LibraryObject) and made.family in TRAINING
-        if creates and self._made_by(call):
+        if self._made_by(call) and getattr(self.flow.value(call), "family", "") in TRAINING:
             return True
         called = self.flow.value(call.func)
         handed = [self.flow.value(a) for a in [*call.args, *(k.value for k in call.keywords)]]
@@ -218,11 +219,8 @@ class Account:
             value = self.flow.value(call.func.value)
             if method.startswith("__") or (isinstance(called, (LibraryObject, ScriptObject)) and called is not value):
                 return False  # super().__init__(); a module that is called gives a tensor
-            if (
-                method == "backward"
-                or (method in silence.STEPS and (owner or given))
-                or self._values.drives(call.func.value)
-            ):
+            moves = method in silence.STEPS and (owner or given)
+            if method == "backward" or moves or self._values.drives(call.func.value):
                 return True
             if method in silence.CONTAINERS and not isinstance(value, (LibraryObject, ScriptObject)):
                 return False
@@ -402,7 +400,7 @@ class Account:
             return (LISTED, where) if where else (DRAFTED, step or "a value of the draft comes from here")
         if not acts and not live:
             runs = trains_at(self.flow, statement, self.kinds)
-            return (LISTED, RUNS) if runs else (SILENT, "what it computes reaches only prints, logs and files")
+            return (LISTED, RUNS) if runs else (SILENT, silence.said_of(self.flow, statement, UNUSED))
         if isinstance(statement.node, (ast.If, ast.Try, ast.Match)) or type(statement.node).__name__ == "TryStar":
             return SILENT, "a condition, whose statements are each accounted for"
         if isinstance(statement.node, LOOPS):
@@ -567,7 +565,7 @@ class Account:
             return None  # it changes an existing object
         if all(isinstance(part, silence.LITERAL) for part in ast.walk(node.value)):
             anew = self.counting.starts_anew(statement)  # its uses do not show that
-            return None if anew else "a value, which is accounted for where it is used"
+            return None if anew else silence.said_of(self.flow, statement, USED)
         parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
         if (
             isinstance(node, ast.Return)

@@ -373,17 +373,6 @@ def named(flow: Flow) -> list[Statement]:
     return [one for one in flow.statements if id(one.node) not in flow.interpreter.unnamed]
 
 
-def certainty_of(flow: Flow, call: ast.Call) -> str:
-    """How surely a call runs, also as a branch of an expression: `A() if wide else B()`."""
-    ranks = [flow.interpreter.reached.get(id(flow.of[id(call)].node), (0, ()))[0]]
-    for choice in (node for node in flow.of[id(call)].nodes if isinstance(node, ast.IfExp)):
-        branch = next((b for b in (choice.body, choice.orelse) if any(one is call for one in ast.walk(b))), None)
-        taken = choice.body if known(flow.value(choice.test)) else choice.orelse
-        surely = OPTION if branch is not taken else CERTAINTIES[0]
-        ranks += [CERTAINTIES.index(surely if is_known(flow.value(choice.test)) else PERHAPS)] if branch else []
-    return CERTAINTIES[max(ranks)]
-
-
 def called_where(
     statement: Statement, flow: Flow, runs: Callable[[Statement], bool], undecided: Callable[[Statement], list[str]]
 ) -> str:
@@ -563,8 +552,9 @@ def read_by_libraries(flow: Flow, said: set[tuple[str, int]]) -> dict[int, str]:
     found: dict[int, str] = {}
     for call in (call for s in flow.statements if s.owner is not None for call in s.calls):
         if getattr(call.func, "attr", "") in OF_COMMAND_LINE:
-            of = flow.class_of(owner) if (owner := flow.of[id(call)].owner) is not None else None
-            if of is not None and (of.library_base() or "").endswith(".LightningCLI"):
+            within = flow.of[id(call)].owner
+            made = flow.class_of(within) if within is not None else None
+            if made is not None and (made.library_base() or "").endswith(".LightningCLI"):
                 found[id(flow.of[id(call)])] = "Lightning's command line has it"
     for statement in (s for s in flow.statements if s.owner is not None and s.function is None):
         node, owner = statement.node, statement.owner

@@ -37,15 +37,9 @@ class Line:
         return shown(self.statement.text) + "".join(more)
 
 
-# arguments of transformers that change nothing of a step; those that choose which weights are kept
-QUIET_SETTINGS = re.compile(
-    r"0|output_dir|overwrite_output_dir|do_(train|eval|predict)|(logging|save|eval|evaluation|hub|push_to_hub|report)_\w+|"
-    r"run_name|disable_tqdm|per_device_eval_batch_size|metric_for_best_model|greater_is_better|push_to_hub|"
-    r"dataloader_(num_workers|pin_memory|persistent_workers|prefetch_factor)|predict_with_generate|generation_\w+"
-)
-CHOOSING = re.compile(r"metric_for_best_model|greater_is_better|(eval|evaluation|save)_(strategy|steps|delay)")
 LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
 PRINTS = "it prints, logs or draws"
+SWITCHES = "it chooses how a device computes, and how quickly"
 PLACES = "it names, makes or removes a place for files"
 # variables of the environment that decide where and how loudly a process runs, and not what it computes
 ENVIRONMENT = (
@@ -77,6 +71,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     ),
     "it opens a file, and what is read from it is accounted for": ("open", "io.*", "gzip.open", "codecs.open"),
     "it sets a seed, which the recipe has": SEEDS,
+    SWITCHES: ("torch.use_deterministic_algorithms", "torch.set_deterministic*"),
     "it chooses or cleans a device": (
         *("torch.device", "torch.accelerator.*", "torch.backends.*", "gc.*", "torch.set_num_threads"),
         *("torch.cuda.is_available", "torch.cuda.device_count", "torch.cuda.set_device", "torch.cuda.empty_cache"),
@@ -255,6 +250,14 @@ def name_of(flow: Flow, call: ast.Call) -> str:
 def looked_through(name: str) -> bool:
     """Whether a loop over a function's result is a loop over its argument."""
     return matches(name, LOOKING_THROUGH)
+
+
+def said_of(flow: Flow, statement: Statement, why: str) -> str:
+    """The reason for a bar over a loader and for a switch of a device; any other statement's is `why`."""
+    value, targets = getattr(statement.node, "value", None), getattr(statement.node, "targets", [])
+    if isinstance(value, ast.Call) and looked_through(name_of(flow, value)):
+        return "a loop over it is a loop over its argument"
+    return SWITCHES if any(ast.unparse(one).startswith("torch.backends.") for one in targets) else why
 
 
 NORMALISES_APART = "a BatchNorm in it normalises each device's part of the batch by itself"

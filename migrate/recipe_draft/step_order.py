@@ -18,7 +18,6 @@ from ..source.infer.abstract_values import (
     DictValue,
     LibraryName,
     LibraryObject,
-    LibraryUse,
     ListValue,
     ParsedArguments,
     ScriptClass,
@@ -31,7 +30,7 @@ from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter
 from ..source.source_files import ScriptFile
 from .entries import LONGEST_WORD, Comment, behind_names, place, several_train, shown, sources
 from .flow import ADDS, EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
-from .roles import EMA, LOADER, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
+from .roles import EMA, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
 from .silence import LEAVING_ATTRIBUTES, name_of
 
 CLEAR, RUN, BACKWARD, UNSCALE, CLIP, UPDATE = "clear", "run", "backward", "unscale", "clip", "update"
@@ -39,6 +38,8 @@ RESCALE, AVERAGE, MOVE, MAKE = "rescale", "average", "move", "make"
 KEEPING = (OPTIMIZER, SCHEDULE, SCALER, EMA)  # these keep state from step to step
 CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_")
 DEPTH = 6  # of nested function calls
+Runs = Callable[[Statement], bool]
+Undecided = Callable[[Statement], Iterable[str]]
 Head = tuple[Statement, str, int]  # a statement around, in which of its parts, and the level of function calls
 
 
@@ -98,38 +99,20 @@ def _every_batch(interpreter: Interpreter, test: ast.expr, source: ScriptFile) -
     return not any(inside["backward"]) and bool(inside["backward"]) and all(inside["zero_grad"])
 
 
-def steps_over(flow: Flow, loader: LibraryUse) -> bool:
-    """Whether a loop over this loader holds a backward pass, itself or in a function that it calls."""
-
-    def holds(node: ast.AST, depth: int = 0) -> bool:
-        for inner in ast.walk(node):
-            if not isinstance(inner, ast.Call):
-                continue
-            if isinstance(inner.func, ast.Attribute) and inner.func.attr in ("backward", "step"):
-                return True
-            function = flow.function_of(inner)
-            if function is not None and depth < 4 and function is not node and holds(function, depth + 1):
-                return True
-        return False
-
-    return any(holds(loop) for loop in loops_over(flow, loader))
-
-
-def loops_over(flow: Flow, loader: LibraryUse) -> list[ast.For | ast.AsyncFor]:
-    """The loops over this loader."""
-    roles = Roles(flow, {id(loader.node): LOADER}, 1)
-    loops = [s.node for s in flow.statements if isinstance(s.node, (ast.For, ast.AsyncFor))]
-    return [loop for loop in loops if roles.loops_over(loop.iter) == LOADER]
-
-
 @dataclass(frozen=True)
 class Event:
-    """A call of the step as it runs: its positions, the outermost function's first, and the statements around it."""
+    """A call of the step as it runs: the calls of its functions and its own statement, their positions, the outermost
+    one first, and the statements around them."""
 
     kind: str
-    statement: Statement
+    calls: tuple[Statement, ...]
     at: tuple[tuple[int, int], ...]
     around: tuple[Head, ...]
+
+    @property
+    def statement(self) -> Statement:
+        """Its own statement."""
+        return self.calls[-1]
 
     @property
     def loop(self) -> Statement | None:
@@ -154,9 +137,7 @@ class Event:
         return found
 
 
-def misplaced(
-    flow: Flow, roles: Roles, runs: Callable[[Statement], bool], undecided: Callable[[Statement], Iterable[str]]
-) -> dict[int, str]:
+def misplaced(flow: Flow, roles: Roles, runs: Runs, undecided: Undecided) -> dict[int, str]:
     """Statement (its id) -> why a recipe's step has its call elsewhere, or not at all; empty where no step was found.
 
     runs: whether a statement runs with the defaults; undecided: gives the undecided conditions that it depends on.
@@ -173,10 +154,28 @@ def misplaced(
     updates = [one for one in of.get(UPDATE, []) if one.loop is loop]
     if loop is None or not updates:
         return {}
-    said: dict[int, str] = {}
-    for event, why in _wrong(of, loop, backward, updates, roles, undecided):
-        said.setdefault(id(event.statement), why)
+    said = {id(one.statement): why for one, why in [*_wrong(of, loop, backward, updates, roles, undecided)][::-1]}
+    for statement in _again(of[UPDATE], updates[0], runs, undecided):
+        where = f", only where {' and '.join(undecided(statement))}" if undecided(statement) else ""
+        said.setdefault(id(statement), f"steps run here too{where}; a recipe's epoch is one loop over its batches")
     return said
+
+
+def _again(every: list[Event], first: Event, runs: Runs, undecided: Undecided) -> Iterator[Statement]:
+    """The loops, calls and updates that make steps in the same round of a loop as the first one's, in another place."""
+    parts = {id(head): part for head, part, _ in first.around}
+    for event in (one for one in every if one.at != first.at and all(map(runs, one.calls))):
+        loops = [(head, level) for head, _, level in event.around if isinstance(head.node, LOOPS)]
+        round_ = any(id(head) in parts and event.at[:level] == first.at[:level] for head, level in loops)
+        if not round_ or any(parts.get(id(head), part) != part for head, part, _ in event.around):
+            continue  # or they are in two branches of a condition
+        split = next((at for at, (mine, other) in enumerate(zip(event.at, first.at, strict=False)) if mine != other), 0)
+        own = [head for head, level in loops if level == split and id(head) not in parts]
+        if split < len(event.at) - 1:  # where a condition decides, this call may make none
+            inner = [head for head, _, level in event.around if level > split and isinstance(head.node, ast.If)]
+            yield from () if inner else (event.calls[split],)
+        elif not undecided(event.statement) and (own or event.loop is not first.loop):
+            yield next(iter(own), event.statement)
 
 
 def _wrong(
@@ -185,7 +184,7 @@ def _wrong(
     backward: list[Event],
     updates: list[Event],
     roles: Roles,
-    undecided: Callable[[Statement], Iterable[str]],
+    undecided: Undecided,
 ) -> Iterator[tuple[Event, str]]:
     def inside(kind: str) -> list[Event]:
         return [one for one in of.get(kind, []) if one.loop is loop]
@@ -210,7 +209,8 @@ def _wrong(
             yield event, f"the losses of {roles.accumulate} micro-batches are added, and a recipe takes their mean"
     for event in clears:
         later = [one for one in updates if one.at > event.at and one.meets(event)]
-        if later and before(event, backward):
+        made = [one for one in backward if one.at < event.at and one.meets(event)]
+        if later and made and not any(made[-1].at < one.at < event.at and one.meets(event) for one in updates):
             yield event, "it clears the gradients before the update takes them"
     for event in updates:
         if not before(event, backward):
@@ -383,11 +383,11 @@ def _events(flow: Flow, statement: Statement, kind: str, depth: int = 0) -> Iter
     """A statement's call, once for every call of its function."""
     callers = flow.calls.get(id(statement.function), []) if statement.function is not None else []
     if not callers or depth > DEPTH:
-        yield Event(kind, statement, (_at(statement),), _around(statement, 0))
+        yield Event(kind, (statement,), (_at(statement),), _around(statement, 0))
     for caller in dict.fromkeys(caller for caller, *_ in callers) if depth <= DEPTH else ():
         for outer in _events(flow, caller, kind, depth + 1):
             around = (*outer.around, *_around(statement, len(outer.at)))
-            yield Event(kind, statement, (*outer.at, _at(statement)), around)
+            yield Event(kind, (*outer.calls, statement), (*outer.at, _at(statement)), around)
 
 
 def _at(statement: Statement) -> tuple[int, int]:

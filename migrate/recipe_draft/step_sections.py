@@ -1,5 +1,5 @@
-"""The sections of a recipe about what a step computes: loss, mixup, ema, sync_batchnorm, precision; where it starts;
-which loaders it runs on."""
+"""The sections of a recipe about what a step computes: loss, mixup, ema, sync_batchnorm, precision; and what its
+backward pass starts from."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dataclasses import replace
 from typing import Any
 
 from ...mappings import table
-from ...mappings.aliases import restated, row_of
+from ...mappings.aliases import row_of
 from ...mappings.rows import Row
-from ..source.infer.abstract_values import LibraryName, LibraryObject, LibraryUse, ScriptClass, ScriptObject, known
-from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS, UNCALLED, Interpreter, joined
+from ..source.infer.abstract_values import LibraryName, LibraryObject, LibraryUse, ScriptObject, known
+from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter, joined
 from .entries import (
     AMP,
     ASK,
@@ -42,7 +42,8 @@ from .entries import (
 from .flow import Flow, Statement
 from .reach import named
 from .roles import CRITERION, FUNCTIONAL, LOSS, Roles
-from .step_order import loops_over, part_of, steps_over
+from .silence import name_of
+from .step_order import part_of
 from .trainers import Given, not_found, words_of
 from .training_sections import part_section
 
@@ -55,10 +56,12 @@ AS_CROSS_ENTROPY = ("timm.loss.LabelSmoothingCrossEntropy", "timm.loss.SoftTarge
 def loss(interpreter: Interpreter, flow: Flow, fit: Given | None) -> tuple[Entry, Any]:
     """The section `loss`, and its label smoothing, perhaps ???; only where the backward pass starts from one loss."""
     found = distinct([*surely(calls(interpreter, "loss")), *_loss_functions(interpreter)])
-    reaching = [seen for seen in found if starts_backward(_as_loss(flow, seen))]
+    returned = fit.losses() if fit is not None else []
+    starts = [*_starts(flow), *(node for _, node in returned)]
+    reaching = [seen for seen in found if starts_backward(_as_loss(flow, seen), starts)]
     if several_train(interpreter):
         return Entry("loss", ASK, ["several optimizers train; a recipe has one optimizer, and one loss"]), 0.0
-    added = dict.fromkeys(one for seen in reaching for one in added_to_the_loss(_as_loss(flow, seen)))
+    added = dict.fromkeys(one for seen in reaching for one in added_to_the_loss(_as_loss(flow, seen), starts))
     others = list(dict.fromkeys(other for seen in reaching for other in instead_of(seen, flow)))
     if len(reaching) != 1 or added or others:
         comments: list[str] = [f"{place(seen)}: a part of the loss" for seen in reaching]
@@ -80,6 +83,12 @@ def loss(interpreter: Interpreter, flow: Flow, fit: Given | None) -> tuple[Entry
         return Entry("loss", ASK, [place(chosen), at, "a loss of the script's own that uses it"]), 0.0
     section, smoothing = _loss_section(interpreter, chosen)
     section.roots[id(chosen.node)] = FUNCTIONAL if "functional." in chosen.name else CRITERION
+    own = flow.of[id(chosen.node)].node if id(chosen.node) in flow.of else None
+    made = isinstance(own, ast.Assign) and own.value is chosen.node and "functional." not in chosen.name
+    if returned and not made:
+        section.comments = [str(one) for one in section.comments]  # its line is one of the step, which is listed
+    ends = dict.fromkeys(str(Comment(one.place, shown(one.text))) for one, _ in returned)
+    section.comments += [f"{one}: the Trainer differentiates this; how it comes about is listed" for one in ends]
     return section, smoothing
 
 
@@ -387,6 +396,23 @@ def _apex(seen: LibraryUse) -> list[Entry]:
     return [*found, Entry("dynamic_loss_scale", {}, ["apex's loss scale is dynamic", *sources(scale)])]
 
 
+ROUGHER = re.compile(r"torch\.(backends\.(\w+\.)*(allow_tf32|fp32_precision|allow_[bf]+p?16_\w+)|set_float32_\w+)")
+EXACT = (False, "highest", "ieee", "none")  # torch's own float32
+ROUNDS = "on GPUs torch rounds more coarsely by this, which no recipe says"
+
+
+def rougher(flow: Flow) -> dict[int, str]:
+    """Statement (its id) -> why it is listed, of those that let torch compute in less than float32."""
+    found = {}
+    for statement in flow.statements:
+        node, calls = statement.node, [call for call in statement.calls if call.args]
+        given = [(ast.unparse(one), node.value) for one in node.targets] if isinstance(node, ast.Assign) else []
+        for name, value in (*given, *((name_of(flow, call), call.args[0]) for call in calls)):
+            if ROUGHER.fullmatch(name) and known(flow.value(value)) not in EXACT:
+                found[id(statement)] = ROUNDS
+    return found
+
+
 # where the backward pass starts: from a loss of several terms, or of several branches
 
 
@@ -418,15 +444,15 @@ def _starts(flow: Flow) -> Iterator[ast.expr]:
             yield from (call.func.value, *call.args)
 
 
-def starts_backward(roles: Roles) -> bool:
-    """Whether a backward pass starts from a loss."""
-    return any(roles.role(node) == LOSS for node in _starts(roles.flow))
+def starts_backward(roles: Roles, starts: list[ast.expr]) -> bool:
+    """Whether a backward pass, which starts from these, starts from a loss."""
+    return any(roles.role(node) == LOSS for node in starts)
 
 
-def added_to_the_loss(roles: Roles) -> list[Statement]:
+def added_to_the_loss(roles: Roles, starts: list[ast.expr]) -> list[Statement]:
     """The statements that add something else to the loss of a backward pass, in the order of the script."""
     flow = roles.flow
-    behind = [node for start in _starts(flow) for node in flow.behind(start, lambda one: roles.role(one) == LOSS)]
+    behind = [node for start in starts for node in flow.behind(start, lambda one: roles.role(one) == LOSS)]
     names = (part for node in behind for part in ast.walk(node) if isinstance(part, ast.Name))
     found = {d.statement for name in names if roles.role(name) == LOSS for d in flow.reads.get(id(name), ())}
     found |= {flow.of[id(node)] for node in behind if id(node) in flow.of}
@@ -476,104 +502,3 @@ def _replaces(one: Statement, other: Statement) -> bool:
 
 
 TAKES_LOSS = r"(?i)accelerator|fabric|engine|scaler"  # whose backward() takes the loss
-
-
-# loaders, where the script has a loop of its own
-
-EVALUATION = re.compile(r"(?:^|[^a-z])(?:val|valid|validation|dev|test|eval)(?:$|[^a-z])|train=False|testset|valset")
-TRAINING = re.compile(r"(?:^|[^a-z])(?:train|training|trn|fit)(?:$|[^a-z])")
-
-
-def trained_on(flow: Flow, loaders: list[LibraryUse]) -> list[LibraryUse]:
-    """The loaders that a training step surely runs on; where reading cannot tell, those with such a step in a loop over
-    them, and of several those that are not for evaluation."""
-    known_ = flow.interpreter.batches["step"] or flow.interpreter.batches["backward"]
-    ranks = {id(seen): CERTAINTIES[known_.get(id(seen.node), len(CERTAINTIES) - 1)] for seen in loaders}
-    for sure in (DEFAULT, PERHAPS):
-        found = [seen for seen in loaders if ranks[id(seen)] == sure]
-        if found and (sure == DEFAULT or len(found) == 1):
-            return found
-    found = [seen for seen in loaders if steps_over(flow, seen)] or found
-    return found if len(found) < 2 else [seen for seen in found if not evaluates(seen, flow)]
-
-
-def looped_over(flow: Flow, loader: LibraryUse) -> bool:
-    """Whether a loop goes over this loader, by its name or as an element of a table."""
-    rank = flow.interpreter.batches["over"].get(id(loader.node))
-    return (rank is not None and CERTAINTIES[rank] != OPTION) or bool(loops_over(flow, loader))
-
-
-def _keys_of(seen: LibraryUse, flow: Flow) -> Iterator[str]:
-    """The keys under which a loader stands in a table: {"train": loader}, loaders["val"] = …, dict(test=…)."""
-    found: list[tuple[ast.expr | None, ast.expr]] = []
-    for statement in flow.statements:
-        for node in statement.nodes:
-            if isinstance(node, ast.Dict):
-                found += zip(node.keys, node.values, strict=True)
-            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "dict":
-                found += ((ast.Constant(k.arg), k.value) for k in node.keywords)
-            elif isinstance(node, ast.Subscript) and isinstance(statement.node, ast.Assign):
-                found += [(node.slice, statement.node.value)] if node in statement.node.targets else []
-    for key, value in found:
-        made = flow.value(value)
-        same = isinstance(made, LibraryObject) and made.seen is not None and made.seen.node is seen.node
-        if same and isinstance(key, ast.Constant) and isinstance(key.value, str):
-            yield key.value.lower()
-
-
-def evaluates(seen: LibraryUse, flow: Flow) -> bool:
-    """Whether a loader is for validation or test, by its key in a table, or the names in its call."""
-    keys = list(_keys_of(seen, flow))
-    for pattern in (TRAINING, EVALUATION):
-        if any(pattern.search(key) for key in keys):
-            return pattern is EVALUATION
-    argument = next((argument for argument in seen.arguments or [] if argument.name in (None, "dataset")), None)
-    texts, made = [seen.source.text(argument.node)] if argument is not None else [], dataset_of(seen)
-    if made is not None:
-        texts += [made.source.text(inner.node) for inner in made.arguments or []]
-        texts += [f"{inner.name}={known(inner.value)}" for inner in made.arguments or [] if inner.name == "train"]
-        texts += [text for inner in made.arguments or [] if isinstance(text := known(inner.value), str)]
-    return any(EVALUATION.search(text) or EVALUATION.search(text.lower()) for text in texts)
-
-
-def dataset_of(seen: LibraryUse | None) -> LibraryUse | None:
-    """The call that made a loader's data set."""
-    value = seen.get("dataset", 0) if seen is not None else None
-    while isinstance(value, LibraryObject) and isinstance(value.of, LibraryObject):
-        value = value.of
-    return value.seen if isinstance(value, LibraryObject) else None
-
-
-CUTS = ("Subset", "random_split")
-
-
-def cut_of(seen: LibraryUse) -> str | None:
-    """The source of what takes a part of a loader's data set, such as `Subset(data, fold)`; None where it has all."""
-    value = seen.get("dataset", 0)
-    while isinstance(value, LibraryObject):
-        if value.name.rpartition(".")[2] in CUTS:
-            return shown(value.seen.source.text(value.seen.node)) if value.seen is not None else value.name
-        value = value.of
-    return None
-
-
-SHARES = "torch.utils.data.DistributedSampler"
-SHARED = "each process's share, as msmigrate train --nproc does"
-
-
-def moved(flow: Flow) -> list[str]:
-    """The lines that call a sampler's set_epoch."""
-    calls = (s for s in flow.statements for call in s.calls if getattr(call.func, "attr", "") == "set_epoch")
-    return [Comment(s.place, f"{' '.join(s.text.split())}: a sampler that gives {SHARED}") for s in calls]
-
-
-def sharing(flow: Flow, node: ast.expr) -> list[ast.Call]:
-    """The calls behind an expression that make a DistributedSampler, or an object of a class derived from it."""
-    found: dict[int, ast.Call] = {}
-    for call in (inner for one in flow.behind(node) for inner in ast.walk(one) if isinstance(inner, ast.Call)):
-        called = flow.value(call.func)
-        lineage = called.lineage() if isinstance(called, ScriptClass) else [called]
-        names = [one.name for one in lineage if isinstance(one, LibraryName)]
-        if any(SHARES in restated(name) for name in names):
-            found[id(call)] = call
-    return list(found.values())

@@ -1,12 +1,11 @@
-"""The sections of a recipe about its updates: optimizer, schedule, clip, train, seed; what makes another optimizer, and
-what transformers' Trainer makes of its arguments."""
+"""The sections of a recipe about its updates: optimizer, schedule, clip, train, seed; and what makes an optimizer or a
+model that was not read."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from ...mappings import table
 from ...mappings.aliases import row_of
@@ -19,15 +18,13 @@ from ..source.infer.abstract_values import (
     LibraryObject,
     LibraryUse,
     ListValue,
-    ScriptClass,
-    ScriptFunction,
     ScriptObject,
     Value,
     is_known,
     known,
 )
-from ..source.infer.expressions import BATCHES, EPOCHS, PARSES
-from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter
+from ..source.infer.expressions import BATCHES, EPOCHS
+from ..source.infer.interpreter import CERTAINTIES, OPTION, UNCALLED, Interpreter
 from .entries import (
     ASK,
     CLIP,
@@ -35,7 +32,6 @@ from .entries import (
     TENSORBOARD,
     Comment,
     Entry,
-    Place,
     all_handed_over,
     argument_text,
     by_sureness,
@@ -55,23 +51,8 @@ from .entries import (
     unwrapped,
 )
 from .flow import Flow, Statement
-from .reach import certainty_of, named
-from .silence import CHOOSING, QUIET_SETTINGS
-from .trainers import (
-    MEASURED,
-    Fit,
-    Given,
-    arguments_of,
-    handed_to_trainers,
-    is_trainer,
-    maker_of,
-    method_of,
-    mixed,
-    nearest,
-    not_found,
-    of_trainer,
-    words_of,
-)
+from .reach import named
+from .trainers import MEASURED, Given, handed_to_trainers, maker_of, not_found, of_trainer, words_of
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are not a class's
 
@@ -80,6 +61,9 @@ def optimizer(interpreter: Interpreter, flow: Flow, fit: Given | None) -> Entry:
     """The section `optimizer`; every recipe has one."""
     found = calls(interpreter, "optimizer")
     several = distinct(surely(found))
+    made = fit.optimizer() if fit is not None and not found else None
+    if made is not None:
+        return made
     if len(several) != 1:
         comments = [f"{place(seen)}: one of {len(several)} optimizers; a recipe has one" for seen in several]
         comments = comments or [
@@ -250,7 +234,8 @@ def schedule(interpreter: Interpreter, fit: Given | None) -> Entry | None:
         comments = [f"{place(seen)}: write it as one of torch's schedules" for seen in surely(found)]
         comments += [f"with other arguments: {place(seen)}" for seen in options(found)]
         comments += [f"{by_hand}: set by hand; which schedule is it?" for by_hand in _rates_by_hand(interpreter)]
-        return Entry("schedule", ASK, comments, out=True) if comments else None
+        made = fit.schedule() if fit is not None and not comments else None
+        return Entry("schedule", ASK, comments, out=True) if comments else made
     chosen = outer[-1]
     row = row_of(chosen.name)
     assert row is not None
@@ -450,140 +435,3 @@ def unread_model(flow: Flow) -> str:
 def _is_read(made: Value | None) -> bool:
     """Whether the class of an object is known."""
     return isinstance(made, ScriptObject) or (isinstance(made, LibraryObject) and made.seen is not None)
-
-
-# what transformers' Trainer is given
-
-DROPS, BEST = "dataloader_drop_last", "load_best_model_at_end"
-
-
-@dataclass(frozen=True)
-class Settings(Given):
-    """The only TrainingArguments of transformers in a script."""
-
-    fields: set[Place] = field(default_factory=set)  # the lines of the script's own class of arguments
-
-    @property
-    def said(self) -> set[Place]:
-        """The lines that the draft has besides those of its values."""
-        return self.fields
-
-    @classmethod
-    def of(cls, flow: Flow) -> Settings | None:
-        """The arguments of a script, where one call surely makes those that its Trainers are given."""
-        every = ((s, c, made) for s in flow.statements for c in s.calls if (made := arguments_of(flow, c)) is not None)
-        calls = [one for one in every if certainty_of(flow, one[1]) != OPTION]
-        ids, handed = {id(call) for _, call, _ in calls}, handed_to_trainers(flow, "args", 1)
-        calls = [one for one in calls if all(nearest(flow, given, ids) == {id(one[1])} for given in handed)]
-        by_hand = (
-            s.owner is None or not is_trainer(flow.class_of(s.owner))
-            for s in named(flow)
-            for c in s.calls
-            if getattr(c.func, "attr", "") == "backward"
-        )
-        if len(calls) != 1 or any(by_hand):
-            return None
-        (statement, call, (name, arguments)) = calls[0]
-        certainty = certainty_of(flow, call)
-        of_file = (
-            certainty == PERHAPS
-            and method_of(call) in PARSES
-            and any(FROM_FILE.fullmatch(method_of(other)) for s in named(flow) for other in s.calls)
-        )  # what the file says is listed
-        if certainty == PERHAPS and not of_file:
-            return None
-        use = LibraryUse(name, statement.source, call, arguments, certainty, None, (), 0)
-        inside = {id(part) for part in ast.walk(call)}
-        fields = {
-            flow.of[id(one.node)].place for one in arguments if id(one.node) in flow.of and id(one.node) not in inside
-        }
-        return cls(flow, use, set(), fields)
-
-    def quiet(self, arguments: dict[str, Value]) -> list[str]:
-        """The names of those arguments that change nothing of a step; "0" is the folder."""
-        off = [k for k, v in arguments.items() if k in ("fp16", "bf16", "tf32") and known(v, ASK) is False]
-        quiet = [*off, *filter(QUIET_SETTINGS.fullmatch, ["0", *arguments])]
-        return [one for one in quiet if not (self.given(BEST) and CHOOSING.fullmatch(one))]
-
-    def leave(self, section: Entry) -> None:
-        """Note as left over what the draft does not have, and what chooses the weights that are kept."""
-        super().leave(section)
-        chooses = [of_trainer(self.flow, "compute_metrics")] if self.given(BEST) else []
-        for function in (
-            value for node in chooses if node and isinstance(value := self.flow.value(node), ScriptFunction)
-        ):
-            name, at = getattr(function.node, "name", "lambda"), (function.scope.source.shown, function.node.lineno)
-            section.left.append((at, f"{name}, given as compute_metrics: {BEST} keeps weights by what it returns"))
-
-    def moves(self, schedule: LibraryUse) -> tuple[Entry, list[tuple[Place, str]]] | None:
-        """The key `per` of a schedule that the Trainer is given; None where it is given none."""
-        given = of_trainer(self.flow, "optimizers")
-        behind = (id(part) for one in (self.flow.behind(given) if given else ()) for part in ast.walk(one))
-        words = "transformers moves the schedule that it is given after every update"
-        return (Entry("per", "step", [words]), []) if id(schedule.node) in behind else None
-
-    def epochs(self) -> Entry:
-        """The key `epochs` where their number is given, and no number of steps in its place."""
-        steps = self.given("max_steps")
-        if (count := self.number("num_train_epochs")) and steps in (None, -1):
-            self.taken.add("max_steps")
-            return Entry("epochs", count, self.takes("num_train_epochs"))
-        words = "transformers trains 3 epochs where no number is given"
-        return Entry(
-            "epochs", ASK, [place(self.trainer), *([words] if steps is self.given("num_train_epochs") is None else [])]
-        )
-
-    def clips(self) -> Entry | None:
-        """The section `clip`, where the norm can be read and is not 0."""
-        given = self.given("max_grad_norm")
-        size = 1.0 if given is None else given
-        if not isinstance(size, (int, float)) or size <= 0:
-            return None
-        comments = ["transformers clips by a norm of 1.0 where none is given"] if given is None else []
-        return Entry("clip", {"max_norm": float(size)}, [*self.takes("max_grad_norm"), *comments])
-
-    def batch(self) -> list[Entry]:
-        """The key `batch` where a step takes one batch."""
-        size = self.number("per_device_train_batch_size")
-        dropped = self.given(DROPS)
-        words = ["transformers keeps the last batch of an epoch, smaller or not, where nothing else is given"]
-        last = [Entry("drop_last", dropped or False, [*self.takes(DROPS), *(words if dropped is None else [])])]
-        last = [] if dropped is True else last
-        if not size or self.given("gradient_accumulation_steps") not in (None, 1):
-            return [Entry("batch", ASK, [place(self.trainer)]), *last]
-        self.taken.add("gradient_accumulation_steps")
-        return [Entry("batch", size, [*self.takes("per_device_train_batch_size"), "of each device"]), *last]
-
-    def precision(self) -> list[Entry]:
-        """The sections `amp` and `dynamic_loss_scale` where half precision is switched on."""
-        kinds = [(name, kind) for name, kind in (("fp16", "float16"), ("bf16", "bfloat16")) if self.given(name) is True]
-        return mixed(kinds[0][1], self.takes(kinds[0][0]), "with fp16 transformers") if len(kinds) == 1 else []
-
-    def starts(self) -> list[str]:
-        """Words for the lines that the backward pass starts from, where a Trainer of the script's own computes it."""
-        made = (
-            self.flow.value(c.func) for s in named(self.flow) for c in s.calls if is_trainer(self.flow.value(c.func))
-        )
-        own = (one.find("compute_loss") for one in made if isinstance(one, ScriptClass))
-        ends = [
-            end for one in own if isinstance(one, ScriptFunction) for end, _ in self.flow.returns.get(id(one.node), [])
-        ]
-        return list(
-            dict.fromkeys(words_of(end, "transformers differentiates this, and its loss was not read") for end in ends)
-        )
-
-    def updates(self) -> list[str]:
-        """Words for what makes the optimizer where the script makes none."""
-        given = of_trainer(self.flow, "optimizers")
-        pairs = [one for one in (self.flow.behind(given) if given else ()) if isinstance(one, ast.Tuple) and one.elts]
-        makers = [made for one in pairs if (made := maker_of(self.flow, one.elts[0])) is not None]
-        said = [words_of(one, "the Trainer is given what this makes") for one in makers]
-        return said or [f"{place(self.trainer)}: transformers makes the optimizer and its schedule by these arguments"]
-
-
-FROM_FILE = re.compile(r"parse_(json|yaml|dict)(_file)?")  # in place of the command line
-
-
-def found(flow: Flow) -> Given | None:
-    """What makes the steps of a script in place of its own loop."""
-    return Fit.of(flow) or Settings.of(flow)

@@ -24,6 +24,7 @@ DRAWABLE = (
     "RandomVerticalFlip",
 )
 AFTER_TO_TENSOR = ("RandomErasing",)
+CANDIDATES: tuple[Any, ...] = (1, [1], [0.5, 0.5], [0.5, 0.5, 0.5], "")  # stand-ins for what a draft asks for
 # torchvision's transforms that draw although their name does not begin with Random
 _DRAWING = ("AugMix", "AutoAugment", "ColorJitter", "ElasticTransform", "RandAugment", "TrivialAugmentWide")
 
@@ -51,6 +52,14 @@ def wanted(part: str, argument: str, value: Any, default: Any = None) -> str | N
     """
     rule = _RULES.get((part, argument)) or _RULES.get(("", argument)) or _like(default)
     return None if rule is None or rule[1](value) else rule[0]
+
+
+def stand_ins(part: str, asked: Sequence[str]) -> dict[str, Any]:
+    """For those of these arguments that torch has no default for, a value that it takes; nothing where no rule says
+    which."""
+    needed = {a.torch for row in table.rows() if part in (row.short, row.torch) for a in row.arguments if a.required}
+    fitting = {name: [one for one in CANDIDATES if wanted(part, name, one) is None] for name in needed & {*asked}}
+    return {name: found[0] for name, found in fitting.items() if 0 < len(found) < len(CANDIDATES)}
 
 
 def jitter_range(value: Any, name: str) -> tuple[float, float] | None:

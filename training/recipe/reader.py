@@ -160,11 +160,17 @@ def _questions(value: Any, loc: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def _without_questions(raw: dict[str, Any]) -> dict[str, Any]:
-    """A draft without the values that it asks for; keys that every recipe needs get a stand-in."""
+    """A draft without the values that it asks for; keys that every recipe needs, and arguments without which a part
+    cannot be made, get a stand-in."""
+    from .parts import stand_ins
 
     def answered(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: answered(item) for key, item in value.items() if item != ASK}
+            found = {key: answered(item) for key, item in value.items() if item != ASK}
+            args = value.get("args")
+            if isinstance(args, dict) and isinstance(value.get("name"), str):
+                found["args"] |= stand_ins(value["name"], [key for key, item in args.items() if item == ASK])
+            return found
         return [answered(item) for item in value if item != ASK] if isinstance(value, list) else value
 
     found: dict[str, Any] = {**NEEDED, **answered(raw)}

@@ -43,7 +43,9 @@ from .expressions import (
     joined,
     keys_of,
     of_math,
+    of_namespace,
     of_text,
+    parents_of,
     parsed_settings,
 )
 from .interpreter import OPTION, Interpreter, evaluates, is_decorated
@@ -52,6 +54,7 @@ KEPT_BY_TRAINERS = ("model", "args", "train_dataset", "eval_dataset", "data_coll
 PARSERS = (".HfArgumentParser", ".TrlParser")  # of settings, into objects of dataclasses
 _SAME = ("copy.copy", "copy.deepcopy", "pathlib.Path", "os.path.expanduser")  # they return their argument
 _ITSELF = ("to", "cuda", "cpu", "train", "eval", "half", "float", "requires_grad_")  # methods that return their module
+FROM_ARGUMENTS, ADDS_ARGUMENTS = ".Trainer.from_argparse_args", ".add_argparse_args"  # of Lightning
 _OF_A_GROUP = ("add_argument_group", "add_mutually_exclusive_group")
 _UNNAMED = (None, "*", "**")
 
@@ -155,8 +158,10 @@ def _of_library(
 ) -> Value:
     values = [argument.value for argument in arguments]
     if name == "argparse.ArgumentParser":
-        return ArgumentParser()
-    if name in _SAME and values:
+        return parents_of(arguments)
+    if name.endswith(FROM_ARGUMENTS):
+        name, arguments = name.rpartition(".")[0], of_namespace(arguments, None)
+    if (name in _SAME or name.endswith(ADDS_ARGUMENTS)) and values:
         return values[0]
     if name == "os.path.join":
         return joined(values)
@@ -298,6 +303,10 @@ def _method(
         return _of_pairs(value, method, arguments, keep)
     if isinstance(value, Constant):
         return of_text(value, method, values)
+    if isinstance(value, ScriptClass) and method == "from_argparse_args":  # of a data module
+        return interpreter.make(value, of_namespace(arguments, value), node, scope)
+    if isinstance(value, ScriptClass) and f".{method}" == ADDS_ARGUMENTS and values:
+        return values[0]
     if isinstance(value, (ParsedArguments, ScriptModule, ScriptClass, ScriptFunction)):
         return _loader_inside(values) or Value()
     if method in PARSES:

@@ -19,6 +19,7 @@ from .. import library_names as names
 from ..library_names import MODULE, OPTIMIZER, SCHEDULE, is_class
 from .abstract_values import (
     LARGEST,
+    ArgumentParser,
     CallArgument,
     Constant,
     DictValue,
@@ -174,6 +175,31 @@ def parsed_settings(
             found.append(LibraryObject("", name=one.name) if isinstance(one, LibraryName) else Value())
     rest = any(one.name == "return_remaining_strings" and known(one.value) for one in arguments)
     return ListValue([*found, *([Value()] if rest else [])])
+
+
+def parents_of(arguments: list[CallArgument]) -> ArgumentParser:
+    """A parser of argparse, with the defaults of those whose arguments it has too."""
+    given = next((one.value for one in arguments if one.name == "parents"), None)
+    parents = [one for one in given.items if isinstance(one, ArgumentParser)] if isinstance(given, ListValue) else []
+    return ArgumentParser({name: value for one in parents for name, value in one.defaults.items()})
+
+
+def of_namespace(arguments: list[CallArgument], of: ScriptClass | None) -> list[CallArgument]:
+    """What Lightning's Trainer, or a data module of the script's own, takes of a parsed command line, and what it is
+    given besides."""
+    own = of.find("__init__") if of is not None else None
+    takes = [one.arg for one in own.node.args.args] if isinstance(own, ScriptFunction) else []
+    takes = takes if of is not None else [name for line in names.TABLES["of_lightnings_trainer"] for name in line]
+    found = [one for one in arguments if one.name not in (None, "args")]
+    given = {one.name for one in found}
+    for one in (one for one in arguments if one.name in (None, "args")):
+        parsed = one.value if isinstance(one.value, ParsedArguments) else None
+        declared = parsed.parser.defaults | parsed.assigned if parsed is not None else {}
+        names_ = [name for name in takes if name in declared and name not in given]
+        names_ = [name for name in names_ if of is not None or known(declared[name], "") is not None]
+        found += [CallArgument(name, one.node, declared[name], f".{name}") for name in names_]
+        found += [CallArgument("**", one.node, one.value)] if parsed is None else []
+    return found
 
 
 @evaluates(ast.Subscript)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from drafts import listed, reasons
 from msmigrate.errors import BadRecipe
 from msmigrate.migrate.analyze.script_analysis import analyze_script
 from msmigrate.migrate.recipe_draft import account
@@ -538,3 +539,27 @@ def test_a_batch_size_that_is_computed_names_the_line_that_computes_it(
     above = text.partition("  batch:")[0].split("source:")[1]
     assert any(named in line for line in above.splitlines() if line.strip().startswith("#")), above
     assert not any(named in line for line in left(script)), "it is asked for, and so not listed"
+
+
+SWITCHES = [
+    ("torch.backends.cuda.matmul.allow_tf32 = True", "on GPUs torch rounds more coarsely", True),
+    ("torch.backends.cudnn.allow_tf32 = wanted()", "on GPUs torch rounds more coarsely", True),
+    ('torch.backends.fp32_precision = "tf32"', "on GPUs torch rounds more coarsely", True),
+    ('torch.set_float32_matmul_precision("medium")', "on GPUs torch rounds more coarsely", True),
+    ("torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = True", "on GPUs torch rounds", True),
+    ("torch.backends.cuda.matmul.allow_tf32 = False", "it chooses how a device computes", False),
+    ("torch.backends.cudnn.benchmark = True", "it chooses how a device computes", False),
+    ("torch.use_deterministic_algorithms(True, warn_only=True)", "it chooses how a device computes", False),
+    ("bar = tqdm(loader)", "a loop over it is a loop over its argument", False),
+]
+
+
+@pytest.mark.parametrize(("line", "why", "listed_"), SWITCHES, ids=[one[0] for one in SWITCHES])
+def test_what_switches_a_device_says_so(line: str, why: str, listed_: bool, write: Write) -> None:
+    """TF32 was passed over as a value that is used elsewhere; deterministic algorithms were listed without a word."""
+    code = f"import torch\nfrom tqdm import tqdm\nloader = torch.utils.data.DataLoader(made(), 4)\n{line}\n"
+    code += "net = torch.nn.Linear(3, 2)\nopt = torch.optim.SGD(net.parameters(), 0.1)\n"
+    code += f"for x in {'bar' if 'tqdm' in line else 'loader'}:\n    net(x).backward()\n    opt.step()\n"
+    path = write(code)
+    assert reasons(path).get(line, why).startswith(why)  # the last but one touches nothing
+    assert any(one.startswith(line) for one in listed(path)) == listed_

@@ -386,3 +386,48 @@ for epoch in range(4):
 """
     found = listed(write(SCRIPT + own.replace("net(x)", "net(x + a)")))
     assert "more = iter(loader.again()) [only where an exception is raised]" in found
+
+
+STEPS = """
+def run(batches, train=True):
+    for x, y in batches:
+        opt.zero_grad()
+        loss = criterion(net(x), y)
+        {run}
+def one(x, y):
+    opt.zero_grad()
+    loss = criterion(net(x), y)
+    loss.backward()
+    opt.step()
+"""
+PASS = """
+    for x, y in loader:
+        opt.zero_grad()
+        loss = criterion(net(x), y)
+        loss.backward()
+        opt.step()
+"""
+ALWAYS, IF_TRAINED = "loss.backward()\n        opt.step()", "if train: loss.backward(); opt.step()"
+EPOCHS = "for epoch in range(4):"
+AGAIN = [
+    (ALWAYS, EPOCHS + PASS, []),
+    (ALWAYS, EPOCHS + "\n    run(loader)", []),
+    (ALWAYS, EPOCHS + PASS + PASS, ["for x, y in loader:"]),
+    (ALWAYS, EPOCHS + "\n    run(loader)" + PASS, ["for x, y in loader:"]),
+    (ALWAYS, EPOCHS + "\n    run(loader)\n    if other():\n        pass\n    run(loader)", ["run(loader)"]),
+    (ALWAYS, EPOCHS + "\n    run(loader)\n    if epoch % 2:\n        run(loader)", ["run(loader)"]),
+    (ALWAYS, EPOCHS + "\n    try:\n        run(loader)\n    except RuntimeError:\n        run(loader)", []),
+    (ALWAYS, EPOCHS + PASS + "    opt.step()", ["opt.step()"]),
+    (ALWAYS, EPOCHS + "\n    for x, y in loader:\n        one(x, y)\n        one(y, x)", ["one(y, x)"]),
+    (ALWAYS, EPOCHS + "\n    if other():\n        run(loader)\n    else:\n        run(loader)", []),
+    (IF_TRAINED, EPOCHS + "\n    run(loader)\n    run(loader, False)", []),
+]
+
+
+@pytest.mark.parametrize(("run", "text", "expected"), AGAIN, ids=[str(index) for index in range(len(AGAIN))])
+def test_steps_in_several_places_of_an_epoch_are_listed(run: str, text: str, expected: list[str], write: Write) -> None:
+    """The draft ran, with one pass over the data where the script makes two; and its zero_grad was called too early."""
+    found = listed(write(SCRIPT + STEPS.replace("{run}", run) + text + "\n"))
+    assert [one.partition(" [")[0] for one in found if "steps run here too" in one] == expected
+    assert not any("zero_grad" in one for one in found)
+    assert any("steps run here too, only where epoch % 2;" in one for one in found) == ("epoch % 2" in text)

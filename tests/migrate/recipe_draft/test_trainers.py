@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 from drafts import drafted, has, listed
 from msmigrate.migrate.analyze.script_analysis import analyze_script
+from msmigrate.migrate.recipe_draft import trainers
 from msmigrate.reports.script_analysis import notes, recipe_text
 
 Write = Callable[..., Path]
@@ -218,7 +220,7 @@ def test_what_the_trainer_is_given(given: str, wanted: dict[str, Any], words: st
         ("pl.Trainer(max_epochs=count())", "???"),
         ("pl.Trainer(**count())", "???"),
         ("Own(max_epochs=5)", 5),
-        ("Starts(max_epochs=5)", "???"),
+        ("Starts(max_epochs=5)", 5),
         ("made()", 9),
         ("pl.Trainer(max_epochs=5) if fast() else pl.Trainer(max_epochs=50)", "???"),
     ],
@@ -417,12 +419,15 @@ args = TrainingArguments({})
 trainer = Trainer(model=model, args=args, train_dataset=load("a"))
 trainer.train()
 """
+PLAIN = {"name": "AdamW", "args": {"lr": 5e-5, "weight_decay": 0.0}}
+FALLING = {"name": "LinearLR", "per": "step", "args": {"start_factor": 1.0, "end_factor": 0.0, "total_iters": "???"}}
 OF_TRANSFORMERS: list[tuple[str, dict[str, Any], str]] = [
-    ('"out", num_train_epochs=epochs', {"epochs": 4, "batch": "???", "clip": {"max_norm": 1.0}}, ""),
+    ('"out", num_train_epochs=epochs', {"epochs": 4, "batch": 8, "clip": {"max_norm": 1.0}}, ""),
     ('output_dir="out", num_train_epochs=2.0, save_steps=500, logging_steps=10', {"epochs": 2}, ""),
     ("num_train_epochs=2.5", {"epochs": "???"}, "num_train_epochs=2.5 of transformers.TrainingArguments"),
     ("num_train_epochs=2, max_steps=100", {"epochs": "???"}, "max_steps=100 of"),
-    ("max_steps=-1", {"epochs": "???"}, ""),
+    ("max_steps=-1", {"epochs": 3}, ""),
+    ("num_train_epochs=2, max_steps=int(sys.argv[1])", {"epochs": "???"}, "max_steps=int(sys.argv[1]) of"),
     ("per_device_train_batch_size=16", {"batch": 16}, ""),
     ("per_device_train_batch_size=16, gradient_accumulation_steps=1", {"batch": 16}, ""),
     (
@@ -430,23 +435,53 @@ OF_TRANSFORMERS: list[tuple[str, dict[str, Any], str]] = [
         {"batch": "???"},
         "gradient_accumulation_steps=4 of",
     ),
-    ("auto_find_batch_size=True", {"batch": "???"}, "auto_find_batch_size=True of"),
+    ("auto_find_batch_size=True", {"batch": 8}, "auto_find_batch_size=True of"),
     ("max_grad_norm=0.5", {"clip": {"max_norm": 0.5}}, ""),
     ("max_grad_norm=0", {"clip": None}, ""),
     ("max_grad_norm=float(sys.argv[1])", {"clip": None}, "max_grad_norm=float(sys.argv[1]) of"),
     ("fp16=True", {"amp": {"level": "O1", "dtype": "float16"}, "dynamic_loss_scale": {}}, ""),
     ("bf16=True, fp16=False", {"amp": {"level": "O1", "dtype": "bfloat16"}, "dynamic_loss_scale": None}, ""),
     ("fp16=torch.cuda.is_available()", {"amp": None}, "fp16=torch.cuda.is_available() of"),
+    ("", {"optimizer": PLAIN, "schedule": FALLING, "batch": 8, "epochs": 3}, ""),
+    ("learning_rate=rate", {"optimizer": {"name": "AdamW", "args": {"lr": 2e-5, "weight_decay": 0.0}}}, ""),
     (
-        "learning_rate=rate",
-        {"optimizer": "???"},
-        "learning_rate=rate of transformers.TrainingArguments [rate is 2",
+        "learning_rate=float(sys.argv[1])",
+        {"optimizer": {"name": "AdamW", "args": {"lr": "???", "weight_decay": 0.0}}},
+        "",
     ),
-    ('weight_decay=0.01, warmup_steps=500, lr_scheduler_type="cosine"', {}, "warmup_steps=500 of"),
-    ("warmup_ratio=0.1, seed=3", {"seed": None}, "seed=3 of"),
+    (
+        'optim="sgd", weight_decay=0.1, adam_beta1=0.8',
+        {"optimizer": {"name": "SGD", "args": {"lr": 5e-5, "weight_decay": 0.1}, "no_weight_decay": "???"}},
+        "adam_beta1=0.8 of",
+    ),
+    (
+        'optim="adamw_torch_fused", adam_beta2=0.99, adam_epsilon=1e-6',
+        {"optimizer": {"name": "AdamW", "args": PLAIN["args"] | {"betas": [0.9, 0.99], "eps": 1e-6}}},
+        "",
+    ),
+    ('optim="adafactor", learning_rate=rate', {"optimizer": "???"}, 'optim="adafactor" of'),
+    ('deepspeed="a.json", weight_decay=0.1', {"optimizer": "???"}, "weight_decay=0.1 of"),
+    ('weight_decay=0.0, warmup_steps=500, lr_scheduler_type="cosine"', {"schedule": "???"}, "warmup_steps=500 of"),
+    (
+        'warmup_steps=0, lr_scheduler_type="cosine"',
+        {"schedule": {"name": "CosineAnnealingLR", "per": "step", "args": {"T_max": "???"}}},
+        "",
+    ),
+    ('lr_scheduler_type="constant"', {"schedule": None}, ""),
+    ('lr_scheduler_type="polynomial"', {"schedule": "???"}, 'lr_scheduler_type="polynomial" of'),
+    (
+        "max_steps=40",
+        {"schedule": FALLING | {"args": FALLING["args"] | {"total_iters": 40}}, "epochs": "???"},
+        "max_steps=40 of",
+    ),
+    ("warmup_ratio=0.1, seed=3", {"seed": None, "schedule": "???"}, "seed=3 of"),
     ("load_best_model_at_end=True", {}, "load_best_model_at_end=True of"),
     ('**{"num_train_epochs": 6, "learning_rate": 0.1}', {"epochs": 6}, ""),
-    ("**settings()", {"epochs": "???", "batch": "???", "clip": None}, "**settings() of"),
+    (
+        "**settings()",
+        {"epochs": "???", "batch": "???", "clip": None, "optimizer": "???", "schedule": "???"},
+        "**settings() of",
+    ),
 ]
 
 
@@ -458,7 +493,79 @@ def test_what_transformers_is_given(given: str, wanted: dict[str, Any], words: s
     found |= found["data"] | found["train"]
     assert {key: found.get(key) for key in wanted} == wanted
     assert has(listed(path), words or "trainer.train()", "trainer = Trainer(")
-    assert "transformers makes the optimizer and its schedule by these" in recipe_text(analyze_script(path))
+    assert "transformers makes" in recipe_text(analyze_script(path))
+
+
+def test_the_defaults_of_transformers_are_those_of_the_library() -> None:
+    """Where a script leaves them out, a draft has them."""
+    transformers = pytest.importorskip("transformers")
+    library = {one.name: one.default for one in fields(transformers.TrainingArguments)}
+    for name, value in trainers.DEFAULTS.items():
+        given = getattr(library[name], "value", library[name])
+        assert given == value or trainers.OPTIMIZERS[given] == trainers.OPTIMIZERS[value]
+    assert (library["adam_beta1"], library["adam_beta2"], library["adam_epsilon"]) == (0.9, 0.999, 1e-8)
+    assert library["max_grad_norm"] == 1.0 and not library["warmup_steps"]
+
+
+@pytest.mark.parametrize("kind", trainers.SCHEDULES)
+def test_the_schedules_of_transformers_are_those_of_torch(kind: str) -> None:
+    """A draft names torch's, whose last step is the run's."""
+    transformers, torch = pytest.importorskip("transformers"), pytest.importorskip("torch")
+    name, args = trainers.SCHEDULES[kind]
+    rates = []
+    for own in (True, False):
+        optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.3)
+        made = getattr(torch.optim.lr_scheduler, name)
+        given = {key: 12 if value == "???" else value for key, value in args.items()}
+        schedule = (
+            transformers.get_scheduler(kind, optimizer, num_warmup_steps=0, num_training_steps=12)
+            if own
+            else made(optimizer, **given)
+        )
+        rates.append([])
+        for _ in range(12):
+            rates[-1].append(schedule.get_last_lr()[0])
+            optimizer.step()
+            schedule.step()
+    assert rates[0] == pytest.approx(rates[1], rel=1e-9, abs=1e-12) and rates[0][0] == 0.3
+
+
+@pytest.mark.parametrize(
+    ("pair", "trainer", "schedule", "listed_"),
+    [
+        ("(opt, moves)", "Trainer(model, args, ", "StepLR", ()),
+        ("(opt, moves)", "Trainer(model=model, args=args, ", "StepLR", ()),
+        ("(opt, None)", "Trainer(model, args, ", "???", ("warmup_steps=9 of", "lr_scheduler_type=")),
+        ("pair()", "Trainer(model, args, ", "???", ("learning_rate=0.7 of", "warmup_steps=9 of", "lr_scheduler_type=")),
+        ("both", "Trainer(model, args, ", "???", ("learning_rate=0.7 of", "warmup_steps=9 of", "lr_scheduler_type=")),
+        ("either", "Trainer(model, args, ", "???", ("learning_rate=0.7 of", "warmup_steps=9 of", "lr_scheduler_type=")),
+    ],
+)
+def test_rates_without_effect_next_to_a_given_optimizer_are_not_listed(
+    pair: str, trainer: str, schedule: str, listed_: tuple[str, ...], write: Write
+) -> None:
+    """They were, and where the Trainer has its arguments by their places its schedule's `per` was asked for."""
+    own = "opt = torch.optim.SGD(model.parameters(), lr=0.2)\n"
+    own += "moves = torch.optim.lr_scheduler.StepLR(opt, 4)\n" * ("moves" in pair)
+    own += "either = (None, None)\nif read():\n    either = (opt, None)\nboth = either if read() else pair()\n"
+    text = TUNED.format('learning_rate=0.7, adam_beta1=0.8, warmup_steps=9, lr_scheduler_type="cosine"')
+    text = text.replace("trainer = Trainer(model=model, args=args, ", f"{own}trainer = {trainer}")
+    path = write(text.replace('load("a")', f'load("a"), optimizers={pair}'))
+    found, lines = drafted(path), listed(path)
+    assert found["optimizer"]["args"] == {"lr": 0.2}
+    section = found.get("schedule", "???")
+    assert (section["name"], section["per"]) == (schedule, "step") if schedule != "???" else section == "???"
+    assert has(lines, *listed_)
+    other = [one for one in ("learning_rate=", "adam_beta1=", "warmup_steps=", "lr_scheduler") if has(lines, one)]
+    assert bool(other) == bool(listed_) and has(lines, "learning_rate=") == (listed_[:1] == ("learning_rate=0.7 of",))
+
+
+def test_whose_loss_transformers_differentiates_is_said(write: Write) -> None:
+    """It was said that no call of backward() was found."""
+    path = write(TUNED.format(""))
+    assert "it differentiates the loss that the model returns" in recipe_text(analyze_script(path))
+    path = write(TUNED.format("").replace("args=args,", "args=args, compute_loss_func=own,"))
+    assert "that the model returns" not in recipe_text(analyze_script(path))
 
 
 @pytest.mark.parametrize(
@@ -823,3 +930,157 @@ def test_a_trainer_of_the_scripts_own(method: str, wanted: dict[str, Any], words
     assert "model = AutoModelForCausalLM.from_pretrained" in text.partition("model: ???")[0]
     assert "transformers differentiates this" in text.partition("loss: ???")[0] or "backward" in method
     assert has(listed(path), *words, "out = model(**inputs)", "return (loss, out)", "trainer = Own(", "trainer.train()")
+
+
+def test_training_functions_that_another_file_calls_are_listed(write: Write) -> None:
+    """Nothing of a file of several was: each counted as never run."""
+    one = "def of_{0}(name):\n    model = AutoModelForCausalLM.from_pretrained(name)\n"
+    one += "    args = TrainingArguments('{0}', num_train_epochs=2)\n    trainer = Trainer(model, args, load('{0}'))\n"
+    text = "from transformers import AutoModelForCausalLM, Trainer, TrainingArguments\n"
+    text += f"{one}    trainer.train()\n".format("a") + f"{one}    trainer.train()\n".format("b")
+    found = listed(write(text))
+    assert has(found, "trainer = Trainer(model, args, load('a'))", "trainer = Trainer(model, args, load('b'))")
+    assert has(found, "trainer.train()", "args = TrainingArguments('a'", "args = TrainingArguments('b'")
+    found = listed(write(f"{text}of_a('gpt2')\n"))
+    assert has(found, "trainer = Trainer(model, args, load('a'))") and not any("'b'" in line for line in found)
+
+
+PARSED_TRAINER = """
+import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--gradient_clip_val", type=float, default=0.25)
+parser.add_argument("--size", type=int, default=12)
+parser = pl.Trainer.add_argparse_args(parser)
+{more}
+args = parser.parse_args()
+trainer = {made}
+trainer.fit(Birds(lr=args.lr), {data})
+"""
+OF_PARSED: list[tuple[str, str, str, dict[str, Any], list[str]]] = [
+    ("", "pl.Trainer.from_argparse_args(args, max_epochs=7)", "loader", {"epochs": 7}, []),
+    (
+        "parser.set_defaults(max_epochs=8, gpus=2)",
+        "pl.Trainer.from_argparse_args(args)",
+        "loader",
+        {"epochs": 8},
+        ["gpus"],
+    ),
+    ("parser.add_argument('--max_epochs', default=None)", "pl.Trainer.from_argparse_args(args)", "loader", {}, []),
+    ("", "pl.Trainer.from_argparse_args(read(), max_epochs=7)", "loader", {"epochs": 7, "clip": None}, ["**read()"]),
+    (
+        "",
+        "pl.Trainer.from_argparse_args(args, max_epochs=7)",
+        "Loads.from_argparse_args(args)",
+        {"batch": 12, "epochs": 7},
+        [],
+    ),
+    ("", "pl.Trainer.from_argparse_args(args)", "Loads.from_argparse_args(args, size=5)", {"batch": 5}, []),
+]
+
+
+@pytest.mark.parametrize(("more", "made", "data", "wanted", "left"), OF_PARSED)
+def test_what_a_trainer_is_given_by_the_command_line(
+    more: str, made: str, data: str, wanted: dict[str, Any], left: list[str], write: Write
+) -> None:
+    """Its epochs were asked for, and the defaults of a parser that Lightning, or another parser, has added to."""
+    own = "child = argparse.ArgumentParser(parents=[parser], add_help=False)\n"
+    own += "child.add_argument('--lr', type=float, default=0.7)\nparser = child"
+    module = "class Loads(pl.LightningDataModule):\n    def __init__(self, size=3):\n        super().__init__()\n"
+    module += "        self.size = size\n    def train_dataloader(self):\n"
+    module += "        return DataLoader(train_set, batch_size=self.size, shuffle=True)\n"
+    text = PARSED_TRAINER.format(more=f"{more}\n{own}", made=made, data=data)
+    path = write(
+        f"{script().partition('several, least')[0]}{module}loader = DataLoader(train_set, batch_size=12)\n{text}"
+    )
+    found = drafted(path)
+    expected = {"epochs": "???", "batch": 12, "clip": {"max_norm": 0.25}, "lr": 0.7} | wanted
+    found |= found["data"] | found["train"] | found["optimizer"].get("args", {})
+    assert {key: found.get(key) for key in expected} == expected
+    assert (
+        has(listed(path), "trainer.fit(") and [one for one in left if any(one in line for line in listed(path))] == left
+    )
+
+
+@pytest.mark.parametrize(
+    ("init", "made", "wanted"),
+    [
+        (
+            "max_epochs=epochs, **kwargs",
+            "Own(epochs=3, gradient_clip_val=0.5)",
+            {"epochs": 3, "clip": {"max_norm": 0.5}},
+        ),
+        ("max_epochs=epochs, gradient_clip_val=0.25", "Own()", {"epochs": 5, "clip": {"max_norm": 0.25}}),
+        ("**kwargs", "Own(**read())", {"epochs": "???", "clip": None}),
+    ],
+)
+def test_a_trainer_of_the_scripts_own_that_hands_arguments_on(
+    init: str, made: str, wanted: dict[str, Any], write: Write
+) -> None:
+    """Its epochs were asked for: "no loop over epochs was found"."""
+    own = "class Own(pl.Trainer):\n    def __init__(self, epochs=5, **kwargs):\n"
+    own += f"        super().__init__({init})\n        self.seen = 0\n"
+    text = script().replace("trainer = pl.Trainer(max_epochs=12)", f"{own}trainer = {made}")
+    found = drafted(write(text))
+    found |= found["train"]
+    assert {key: found.get(key) for key in wanted} == wanted
+    found = drafted(write(text.replace("        super()", "        if epochs > read():\n            super()")))
+    assert found["train"]["epochs"] == "???"
+
+
+LIGHTNING_LOSSES = [
+    ("loss = F.cross_entropy(self(x), y)\n        return loss", {"name": "CrossEntropyLoss"}),
+    ("loss = self.of(self(x), y)\n        return {'loss': loss, 'seen': x}", {"name": "MSELoss"}),
+    ("return self.of(self(x), y)", {"name": "MSELoss"}),
+    ("return F.cross_entropy(self(x), y) * 2", {"name": "CrossEntropyLoss"}),
+    ("return nn.L1Loss()(self(x), y) / 3", {"name": "L1Loss"}),
+    ("loss = self.of(self(x), y)\n        return loss + x.norm()", "???"),
+    ("loss = self.of(self(x), y)\n        loss = loss + F.l1_loss(x, y)\n        return loss", "???"),
+    ("return mixed(self(x), y)", "???"),
+]
+
+
+@pytest.mark.parametrize(("body", "wanted"), LIGHTNING_LOSSES, ids=[one[0] for one in LIGHTNING_LOSSES])
+def test_the_loss_that_lightning_differentiates_is_drafted(body: str, wanted: Any, write: Write) -> None:
+    """It was asked for. How it comes about stays listed, for the step is the module's."""
+    text = f"""
+class Fitted(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = torchvision.models.resnet18()
+        self.of = nn.MSELoss()
+    def forward(self, x):
+        return self.net(x)
+    def training_step(self, batch, index):
+        x, y = batch
+        {body}
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.1)
+"""
+    path = write(HEAD + text + FIT.format("").replace("Birds(lr=0.2)", "Fitted()"))
+    assert drafted(path)["loss"] == wanted
+    assert has(listed(path), body.partition("\n")[0])
+    assert "Trainer differentiates" in recipe_text(analyze_script(path)) or wanted == "???"
+
+
+CHANGED: list[tuple[str, dict[str, Any]]] = [
+    ("other = args", {}),
+    ("args.learning_rate = 0.1", {"lr": "???"}),
+    ("args.num_train_epochs += 1", {"epochs": "???"}),
+    ("args = dataclasses.replace(args, num_train_epochs=7)", {"epochs": "???"}),
+    ("setattr(args, 'learning_rate', 0.1)", {"lr": "???"}),
+    ("args = args.set_training(learning_rate=0.1)", {"lr": None, "epochs": "???", "batch": "???"}),
+    ("for key, value in read():\n    setattr(args, key, value)", {"lr": None, "epochs": "???", "batch": "???"}),
+]
+
+
+@pytest.mark.parametrize(("line", "wanted"), CHANGED, ids=[one[0] for one in CHANGED])
+def test_arguments_that_the_script_sets_later_are_asked_for(line: str, wanted: dict[str, Any], write: Write) -> None:
+    """What they had been made with was drafted, and the line listed."""
+    text = TUNED.format("num_train_epochs=2").replace("import sys", "import dataclasses, sys")
+    path = write(text.replace("trainer = Trainer(", f"{line}\ntrainer = Trainer("))
+    found = drafted(path)
+    optimizer = found["optimizer"] if isinstance(found["optimizer"], dict) else {}
+    found |= found["data"] | found["train"] | optimizer.get("args", {})
+    expected = {"lr": 5e-5, "epochs": 2, "batch": 8} | wanted
+    assert {key: found.get(key) for key in expected} == expected
+    assert has(listed(path), line.splitlines()[-1].strip()) == bool(wanted)

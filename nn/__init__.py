@@ -16,6 +16,7 @@ from .containers import (
     add_cell,
     buffer,
     first_name,
+    is_class,
     named_parameters,
     not_converted,
     parameters,

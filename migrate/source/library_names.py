@@ -10,7 +10,7 @@ import builtins
 import re
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,33 @@ def is_dtype(attribute: str) -> bool:
 def dtype_name(attribute: str) -> str:
     """MindSpore's name for a dtype of torch's: `long` is mindspore.int64."""
     return f"mindspore.{TABLES['dtypes'].get(attribute, attribute)}"
+
+
+def gives(call: ast.Call, places: Mapping[str, int]) -> bool:
+    """Whether a call gives one of these arguments, by name or by position, as far as that can be read."""
+    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+    words = {word.arg for word in call.keywords}
+    return starred or None in words or bool(words & {*places}) or len(call.args) > min(places.values())
+
+
+HINTS = ("annotation", "returns")
+
+
+def names_as_values(node: ast.AST | None, resolve: Callable[[ast.expr], str]) -> Iterator[str]:
+    """The full names in a tree that are not called there, without type hints: what is handed on or compared.
+
+    resolve: gives the full name of an import, empty for anything else.
+    """
+    name = resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+    if name:
+        yield name
+        return
+    for field, value in ast.iter_fields(node) if node is not None else ():
+        for inner in value if isinstance(value, list) else [value]:
+            if not isinstance(inner, ast.AST) or field in HINTS:
+                continue
+            if not (isinstance(node, ast.Call) and field == "func" and resolve(inner)):
+                yield from names_as_values(inner, resolve)
 
 
 # Scripts

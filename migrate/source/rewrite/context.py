@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,8 +18,8 @@ from ....errors import UnknownRow
 from ....mappings import table
 from ....mappings.aliases import find
 from ....mappings.rows import Call, Name, Row
-from ..library_names import CELL_METHODS, CONTAINERS, NOT_CONVERTED, TABLES
-from ..observe.instrument import Note
+from ..library_names import CELL_METHODS, CONTAINERS, INSTALLED, NOT_CONVERTED, TABLES, gives, names_as_values
+from ..observe.instrument import Note, bound_inside
 from ..observe.observations import (
     NONE,
     CallableKind,
@@ -313,14 +314,30 @@ class Program(SourceFiles, ABC):
         return next((self._as_called(row) for row in rows if row is not None), None)
 
     def _as_called(self, row: Row | None) -> Row | None:
-        """The row, or that of its alternative class, where a call of such a layer has arguments that MindSpore's own
-        does not take, or a softmax was over a single value."""
+        """The row, or that of its other class: where a call of such a layer has arguments that MindSpore's own does not
+        take, a softmax was over a single value, or the layer's class is handed on or compared."""
         other = row.otherwise if row is not None else None
-        if other is not None and other.over_one_value and self.facts.softmax_of_one:
+        if other is None:
+            return row
+        of_one = other.over_one_value and self.facts.softmax_of_one
+        if of_one or (other.as_value and other.torch in self.named_as_values):
             return other
-        if other is None or not other.called_with:
+        if not other.called_with:
             return row
         return other if any(gives(call, other.called_with) for call in self._layer_calls(other.torch)) else row
+
+    @cached_property
+    def named_as_values(self) -> set[str]:
+        """What the model's own files, and functions of packages that ran, name otherwise than to call it."""
+        own = {file for file in self.modules.values() if not INSTALLED.intersection(Path(file).parts)}
+        ran = [(f.file, self.node(f)) for f in self.facts.functions if f.file not in own]
+        places = [*((file, self.tree(file)) for file in own), *ran]
+        return {name for file, tree in places for name in names_as_values(tree, self.names(file).name)}
+
+    @property
+    def asks_for_partials(self) -> bool:
+        """Whether the model asks if something is a `functools.partial`."""
+        return "functools.partial" in self.named_as_values
 
     def _layer_calls(self, layer: str) -> list[ast.Call]:
         """The calls that ran of a layer of torch, of classes that derive from it, and of its `forward`."""
@@ -354,24 +371,6 @@ class Program(SourceFiles, ABC):
         """A call that raises, for code that could not be written; it is noted for the report."""
         self.problems.append(problem)
         return ast.Call(self.name(NOT_CONVERTED), [ast.Constant(problem.text)], [])
-
-
-def gives(call: ast.Call, places: Mapping[str, int]) -> bool:
-    """Whether a call gives one of these arguments, by name or by position, as far as that can be read."""
-    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
-    words = {word.arg for word in call.keywords}
-    return starred or None in words or bool(words & {*places}) or len(call.args) > min(places.values())
-
-
-def bound_inside(function: ast.AST) -> set[str]:
-    """The names that lambdas and comprehensions bind."""
-    found: set[str] = set()
-    for part in ast.walk(function):
-        if isinstance(part, ast.comprehension):
-            found |= {inner.id for inner in ast.walk(part.target) if isinstance(inner, ast.Name)}
-        elif isinstance(part, ast.Lambda):
-            found |= {inner.arg for inner in ast.walk(part.args) if isinstance(inner, ast.arg)}
-    return found
 
 
 class Context(ast.NodeTransformer):

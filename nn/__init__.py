@@ -15,6 +15,7 @@ from .containers import (
     ParameterList,
     add_cell,
     buffer,
+    class_name,
     first_name,
     is_class,
     named_parameters,

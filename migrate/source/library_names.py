@@ -59,21 +59,18 @@ def gives(call: ast.Call, places: Mapping[str, int]) -> bool:
 HINTS = ("annotation", "returns")
 
 
-def names_as_values(node: ast.AST | None, resolve: Callable[[ast.expr], str]) -> Iterator[str]:
-    """The full names in a tree that are not called there, without type hints: what is handed on or compared.
-
-    resolve: gives the full name of an import, empty for anything else.
+def named(node: ast.AST | None, resolve: Callable[[ast.expr], str]) -> Iterator[str]:
+    """The full names in a tree without its type hints, those that are called there with `()` behind; and `__name__`,
+    where a class is asked for its name. resolve: gives the full name of an import, empty for anything else.
     """
     name = resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
-    if name:
-        yield name
-        return
-    for field, value in ast.iter_fields(node) if node is not None else ():
+    if name or (isinstance(node, ast.Attribute) and node.attr == "__name__"):
+        yield name or "__name__"
+    for field, value in ast.iter_fields(node) if node is not None and not name else ():
         for inner in value if isinstance(value, list) else [value]:
-            if not isinstance(inner, ast.AST) or field in HINTS:
-                continue
-            if not (isinstance(node, ast.Call) and field == "func" and resolve(inner)):
-                yield from names_as_values(inner, resolve)
+            if isinstance(inner, ast.AST) and field not in HINTS:
+                called = resolve(inner) if isinstance(node, ast.Call) and inner is node.func else ""
+                yield from [f"{called}()"] if called else named(inner, resolve)
 
 
 # Scripts

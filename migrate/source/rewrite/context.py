@@ -18,7 +18,7 @@ from ....errors import UnknownRow
 from ....mappings import table
 from ....mappings.aliases import find
 from ....mappings.rows import Call, Name, Row
-from ..library_names import CELL_METHODS, CONTAINERS, INSTALLED, NOT_CONVERTED, TABLES, gives, names_as_values
+from ..library_names import CELL_METHODS, CONTAINERS, INSTALLED, NOT_CONVERTED, TABLES, gives, named
 from ..observe.instrument import Note, bound_inside
 from ..observe.observations import (
     NONE,
@@ -320,24 +320,25 @@ class Program(SourceFiles, ABC):
         if other is None:
             return row
         of_one = other.over_one_value and self.facts.softmax_of_one
-        if of_one or (other.as_value and other.torch in self.named_as_values):
+        if of_one or (other.as_value and self.named & {other.torch, "__name__"}):
             return other
         if not other.called_with:
             return row
         return other if any(gives(call, other.called_with) for call in self._layer_calls(other.torch)) else row
 
     @cached_property
-    def named_as_values(self) -> set[str]:
-        """What the model's own files, and functions of packages that ran, name otherwise than to call it."""
+    def named(self) -> set[str]:
+        """What the model's files, and functions of packages that ran, name and call; see `library_names.named`."""
         own = {file for file in self.modules.values() if not INSTALLED.intersection(Path(file).parts)}
-        ran = [(f.file, self.node(f)) for f in self.facts.functions if f.file not in own]
+        others = (f for f in self.facts.functions if f.file not in own and not f.module.startswith("torch."))
+        ran = [(f.file, self.node(f)) for f in others]
         places = [*((file, self.tree(file)) for file in own), *ran]
-        return {name for file, tree in places for name in names_as_values(tree, self.names(file).name)}
+        return {name for file, tree in places for name in named(tree, self.names(file).name)}
 
     @property
     def asks_for_partials(self) -> bool:
         """Whether the model asks if something is a `functools.partial`."""
-        return "functools.partial" in self.named_as_values
+        return "functools.partial" in self.named
 
     def _layer_calls(self, layer: str) -> list[ast.Call]:
         """The calls that ran of a layer of torch, of classes that derive from it, and of its `forward`."""

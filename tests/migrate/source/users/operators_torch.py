@@ -111,7 +111,7 @@ def tracked():
 def norm_of(kind: str):
     if kind == "batch":
         return partial(nn.BatchNorm2d, affine=True)
-    return partial(nn.InstanceNorm2d, affine=False, track_running_stats=False)
+    return partial(nn.InstanceNorm2d, affine=True, track_running_stats=False)
 
 
 class Asking(nn.Module):

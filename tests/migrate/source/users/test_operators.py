@@ -34,7 +34,7 @@ def test_classes_of_layers_are_compared(users: Users) -> None:
     found.agrees()
     found.holds("bias = norm.func == InstanceNorm2d", "bias = norm == InstanceNorm2d", "norm(4), act(), last((4,))")
     found.holds("not is_class(last, partial(nn.LayerNorm, epsilon=1e-05), nn.GroupNorm)")
-    found.holds("return Asking(partial(InstanceNorm2d), **kwargs)", "isinstance(one, InstanceNorm2d)")
+    found.holds("return Asking(partial(InstanceNorm2d, affine=True), **kwargs)", "isinstance(one, InstanceNorm2d)")
 
 
 @pytest.mark.full

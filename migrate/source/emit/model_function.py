@@ -169,7 +169,7 @@ class ModelFunction:
             positional = [known_argument(self.expression(value)) for value in args]
             named = {key: known_argument(self.expression(value)) for key, value in kwargs.items()}
             given = bind_arguments(row, positional, named)
-            asks = self.definitions.asks_for_partials
+            asks = "functools.partial" in self.definitions.named
             found = write_reference(row, given, namer, a_partial=asks) if partial else write_call(row, given, namer)
         except Unwritable as error:
             return self._missing(str(error))

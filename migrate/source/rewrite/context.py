@@ -329,16 +329,16 @@ class Program(SourceFiles, ABC):
     @cached_property
     def named(self) -> set[str]:
         """What the model's files, and functions of packages that ran, name and call; see `library_names.named`."""
-        own = {file for file in self.modules.values() if not INSTALLED.intersection(Path(file).parts)}
-        others = (f for f in self.facts.functions if f.file not in own and not f.module.startswith("torch."))
-        ran = [(f.file, self.node(f)) for f in others]
-        places = [*((file, self.tree(file)) for file in own), *ran]
+        others = (f for f in self.facts.functions if f.file not in self.own_files)
+        ran = [(f.file, self.node(f)) for f in others if not f.module.startswith(("torch.", "msmigrate."))]
+        places = [*((file, self.tree(file)) for file in self.own_files), *ran]
         return {name for file, tree in places for name in named(tree, self.names(file).name)}
 
-    @property
-    def asks_for_partials(self) -> bool:
-        """Whether the model asks if something is a `functools.partial`."""
-        return "functools.partial" in self.named
+    @cached_property
+    def own_files(self) -> set[str]:
+        """The files that are the user's."""
+        found = {file for module, file in self.modules.items() if not module.startswith("msmigrate.")}
+        return {file for file in found if not INSTALLED.intersection(Path(file).parts)}
 
     def _layer_calls(self, layer: str) -> list[ast.Call]:
         """The calls that ran of a layer of torch, of classes that derive from it, and of its `forward`."""

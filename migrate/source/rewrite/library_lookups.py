@@ -66,7 +66,7 @@ def partial(node: ast.Call, context: Context) -> ast.AST:
         return context.kept(node)
     rest = ast.Call(node.args[0], node.args[1:], node.keywords)
     arguments = arguments_of(row, rest, context)
-    found = write_reference(row, arguments, context.name, a_partial=context.program.asks_for_partials)
+    found = write_reference(row, arguments, context.name, a_partial="functools.partial" in context.program.named)
     only_as_seen(arguments, node, context)
     if name in context.program.translated and isinstance(found, ast.Call):
         found.args[0] = context.visit(node.args[0])

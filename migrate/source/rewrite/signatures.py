@@ -105,7 +105,7 @@ class SignatureRewriter(ast.NodeTransformer):
             return made
         try:
             given = bind_arguments(row, [*map(known_argument, node.args[1:])], words)
-            found = write_reference(row, given, self.program.name, a_partial=self.program.asks_for_partials)
+            found = write_reference(row, given, self.program.name, a_partial="functools.partial" in self.program.named)
         except Unwritable:
             return node
         if name in self.program.translated and isinstance(found, ast.Call):

@@ -58,7 +58,7 @@ def test_layers_begin_by_the_names_that_their_classes_have_in_torch(users: Users
     fresh = {key: set(value.ravel().tolist()) for key, value in found.mindspore.items() if key.startswith("fresh/")}
     assert fresh["fresh/body.0.weight"] == fresh["fresh/body.2.weight"] == {0.75}
     assert fresh["fresh/body.0.bias"] == {0.125} and fresh["fresh/head.weight"] == {0.25}
-    found.holds("class_name(m, Dense='Linear')", "# as Glorot has it", "XavierNormal(gain=scale)")
+    found.holds("name = class_name(m, ", "Dense='Linear'", "# as Glorot has it", "XavierNormal(gain=scale)")
     assert [problem.text for problem in found.source.not_run] == ["what nn.init.thick_ does was not seen"]
 
 

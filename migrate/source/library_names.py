@@ -18,6 +18,7 @@ from typing import Any
 from ...mappings.aliases import index, restated, row_of
 from ...mappings.row_reader import read_yaml
 from ...mappings.rows import Row
+from .observe.observations import callees_of
 
 FILE = Path(__file__).parents[2] / "mappings" / "library_names.yaml"
 TABLES: dict[str, Any] = {name: table for entry in read_yaml(FILE) for name, table in entry.items()}
@@ -71,6 +72,13 @@ def named(node: ast.AST | None, resolve: Callable[[ast.expr], str]) -> Iterator[
             if isinstance(inner, ast.AST) and field not in HINTS:
                 called = resolve(inner) if isinstance(node, ast.Call) and inner is node.func else ""
                 yield from [f"{called}()"] if called else named(inner, resolve)
+
+
+def called_in(tree: ast.AST, name: str) -> list[str]:
+    """The functions that a file's calls by this name called where they ran: a package may offer another module's."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
+    found = {one: None for call in calls if ast.unparse(call.func) == name for one in callees_of(call)}
+    return [one for one in found if " " not in one]
 
 
 # Scripts

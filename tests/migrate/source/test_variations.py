@@ -14,6 +14,7 @@ from msmigrate.migrate.source.variations import Tried, Variation, now_trying, tr
 from msmigrate.reports.converted_model import source_lines, tried_lines
 
 MODEL = '''
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -97,7 +98,7 @@ class Net(nn.Module):
         self._register_load_state_dict_pre_hook(rename)
 
     def forward(self, x, factor=None):
-        x = self.norm(x)
+        x = self.norm(x) * (1 + 0.1 * np.random.randint(1, 9))
         for block in self.blocks:
             x = block(x)
         if factor is not None:

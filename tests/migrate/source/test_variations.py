@@ -98,7 +98,8 @@ class Net(nn.Module):
         self._register_load_state_dict_pre_hook(rename)
 
     def forward(self, x, factor=None):
-        x = self.norm(x) * (1 + 0.1 * np.random.randint(1, 9))
+        x = self.norm(x)
+        x = x * (1 + 0.1 * np.random.randint(1, 9))
         for block in self.blocks:
             x = block(x)
         if factor is not None:

@@ -175,6 +175,7 @@ class Row:
     called_with: Mapping[str, int] = field(default_factory=dict)  # of such a class: an argument that a call of the
     # layer may have, which MindSpore's own does not take either -> its place in that call
     over_one_value: bool = False  # such a class is used where a softmax of the model goes over a single value
+    as_value: bool = False  # such a class, with torch's arguments, is used where the layer's is handed on or compared
 
     @property
     def short(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatch
+from functools import partial
 from typing import Any
 
 from mindspore import Parameter, nn
@@ -111,6 +112,18 @@ def first_name(cell: nn.Cell, *names: str) -> str:
     names: torch's, then those that MindSpore's layers have for it, as "weight", "gamma", "embedding_table".
     """
     return next((name for name in names if hasattr(cell, name)), names[0])
+
+
+def class_name(value: Any, **names: str) -> str:
+    """The name of a value's class; names: torch's for those that MindSpore calls otherwise, as Dense="Linear"."""
+    name = type(value).__name__
+    return names.get(name, name)
+
+
+def is_class(value: Any, *classes: Any) -> bool:
+    """Whether a value is one of these classes; a class with other defaults is a partial of it, with these arguments."""
+    known = [(one.func, one.args, one.keywords) if isinstance(one, partial) else one for one in (value, *classes)]
+    return known[0] in known[1:]
 
 
 NORMS = (

@@ -67,21 +67,27 @@ class LocalResponseNorm(nn.Cell):
 
 
 class InstanceNorm1d(nn.GroupNorm):
-    """A GroupNorm with one channel a group that keeps running statistics, by which it normalizes in evaluation.
+    """torch's InstanceNorm1d, with its arguments: a GroupNorm with one channel a group.
 
-    num_groups, num_channels: the number of channels. momentum: torch's, the weight of the new statistics; with None the
-    running ones never change.
+    track_running_stats: whether it keeps running statistics, by which it normalizes in evaluation. momentum: torch's,
+    the weight of the new statistics; with None the running ones never change.
     """
 
     axes = 1
 
-    def __init__(self, *args: Any, momentum: float | None = 0.1, track_running_stats: bool = True, **more: Any) -> None:
-        super().__init__(*args, **more)
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+    ) -> None:
+        super().__init__(num_features, num_features, eps, affine)
         self.momentum, self.tracked = momentum or 0.0, track_running_stats
         if track_running_stats:
-            shape = (self.num_channels,)
-            self.moving_mean = Parameter(ops.zeros(shape), name="moving_mean", requires_grad=False)
-            self.moving_variance = Parameter(ops.ones(shape), name="moving_variance", requires_grad=False)
+            self.moving_mean = Parameter(ops.zeros((num_features,)), name="moving_mean", requires_grad=False)
+            self.moving_variance = Parameter(ops.ones((num_features,)), name="moving_variance", requires_grad=False)
 
     def construct(self, x: Tensor) -> Tensor:
         """x: (N, C, L). Raises ValueError for another number of axes."""

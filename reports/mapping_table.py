@@ -124,6 +124,8 @@ def argument_cells(row: Row) -> list[Cells]:
         ]
         if row.otherwise.over_one_value:
             cells.append(("", "", f"{row.otherwise.mindspore} where a softmax of the model goes over a single value"))
+        if row.otherwise.as_value:
+            cells.append(("", "", f"{row.otherwise.mindspore}, with torch's arguments, where the class is a value"))
     cells += [("", f"{item.mindspore}={item.value!r}", item.why or "always written") for item in row.written]
     return cells + [("", name, f"not written: {why}") for name, why in row.unwritten.items()]
 

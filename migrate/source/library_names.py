@@ -10,7 +10,7 @@ import builtins
 import re
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from ...mappings.aliases import index, restated, row_of
 from ...mappings.row_reader import read_yaml
 from ...mappings.rows import Row
+from .observe.observations import callees_of
 
 FILE = Path(__file__).parents[2] / "mappings" / "library_names.yaml"
 TABLES: dict[str, Any] = {name: table for entry in read_yaml(FILE) for name, table in entry.items()}
@@ -47,6 +48,37 @@ def is_dtype(attribute: str) -> bool:
 def dtype_name(attribute: str) -> str:
     """MindSpore's name for a dtype of torch's: `long` is mindspore.int64."""
     return f"mindspore.{TABLES['dtypes'].get(attribute, attribute)}"
+
+
+def gives(call: ast.Call, places: Mapping[str, int]) -> bool:
+    """Whether a call gives one of these arguments, by name or by position, as far as that can be read."""
+    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
+    words = {word.arg for word in call.keywords}
+    return starred or None in words or bool(words & {*places}) or len(call.args) > min(places.values())
+
+
+HINTS = ("annotation", "returns")
+
+
+def named(node: ast.AST | None, resolve: Callable[[ast.expr], str]) -> Iterator[str]:
+    """The full names in a tree without its type hints, those that are called there with `()` behind; and `__name__`,
+    where a class is asked for its name. resolve: gives the full name of an import, empty for anything else.
+    """
+    name = resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+    if name or (isinstance(node, ast.Attribute) and node.attr == "__name__"):
+        yield name or "__name__"
+    for field, value in ast.iter_fields(node) if node is not None and not name else ():
+        for inner in value if isinstance(value, list) else [value]:
+            if isinstance(inner, ast.AST) and field not in HINTS:
+                called = resolve(inner) if isinstance(node, ast.Call) and inner is node.func else ""
+                yield from [f"{called}()"] if called else named(inner, resolve)
+
+
+def called_in(tree: ast.AST, name: str) -> list[str]:
+    """The functions that a file's calls by this name called where they ran: a package may offer another module's."""
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
+    found = {one: None for call in calls if ast.unparse(call.func) == name for one in callees_of(call)}
+    return [one for one in found if " " not in one]
 
 
 # Scripts

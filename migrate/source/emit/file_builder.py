@@ -30,7 +30,7 @@ from ..observe.observations import (
 from ..rewrite import control_flow, signatures
 from ..rewrite.context import Context, Problem, Program
 from ..rewrite.library_lookups import ChosenEntries
-from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration
+from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration, leave_out_kept_objects
 from ..rewrite.replaced_methods import handed_methods, lacks_forward, without_forward
 from ..rewrite.rewriter import as_told, list_method, popped_names, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
@@ -64,6 +64,7 @@ class FileBuilder(Program):
 
     def __init__(self, facts: Observations, renamed: Mapping[str, str]) -> None:
         super().__init__(facts)
+        leave_out_kept_objects(self)
         self.new_names = renamed
         self.configurations: list[str] = []
         self.makers: dict[tuple[Made, str], str] = {}  # how a module is made, and a wanted name -> its function

@@ -124,6 +124,7 @@ class InlinedDefinitions:
         defined = {key: node for node in tree.body for key in defines(node)}
         node = defined[name]
         own = {item.arg for item in ast.walk(node) if isinstance(item, ast.arg)}
+        own |= {item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)}
         renamed = {name: called}
         for inner in ast.walk(node):
             if isinstance(inner, ast.Name) and inner.id in defined and inner.id != name and inner.id not in own:

@@ -169,7 +169,8 @@ class ModelFunction:
             positional = [known_argument(self.expression(value)) for value in args]
             named = {key: known_argument(self.expression(value)) for key, value in kwargs.items()}
             given = bind_arguments(row, positional, named)
-            found = write_reference(row, given, namer) if partial else write_call(row, given, namer)
+            asks = "functools.partial" in self.definitions.named
+            found = write_reference(row, given, namer, a_partial=asks) if partial else write_call(row, given, namer)
         except Unwritable as error:
             return self._missing(str(error))
         if name in self.definitions.translated:

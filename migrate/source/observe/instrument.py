@@ -313,3 +313,14 @@ def _place(
     if column > limit and one is not None and one.node.col_offset > limit:
         return AFTER, one
     return ABOVE, after
+
+
+def bound_inside(function: ast.AST) -> set[str]:
+    """The names that lambdas and comprehensions bind."""
+    found: set[str] = set()
+    for part in ast.walk(function):
+        if isinstance(part, ast.comprehension):
+            found |= {inner.id for inner in ast.walk(part.target) if isinstance(inner, ast.Name)}
+        elif isinstance(part, ast.Lambda):
+            found |= {inner.arg for inner in ast.walk(part.args) if isinstance(inner, ast.arg)}
+    return found

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import random
 import sys
 import textwrap
 from pathlib import Path
@@ -109,6 +110,8 @@ def built(shape: Any, arrays: Any) -> Any:
 
 def ran(net: nn.Cell, before: Any, trained: Any, words: Any) -> dict[str, Any]:
     """The outputs and the gradient's norm, under the keys of torch_variations_worker.py."""
+    np.random.seed(0)
+    random.seed(0)
     net.set_train(False)
     found = outputs(net(*before, **words), "eval")
     net.set_train(True)

@@ -234,6 +234,8 @@ class ConstructionLog:
         if isinstance(value, types.ModuleType):  # a file of settings that is passed as an argument
             plain = {key: item for key, item in vars(value).items() if isinstance(item, PLAIN) and key[:1] != "_"}
             return replace(self.call_of(NAMESPACE, (), plain), id=id(value))
+        if isinstance(value, types.LambdaType) and value.__name__ == "<lambda>":
+            return Unknown("lambda", "hand over a function that has a name at its file's top")
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
             return Reference(self.names.name(value))
         if id(value) in self.describing and self.taking != id(value):

@@ -15,6 +15,7 @@ from __future__ import annotations
 import copy
 import importlib
 import json
+import random
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -109,9 +110,9 @@ def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, huge: 
         given = [given[0], tuple(pytree.tree_map_only(torch.Tensor, twice, part) for part in given[1])]
     plain = ran(fresh, given, words, 1)
     again = ran(copy.deepcopy(model), given, words, 2)
-    random = _differing(plain, again)
+    drawn = _differing(plain, again)
     for seed in range(3, 9 if _draws(model, given, words) else 3):  # by chance two draws may be the same
-        random = random or _differing(plain, ran(copy.deepcopy(model), given, words, seed))
+        drawn = drawn or _differing(plain, ran(copy.deepcopy(model), given, words, seed))
     arrays = {f"plain/{key}": value for key, value in plain.items()}
     if not huge:
         with suppress(Exception):  # a model that names float32 in its code
@@ -122,7 +123,7 @@ def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, huge: 
     structure = shape_of((*given, dict(words)), leaves)
     arrays |= {f"input/{n}": leaf.detach().numpy() for n, leaf in enumerate(leaves)}
     np.savez(to.with_suffix(".npz"), **arrays)
-    return {"classes": classes, "inputs": structure, "random": random}
+    return {"classes": classes, "inputs": structure, "random": drawn}
 
 
 def _differing(plain: dict[str, Any], again: dict[str, Any]) -> list[str]:
@@ -154,8 +155,13 @@ def shape_of(value: Any, leaves: list[torch.Tensor]) -> Any:
 
 
 def ran(model: torch.nn.Module, given: list[Any], words: Any, seed: int) -> dict[str, Any]:
-    """The outputs before training, in it, and after it with larger weights; and the gradient's norm."""
+    """The outputs before training, in it, and after it with larger weights; and the gradient's norm.
+
+    What NumPy and Python draw is the same in every run, as in MindSpore's; torch draws by the seed.
+    """
     torch.manual_seed(seed)
+    np.random.seed(0)
+    random.seed(0)
     found = outputs(model.eval()(*copy.deepcopy(given[0]), **words), "eval")
     made = model.train()(*copy.deepcopy(given[1]), **words)
     found |= outputs(made, "train")

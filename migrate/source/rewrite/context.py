@@ -10,14 +10,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ....mappings import table
 from ....mappings.aliases import find
 from ....mappings.rows import Call, Name, Row
-from ..library_names import CELL_METHODS, CONTAINERS, NOT_CONVERTED, TABLES
-from ..observe.instrument import Note
+from ..library_names import CELL_METHODS, CONTAINERS, INSTALLED, NOT_CONVERTED, TABLES, gives, named
+from ..observe.instrument import Note, bound_inside
 from ..observe.observations import (
     NONE,
     CallableKind,
@@ -312,14 +313,31 @@ class Program(SourceFiles, ABC):
         return next((self._as_called(row) for row in rows if row is not None), None)
 
     def _as_called(self, row: Row | None) -> Row | None:
-        """The row, or that of its alternative class, where a call of such a layer has arguments that MindSpore's own
-        does not take, or a softmax was over a single value."""
+        """The row, or that of its other class: where a call of such a layer has arguments that MindSpore's own does not
+        take, a softmax was over a single value, or the layer's class is handed on or compared."""
         other = row.otherwise if row is not None else None
-        if other is not None and other.over_one_value and self.facts.softmax_of_one:
+        if other is None:
+            return row
+        of_one = other.over_one_value and self.facts.softmax_of_one
+        if of_one or (other.as_value and self.named & {other.torch, "__name__"}):
             return other
-        if other is None or not other.called_with:
+        if not other.called_with:
             return row
         return other if any(gives(call, other.called_with) for call in self._layer_calls(other.torch)) else row
+
+    @cached_property
+    def named(self) -> set[str]:
+        """What the model's files, and functions of packages that ran, name and call; see `library_names.named`."""
+        others = (f for f in self.facts.functions if f.file not in self.own_files)
+        ran = [(f.file, self.node(f)) for f in others if not f.module.startswith(("torch.", "msmigrate."))]
+        places = [*((file, self.tree(file)) for file in self.own_files), *ran]
+        return {name for file, tree in places for name in named(tree, self.names(file).name)}
+
+    @cached_property
+    def own_files(self) -> set[str]:
+        """The files that are the user's."""
+        found = {file for module, file in self.modules.items() if not module.startswith("msmigrate.")}
+        return {file for file in found if not INSTALLED.intersection(Path(file).parts)}
 
     def _layer_calls(self, layer: str) -> list[ast.Call]:
         """The calls that ran of a layer of torch, of classes that derive from it, and of its `forward`."""
@@ -353,24 +371,6 @@ class Program(SourceFiles, ABC):
         """A call that raises, for code that could not be written; it is noted for the report."""
         self.problems.append(problem)
         return ast.Call(self.name(NOT_CONVERTED), [ast.Constant(problem.text)], [])
-
-
-def gives(call: ast.Call, places: Mapping[str, int]) -> bool:
-    """Whether a call gives one of these arguments, by name or by position, as far as that can be read."""
-    starred = any(isinstance(argument, ast.Starred) for argument in call.args)
-    words = {word.arg for word in call.keywords}
-    return starred or None in words or bool(words & {*places}) or len(call.args) > min(places.values())
-
-
-def bound_inside(function: ast.AST) -> set[str]:
-    """The names that lambdas and comprehensions bind."""
-    found: set[str] = set()
-    for part in ast.walk(function):
-        if isinstance(part, ast.comprehension):
-            found |= {inner.id for inner in ast.walk(part.target) if isinstance(inner, ast.Name)}
-        elif isinstance(part, ast.Lambda):
-            found |= {inner.arg for inner in ast.walk(part.args) if isinstance(inner, ast.arg)}
-    return found
 
 
 class Context(ast.NodeTransformer):

@@ -105,6 +105,8 @@ class _Pruning:
         if isinstance(statement, ast.With):
             notes, statement.body = split_comments(self.block(statement.body))
             return [*notes, statement] if statement.body else notes
+        if isinstance(statement, ast.FunctionDef):
+            statement.body = select_branches(statement, self.context) or [ast.Pass()]
         if isinstance(statement, ast.Try):
             return [statement] if any(self.ran(one.body) for one in statement.handlers) else self.tried(statement)
         if isinstance(statement, ast.Assert):

@@ -41,13 +41,15 @@ LOADING = {"pretrained", "weights", "weights_backbone", "progress", "model_name"
 BACKENDS = ("torch.nn.attention.SDPBackend.", "torch._C._SDPBackend.")
 
 
-def write_reference(row: Row, given: Mapping[str, ObservedArgument], name: Namer) -> ast.expr:
+def write_reference(
+    row: Row, given: Mapping[str, ObservedArgument], name: Namer, *, a_partial: bool = False
+) -> ast.expr:
     """A class that is not called here but passed on, with torch's defaults where MindSpore has others; for a function
-    that fills a tensor, a function that does the same."""
+    that fills a tensor, a function that does the same. a_partial: whether it is a partial without arguments, too."""
     if fills(row):
         return filling_function(row, given, name)
     call = write_call(row, given, name, partial=True)
-    if not call.args and not call.keywords:
+    if not call.args and not call.keywords and not a_partial:
         return call.func
     partial = name("functools.partial")
     return ast.Call(partial, [call.func, *call.args], call.keywords)
@@ -64,7 +66,7 @@ def partial(node: ast.Call, context: Context) -> ast.AST:
         return context.kept(node)
     rest = ast.Call(node.args[0], node.args[1:], node.keywords)
     arguments = arguments_of(row, rest, context)
-    found = write_reference(row, arguments, context.name)
+    found = write_reference(row, arguments, context.name, a_partial="functools.partial" in context.program.named)
     only_as_seen(arguments, node, context)
     if name in context.program.translated and isinstance(found, ast.Call):
         found.args[0] = context.visit(node.args[0])
@@ -111,6 +113,38 @@ def handed_on(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | No
         return None
     plain = context.in_type_check or (row.kind == "function" and not fills(row))
     return context.name(row.mindspore) if plain else write_reference(row, {}, context.name)
+
+
+@handles(syntax=[ast.Compare])
+def compared_class(node: ast.Compare, context: Context) -> ast.expr | None:
+    """`is_class(act, partial(nn.GELU, approximate=False))` for `act == nn.GELU`, where that is what is handed on in its
+    place; partials are not equal to each other. What a partial calls, its `func`, is compared with the class alone."""
+    if len(node.ops) != 1:
+        return None
+    (comparison,), (other,) = node.ops, node.comparators
+    display = isinstance(comparison, (ast.In, ast.NotIn)) and isinstance(other, (ast.Tuple, ast.List, ast.Set))
+    if not display and not isinstance(comparison, (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)):
+        return None
+    value, named = node.left, other.elts if isinstance(other, (ast.Tuple, ast.List, ast.Set)) else [other]
+    if not display and _with_defaults(value, context) is not None:
+        value, named = other, [value]
+    made = [_with_defaults(one, context) for one in named]
+    if not any(made):
+        return None
+    if isinstance(value, ast.Attribute) and value.attr == "func":
+        classes = [context.visit(one) if call is None else call.args[0] for one, call in zip(named, made, strict=True)]
+        against = ast.Tuple(classes, ast.Load()) if display else classes[0]
+        return ast.Compare(context.visit(value), [comparison], [against])
+    classes = [context.visit(one) if call is None else call for one, call in zip(named, made, strict=True)]
+    found = ast.Call(context.name("msmigrate.nn.is_class"), [context.visit(value), *classes], [])
+    negated = isinstance(comparison, (ast.NotEq, ast.IsNot, ast.NotIn))
+    return ast.UnaryOp(ast.Not(), found) if negated else found
+
+
+def _with_defaults(node: ast.expr, context: Context) -> ast.Call | None:
+    """The partial that a class is handed on as, since MindSpore's has other defaults; None for anything else."""
+    found = handed_on(node, context) if isinstance(node, (ast.Attribute, ast.Name)) else None
+    return found if isinstance(found, ast.Call) and ast.unparse(found.func).endswith("partial") else None
 
 
 @handles(syntax=[ast.Call, ast.Subscript])

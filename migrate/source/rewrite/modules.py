@@ -20,8 +20,8 @@ from ..observe.observations import (
     replacing,
     set_callee,
 )
-from ..source_files import comment, literal
-from .context import Context, Problem, Stage, Unwritable, handles
+from ..source_files import comment, literal, short
+from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles, row_of
 from .row_calls import is_super
 
 PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
@@ -515,6 +515,41 @@ def _name_in_mindspore(kind: Kind, attribute: str, context: Context) -> str:
     states = [state.mindspore for state in row.state if state.torch == attribute and state.mindspore]
     numbers = [a.to[0] for a in row.arguments if a.torch == attribute and a.verb is None and len(a.to) == 1]
     return next(iter([*states, *numbers]), attribute)
+
+
+@handles(syntax=[ast.Attribute])
+def name_of_class(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """`class_name(m, Dense="Linear")` for `m.__class__.__name__` and `type(m).__name__`, where a class that the model
+    names, or that was there, is called otherwise in MindSpore."""
+    match node:
+        case ast.Attribute(ast.Attribute(value, "__class__"), "__name__"):
+            kinds = kinds_of(value)
+        case ast.Attribute(ast.Call(ast.Name("type"), [value], []), "__name__"):
+            kinds = kinds_of(value)
+        case _:
+            return None
+    there = {kind.cls for kind in kinds if isinstance(kind, ModuleKind)}
+    names = _other_names(there | {name.removesuffix("()") for name in context.program.named}, context)
+    if not names or (kinds and not there and UNSEEN not in kinds):
+        return None
+    words = [ast.keyword(ours, ast.Constant(theirs)) for ours, theirs in sorted(names.items())]
+    return ast.Call(context.name("msmigrate.nn.class_name"), [context.visit(value)], words)
+
+
+def _other_names(classes: set[str], context: Context) -> dict[str, str]:
+    """The names in MindSpore, and in torch, of those classes whose names differ; raises Unwritable where one of
+    MindSpore's stands for several of torch's."""
+    found: dict[str, set[str]] = {}
+    for name in classes - {"torch.nn.Module"}:
+        row = row_of(name) if name not in COUNTERPARTS else None
+        own = name in context.program.translated
+        counterpart = context.program.called(name) if own else COUNTERPARTS.get(name) or (row and row.mindspore) or ""
+        if own or name in COUNTERPARTS or (row is not None and row.kind == "layer"):
+            found.setdefault(short(counterpart), set()).add(short(name))
+    for ours, theirs in found.items():
+        if len(theirs) > 1:
+            raise Unwritable(f"the name of a class: MindSpore's {ours} is torch's {' and '.join(sorted(theirs))}")
+    return {ours: theirs for ours, (theirs,) in found.items() if ours and ours != theirs}
 
 
 @handles(*PARAMETERS)

@@ -30,8 +30,10 @@ from ..observe.observations import (
     callees_of,
     constants_of,
     kinds_of,
+    replacing,
 )
-from .context import Context, Program, Unwritable, handles, receivers
+from ..source_files import blocks_of, comment
+from .context import Context, Problem, Program, Unwritable, handles, receivers
 from .library_lookups import class_by_name
 
 PLAIN_CALLS = {"abs", "bool", "dict", "float", "int", "isinstance", "len", "list", "max", "min", "range", "round"}
@@ -348,8 +350,71 @@ def _alias(key: str, to: str) -> ast.stmt:
 
 def empty_dataclass(name: str, definitions: Program) -> ast.ClassDef:
     """The class, without its fields."""
-    package = name.partition(".")[0]
+    package = name.replace(SIMPLIFIED, "transformers.").partition(".")[0]
     short = name.rpartition(".")[2]
     says = f"The model's configuration: the part of {package}'s {short} that it reads."
     decorator = definitions.name("dataclasses.dataclass")
     return ast.ClassDef(definitions.called(name), [], [], [ast.Expr(ast.Constant(says))], [decorator])
+
+
+# Objects that a model keeps, and does not compute with
+
+
+def leave_out_kept_objects(program: Program) -> None:
+    """Put comments in the place of objects of libraries that a user's module keeps, and that nothing that ran reads,
+    `self.generation_config = GenerationConfig(…)`, or an optimizer; and list them. A method that did not run and calls
+    one raises as it does for all that is not known."""
+    own, read = program.own_files, _read_attributes(program)
+    for function in program.facts.functions:
+        owner, _, method = function.qualified.rpartition(".")
+        node = program.node(function) if method == "__init__" and function.file in own else None
+        if node is None or "torch.nn.Module" not in program.facts.bases(owner):
+            continue
+        for block in [block for inner in ast.walk(node) for block in blocks_of(inner)]:
+            for place, statement in enumerate(block):
+                text = vars(statement).get(LEFT_OUT) or _kept_object(statement, read, program)
+                if text:
+                    block[place] = replacing(comment(text), statement)
+                    vars(block[place])[LEFT_OUT] = text  # the file may be written once more, with other names
+                    program.left_out.append(Problem(function.file, statement.lineno, text, function.name))
+
+
+def _kept_object(statement: ast.stmt, read: set[str], program: Program) -> str:
+    """What to say of a statement that only keeps such an object; empty for any other."""
+    match statement:
+        case ast.Assign([ast.Attribute(ast.Name("self"), name)], ast.Call() as call) if name not in read:
+            kinds = kinds_of(call)
+        case _:
+            return ""
+    classes = [kind.cls for kind in kinds if isinstance(kind, ObjectKind)]
+    if len(classes) != 1 or len(kinds) != 1 or not _of_library(classes[0], program):
+        return ""
+    package, _, short = classes[0].replace(SIMPLIFIED, "transformers.").partition(".")
+    return f"self.{name} is left out: nothing here computes with it ({short.rpartition('.')[2]} of {package})"
+
+
+def _of_library(cls: str, program: Program) -> bool:
+    """Whether a class is a library's, other than Python's, that is not written by a row."""
+    package, row = cls.partition(".")[0], program.row(cls)
+    if package in sys.stdlib_module_names or package == "builtins" or (row is not None and row.kind == "function"):
+        return False
+    return package == "torch" or program.modules.get(cls.rpartition(".")[0]) not in program.own_files
+
+
+def _read_attributes(program: Program) -> set[str]:
+    """The names of attributes that functions which ran read, and those that others of the user's read otherwise than
+    to call them, or a method of theirs."""
+    owners = [f.qualified.rpartition(".")[0] for f in program.facts.functions if f.file in program.own_files]
+    bases = {base for owner in owners for base in program.facts.bases(owner)}
+    others = {*program.owners} - bases  # classes of packages whose objects are none of the user's classes
+    asked = [f for f in program.facts.functions if f.qualified.rpartition(".")[0] not in others]
+    functions = [f for f in asked if f"{f.module}." != SIMPLIFIED or f.qualified.rpartition(".")[0] in bases]
+    nodes = [inner for f in functions for inner in ast.walk(program.node(f) or ast.Pass())]
+    ran = {id(node) for node in nodes}
+    nodes += [node for file in program.own_files for node in ast.walk(program.tree(file)) if id(node) not in ran]
+    called: set[int] = set()
+    for call in (node for node in nodes if isinstance(node, ast.Call) and id(node) not in ran):
+        called |= {id(call.func), id(getattr(call.func, "value", None))}
+    found = {str(node.value) for node in nodes if isinstance(node, ast.Constant)}
+    loads = (node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load))
+    return found | {node.attr for node in loads if id(node) not in called}

@@ -57,7 +57,7 @@ ASKS_WHETHER = ("recompute",)  # verbs that only need to know whether another ar
 
 def write_template(torch: str, given: Mapping[str, ObservedArgument], name: Namer) -> ast.expr | None:
     """The expression for a call that has a template, by torch's names of the arguments; else None."""
-    names = set(given)
+    names = set(given) - {"device"}  # a process of MindSpore has one
     wide = "input" in given and are_tensors(given["input"].kinds, "float", "bfloat16", "int64")
     for row, arguments, template in (*TABLES["plain_calls"], *(TABLES["plain_calls_of_wide"] if wide else ())):
         if row == torch and {*arguments} == names:

@@ -104,9 +104,8 @@ class SignatureRewriter(ast.NodeTransformer):
             set_receivers(made, [name])
             return made
         try:
-            found = write_reference(
-                row, bind_arguments(row, [*map(known_argument, node.args[1:])], words), self.program.name
-            )
+            given = bind_arguments(row, [*map(known_argument, node.args[1:])], words)
+            found = write_reference(row, given, self.program.name, a_partial="functools.partial" in self.program.named)
         except Unwritable:
             return node
         if name in self.program.translated and isinstance(found, ast.Call):

@@ -14,7 +14,6 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Literal
 
 from ..library_names import (
     CELL_METHODS,
@@ -26,6 +25,7 @@ from ..library_names import (
     OF_PYTHON,
     ROWS_FIRST,
     TABLES,
+    called_in,
     is_dtype,
     tensors_by_use,
 )
@@ -387,12 +387,13 @@ class Reader:
             return [PlainKind("float") if name in TABLES["numbers"] else DtypeKind()]
         row = row_of(name) if package in ("torch", "torchvision", "timm") else None
         if row is not None or name in COUNTERPARTS:
-            what: Literal["class", "function"] = "function" if row is not None and row.kind == "function" else "class"
-            return [CallableKind(what, name)]
+            return [CallableKind("function" if row is not None and row.kind == "function" else "class", name)]
         if name in MODULES:
             return [PythonModule(name)]
         if package in sys.stdlib_module_names or package in OF_ARRAYS:
             return [PythonModule(name)] if name == package else [UNSEEN]
+        if seen := called_in(self.program.tree(self.context.file), ast.unparse(node)):
+            return [CallableKind("function", one) for one in seen]
         raise Unwritable(f"what {ast.unparse(node)} does was not seen")
 
     def _is_enum(self, name: str) -> bool:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 from msmigrate.mappings.table import row
-from msmigrate.migrate.source.library_names import ROWS_FIRST, TABLES, dtype_name, family_of, habit, is_dtype
+from msmigrate.migrate.source.library_names import (
+    ROWS_FIRST,
+    TABLES,
+    called_in,
+    dtype_name,
+    family_of,
+    habit,
+    is_dtype,
+    named,
+)
+from msmigrate.migrate.source.observe.observations import set_callee
 
 SOURCE = Path(__file__).parents[3] / "migrate"
 
@@ -37,3 +48,18 @@ def test_dtypes_and_habits() -> None:
     ]
     assert is_dtype("half") and not is_dtype("nn")
     assert (habit("train_loader"), habit("net"), habit("x")) == ("loader", "module", "")
+
+
+def test_what_a_file_names_calls_and_called() -> None:
+    tree = ast.parse("def f(x: nn.Tanh = nn.ReLU):\n    return nn.GELU(g(x)) == type(x).__name__, g(x.func)")
+    roots = {"nn": "torch.nn", "g": "pkg.g"}
+
+    def resolve(node: ast.expr) -> str:
+        root, _, rest = ast.unparse(node).partition(".")
+        return f"{roots[root]}.{rest}".removesuffix(".") if root in roots else ""
+
+    assert {*named(tree, resolve)} == {"torch.nn.ReLU", "torch.nn.GELU()", "pkg.g()", "__name__"}
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "g"]
+    assert called_in(tree, "g") == []
+    set_callee(calls[0].func, "pkg.inside.g", "object pkg.G")
+    assert called_in(tree, "g") == ["pkg.inside.g"]

@@ -14,6 +14,7 @@ from msmigrate.migrate.source.variations import Tried, Variation, now_trying, tr
 from msmigrate.reports.converted_model import source_lines, tried_lines
 
 MODEL = '''
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -98,6 +99,7 @@ class Net(nn.Module):
 
     def forward(self, x, factor=None):
         x = self.norm(x)
+        x = x * (1 + 0.1 * np.random.randint(1, 9))
         for block in self.blocks:
             x = block(x)
         if factor is not None:

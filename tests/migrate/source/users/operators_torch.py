@@ -108,6 +108,43 @@ def tracked():
     return Tracked(), (image(),)
 
 
+def norm_of(kind: str):
+    if kind == "batch":
+        return partial(nn.BatchNorm2d, affine=True)
+    return partial(nn.InstanceNorm2d, affine=True, track_running_stats=False)
+
+
+class Asking(nn.Module):
+    """Layers that are made by what their classes are."""
+
+    def __init__(self, norm=nn.BatchNorm2d, act=nn.GELU, last=nn.LayerNorm) -> None:
+        super().__init__()
+        if type(norm) == partial:  # noqa: E721
+            bias = norm.func == nn.InstanceNorm2d
+        else:
+            bias = norm == nn.InstanceNorm2d
+        self.conv, self.norm, self.act, self.last = nn.Conv2d(3, 4, 3, bias=bias), norm(4), act(), last(4)
+        self.grouped = nn.GroupNorm(1, 4)
+        self.twice = 2.0 if act is nn.GELU else 3.0
+        self.thrice = 2.0 if last not in (nn.LayerNorm, nn.GroupNorm) else 3.0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for one in (self.norm, self.grouped):
+            x = x + 1 if isinstance(one, nn.InstanceNorm2d) else x * 2
+        x = self.act(self.norm(self.conv(x))) * self.twice
+        return self.last(self.grouped(x).mean((2, 3))) * self.thrice
+
+
+def asking():
+    torch.manual_seed(0)
+    return Asking(norm_of("instance")), (image(),)
+
+
+def asking_others():
+    torch.manual_seed(0)
+    return Asking(norm_of("batch"), nn.ReLU, partial(nn.LayerNorm, eps=1e-6)), (image(),)
+
+
 class Streams(nn.Module):
     """einops' patterns with `...`, of tensors of two and of three numbers of axes."""
 

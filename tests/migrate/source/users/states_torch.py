@@ -143,6 +143,45 @@ def parameters():
     return ParameterNet(), vectors()
 
 
+def begin_by_name(m: nn.Module) -> None:
+    name = m.__class__.__name__
+    if name.find("Conv") != -1:
+        nn.init.constant_(m.weight.data, 0.5)
+    elif name.find("Linear") != -1:
+        nn.init.constant_(m.weight.data, 0.75)
+        nn.init.constant_(m.bias.data, 0.125)
+
+
+class NamedNet(nn.Module):
+    """Initialised by the names of its layers' classes, also by a function inside of one."""
+
+    def __init__(self, kind: str = "constant", scale: float = 0.25) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(6, 6), nn.Tanh(), nn.Linear(6, 6))
+        self.head = nn.Linear(6, 4)
+        self.body.apply(begin_by_name)
+
+        def begin(m: nn.Module) -> None:
+            if type(m).__name__ in ("Linear", "Bilinear") and kind == "constant":
+                nn.init.constant_(m.weight, scale)
+            elif kind == "xavier":
+                # as Glorot has it
+                nn.init.xavier_normal_(m.weight.data, gain=scale)
+            elif kind == "unknown":
+                nn.init.thick_(m.weight)
+            else:
+                raise ValueError(kind)
+
+        self.head.apply(begin)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+
+def begun_by_names():
+    return NamedNet(), vectors()
+
+
 class InitNet(nn.Module):
     """Initialised as published transformers are."""
 

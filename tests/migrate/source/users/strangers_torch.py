@@ -571,3 +571,29 @@ class Features(torchvision.models.SqueezeNet):
 
 def derived():
     return Features(version="1_1", num_classes=3), (torch.randn(2, 3, 32, 32),)
+
+
+class Learner(nn.Module):
+    """Keeps what trains it, what prepares its images, and what it reads."""
+
+    def __init__(self, width: int = 4, rate: float = 0.1) -> None:
+        super().__init__()
+        self.body = nn.Linear(6, width)
+        # reads an image
+        self.prepare = torchvision.transforms.Compose([torchvision.transforms.ToTensor()])
+        self.optimizer = torch.optim.Adam(self.parameters(), lr=rate)
+        self.known = torchvision.transforms.Compose([])
+        self.criterion = nn.MSELoss()
+
+    def forward(self, x):
+        return self.body(x) * (2.0 if self.known.transforms == [] else 1.0)
+
+    def update(self, x, y):
+        self.optimizer.zero_grad()
+        self.criterion(self(x), y).backward()
+        self.optimizer.step()
+
+
+def learner():
+    torch.manual_seed(0)
+    return Learner(), (torch.randn(2, 6),)

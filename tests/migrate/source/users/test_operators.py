@@ -25,7 +25,23 @@ def test_arguments_that_the_layers_do_not_have(users: Users) -> None:
 def test_norms_of_images_that_keep_statistics(users: Users) -> None:
     found = users["tracked"]
     found.agrees()
-    found.holds("norm=InstanceNorm2d", "momentum=None")
+    found.holds("norm=partial(InstanceNorm2d, affine=True, track_running_stats=True)", "momentum=None")
+
+
+def test_classes_of_layers_are_compared(users: Users) -> None:
+    """MindSpore's GELU and LayerNorm begin otherwise, so that they are handed on as partials, which equal nothing."""
+    found = users["asking"]
+    found.agrees()
+    found.holds("bias = norm.func == InstanceNorm2d", "bias = norm == InstanceNorm2d", "norm(4), act(), last((4,))")
+    found.holds("not is_class(last, partial(nn.LayerNorm, epsilon=1e-05), nn.GroupNorm)")
+    found.holds("return Asking(partial(InstanceNorm2d, affine=True), **kwargs)", "isinstance(one, InstanceNorm2d)")
+
+
+@pytest.mark.full
+def test_classes_of_other_layers_are_compared(users: Users) -> None:
+    found = users["asking_others"]
+    found.agrees()
+    found.holds("Asking(partial(nn.BatchNorm2d), nn.ReLU, partial(nn.LayerNorm, epsilon=1e-06))")
 
 
 def test_einops_patterns_of_any_number_of_axes(users: Users) -> None:

@@ -51,6 +51,17 @@ def test_first_values_are_drawn_as_torch_draws_them(users: Users) -> None:
                 assert theirs.mean() == pytest.approx(ours.mean(), abs=spread * max(ours.std(), 1e-7)), key
 
 
+def test_layers_begin_by_the_names_that_their_classes_have_in_torch(users: Users) -> None:
+    """MindSpore calls a Linear Dense, so that `find("Linear")` found none, and left its weights alone."""
+    found = users["begun_by_names"]
+    found.agrees("eval", "train")
+    fresh = {key: set(value.ravel().tolist()) for key, value in found.mindspore.items() if key.startswith("fresh/")}
+    assert fresh["fresh/body.0.weight"] == fresh["fresh/body.2.weight"] == {0.75}
+    assert fresh["fresh/body.0.bias"] == {0.125} and fresh["fresh/head.weight"] == {0.25}
+    found.holds("name = class_name(m, ", "Dense='Linear'", "# as Glorot has it", "XavierNormal(gain=scale)")
+    assert [problem.text for problem in found.source.not_run] == ["what nn.init.thick_ does was not seen"]
+
+
 def test_a_part_that_is_not_trained(users: Users) -> None:
     found = users["loop_initialised"]
     assert "gradient/conv.weight" not in {*found.torch, *found.mindspore}

@@ -136,3 +136,16 @@ def test_a_class_from_one_that_a_package_offers(users: Users) -> None:
     found = users["derived"]
     found.agrees("eval", "train")
     found.holds("class Features(SqueezeNet):", "super().__init__(**kwargs)")
+
+
+def test_what_a_model_keeps_and_does_not_compute_with_is_left_out(users: Users) -> None:
+    """An optimizer of torch's has no counterpart inside of a Cell; without it the rest is whole, and it is listed."""
+    found = users["learner"]
+    found.agrees()
+    found.holds(
+        "# self.optimizer is left out: nothing here computes with it (Adam of torch)", "self.known = Compose([])"
+    )
+    found.lacks("ToTensor", "self.prepare =", "not_converted")
+    said = [problem.text for problem in found.source.left_out]
+    assert "self.prepare is left out: nothing here computes with it (Compose of torchvision)" in said
+    assert [problem.text for problem in found.source.not_run] == ["what self.optimizer.zero_grad calls is not known"]

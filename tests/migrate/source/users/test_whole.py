@@ -58,6 +58,7 @@ def test_a_block_of_a_large_language_model(users: Users) -> None:
 def test_nanogpt(users: Users) -> None:
     found = users["gpt"]
     found.agrees()
+    found.holds("pos = ops.arange(0, t, dtype=mindspore.int64)")
     found.holds("return GPT(GPTConfig())", "self.transformer.wte.embedding_table = self.lm_head.weight")
     found.lacks("hasattr", "import torch", "torch.nn")
 

@@ -33,7 +33,7 @@ TASKS = {
         "mappings": ("analyze", "mappings"),
         "inspect": ("convert_ckpt", "inspect"),
     },
-    "Move": {"convert-model": ("parity", "convert_model"), "convert-ckpt": ("convert_ckpt", "convert_ckpt")},
+    "Move": {"convert-model": ("convert_model", "convert_model"), "convert-ckpt": ("convert_ckpt", "convert_ckpt")},
     "Prove": {
         "parity-step": ("parity", "parity_step"),
         "explain": ("analyze", "explain"),
@@ -44,8 +44,8 @@ TASKS = {
     "Use": {
         "eval": ("train", "evaluate"),
         "predict": ("train", "predict"),
-        "export": ("train", "export"),
-        "serve": ("train", "serve"),
+        "export": ("export", "export"),
+        "serve": ("export", "serve"),
     },
 }
 COMMANDS = {name: place for commands in TASKS.values() for name, place in commands.items()}

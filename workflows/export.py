@@ -6,7 +6,7 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ import click
 
 from ..deploy import export as exporting
 from ..deploy import lite
-from ..deploy.export import Exported, Worker, job_of, module, subject_of
+from ..deploy.export import Comparison, Exported, Worker, job_of, module, subject_of
 from ..deploy.export import export as run_export
 from ..deploy.job import FILE, ONNX, Job, ServeJob, read_key, shape_of
 from ..deploy.options import FORMS, ExportOptions, ServeOptions
@@ -25,10 +25,9 @@ from ..deploy.serving import servable
 from ..errors import BadInput, WorkerFailed
 from ..input_files import open_regular, unreadable
 from ..option_fields import STDOUT, as_path, values_of, with_model
+from ..parity.verdict import Verdict
 from ..printable import echo
 from ..processes import ENDING, interrupt, signals_to
-from ..reports.export import as_json
-from ..reports.export import lines as compared_lines
 from ..reports.progress import images_counted
 from ..temporary import temporary_folder
 from ..training.inference import Request, class_file, own_mode, preparation
@@ -39,6 +38,7 @@ from ..workers.parent import call
 from .results import Result, only_json
 
 MISMATCH = 1
+MOST = 5  # replaced layers that are named
 AddLine = Callable[[str], None]
 
 
@@ -61,7 +61,7 @@ class ExportResult(Result):
 
     def as_dict(self) -> dict[str, Any]:
         """The comparison and the files, as `export --json` prints them."""
-        return {**(as_json(self.exported) if self.exported is not None else {}), **self.more}
+        return {**(compared_json(self.exported) if self.exported is not None else {}), **self.more}
 
 
 def export(checkpoint: str | Path, out: str | Path, form: str = FORMS[0], **options: Any) -> ExportResult:
@@ -269,3 +269,79 @@ def _follow(command: list[str], log: Path, name: str, host: str) -> None:
         raise WorkerFailed(f"the server did not stop within {STOPPED:g} s of the signal and was killed") from None
     finally:
         patience.cancel()
+
+
+# What the command says of it
+
+
+def compared_lines(exported: Exported, shown: str) -> Iterator[str]:
+    """What was exported, on what it ran, and each comparison."""
+    facts = exported.facts
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(facts["versions"].items()))
+    yield f"{shown} as {exported.net.job.form}, in evaluation mode; {versions}"
+    batches = " and ".join(map(str, exported.sizes))
+    yield f"run on {facts['inputs']}, in batches of {batches}"
+    replaced = facts["rewritten"]
+    if replaced:
+        more = f" and {len(replaced) - MOST} more" if len(replaced) > MOST else ""
+        yield f"written in an equivalent form: {', '.join(replaced[:MOST])}{more}"
+    for one in exported.comparisons:
+        yield _line(one, exported)
+    for note in exported.net.notes:
+        yield f"Note: {note}."
+    if exported.net.torch is None:
+        yield "Note: not compared with torch; the noise is the net's own, with its weights off by float32's rounding."
+
+
+def _line(one: Comparison, exported: Exported) -> str:
+    subject = exported.file.suffix.removeprefix(".") if one.subject == exporting.FILE else one.subject
+    subject = {"mindir": "MindIR", "onnx": "ONNX"}.get(subject, subject)
+    batch = f", batches of {one.batch}" if one.batch and len(exported.sizes) > 1 else ""
+    output = f", output {one.output}" if any(other.output for other in exported.comparisons) else ""
+    if one.measure.verdict is Verdict.PASS:
+        return f"  {subject} = {one.against}{batch}{output}: {_how(one)}"
+    word = "differs from" if one.measure.verdict is Verdict.FAIL else "has no verdict against"
+    return f"  {subject} {word} {one.against}{batch}{output}: {one.measure.why}"
+
+
+def _how(one: Comparison) -> str:
+    if one.measure.error == 0.0:
+        return "equal to the bit"
+    return f"off by {one.measure.relative:.1e} of its size, {one.measure.ratio:.2f} of the noise (up to 4 passes)"
+
+
+def compared_json(exported: Exported) -> dict[str, Any]:
+    """What was exported and every comparison, as plain values."""
+    facts = exported.facts
+    return {
+        "checkpoint": exported.net.job.request.shown,
+        "model": exported.net.subject.recipe.model.name,
+        "torch": exported.net.torch,
+        "format": exported.net.job.form,
+        "same": exported.sound,
+        "batches": exported.sizes,
+        "dynamic": exported.net.job.dynamic,
+        "inputs": facts["inputs"],
+        "shapes": facts["shapes"],
+        "rewritten": facts["rewritten"],
+        "versions": facts["versions"],
+        "notes": exported.net.notes,
+        "comparisons": [
+            {
+                "subject": one.subject,
+                "against": one.against,
+                "output": one.output,
+                "batch": one.batch,
+                "shape": list(one.shape),
+                "verdict": one.measure.verdict.value,
+                "ratio": _number(one.measure.ratio),
+                "error": _number(one.measure.relative),
+                "why": one.measure.why,
+            }
+            for one in exported.comparisons
+        ],
+    }
+
+
+def _number(value: float) -> float | None:
+    return value if value < float("inf") else None

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 import pytest
-from msmigrate.cli import parity, train
+from msmigrate.cli import convert_model, export, parity, train
 from msmigrate.deploy.options import ExportOptions, ServeOptions
 from msmigrate.errors import BadInput
 from msmigrate.option_fields import check, options_in
@@ -19,8 +19,8 @@ BY_WORD = {"checkpoint", "recipe", "out"}  # arguments, and what a command says 
 COMMANDS: list[tuple[click.Command, type[Any], set[str]]] = [
     (parity.parity_step, ParityOptions, {"outputs", "noise"}),
     (train.train, TrainOptions, set()),
-    (train.export, ExportOptions, set()),
-    (train.serve, ServeOptions, {"torch"}),
+    (export.export, ExportOptions, set()),
+    (export.serve, ServeOptions, {"torch"}),
 ]
 
 
@@ -46,7 +46,7 @@ def test_and_they_are_what_was_declared(command: click.Command, kind: type[Any],
 
 
 def test_a_command_may_say_an_option_in_words_of_its_own() -> None:
-    (steps,) = [param for param in parity.convert_model.params if param.name == "steps"]
+    (steps,) = [param for param in convert_model.convert_model.params if param.name == "steps"]
     assert isinstance(steps, click.Option) and steps.help == "Training steps to prove." and steps.default == 3
 
 

@@ -214,7 +214,7 @@ def serve(framework: str, channel: socket.socket) -> NoReturn:
     if framework == "mindspore":
         module.runtime.launch_blocking()
     else:
-        defer_compiler()  # as msmigrate's own workers do: five seconds for every script that makes an optimizer
+        defer_compiler()  # as msmigrate's own workers do: every optimizer, and meta device, would import it
         importlib.import_module("torch.fx.experimental.symbolic_shapes")  # of the first operator on the meta device
     for worker in PRELOADED[framework]:
         importlib.import_module(worker)

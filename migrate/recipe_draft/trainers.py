@@ -537,7 +537,7 @@ def _arguments_of(flow: Flow, call: ast.Call) -> tuple[str, list[CallArgument]] 
         if isinstance(one, LibraryObject) and OF_TRANSFORMERS.fullmatch(one.name):
             return one.name, []
         if isinstance(one, ScriptObject) and OF_TRANSFORMERS.fullmatch(one.of.library_base() or ""):
-            given = [] if _method_of(call) in PARSES else given_in(flow, call)  # a parser's are none of theirs
+            given = [] if _method_of(call) in PARSES else given_in(flow, call)  # a parser's are not the class's
             return one.of.node.name, [*given, *one.defaults()]
     return None
 

@@ -54,11 +54,11 @@ def wanted(part: str, argument: str, value: Any, default: Any = None) -> str | N
     return None if rule is None or rule[1](value) else rule[0]
 
 
-def stand_ins(part: str, asked: Sequence[str]) -> dict[str, Any]:
+def stand_ins(part: str, unknown: Sequence[str]) -> dict[str, Any]:
     """For those of these arguments that torch has no default for, a value that it takes; nothing where no rule says
     which."""
     needed = {a.torch for row in table.rows() if part in (row.short, row.torch) for a in row.arguments if a.required}
-    fitting = {name: [one for one in CANDIDATES if wanted(part, name, one) is None] for name in needed & {*asked}}
+    fitting = {name: [one for one in CANDIDATES if wanted(part, name, one) is None] for name in needed & {*unknown}}
     return {name: found[0] for name, found in fitting.items() if 0 < len(found) < len(CANDIDATES)}
 
 

@@ -115,8 +115,8 @@ def build_optimizer(recipe: Recipe, groups: list[tuple[dict[str, Any], list[Any]
 
 
 class KeptOptimizer:
-    """An optimizer that is made once, and is as new for every further step: what it has compiled stays compiled, which
-    takes two seconds a group."""
+    """An optimizer that is made once, and is as new for every further step: what it has compiled, which takes seconds a
+    group, stays compiled."""
 
     def __init__(self) -> None:
         self._made: Any = None
@@ -190,7 +190,7 @@ class TrainStep:
     ) -> None:
         self.recipe = recipe
         self.net = net
-        self._kept = KeptOptimizer() if kept is None else kept
+        self._kept = kept
         self.image_gradient = image_gradient
         self.reduce = reduce
         held = canonical_parameters(net) if held is None else held
@@ -246,7 +246,11 @@ class TrainStep:
         self.group_args = [args for args, _ in members]
         self._group_of = {name: i for i, (_, names) in enumerate(members) for name in names}
         given = [({**args}, [parameters[n] for n in names]) for args, names in members]
-        return self._kept.take(lambda: build_optimizer(self.recipe, given))
+
+        def make() -> Any:
+            return build_optimizer(self.recipe, given)
+
+        return make() if self._kept is None else self._kept.take(make)
 
     def __call__(self, images: Images, labels: Tensor) -> StepResult:
         """Run one step on a batch, and return everything that was computed.

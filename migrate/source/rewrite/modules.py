@@ -532,7 +532,7 @@ def name_of_class(node: ast.Attribute, context: Context) -> ast.expr | None:
     names = _other_names(there | {name.removesuffix("()") for name in context.program.named}, context)
     if not names or (kinds and not there and UNSEEN not in kinds):
         return None
-    words = [ast.keyword(ours, ast.Constant(theirs)) for ours, theirs in sorted(names.items())]
+    words = [ast.keyword(own, ast.Constant(torchs)) for own, torchs in sorted(names.items())]
     return ast.Call(context.name("msmigrate.nn.class_name"), [context.visit(value)], words)
 
 
@@ -546,10 +546,10 @@ def _other_names(classes: set[str], context: Context) -> dict[str, str]:
         counterpart = context.program.called(name) if own else COUNTERPARTS.get(name) or (row and row.mindspore) or ""
         if own or name in COUNTERPARTS or (row is not None and row.kind == "layer"):
             found.setdefault(short(counterpart), set()).add(short(name))
-    for ours, theirs in found.items():
-        if len(theirs) > 1:
-            raise Unwritable(f"the name of a class: MindSpore's {ours} is torch's {' and '.join(sorted(theirs))}")
-    return {ours: theirs for ours, (theirs,) in found.items() if ours and ours != theirs}
+    for counterpart, torchs in found.items():
+        if len(torchs) > 1:
+            raise Unwritable(f"the name of a class: MindSpore's {counterpart} is torch's {' and '.join(sorted(torchs))}")
+    return {ours: name for ours, (name,) in found.items() if ours and ours != name}
 
 
 @handles(*PARAMETERS)

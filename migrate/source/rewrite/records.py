@@ -403,12 +403,12 @@ def _of_library(cls: str, program: Program) -> bool:
 
 def _read_attributes(program: Program) -> set[str]:
     """The names of attributes that functions which ran read, and those that others of the user's read otherwise than
-    to call them, or a method of theirs."""
+    to call them, or one of their methods."""
     owners = [f.qualified.rpartition(".")[0] for f in program.facts.functions if f.file in program.own_files]
     bases = {base for owner in owners for base in program.facts.bases(owner)}
     others = {*program.owners} - bases  # classes of packages whose objects are none of the user's classes
-    asked = [f for f in program.facts.functions if f.qualified.rpartition(".")[0] not in others]
-    functions = [f for f in asked if f"{f.module}." != SIMPLIFIED or f.qualified.rpartition(".")[0] in bases]
+    candidates = [f for f in program.facts.functions if f.qualified.rpartition(".")[0] not in others]
+    functions = [f for f in candidates if f"{f.module}." != SIMPLIFIED or f.qualified.rpartition(".")[0] in bases]
     nodes = [inner for f in functions for inner in ast.walk(program.node(f) or ast.Pass())]
     ran = {id(node) for node in nodes}
     nodes += [node for file in program.own_files for node in ast.walk(program.tree(file)) if id(node) not in ran]

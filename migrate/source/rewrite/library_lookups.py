@@ -57,7 +57,8 @@ def write_reference(
 
 @handles("functools.partial")
 def partial(node: ast.Call, context: Context) -> ast.AST:
-    """`partial` of a torch class: of its row's class, with its arguments and torch's defaults."""
+    """`partial` of a torch class: of its row's class, with its arguments and torch's defaults; of one in a variable,
+    with the arguments alone."""
     kinds = kinds_of(node.args[0])
     kind = kinds[0] if len(kinds) == 1 else None
     name = kind.name if isinstance(kind, CallableKind) and kind.what != "partial" else ""
@@ -66,6 +67,9 @@ def partial(node: ast.Call, context: Context) -> ast.AST:
         return context.kept(node)
     rest = ast.Call(node.args[0], node.args[1:], node.keywords)
     arguments = arguments_of(row, rest, context)
+    if is_variable(node.args[0], context) and not fills(row):  # another class may be given
+        call = call_through_variable(row, arguments, context.name, context.visit(node.args[0]))
+        return ast.Call(context.name("functools.partial"), [call.func, *call.args], call.keywords)
     found = write_reference(row, arguments, context.name, a_partial="functools.partial" in context.program.named)
     only_as_seen(arguments, node, context)
     if name in context.program.translated and isinstance(found, ast.Call):

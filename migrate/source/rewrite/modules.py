@@ -546,9 +546,9 @@ def _other_names(classes: set[str], context: Context) -> dict[str, str]:
         counterpart = context.program.called(name) if own else COUNTERPARTS.get(name) or (row and row.mindspore) or ""
         if own or name in COUNTERPARTS or (row is not None and row.kind == "layer"):
             found.setdefault(short(counterpart), set()).add(short(name))
-    for counterpart, torchs in found.items():
+    for ours, torchs in found.items():
         if len(torchs) > 1:
-            raise Unwritable(f"the name of a class: MindSpore's {counterpart} is torch's {' and '.join(sorted(torchs))}")
+            raise Unwritable(f"the name of a class: MindSpore's {ours} is torch's {' and '.join(sorted(torchs))}")
     return {ours: name for ours, (name,) in found.items() if ours and ours != name}
 
 

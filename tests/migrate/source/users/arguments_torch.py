@@ -363,3 +363,29 @@ class NamedAlike(nn.Module):
 def named_alike():
     torch.manual_seed(1)
     return NamedAlike(), (torch.randn(2, 6),)
+
+
+class Normed(nn.Module):
+    """A layer whose norm is given as a class."""
+
+    def __init__(self, width, norm):
+        super().__init__()
+        self.linear, self.norm = nn.Linear(width, width), norm(width)
+
+    def forward(self, x):
+        return self.norm(self.linear(x))
+
+
+class NormedTwice(nn.Module):
+    """Hands on the class that it is given, and a partial of it."""
+
+    def __init__(self, width=4, norm=nn.LayerNorm):
+        super().__init__()
+        self.first, self.second = Normed(width, norm), Normed(width, partial(norm, eps=1e-2))
+
+    def forward(self, x):
+        return self.second(self.first(x))
+
+
+def normed_twice():
+    return NormedTwice(), (torch.randn(3, 4),)

@@ -116,3 +116,10 @@ def test_tensors_that_layers_in_a_loop_call_each_by_its_own_name(users: Users) -
     fresh = {key.removeprefix("fresh/"): value for key, value in found.mindspore.items() if key.startswith("fresh/")}
     weights, biases = ("first.weight", "norm.gamma", "scale.gamma"), ("first.bias", "norm.beta", "scale.beta")
     assert all((fresh[name] == 0.5).all() for name in weights) and all((fresh[name] == 0.25).all() for name in biases)
+
+
+def test_a_partial_of_a_class_that_is_given_is_of_that_class(users: Users) -> None:
+    """It was one of the class in the run, whichever was given."""
+    found = users["normed_twice"]
+    found.agrees()
+    found.holds("(Normed(width, norm), Normed(width, partial(norm, epsilon=0.01)))")

@@ -19,13 +19,15 @@ CONVOLUTIONS_IN_HF32 = {"conv_allow_hf32": True, "matmul_allow_hf32": False}  # 
 
 
 def use(target: str, device_id: int, mode: int) -> None:
-    """Compute on this device, in mindspore.PYNATIVE_MODE or GRAPH_MODE.
+    """Compute on this device, in mindspore.PYNATIVE_MODE or GRAPH_MODE; a CPU launches each operator by itself.
 
     Raises Unsupported in one line where MindSpore cannot.
     """
     try:
         mindspore.set_context(mode=mode)
         mindspore.set_device(target, 0 if target == "CPU" else device_id)
+        if target == "CPU":
+            mindspore.runtime.launch_blocking()  # its threads for that spin: most of the time of a small eager step
     except (RuntimeError, ValueError) as error:
         first = " ".join(str(error).strip().splitlines()[:1]).split(". ")[0]
         raise Unsupported(f"MindSpore {mindspore.__version__} cannot use {target} here: {first}") from error

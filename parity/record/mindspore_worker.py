@@ -146,8 +146,6 @@ def main(options: ParityJob) -> None:
     mindspore_device.use(options.mindspore_target, options.mindspore_device_id, mindspore.PYNATIVE_MODE)
     if options.mindspore_target != "CPU":
         mindspore.set_deterministic(True)  # one run is recorded, and every other one has to equal it
-    else:
-        mindspore.runtime.launch_blocking()  # its threads for that spin: a fifth of the time of ResNet50's steps
     if options.replays:
         remember_arguments()
     given = begin(options) if options.pair is not None else None

@@ -209,15 +209,14 @@ class Alone:
         return torch.from_numpy(given_upstream(name, tuple(like.shape)).copy()).to(like)
 
     def fresh(self, stored: Stored) -> torch.Tensor:
-        """A copy of a recorded tensor, because a module may overwrite it; laid out so that any `view` of it works."""
-        return self.tensor(stored).detach().contiguous()
+        """A recorded tensor in this precision, of its own, because a module may overwrite it; contiguous as it was
+        recorded, so that any `view` of it works."""
+        tensor = torch.from_numpy(self.recording.array(stored)).to(self.device)
+        return tensor.to(self.dtype) if stored.is_float else tensor
 
     def tensor(self, stored: Stored) -> torch.Tensor:
         """A recorded tensor in this precision and layout."""
-        tensor = torch.from_numpy(self.recording.array(stored)).to(self.device)
-        if stored.is_float:
-            tensor = tensor.to(self.dtype)
-        return in_layout(tensor, channels_last=self.channels_last).requires_grad_(stored.needs_grad)
+        return in_layout(self.fresh(stored), channels_last=self.channels_last).requires_grad_(stored.needs_grad)
 
     def restore(self, path: str) -> None:
         """Put the buffers inside a module back to where they started."""

@@ -1,4 +1,4 @@
-"""Where torch's side runs: the device by name, what it is, and the switches that change its numbers.
+"""Where torch's side runs: the device by name, what it is, the switches that change its numbers, and its memory.
 
 Only plain float32 runs on the device, and twice, because atomic additions make it differ from run to run. The reference
 in float64 and the second float32 run, which imitates MindSpore's rounding, stay on the CPU, unless the net is so large
@@ -8,8 +8,11 @@ CPU's alone.
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +113,16 @@ def generator_of(device: torch.device) -> torch.Generator:
     module: Any = torch.get_device_module(device)
     found: torch.Generator = module.default_generators[device.index or 0]
     return found
+
+
+def release_memory() -> None:
+    """Collect what nothing refers to, and hand the C library's free pages back to the system, where it is glibc.
+
+    torch frees tensors of some MB into the C library's heap, which keeps them: a process that waits for another would
+    hold what its last step took.
+    """
+    gc.collect()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
+        if trim is not None:
+            trim(0)

@@ -5,10 +5,8 @@ python -m msmigrate.parity.record.torch_worker JOB.json
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import re
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -79,7 +77,7 @@ from .recorder import (
     record_start,
     record_steps,
 )
-from .torch_device import described, device
+from .torch_device import described, device, release_memory
 from .torch_kinks import KinkSides, OwnSides
 from .torch_precision import Precision, precisions, shortening, try_layouts
 from .torch_randomness import fixed
@@ -158,19 +156,6 @@ def _tied(model: nn.Module, state: Mapping[str, torch.Tensor]) -> dict[str, torc
     return {name: stored[id(tensor)] for name, tensor in named if name not in state and id(tensor) in stored}
 
 
-def release_memory() -> None:
-    """Collect what nothing refers to, and hand the C library's free pages back to the system, where it is glibc.
-
-    torch frees tensors of some MB into the C library's heap, which keeps them: a process that waits for another would
-    hold what its last step took.
-    """
-    gc.collect()
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
-        if trim is not None:
-            trim(0)
-
-
 LAST_NORM = {"BasicBlock": "bn2", "Bottleneck": "bn3"}  # the norm that ends a residual branch, by the block's class
 
 
@@ -181,9 +166,9 @@ def main(options: ParityJob) -> None:
     _share_cores(options)
     model, inputs, paired = record_start_of(options)
     written: set[str] = set()
+    ahead = Ahead(options.sample, options.narrowing.module)
     if options.replays and not (options.folder / REPLAY / RECORDING).exists():
-        written = record_calls(options, model, inputs, paired)
-    ahead = Ahead()
+        written = record_calls(options, model, inputs, paired, ahead)
     if not options.alone and options.narrowing.takes_steps:
         release_memory()
         progress("torch: waiting for MindSpore's steps", State.WAITING)
@@ -208,8 +193,11 @@ def _share_cores(options: ParityJob) -> None:
     torch.set_num_threads(CORES if done else max(1, CORES // 2))
 
 
-def record_calls(options: ParityJob, model: nn.Module, inputs: Inputs, paired: Paired | None = None) -> set[str]:
-    """Record what every module is given in the first step, for the replay of both sides; returns the tensors' files."""
+def record_calls(
+    options: ParityJob, model: nn.Module, inputs: Inputs, paired: Paired | None = None, ahead: Ahead | None = None
+) -> set[str]:
+    """Record what every module is given in the first step, for the replay of both sides; returns the tensors' files.
+    ahead: gets what is known then of single modules."""
     progress("torch: inputs of every module")
     recipe = options.step_recipe
     loss = replay_loss(recipe, paired.given if paired is not None else None)
@@ -223,7 +211,8 @@ def record_calls(options: ParityJob, model: nn.Module, inputs: Inputs, paired: P
     # with one input, the model was run to find out whether that input may have a gradient
     structure = model_structure.file(options.folder, "torch")
     image_gradient = not (single and structure.exists() and model_structure.read(structure).tokens)
-    return record_this(most=most, backward=backward, image_gradient=image_gradient)
+    here = ahead if device(options.torch_device).type == "cpu" else None  # where the recording is made
+    return record_this(most=most, backward=backward, image_gradient=image_gradient, ahead=here)
 
 
 def _meanwhile(
@@ -234,7 +223,7 @@ def _meanwhile(
         return None
     recording = Recording.open(options.folder / REPLAY)
     recording.verified.update(written)
-    return ahead.run(recording, model, _runs(options, model), options.sample, options.narrowing.module)
+    return ahead.run(recording, model, _runs(options, model))
 
 
 def _runs(options: ParityJob, model: nn.Module) -> Callable[[], Generator[Precision, None, None]]:
@@ -243,7 +232,7 @@ def _runs(options: ParityJob, model: nn.Module) -> Callable[[], Generator[Precis
 
 def record_replayed(options: ParityJob, model: nn.Module, written: Collection[str], ahead: Ahead | None = None) -> None:
     """Wait for MindSpore's replay, and run every module alone in each precision, but for what ran ahead."""
-    folder, ahead = options.folder, ahead or Ahead()
+    folder, ahead = options.folder, ahead or Ahead(options.sample, options.narrowing.module)
     progress("torch: waiting for MindSpore's modules", State.WAITING)
     wait_for(folder / MINDSPORE_REPLAY / "trace.json", _meanwhile(options, model, written, ahead))
 

@@ -26,6 +26,8 @@ from ..record.torch_device import CPU
 from ..record.torch_kinks import KinkSides
 from ..record.torch_randomness import fixed
 from ..record.torch_runner import dropped_state
+from ..run_folder import TORCH32
+from ..trace import Kept
 from .module_calls import (
     FOLDER,
     Call,
@@ -40,7 +42,7 @@ from .module_calls import (
     one_line,
     tensor_name,
 )
-from .torch_replay import About, Alone, tensors
+from .torch_replay import About, Ahead, Alone, Given, as_array, tensors
 
 
 def record(
@@ -51,16 +53,18 @@ def record(
     crossing: Container[str] | None = None,
     *,
     backward: bool = True,
+    leaves: _Leaves | None = None,
 ) -> set[str]:
     """Run one float32 training step's forward and backward pass, and write FOLDER/replay.json and its tensors.
 
     model: at the starting weights, and left there except for its running statistics; pass a copy without gradients.
     loss: runs the model and returns the scalar to differentiate. Tensors go to disk as they appear, each once.
     crossing: the state names that have a counterpart in MindSpore; None: by the mapping table. backward:
-    without it no gradient is recorded, and none is computed when the modules run alone. Returns the tensors' files.
+    without it no gradient is recorded, and none is computed when the modules run alone. leaves: keep what single
+    modules compute. Returns the tensors' files.
     """
     model.train()
-    recorder = _Recorder(Writer(folder))
+    recorder = _Recorder(Writer(folder), leaves)
     handles = [handle for name, module in model.named_modules() for handle in recorder.watch(name, module)]
     try:
         with _Uses(recorder):
@@ -76,9 +80,12 @@ def record(
     written = Recording(folder, {m.path: m for m in modules}, {c.label: c for c in calls}, {}, recorder.writer.there)
     checked = Alone(written, model, torch.float32)
     recorder.writer.close(modules, [replace(call, strays=_strays(checked, call)) for call in calls], about)
+    if leaves is not None:
+        leaves.close(written)
     return recorder.writer.there
 
 
+LARGEST_LEAF = 64  # nodes of autograd in a single module that are looked at
 SAME = 1e-4  # share of a tensor's size by which two torch passes in one precision may differ by rounding alone
 
 
@@ -143,8 +150,9 @@ class _Open:
 
 
 class _Recorder:
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, leaves: _Leaves | None) -> None:
         self.writer = writer
+        self.leaves = leaves
         self._begun: list[_Open] = []
         self._stack: list[_Open] = []
         self._numbers: dict[str, int] = {}
@@ -153,6 +161,7 @@ class _Recorder:
 
     def watch(self, path: str, module: nn.Module) -> list[Any]:
         """Hook one module."""
+        mode = module.training
 
         def before(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             number = self._numbers.get(path, 0)
@@ -162,10 +171,14 @@ class _Recorder:
             opened = _Open(path, number, caller, kept, {key: self._keep(each) for key, each in kwargs.items()})
             self._begun.append(opened)
             self._stack.append(opened)
+            if self.leaves is not None and module.training == mode:
+                self.leaves.begin(module, opened, (args, kwargs))
 
         def after(_: nn.Module, __: tuple[Any, ...], output: Any) -> None:
             call = self._stack.pop()
             seen: list[tuple[torch.Tensor, PackedSequence | None]] = []
+            if self.leaves is not None:
+                self.leaves.end(module, call, output)
             call.output = self._keep(output, seen)
             call.gradients = [None] * len(seen)
             for i, (tensor, whole) in enumerate(seen):
@@ -188,6 +201,8 @@ class _Recorder:
 
     def _gradient_of(self, call: _Open, position: int, whole: PackedSequence | None) -> Callable[[torch.Tensor], None]:
         def hook(gradient: torch.Tensor) -> None:
+            if self.leaves is not None:
+                self.leaves.came_back(call, gradient)
             if whole is not None:
                 gradient = tensors(PackedSequence(gradient, *whole[1:]))[0]
             call.gradients[position] = self._store(gradient)
@@ -232,6 +247,133 @@ class _Recorder:
         return stored
 
 
+@dataclass
+class _Leaf:
+    """A call of a single module: what it is given, and what was kept of what it computes."""
+
+    path: str
+    given: torch.Tensor | None  # until its output is there
+    source: Any  # the node of autograd that the given tensor's gradient goes to
+    parameters: dict[str, torch.Tensor]  # that have a gradient, by its name
+    wanted: list[str]  # the names of all its gradients, in the order of `Alone.run`
+    buffers: dict[str, torch.Tensor]  # as they were before
+    draws: int
+    came: torch.Tensor | None = None  # the gradient that came back, as it was recorded
+    exact: bool = False  # whether that is what its gradients were computed from
+    output: Kept | None = None
+    gradients: dict[str, Kept] = field(default_factory=dict)
+    changes: dict[str, Kept] = field(default_factory=dict)
+
+
+class _Leaves:
+    """Keeps what single modules compute in the recorded pass where they compute the same alone, so that they need not
+    run again in float32.
+
+    That is known where a module takes one tensor, and all that autograd differentiates for it ends at that tensor and
+    at the module's own parameters, at each once: the gradients that arrive there are the module's.
+    """
+
+    def __init__(self, ahead: Ahead, start: nn.Module, draws: Draws) -> None:
+        self.ahead = ahead
+        self.start = start
+        self.draws = draws
+        self._calls: dict[str, _Leaf] = {}
+
+    def begin(self, module: nn.Module, call: _Open, arguments: Any) -> None:
+        """See what a call is given."""
+        given = tensors(arguments)
+        buffers = {name: each.clone() for name, each in module.named_buffers() if each.is_floating_point()}
+        again = call.number > 0 and buffers  # it has changed them since the start
+        single = len(given) == 1 and given[0].is_contiguous() and not any(module.children())
+        if not single or again or torch.is_autocast_enabled("cpu") or not self._takes(module, call):
+            return
+        own = {f"{name}.grad": one for name, one in module.named_parameters() if one.requires_grad}
+        wanted = [*own, *(["input.grad"] if given[0].requires_grad else [])]
+        leaf = _Leaf(call.path, given[0], given[0].grad_fn, own, wanted, buffers, self._drawn())
+        self._calls[label(call.path, call.number)] = leaf
+
+    def _takes(self, module: nn.Module, call: _Open) -> bool:
+        return self.ahead.takes(call.path, type(module).__name__)
+
+    def _drawn(self) -> int:
+        return len(self.draws.taken) + len(self.draws.outside)
+
+    def end(self, module: nn.Module, call: _Open, output: Any) -> None:
+        """Keep what came out, and what the gradients will be."""
+        leaf = self._calls.get(label(call.path, call.number))
+        if leaf is None:
+            return
+        ends = self._ends(leaf, output.grad_fn) if isinstance(output, torch.Tensor) and output.grad_fn else []
+        if sorted(name for *_, name in ends) != sorted(leaf.wanted) or leaf.draws != self._drawn():
+            del self._calls[label(call.path, call.number)]
+            return
+        leaf.given, sample = None, self.ahead.sample
+        leaf.output = Kept.of(as_array(output), sample)
+        for name, before in leaf.buffers.items():
+            change = (module.get_buffer(name).double() - before.double()).numpy()
+            leaf.changes[name] = Kept.of(change, sample)
+
+        def arrives(place: int, name: str) -> Callable[..., None]:
+            def hook(gradients: tuple[torch.Tensor | None, ...], _: Any) -> None:
+                gradient = gradients[place]
+                if gradient is not None:
+                    leaf.gradients[name] = Kept.of(as_array(gradient), sample)
+
+            return hook
+
+        for node, place, name in ends:
+            node.register_hook(arrives(place, name))
+        number = output.output_nr
+
+        def came(_: Any, back: tuple[torch.Tensor | None, ...]) -> None:
+            leaf.exact = leaf.came is not None and leaf.came is back[number] and leaf.came.is_contiguous()
+            leaf.came = None
+
+        output.grad_fn.register_hook(came)
+
+    def came_back(self, call: _Open, gradient: torch.Tensor) -> None:
+        """See the gradient that is recorded of what came out; a hook of the model's own may change it."""
+        if leaf := self._calls.get(label(call.path, call.number)):
+            leaf.came = gradient
+
+    @staticmethod
+    def _ends(leaf: _Leaf, last: Any) -> list[tuple[Any, int, str]]:
+        """Where a call's gradients leave it: the node of autograd, which of its gradients, and the gradient's name; ""
+        for what is neither of the tensor nor of a parameter."""
+        found, seen, waiting = [], {last}, [last]
+        while waiting and len(seen) < LARGEST_LEAF:
+            node = waiting.pop()
+            for place, (inner, _) in enumerate(node.next_functions):
+                variable = getattr(inner, "variable", None)  # of a tensor at which the graph ends
+                if inner is None or inner in seen:
+                    continue
+                if inner is leaf.source:
+                    found.append((node, place, "input.grad"))
+                elif variable is not None:
+                    own = (name for name, one in leaf.parameters.items() if one is variable)
+                    found.append((node, place, "input.grad" if variable is leaf.given else next(own, "")))
+                else:
+                    seen.add(inner)
+                    waiting.append(inner)
+        return found if not waiting else []
+
+    def close(self, recording: Recording) -> None:
+        """Hand on the results of calls that are whole, and whose weights nothing has changed meanwhile."""
+        found = self.ahead.found.setdefault(TORCH32, {})
+        for name, leaf in self._calls.items():
+            module, call = self.start.get_submodule(leaf.path), recording.calls[name]
+            start = dict(module.named_parameters())
+            same = all(torch.equal(start[key.removesuffix(".grad")], one) for key, one in leaf.parameters.items())
+            backward = any(gradient is not None for gradient in call.gradients)
+            whole = not backward or (leaf.exact and leaf.gradients.keys() == {*leaf.wanted})
+            if leaf.output is None or not same or not whole:
+                continue
+            results: Given = [("forward", "output", leaf.output)]
+            results += [("gradients", key, leaf.gradients[key]) for key in leaf.wanted if backward]
+            results += [("update", key, leaf.changes[key]) for key in recording.modules[leaf.path].buffers]
+            found[name] = results
+
+
 def _tree(
     model: nn.Module,
     crossing: Container[str] | None,
@@ -265,15 +407,17 @@ def record_step(
     most: int | None = None,
     backward: bool = True,
     image_gradient: bool = True,
+    ahead: Ahead | None = None,
 ) -> set[str]:
     """Record in FOLDER/replay what the modules do in the first of `parts` micro-batches of a step, in float32; most:
     the number of examples to use, None for all.
 
     model: at the starting weights; copied. images: the model's inputs, each (N, ...); labels: the loss's. crossing: the
     state names that have a counterpart in MindSpore, where the user's own net says so. backward: whether gradients are
-    recorded, image_gradient: whether those of the inputs, too. Returns the files that it wrote.
+    recorded, image_gradient: whether those of the inputs, too. ahead: gets what single modules compute, as far as it is
+    known to be what they compute alone. Returns the files that it wrote.
     """
-    model = copy.deepcopy(model)
+    start, model = model, copy.deepcopy(model)
     arrays = [images] if isinstance(images, np.ndarray) else images
 
     def first(array: np.ndarray) -> torch.Tensor:
@@ -283,5 +427,7 @@ def record_step(
         given = [x.requires_grad_(image_gradient and x.is_floating_point()) for x in map(first, arrays)]
         return loss(model(*given), first(labels)).sum()
 
-    with fixed(model, Draws(1)):
-        return record(folder / FOLDER, model, run, about(torch.float32, CPU), crossing, backward=backward)
+    with fixed(model, Draws(1)) as draws:
+        leaves = _Leaves(ahead, start, draws) if ahead is not None else None
+        of = about(torch.float32, CPU)
+        return record(folder / FOLDER, model, run, of, crossing, backward=backward, leaves=leaves)

@@ -265,34 +265,34 @@ def as_array(tensor: torch.Tensor) -> np.ndarray:
 
 
 class Ahead:
-    """Results of single modules that ran before MindSpore's side was ready; most do not depend on it."""
+    """Results of single modules from before MindSpore's side was ready; most do not depend on it.
 
-    def __init__(self) -> None:
+    sample: as in `replay`. wanted: which modules are judged, by dotted name.
+    """
+
+    def __init__(self, sample: int | None, wanted: Callable[[str], bool]) -> None:
+        self.sample = sample
+        self.wanted = wanted
         self.found: dict[str, dict[str, Given]] = {}  # precision -> label of a call -> its results
 
+    def takes(self, path: str, kind: str) -> bool:
+        """Whether the results of a module of this class are to be kept: a kink's depend on MindSpore's choices."""
+        return self.wanted(path) and kind not in (*KINKED, *POOLED)
+
     def run(
-        self,
-        recording: Recording,
-        model: nn.Module,
-        precisions: Callable[[], Generator[Precision, None, None]],
-        sample: int | None,
-        wanted: Callable[[str], bool],
+        self, recording: Recording, model: nn.Module, precisions: Callable[[], Generator[Precision, None, None]]
     ) -> Generator[None, None, None]:
         """Run one module after another in one precision after another, one call each time that the generator is
-        advanced; calls that raise or draw are not kept.
-
-        recording, model, precisions, sample: as in `replay`; wanted: which modules are judged, by dotted name.
-        """
-        kinked = (*KINKED, *POOLED)  # these depend on MindSpore's choices
+        advanced; calls that raise or draw are not kept. recording, model, precisions: as in `replay`."""
         single = [call for call in recording.calls.values() if call.label not in recording.made_by]
-        calls = [c for c in single if wanted(c.path) and recording.modules[c.path].kind not in kinked]
+        calls = [call for call in single if self.takes(call.path, recording.modules[call.path].kind)]
         with closing(precisions()) as runs:
             for name, dtype, variant, device in runs:
                 runner = Alone(recording, model, dtype, device, channels_last=variant % 2 == 1)
                 known = self.found.setdefault(name, {})
                 for call in [call for call in calls if call.label not in known]:
                     with suppress(Exception), fixed(runner.modules[call.path], Draws(1)) as draws:
-                        given = [(stage, tensor, Kept.of(a, sample)) for stage, tensor, a in runner.run(call)]
+                        given = [(stage, tensor, Kept.of(a, self.sample)) for stage, tensor, a in runner.run(call)]
                         if not (draws.taken or draws.outside):
                             known[call.label] = given
                     yield

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +18,7 @@ from msmigrate.parity.trace import Trace
 from msmigrate.parity.verdict import RATIO, Verdict
 
 EVERY = [name if name in QUICK else pytest.param(name, marks=pytest.mark.full) for name in CASES]
+HERE = Path(__file__).parent
 Of = Callable[[str], Any]
 
 
@@ -39,6 +43,19 @@ def test_what_ran_ahead_is_what_runs_later(replayed: Of) -> None:
         one, other = Trace(later / name), Trace(before / name)
         assert one.entries == other.entries and {"drop output", "pair output"} <= {e.name for e in one.entries.values()}
         assert all(one.array(key).tobytes() == other.array(key).tobytes() for key in one.entries)
+
+
+def test_what_the_recorded_pass_keeps_is_what_a_module_computes_alone() -> None:
+    """To the bit, and nothing is kept of a module that would compute something else alone."""
+    done = subprocess.run([sys.executable, str(HERE / "recorded_torch.py")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    cases = json.loads(done.stdout)
+    assert not [(case, label) for case, kept in cases.items() for label, other in kept.items() if other]
+    single = {"conv", "bn", "fc", "norm", "counts"}  # what is called once, draws nothing, and uses its input once
+    lacking = {"hook": {"conv"}, "clipped": {"fc"}, "evaluated": {"bn"}, "order": {"fc"}, "noise": {"counts"}}
+    more = {"shared": {"fc#1"}}
+    expected = {case: single - lacking.get(case, set()) | more.get(case, set()) for case in cases}
+    assert {case: {*kept} for case, kept in cases.items()} == expected and len(cases) == 9
 
 
 def test_a_container_around_a_fault_fails_without_being_at_fault(replayed: Of) -> None:

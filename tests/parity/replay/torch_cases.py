@@ -72,8 +72,8 @@ def run_ahead(folder: Path, model: nn.Module) -> None:
     def runs() -> Generator[Precision, None, None]:
         yield from precisions(model)
 
-    ahead = Ahead()
-    for _ in ahead.run(Recording.open(folder / FOLDER), model, runs, None, lambda path: path != "pair"):
+    ahead = Ahead(None, lambda path: path != "pair")
+    for _ in ahead.run(Recording.open(folder / FOLDER), model, runs):
         pass
     (folder / "ahead.json").write_text(json.dumps({name: list(known) for name, known in ahead.found.items()}))
     replay(folder, model, runs, about, ahead=ahead)

@@ -8,8 +8,10 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
+import operator
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import reduce
 from types import MappingProxyType
 from typing import Any
 
@@ -198,7 +200,7 @@ class Alone:
         """A recorded tensor in the dtype that MindSpore has for it."""
         array = self.recording.array(stored)
         array = moved(array, self.moves) if self.moves else array
-        return Tensor(array.astype(INTEGER.get(stored.dtype, array.dtype)))
+        return Tensor.from_numpy(array.astype(INTEGER.get(stored.dtype, array.dtype), copy=False))
 
     def arguments(self, construct: Callable[..., Any], call: Call, given: Mapping[str, Tensor]) -> tuple[Any, Any]:
         """Torch's arguments for a Cell's construct; where it takes others, those of its own net with torch's tensors in
@@ -408,9 +410,9 @@ class Seams:
                 for k in same
                 if math.prod(stored[k].shape) == tensor.size
             ]
-            zeros = ops.zeros_like(tensor)
             made = [in_shape_of(each, {tuple(tensor.shape)}).reshape(tensor.shape) for each in made]
-            back.append(sum((each.astype(tensor.dtype) for each in made), start=zeros))
+            typed = [each.astype(tensor.dtype) for each in made]
+            back.append(reduce(operator.add, typed) if typed else ops.zeros_like(tensor))
 
         def returned(gradients: Sequence[Tensor]) -> None:
             for i, gradient in zip(at, gradients, strict=True):

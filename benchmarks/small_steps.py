@@ -1,4 +1,4 @@
-"""What it saves on a CPU that MindSpore launches each operator itself: seconds, and processor seconds, of LeNet-5's steps.
+"""What it saves on a CPU that MindSpore launches each operator itself: seconds, and processor seconds, of small steps.
 
     python benchmarks/small_steps.py [--rounds 3] [--steps 60]
 

@@ -243,7 +243,7 @@ def _read(entry: Any, fault: str | None, classes: tuple[str, ...]) -> Hypothesis
     return HypothesisRow(verb, tuple(of), fields.content, fault)
 
 
-LONGEST = 120.0  # seconds for one subject
+LONGEST = 120.0  # seconds for one subject: for the search, and again for values that are fitted
 DEEPEST = 3  # faults at once that are looked for
 CHECKED = 6  # how many of those that a quick look finds near are computed in full
 SCREENED = 10.0  # a quick look lets ratios up to this many times RATIO through

@@ -322,8 +322,9 @@ def _estimated(
     subject: ModuleSubject, kind: str, found: ModuleTrial, hypotheses: Sequence[ModuleHypothesis]
 ) -> ModuleTrial | None:
     """The search with one argument's value fitted, if that explains everything, alone or with one hypothesis more."""
+    until = time.monotonic() + LONGEST
     for row in module_hypotheses([ESTIMATE]):
-        for chain in dict.fromkeys(((), found.chain)) if kind in row.of else ():
+        for chain in dict.fromkeys(((), found.chain)) if kind in row.of and time.monotonic() < until else ():
             for mutation in estimate(subject, row.values, [each.change for each in chain]):
                 outcome = subject.outcome([*(each.change for each in chain), mutation])
                 if outcome is None:
@@ -332,21 +333,25 @@ def _estimated(
                 if trial.reproduces:
                     return trial
                 if not chain and outcome.failing < found.before.failing:
-                    steps = clearly_nearer(subject, trial, hypotheses, time.monotonic() + LONGEST)
+                    steps = clearly_nearer(subject, trial, hypotheses, until)
                     if more := best_of([step for step in steps if step.reproduces]):
                         return more
-    until = time.monotonic() + LONGEST
     for operation in seen_in(subject) if own_forward(subject.module) and not found.chain else ():
-        for each in _other_numbers(subject, operation) if time.monotonic() < until else ():
+        for each in _other_numbers(subject, operation, until):
             outcome = subject.outcome([each.change])
             if outcome is not None and outcome.reproduces:
                 return Trial((each,), outcome, found.before)
     return None
 
 
-def _other_numbers(subject: ModuleSubject, operation: Operation) -> Iterator[ModuleHypothesis]:
-    """An operation with one of its numbers replaced by the value that brings the results nearest."""
+def _other_numbers(subject: ModuleSubject, operation: Operation, until: float) -> Iterator[ModuleHypothesis]:
+    """An operation with one of its numbers replaced by the value that brings the results nearest.
+
+    until: when no further number is tried, by time.monotonic().
+    """
     for i, number in numbers(operation):
+        if time.monotonic() > until:
+            return
 
         def with_value_of(value: float, i: int = i, number: float = number) -> ModuleHypothesis:
             return with_number(operation, i, value, f"{value:g} for {number:g} in {operation.text}")

@@ -20,7 +20,7 @@ def insert(a: Tensor, b: Tensor) -> Tensor:
     """list.insert."""
     x = [a]
     x.insert(0, b)
-    return x[0] * x[1]
+    return x[0] * x[0] * x[1]
 
 
 def pop(a: Tensor, b: Tensor) -> Tensor:
@@ -34,14 +34,30 @@ def extend(a: Tensor, b: Tensor) -> Tensor:
     """list.extend."""
     x = [a]
     x.extend([b])
-    return x[0] * x[1]
+    return x[0] * x[0] * x[1]
 
 
 def reverse(a: Tensor, b: Tensor) -> Tensor:
     """list.reverse."""
     x = [a, b]
     x.reverse()
-    return x[0] * x[1]
+    return x[0] * x[0] * x[1]
+
+
+def reverse_other_name(a: Tensor, b: Tensor) -> Tensor:
+    """list.reverse of another name for it."""
+    x = [a, b]
+    y = x
+    y.reverse()
+    return x[0] * x[0] * x[1]
+
+
+def append_other_name(a: Tensor, b: Tensor) -> Tensor:
+    """list.append to another name for it."""
+    x = [a]
+    y = x
+    y.append(b)
+    return x[-1] * a * a
 
 
 def remove(a: Tensor, b: Tensor) -> Tensor:
@@ -54,7 +70,7 @@ def remove(a: Tensor, b: Tensor) -> Tensor:
 def backwards(a: Tensor, b: Tensor) -> Tensor:
     """list(reversed())."""
     x = list(reversed([a, b]))
-    return x[0] * x[1]
+    return x[0] * x[0] * x[1]
 
 
 def loop_backwards(a: Tensor, b: Tensor) -> Tensor:
@@ -68,7 +84,7 @@ def loop_backwards(a: Tensor, b: Tensor) -> Tensor:
 def copied(a: Tensor, b: Tensor) -> Tensor:
     """list.copy."""
     x = [a, b].copy()
-    return x[0] * x[1]
+    return x[0] * x[0] * x[1]
 
 
 def dictionary(a: Tensor, b: Tensor) -> Tensor:
@@ -149,14 +165,14 @@ def append(a: Tensor, b: Tensor) -> Tensor:
     """list.append, which is right."""
     x = [a]
     x.append(b)
-    return x[0] * x[1]
+    return x[0] * x[0] * x[1]
 
 
 def insert_slice(a: Tensor, b: Tensor) -> Tensor:
     """x[0:0] = [item]."""
     x = [a]
     x[0:0] = [b]
-    return x[0] * x[1]
+    return x[0] * x[0] * x[1]
 
 
 def pop_slice(a: Tensor, b: Tensor) -> Tensor:
@@ -171,14 +187,14 @@ def add(a: Tensor, b: Tensor) -> Tensor:
     """x += items."""
     x = [a]
     x += [b]
-    return x[0] * x[1]
+    return x[0] * x[0] * x[1]
 
 
 def reverse_slice(a: Tensor, b: Tensor) -> Tensor:
     """x[:] = x[::-1]."""
     x = [a, b]
     x[:] = x[::-1]
-    return x[0] * x[1]
+    return x[0] * x[0] * x[1]
 
 
 def loop_slice(a: Tensor, b: Tensor) -> Tensor:
@@ -192,7 +208,7 @@ def loop_slice(a: Tensor, b: Tensor) -> Tensor:
 def starred(a: Tensor, b: Tensor) -> Tensor:
     """[*items]."""
     x = [*[a, b]]
-    return x[0] * x[1]
+    return x[0] * x[0] * x[1]
 
 
 def comprehension(a: Tensor, b: Tensor) -> Tensor:
@@ -241,7 +257,7 @@ def with_format(a: Tensor, b: Tensor) -> Tensor:
 
 
 THEIRS: tuple[Way, ...] = (
-    *(insert, pop, extend, reverse, remove, backwards, loop_backwards, copied),
+    *(insert, pop, extend, reverse, reverse_other_name, append_other_name, remove, backwards, loop_backwards, copied),
     *(dictionary, words, zipped, keys, unpacked, default, taken_out, last_out, sort, merged, formatted, append),
 )
 OURS: tuple[Way, ...] = (

@@ -92,8 +92,9 @@ def split(**options: Any) -> None:
 def train(**options: Any) -> None:
     """Train what RECIPE says, once its step is proven equal to PyTorch's.
 
-    First parity-step runs on the same recipe, and training stops there if it fails. On a machine without torch, bring
-    the report of a machine that has it: `msmigrate parity-step RECIPE --json FILE`, then --parity-report FILE.
+    First parity-step runs on the same recipe, and training stops there if it fails. In graph mode the compiled step is
+    judged, too. On a machine without torch, bring the report of a machine that has it: `msmigrate parity-step RECIPE
+    --mode graph --json FILE`, then --parity-report FILE.
 
     In graph mode --dry-run compiles the step that training runs, on made-up images. Code that does not compile is
     reported in one line: where it is in your file, and what to write instead. What is compiled again, and why, is a

@@ -302,11 +302,14 @@ def _fault(entry: Any, file: str) -> Fault:
         hypothesis=fields.take("hypothesis", dict, default={}),
         needs=fields.take("needs", str, type(None), default=None),
         at=fields.take("at", str, type(None), default=None),
+        mode=fields.take("mode", str, type(None), default=None),
     )
     fields.done()
     unknown = set(fault.shows_in) - set(STAGES)
     if unknown or not fault.shows_in:
         raise BadInput(f"{fields.where}: shows_in names stages among {', '.join(STAGES)}")
+    if fault.mode not in (None, "graph"):
+        raise BadInput(f"{fields.where}: mode is graph, or left out")
     return fault
 
 

@@ -200,7 +200,8 @@ class Fault:
 
     hypothesis: how diagnosis tries the fault on the torch side: the verb that computes it, and the verb's values.
     needs: a regular expression; a script in which it matches nothing cannot have the fault. at: one that matches in the
-    lines that can have it, where these are not those of its rows' calls.
+    lines that can have it, where these are not those of its rows' calls. mode: graph, where only a compiled step has
+    it.
     """
 
     id: str
@@ -213,6 +214,7 @@ class Fault:
     hypothesis: Mapping[str, Any] = field(default_factory=dict)
     needs: str | None = None
     at: str | None = None
+    mode: str | None = None
 
 
 # From the dotted names of a translated call to Python objects, at run time, in whichever framework is there

@@ -29,7 +29,7 @@ from .align import unlike
 from .align.alignment import Alignment, pair_notes, read_alignment
 from .compare import SIDES, Sides, Traces, compare, declared
 from .compared_draws import Compared
-from .graph_mode import GRAPH, Compiled, judge_compiled
+from .graph_mode import GRAPH, MARK, Compiled, judge_compiled
 from .job import ParityJob
 from .options import STAGES
 from .record import resume
@@ -156,10 +156,17 @@ MOST = 4
 
 
 def hints(first: Finding | None, recipe: Recipe) -> list[str]:
-    """Known faults of the layer, loss, optimizer or transforms at the first divergence, one line each."""
+    """Known faults of the layer, loss, optimizer or transforms at the first divergence, one line each; where only the
+    compiled step diverges, those of compiled steps."""
     if first is None:
         return []
-    found = {fault.id: fault for name in _rows_in_charge(first, recipe) for fault in _pitfalls(name, first.stage)}
+    if first.part.startswith(MARK):
+        # the net's outputs and its gradients are the first that shows of it
+        shows = "forward" if first.stage in ("forward", "loss") else "grad"
+        compiled = [fault for fault in table.faults().values() if fault.mode == "graph"]
+        found = {fault.id: fault for fault in compiled if shows in fault.shows_in}
+    else:
+        found = {fault.id: fault for name in _rows_in_charge(first, recipe) for fault in _pitfalls(name, first.stage)}
     return [f"{fault.symptom}: {fault.fix} [{fault.id}]" for fault in list(found.values())[:MOST]]
 
 

@@ -13,9 +13,12 @@ import yaml
 from ..errors import BadInput, Unsupported
 from ..input_files import read_json
 from ..parity.compare import SIDES
+from ..parity.graph_mode import MARK
 from ..parity.job import ParityJob
-from ..parity.options import WHOLE, Narrowing
+from ..parity.options import MODES, WHOLE, Narrowing
 from ..parity.run import MINDSPORE_WORKER
+from ..parity.verdict import Verdict
+from ..printable import note
 from ..reports.parity_json import write_json
 from ..reports.parity_terminal import show
 from ..reports.terminal import Console
@@ -65,14 +68,20 @@ def why_not(before: dict[str, Any] | None, holds: Holds) -> str | None:
     return None if other is None else f"the run began with another {WHAT[other]}"
 
 
+def mode_of_proof(recipe: Recipe, mode: str) -> str:
+    """The mode in which a step is to be proven that trains in `mode`: the compiled step too, where training compiles
+    it; in mixed precision the PyNative one, for there the two modes round otherwise."""
+    return MODES[0] if recipe.amp is not None and recipe.amp.level != "O0" else mode
+
+
 def accept(file: Path, recipe_file: Path, recipe: Recipe, holds: Holds) -> dict[str, Any]:
-    """Take a report of parity-step as the proof; returns the entry for the run's log.
+    """Take a report of parity-step as the proof; returns the entry for the run's log, which says of which mode it is.
 
     Raises BadInput where the file is no report, is narrowed to a part of the step, did not pass, or is of another
     recipe, code or checkpoint; the line says which, and how to make a new one.
     """
     report = _read(file)
-    again = f"make a new one: {_how(recipe_file, recipe, file.name)}"
+    again = f"make a new one: {how_to_prove(recipe_file, recipe, file.name)}"
     narrowing = _narrowing(report)
     if not narrowing.whole:
         raise BadInput(
@@ -91,7 +100,10 @@ def accept(file: Path, recipe_file: Path, recipe: Recipe, holds: Holds) -> dict[
         reported, here = found[other], holds.entry("")[other]
         hint = "; both machines need the same msmigrate and --mappings" if other == "code" else ""
         raise BadInput(f"{file} is of another {WHAT[other]} ({_short(reported)}, here {_short(here)}){hint}; {again}")
-    return holds.entry("passed", report=str(file.absolute()), versions=report["versions"])
+    findings = report.get("findings")
+    parts = [each.get("part") for each in findings if isinstance(each, dict)] if isinstance(findings, list) else []
+    mode = MODES[any(isinstance(part, str) and part.startswith(MARK) for part in parts)]
+    return holds.entry("passed", report=str(file.absolute()), versions=report["versions"], mode=mode)
 
 
 def prove(
@@ -102,27 +114,34 @@ def prove(
     console: Console,
     mindspore_worker: Sequence[str] = MINDSPORE_WORKER,
     continue_from: Path | None = None,
+    mode: str = MODES[0],
 ) -> dict[str, Any] | None:
     """Run parity-step on the recipe, print its verdict and store it as JSON.
 
-    continue_from: the torch training checkpoint that the run goes on from, and so do the compared steps.
+    continue_from: the torch training checkpoint that the run goes on from, and so do the compared steps. mode: graph,
+    where the compiled step is to be judged, too.
     Returns the entry for the run's log, or None where the step did not pass. Raises Unsupported without torch, and
     what parity-step raises.
     """
     if not torch_is_here():
-        raise needs_torch(recipe_file, recipe)
+        raise needs_torch(recipe_file, recipe, mode)
     with temporary_folder("parity") as temporary:
         # at most eight images a micro-batch, as parity-step does
         pair = of_recipe(recipe)
         start = continue_from if pair is None else None  # a pair's step is compared from its weights
-        job = ParityJob(recipe, temporary / "traces", pair=pair, continue_from=start)
+        job = ParityJob(recipe, temporary / "traces", pair=pair, continue_from=start, mode=mode)
         file = recipe_file
         if recipe.amp != recipes.load(recipe_file).amp:  # the traces get a copy of the file, which has to say the same
             file = _store(recipe, temporary / "recipe.yaml")
         report = replace(with_progress(file, job, mindspore_worker), recipe=str(recipe_file))
     show(report, console)
     write_json(report, json_file)
-    return holds.entry("passed", report=str(json_file), versions=report.versions) if report.parity else None
+    if report.parity:
+        return holds.entry("passed", report=str(json_file), versions=report.versions, mode=mode)
+    against = [*report.unproven, *(finding for finding in report.findings if finding.verdict is Verdict.FAIL)]
+    if against and all(finding.part.startswith(MARK) for finding in against):
+        note("only the compiled step is not proven: --mode pynative trains the step that is, one operator at a time")
+    return None
 
 
 def torch_is_here() -> bool:
@@ -137,19 +156,20 @@ def _store(recipe: Recipe, path: Path) -> Path:
     return path
 
 
-def needs_torch(recipe_file: Path, recipe: Recipe) -> Unsupported:
-    """The error to raise where torch is not installed."""
-    how = _how(recipe_file, recipe, "report.json")
+def needs_torch(recipe_file: Path, recipe: Recipe, mode: str = MODES[0]) -> Unsupported:
+    """The error to raise where torch is not installed; mode: the one to train in."""
+    how = how_to_prove(recipe_file, recipe, mode=mode)
     return Unsupported(
         f"torch and torchvision are not installed here, and without them the step cannot be proven: run {how} where "
         "they are and train with --parity-report report.json, or train unproven with --skip-parity"
     )
 
 
-def _how(recipe_file: Path, recipe: Recipe, report: str) -> str:
-    """The command that proves this recipe; parity-step has no --amp."""
+def how_to_prove(recipe_file: Path, recipe: Recipe, report: str = "report.json", mode: str = MODES[0]) -> str:
+    """The command that proves this recipe for training in this mode; parity-step has no --amp."""
     amp = recipe.amp
-    command = f"msmigrate parity-step {recipe_file} --json {report}"
+    compiled = mode_of_proof(recipe, mode) != MODES[0]
+    command = f"msmigrate parity-step {recipe_file} --json {report}{' --mode graph' * compiled}"
     if amp is None or amp == recipes.load(recipe_file).amp:
         return command
     return f"{command}, with amp: {{level: {amp.level}, dtype: {amp.dtype}}} in the recipe"

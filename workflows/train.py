@@ -166,7 +166,7 @@ def _trained(
     with claimed(options) as folder:
         if anew:
             note(f"{folder} holds no checkpoint to go on from, so the run begins anew")
-        entry = open_gate(options, recipe, holds, mindspore_worker)
+        entry = open_gate(options, recipe, holds, job.mode, mindspore_worker)
         if entry is None:
             if show:
                 _say_unproven(options, folder / PARITY)
@@ -178,19 +178,27 @@ def _trained(
 
 
 def open_gate(
-    options: Options, recipe: Recipe, holds: parity_gate.Holds, mindspore_worker: Sequence[str] = MINDSPORE_WORKER
+    options: Options,
+    recipe: Recipe,
+    holds: parity_gate.Holds,
+    mode: str,
+    mindspore_worker: Sequence[str] = MINDSPORE_WORKER,
 ) -> dict[str, Any] | None:
     """What opens the gate, for the run's log; None where the step was compared and is not the same.
 
     A report, when one is given; the proof of the run to resume, while it still holds; else parity-step, here and now.
-    With several machines the first one proves.
+    With several machines the first one proves. mode: the one that trains, whose step is proven.
     """
-    file = options.recipe_file
+    file, mode = options.recipe_file, parity_gate.mode_of_proof(recipe, mode)
     if options.skip_parity:
         note("warning: --skip-parity: nobody has proven that this step is PyTorch's; the run's log says so")
         return holds.entry("skipped")
     if options.parity_report is not None:
-        return parity_gate.accept(options.parity_report, file, recipe, holds)
+        entry = parity_gate.accept(options.parity_report, file, recipe, holds)
+        if entry["mode"] != mode == "graph":
+            how = parity_gate.how_to_prove(file, recipe, mode=mode)
+            note(f"warning: {options.parity_report} is of the PyNative step, and training compiles it; of both: {how}")
+        return entry
     if options.node_rank:
         return holds.entry("left to the first machine")
     if options.resume:
@@ -203,7 +211,7 @@ def open_gate(
     start = start_of(options)
     start = start if start is not None and is_foreign(start) else None  # torch cannot continue from a converted one
     console = Console(stderr=options.json_file == STDOUT)
-    return parity_gate.prove(file, recipe, holds, options.folder / PARITY, console, mindspore_worker, start)
+    return parity_gate.prove(file, recipe, holds, options.folder / PARITY, console, mindspore_worker, start, mode)
 
 
 def _train(options: Options, job: Job, recipe: Recipe, launcher: Launcher, *, show: bool) -> tuple[int, dict[str, Any]]:
@@ -365,7 +373,7 @@ def _planned_gate(options: Options, recipe: Recipe, problems: list[str]) -> dict
         if options.resume and parity_gate.still_holds(gate_of(options.folder), holds):
             return {"state": "report", "text": "open: the proof that the run began with still holds"}
         if not parity_gate.torch_is_here():
-            raise parity_gate.needs_torch(options.recipe_file, recipe)
+            raise parity_gate.needs_torch(options.recipe_file, recipe, make_job(options, recipe, "CPU").mode)
     except MsmigrateError as error:
         problems.append(str(error))
         return {"state": "shut", "text": "shut: see below"}

@@ -44,3 +44,9 @@ def test_the_layer_loss_or_transform_in_charge_is_asked(finding: Finding, expect
 @pytest.mark.parametrize("finding", [None, first("forward"), first("forward", module="Unheard"), first("init")])
 def test_where_nothing_is_known_nothing_is_said(finding: Finding | None) -> None:
     assert hints(finding, RECIPE) == []
+
+
+def test_where_only_the_compiled_step_diverges_they_are_of_compiled_steps() -> None:
+    for stage, expected in (("loss", "graph-container-left-out"), ("update", "graph-pad-gradient")):
+        found = [hint.rpartition("[")[2].rstrip("]") for hint in hints(first(stage, "graph step1"), RECIPE)]
+        assert expected in found and all(table.faults()[each].mode == "graph" for each in found)

@@ -12,12 +12,13 @@ import pytest
 from msmigrate.errors import BadCheckpoint, BadInput, Unsupported
 from msmigrate.parity.options import STAGES, Narrowing
 from msmigrate.parity.result import Finding, MadeWith, Report
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.trace import Part
+from msmigrate.parity.verdict import Unjudged, Verdict
 from msmigrate.reports.parity_json import write_json
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.training.recipe.schema import Amp, Recipe
 from msmigrate.workflows import parity_gate
-from msmigrate.workflows.parity_gate import Holds, accept, prove, still_holds
+from msmigrate.workflows.parity_gate import Holds, accept, how_to_prove, prove, still_holds
 from rich.console import Console
 
 RECIPE = Path(__file__).parent.parent.parent / "recipes" / "digits.yaml"
@@ -249,3 +250,47 @@ def test_a_precision_of_the_command_line_is_what_is_proven(tmp_path: Path, monke
     assert json.loads((tmp_path / "parity.json").read_text())["recipe"] == str(RECIPE)
     with pytest.raises(BadInput, match=r"parity\.json, with amp: .level: O2, dtype: float16. in the recipe"):
         accept(tmp_path / "parity.json", RECIPE, HALF, HOLDS)
+
+
+def test_the_step_is_proven_in_the_mode_that_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled, where training compiles it; in mixed precision in PyNative mode, for the two modes round otherwise."""
+    seen = []
+
+    def record(file: Path, options: Any, worker: Any) -> Report:
+        seen.append(options.mode)
+        return report(Holds.now(options.recipe))
+
+    monkeypatch.setattr(parity_gate, "with_progress", record)
+    console, file = Console(quiet=True), tmp_path / "parity.json"
+    for recipe, mode in ((PLAIN, "graph"), (PLAIN, "pynative"), (HALF, "graph")):
+        proven = parity_gate.mode_of_proof(recipe, mode)
+        entry = prove(RECIPE, recipe, Holds.now(recipe), file, console, ["worker"], mode=proven)
+        assert entry is not None and entry["mode"] == proven
+    assert seen == ["graph", "pynative", "pynative"]
+    assert how_to_prove(RECIPE, PLAIN, mode="graph").endswith("digits.yaml --json report.json --mode graph")
+    assert "--mode" not in how_to_prove(RECIPE, HALF, mode="graph") + how_to_prove(RECIPE, PLAIN)
+
+
+COMPILED = Finding("forward", Part("graph step1"), "w", 9, Verdict.PASS, "")
+
+
+def test_a_report_says_whether_it_is_of_the_compiled_step(tmp_path: Path) -> None:
+    compiled = replace(report(), findings=[*report().findings, COMPILED])
+    assert accept(written(tmp_path), Path("recipe.yaml"), PLAIN, HOLDS)["mode"] == "pynative"
+    assert accept(written(tmp_path, compiled), Path("recipe.yaml"), PLAIN, HOLDS)["mode"] == "graph"
+    for findings in (None, 3, [[]], [{"part": 3}], {"part": "graph "}):
+        file = written(tmp_path, compiled, findings=findings)
+        assert accept(file, Path("recipe.yaml"), PLAIN, HOLDS)["mode"] == "pynative"
+
+
+@pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.NONE])
+def test_where_the_compiled_step_alone_is_not_proven_the_other_mode_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verdict: Verdict
+) -> None:
+    alone = replace(COMPILED, verdict=verdict, why="off", unjudged=Unjudged.DRAWS)
+    both = Finding("forward", Part("step1"), "w", 8, Verdict.FAIL, "off")
+    for further, named in (((), True), ((both,), False)):
+        found = replace(report(), findings=[*report().findings, *further, alone])
+        monkeypatch.setattr(parity_gate, "with_progress", lambda *_, found=found: found)
+        assert prove(RECIPE, PLAIN, HOLDS, tmp_path / "p.json", Console(quiet=True), ["worker"], mode="graph") is None
+        assert ("--mode pynative trains" in capsys.readouterr().err) is named

@@ -350,11 +350,16 @@ def test_bad_input_is_one_line_and_leaves_nothing(case: str) -> None:
 # The gate
 
 
-def test_a_report_opens_the_gate(tmp_path: Path) -> None:
+def test_a_report_opens_the_gate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     launcher = Pretender()
     file = report(tmp_path / "report.json")
-    assert train(launcher, parity_report=file) == 0
+    assert train(launcher, parity_report=file, mode="graph") == 0
     assert launcher.jobs[0].gate["parity"] == "passed" and launcher.jobs[0].gate["report"] == str(file)
+    said = capsys.readouterr().err
+    assert f"{file} is of the PyNative step, and training compiles it; of both: msmigrate parity-step " in said
+    assert said.count("--json report.json --mode graph") == 1
+    assert train(Pretender(), parity_report=file, mode="pynative", out=Path("eager")) == 0
+    assert "PyNative" not in capsys.readouterr().err
     Path("r.yaml").write_text(RECIPE.replace("lr: 0.05", "lr: 0.06"))
     assert "is of another recipe" in refusal(BadInput, parity_report=file, out=Path("other"))
     assert not Path("other").exists()

@@ -264,3 +264,39 @@ def test_a_model_of_tokens_two_inputs_and_two_outputs_goes_all_the_way(tmp_path:
     # a loss that divides by the filled-up words too is another one
     (tmp_path / "losses.py").write_text(TAGGER_LOSS.replace("/ counted.sum()", "/ labels.size"))
     assert "No parity" in msmigrate("parity-step", "r.yaml", "--no-replay", code=1).stdout
+
+
+OF_TWO_LEVELS = """
+from {package} import nn{more}
+
+class Net(nn.{module}):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two, self.head = nn.{linear}(64, 16), nn.{linear}(16, 16), nn.{linear}(32, 10)
+
+    def {forward}(self, x):
+        levels = [self.one(x.reshape(len(x), 64)).sigmoid()]
+        levels.append(self.two(levels[0]).sigmoid())
+        other = levels
+        other.reverse()
+        return self.head({cat}(levels, 1))
+"""
+
+
+@pytest.mark.full
+def test_a_net_that_only_the_compiler_makes_another_is_not_trained(folder: Path) -> None:
+    """MindSpore's compiler leaves out what is done under another name, without an error."""
+    words = ("package", "more", "module", "linear", "forward", "cat")
+    torchs = dict(zip(words, ("torch", "", "Module", "Linear", "forward", "torch.cat"), strict=True))
+    ours = dict(zip(words, ("mindspore", ", ops", "Cell", "Dense", "construct", "ops.cat"), strict=True))
+    (folder / "net.py").write_text("import torch\n" + OF_TWO_LEVELS.format(**torchs))
+    (folder / "net_ms.py").write_text(OF_TWO_LEVELS.format(**ours))
+    model = "model: {name: net.py:Net, source: net_ms.py, classes: 10}"
+    text = RECIPE.replace("model: {name: lenet5}", model).replace("size: 32", "size: 8").replace("ema", "# ema")
+    (folder / "r.yaml").write_text(text)
+    done = train(folder, "r.yaml", "--mode", "graph", "--max-steps", "1")
+    assert done.returncode == 1 and "First divergence: loss (graph step1) logits" in done.stdout, done
+    assert "[graph-container-left-out]" in done.stdout and "--mode pynative trains" in done.stderr
+    assert not (folder / "runs" / "r" / "checkpoints").exists()
+    done = train(folder, "r.yaml", "--mode", "pynative", "--max-steps", "1")
+    assert done.returncode == 0 and summary(folder)["gate"]["mode"] == "pynative", done

@@ -461,14 +461,14 @@ def _with(interpreter: Interpreter, node: Any, scope: Scope) -> End:
 @executes(ast.Try)
 def _try(interpreter: Interpreter, node: Any, scope: Scope) -> End:
     ended = interpreter.block(node.body, scope)
-    before, sure = interpreter.names_of(scope), interpreter.certainty
+    before, sure, around = interpreter.names_of(scope), interpreter.certainty, interpreter.conditions
     for handler in node.handlers:
         interpreter.names_of(scope)
-        # in a loop, as at the end of an iterator, both run; elsewhere, as for a missing library, it is another run
-        interpreter.certainty = max(sure, PERHAPS if interpreter.loops else OPTION, key=CERTAINTIES.index)
-        interpreter.conditions.append(RAISES)
+        rather = OPTION if names.of_another_run(node, handler) else PERHAPS
+        interpreter.certainty = max(sure, rather, key=CERTAINTIES.index)
+        interpreter.conditions = [*around, *[RAISES] * (RAISES not in around)]
         interpreter.block(handler.body, scope)
-        interpreter.conditions.pop()
+        interpreter.conditions = around
         interpreter.certainty = sure
         scope.names = {**scope.names, **before}
     ended = interpreter.block(node.orelse, scope) or ended

@@ -1955,11 +1955,31 @@ def test_what_a_configuration_may_give_is_not_the_default(write: Write) -> None:
         assert never == (rate != "???"), given
 
 
-def test_what_runs_only_where_an_exception_is_raised_says_so(write: Write) -> None:
-    """It was said to run only with other arguments than the defaults."""
-    text = "try:\n    net.load_state_dict(torch.load('a.pt'))\nexcept OSError:\n    net.fc = nn.Linear(3, 7)\n"
-    found = reasons(write(HEAD + REST + text + LOOP))
-    assert found["net.fc = nn.Linear(3, 7)"] == "it runs only where an exception is raised"
+RAISED = [  # what is tried, the exception, what is done then; whether that is listed
+    ("net.load_state_dict(torch.load('a.pt'))", "OSError", "net.fc = nn.Linear(3, 7)", True),
+    ("data = whole('a')", "(ValueError, IndexError)", "data = plain('a')", True),
+    ("net.load_state_dict(torch.load('a.pt'))", "", "net.load_state_dict(torch.load('b.pt'), strict=False)", True),
+    ("import fast\n    net = fast.faster(net)", "", "net.fc = nn.Linear(3, 7)", False),
+    ("net = other(net)", "ImportError", "net.fc = nn.Linear(3, 7)", False),
+    ("net = other(net)", "KeyboardInterrupt", "net.fc = nn.Linear(3, 7)", False),
+    ("net = other(net)", "torch.cuda.OutOfMemoryError", "net.fc = nn.Linear(3, 7)", False),
+]
+
+
+@pytest.mark.parametrize(("tried", "error", "then", "lists"), RAISED, ids=[str(n) for n in range(len(RAISED))])
+def test_what_another_try_does_is_listed(tried: str, error: str, then: str, lists: bool, write: Write) -> None:
+    """Which weights or which data a run goes on with, where the first could not be read, was passed over."""
+    text = f"try:\n    {tried}\nexcept {error}:\n    {then}\n"
+    script = write(HEAD + REST + text + LOOP.replace("in loader", "in data" if "data" in then else "in loader"))
+    assert (f"{then} [only where an exception is raised]" in listed(script)) == lists
+    assert lists or reasons(script)[then] == "it runs only where an exception is raised"
+
+
+def test_an_exception_in_another_one_is_said_once(write: Write) -> None:
+    """It read "only where an exception is raised and an exception is raised"."""
+    inner = "    try:\n        weights = torch.load('b.pt')\n    except OSError:\n        net.fc = nn.Linear(3, 7)\n"
+    text = f"try:\n    weights = torch.load('a.pt')\nexcept OSError:\n{inner}net.load_state_dict(weights)\n"
+    assert "net.fc = nn.Linear(3, 7) [only where an exception is raised]" in listed(write(HEAD + REST + text + LOOP))
 
 
 LEAVES = """

@@ -7,6 +7,7 @@ that the script does is listed with its line. Entries that the recipe's reader r
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Callable, Iterator
 
@@ -17,10 +18,11 @@ from ..source.infer.abstract_values import (
     LibraryObject,
     LibraryUse,
     ScriptObject,
+    Value,
     is_known,
     known,
 )
-from ..source.infer.interpreter import Interpreter
+from ..source.infer.interpreter import DEFAULT, Interpreter
 from . import step_sections, training_sections
 from .account import Account
 from .data_section import data
@@ -31,7 +33,7 @@ from .entries import (
     Entry,
     Place,
     calls,
-    new_head,
+    number,
     place,
     sources,
     trained,
@@ -46,6 +48,7 @@ from .training_sections import unread_model
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: no line is
 TRIES = 60
+HEADS = ("fc", "classifier", "head")  # what torchvision and timm call a model's last layer
 NEEDED = {key: f"{key}: {ASK}" for key in ("model", "optimizer", "loss")}  # what a draft asks for where it has none
 LEFT = """\
 # What else the script does, with the line. The recipe does not run until each is resolved: remove a line when you have
@@ -230,7 +233,7 @@ def model(interpreter: Interpreter, flow: Flow) -> Entry:
             args.append(Entry(str(argument.name), value, sources(argument.value)))
         elif name not in MODELS or argument.name in _ARGUMENTS[name]:
             args.append(Entry(str(argument.name), ASK, [f"{seen.source.text(argument.node)} could not be read"]))
-    head = new_head(interpreter, made)
+    head = _new_head(interpreter, made)
     if head is not None:
         args = [head, *(entry for entry in args if entry.key != "num_classes")]
     taken = [entry.key for entry in args]
@@ -242,6 +245,26 @@ def model(interpreter: Interpreter, flow: Flow) -> Entry:
         comments = ["it starts from trained weights: save its state_dict, and name the file"]
         section.below.append(Entry("checkpoint", ASK, comments))
     return section
+
+
+def _new_head(interpreter: Interpreter, made: Value | None) -> Entry | None:
+    """The number of classes in a new last layer that a script gives the model: model.fc = Linear(…, 12)."""
+    found: list[Entry] = []
+    for seen in interpreter.seen:
+        linear = "torch.nn.Linear" in restated(seen.name) and seen.arguments is not None
+        assigned = (node for node in ast.walk(seen.source.tree) if isinstance(node, ast.Assign)) if linear else ()
+        for target in (node.targets[0] for node in assigned if node.value is seen.node):
+            of = target.value if isinstance(target, (ast.Attribute, ast.Subscript)) else None
+            named = isinstance(of, ast.Attribute) if isinstance(target, ast.Subscript) else True
+            holder = of.value if isinstance(target, ast.Subscript) and isinstance(of, ast.Attribute) else of
+            last = target.attr if isinstance(target, ast.Attribute) else getattr(of, "attr", "")
+            if holder is None or not named or last not in HEADS:
+                continue
+            if interpreter.values.get(id(holder), (0, None))[1] is made and seen.certainty == DEFAULT:
+                value = seen.get("out_features", 1)
+                if number(value) is not None:
+                    found.append(Entry("num_classes", number(value), [str(place(seen)), *sources(value)]))
+    return found[0] if len(found) == 1 else None
 
 
 _ARGUMENTS = {name: ("num_classes", *arguments) for name, arguments in MODELS.items()}

@@ -2067,3 +2067,87 @@ def test_a_batchnorm_of_several_devices_normalises_each_part(shares: str, said: 
     model = "net = torchvision.models.resnet18()\n" if "net" in shares.partition("Parallel")[2] else ""
     found = listed(write(f"{HEAD}{text}{model}{shares}\nopt = torch.optim.SGD(net.parameters(), lr=0.2)\n{LOOP}"))
     assert any("a BatchNorm in it normalises each device's part of the batch" in line for line in found) == said
+
+
+UNMADE = """
+import elsewhere
+class Old(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = torchvision.models.resnet50()
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 2)
+    def forward(self, x):
+        return self.body(x)
+"""
+NEVER_MADE = {  # the model, the parameters -> what makes the model
+    ("net = Net()", "groups = [{'params': [p for p in net.parameters()]}, {'params': more}]"): "Net()",
+    ("net = Net()", "groups = []\ngroups += [p for p in net.parameters() if p.dim() > 1]"): "Net()",
+    ("net = Net()", "groups = []\ngroups.extend(net.body.parameters())"): "Net()",
+    ("head = Net()\nnet = Net()", "own = {n: p for n, p in head.named_parameters()}\ngroups = own.values()"): "Net()",
+    ("net = elsewhere.made()", "groups = net.parameters()"): "elsewhere.made()",
+}
+
+
+@pytest.mark.parametrize(("made", "groups"), NEVER_MADE, ids=[str(n) for n in range(len(NEVER_MADE))])
+def test_a_model_of_a_class_that_is_never_made_is_not_trained(made: str, groups: str, write: Write) -> None:
+    """The recipe named resnet50, of a class of which the script makes no object."""
+    text = REST.replace("net = torchvision.models.resnet18(num_classes=7)", UNMADE + made)
+    text = text.replace("opt = torch.optim.SGD(net.parameters()", f"{groups}\nopt = torch.optim.SGD(groups")
+    script = write(HEAD + text + LOOP)
+    assert drafted(script)["model"] == "???"
+    above = recipe_text(analyze_script(script)).partition("\nmodel:")[0].split("\n\n")[-1]
+    assert f": {NEVER_MADE[made, groups]}" in above.replace(": net = ", ": ")
+
+
+WHOLE = {  # what an optimizer gets -> whether that is all of the model
+    "[p for p in net.parameters() if p.requires_grad]": True,
+    "(p for p in net.parameters())": True,
+    "filter(lambda p: p.requires_grad, net.parameters())": True,
+    "list(filter(lambda p: p.requires_grad, net.parameters()))": True,
+    "[p for p in net.parameters() if p.dim() > 1]": False,
+    "[p * 2 for p in net.parameters()]": False,
+    "filter(chosen, net.parameters())": False,
+    "[p for p in net.fc.parameters() if p.requires_grad]": False,
+}
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("given", WHOLE)
+def test_all_parameters_that_train_are_the_whole_model(given: str, named: bool, write: Write) -> None:
+    """It was listed that not the whole model is trained; frozen layers are listed where they are frozen."""
+    text = f"those = {given}\nopt = torch.optim.SGD(those," if named else f"opt = torch.optim.SGD({given},"
+    found = listed(write(HEAD + REST.replace("opt = torch.optim.SGD(net.parameters(),", text) + LOOP))
+    assert any(line.endswith("not the whole model") for line in found) != WHOLE[given]
+    assert not WHOLE[given] or not found
+
+
+GROUPED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 2)
+    def forward(self, x):
+        x = x * 2
+        return self.body(x)
+    def grouped(self, rate):
+        named = {n: p for n, p in self.named_parameters()}
+        large = [p for p in named.values() if p.dim() > 1]
+        return torch.optim.SGD([{"params": large}], lr=rate)
+"""
+
+
+def test_a_model_that_makes_its_optimizer_is_asked_for_as_a_whole(write: Write) -> None:
+    """Its class was listed line by line, forward() and all, and no line was named as the model."""
+    text = REST.replace("net = torchvision.models.resnet18(num_classes=7)", GROUPED + "net = Net()")
+    text = text.replace("opt = torch.optim.SGD(net.parameters(), lr=0.2)", "opt = net.grouped(0.2)")
+    script = write(HEAD + text + LOOP)
+    found = listed(script)
+    assert has(found, "large = ", '[{"params": large}] is all') and not has(found, "x = x * 2")
+    assert "line 20: Net()\n# a model of the script's own" in recipe_text(analyze_script(script))
+    steps = "    def fit(self, opt, loss):\n        loss.backward()\n        opt.step()\n"
+    text = text.replace("net = Net()", steps + "net = Net()")
+    own_step = LOOP.replace("loss.backward()\n        opt.step()", "net.fit(opt, loss)")
+    assert has(listed(write(HEAD + text + own_step)), "x = x * 2")

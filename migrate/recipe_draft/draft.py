@@ -145,7 +145,7 @@ class Draft:
             loss,
             training_sections.optimizer(interpreter, flow, fit),
             training_sections.schedule(interpreter, fit),
-            training_sections.clip(interpreter, fit),
+            training_sections.clip(interpreter, flow, fit),
             by_library or (Entry("accumulate", micro_batches, why) if micro_batches > 1 else None),
             *(step_sections.amp(interpreter) or (fit.precision() if fit is not None else [])),
             step_sections.ema(interpreter),

@@ -308,9 +308,15 @@ def _moves(interpreter: Interpreter, fit: Given | None, section: Entry, schedule
     return Entry("per", "epoch" if by_epoch else "step", [place(chosen)])
 
 
-def clip(interpreter: Interpreter, fit: Given | None) -> Entry | None:
+def clip(interpreter: Interpreter, flow: Flow, fit: Given | None) -> Entry | None:
     """The section `clip`."""
     found = calls(interpreter, CLIP)
+    if (
+        fit is None
+        and surely(found)
+        and not any(getattr(c.func, "attr", "") == "step" for s in named(flow) for c in s.calls)
+    ):
+        return Entry("clip", ASK, [place(surely(found)[0]), "no step was found: is it clipped before it?"], out=True)
     scalers = [
         seen for seen in interpreter.seen if seen.name.endswith("NativeScaler.__call__") and seen.get("clip_grad", 2)
     ]

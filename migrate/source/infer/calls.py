@@ -94,12 +94,12 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
     if isinstance(function, (LibraryObject, ScriptObject)) and receiver is None:
         if isinstance(function, LibraryObject) and not function.family and names.is_class(function.name):
             interpreter.note(f"{function.name}.__call__", node, scope, arguments, function)
-        return _object_called(interpreter, function)
+        return _object_called(interpreter, function, node, _placed(arguments, scope))
     if isinstance(node.func, ast.Attribute) and receiver is not None:
         if isinstance(function, (LibraryObject, ScriptObject)) and type(function) is not LibraryObject:
-            return _object_called(interpreter, function)
+            return _object_called(interpreter, function, node, _placed(arguments, scope))
         if isinstance(function, LibraryObject) and function.family:
-            return _object_called(interpreter, function)
+            return _object_called(interpreter, function, node, _placed(arguments, scope))
         return _method(interpreter, receiver, node.func.attr, node, scope, arguments)
     if isinstance(node.func, ast.Name) and scope.find(node.func.id) is None:
         if node.func.id == "dict" and all(argument.name for argument in arguments):
@@ -274,18 +274,18 @@ def _assigns(statement: ast.stmt, name: str) -> TypeGuard[ast.Assign]:
     )
 
 
-def _object_called(interpreter: Interpreter, value: Value) -> Value:
+def _object_called(interpreter: Interpreter, value: Value, node: ast.Call, arguments: list[CallArgument]) -> Value:
     """The result of calling an object; a module returns a tensor."""
     if isinstance(value, ScriptObject):
         call = value.of.find("__call__")
         if isinstance(call, ScriptFunction):
-            return interpreter.call(ScriptFunction(call.node, call.scope, value, call.owner), [])
+            bound = ScriptFunction(call.node, call.scope, value, call.owner)
+            if not value.of.family() and id(node.func) in interpreter.values:
+                interpreter.values[id(node.func)] = (interpreter.values[id(node.func)][0], bound)
+            return interpreter.call(bound, arguments)
         return LibraryObject(names.TENSOR) if value.of.family() == names.MODULE else Value()
-    return (
-        LibraryObject(names.TENSOR)
-        if isinstance(value, LibraryObject) and value.family in (names.MODULE, names.TENSOR)
-        else Value()
-    )
+    gives = isinstance(value, LibraryObject) and value.family in (names.MODULE, names.TENSOR)
+    return LibraryObject(names.TENSOR) if gives else Value()
 
 
 def _method(

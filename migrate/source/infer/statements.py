@@ -106,8 +106,7 @@ def _augassign(interpreter: Interpreter, node: ast.AugAssign, scope: Scope) -> N
 def _to_name(interpreter: Interpreter, target: ast.Name, value: Value, scope: Scope) -> None:
     of = scope.shared.get(target.id, scope)
     if of is scope or interpreter.certainty != OPTION:
-        of.names[target.id] = value
-        of.unset.discard(target.id)
+        of.put(target.id, value, scope)
 
 
 @assigns(ast.Starred)
@@ -145,7 +144,7 @@ def _to_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value,
         value = before if known(value) == known(before) else Value()
     elif interpreter.certainty == PERHAPS and _is_none(value) and type(before) is Value:
         value = Value()  # or what the other side of a condition sets
-    attributes[target.attr] = value
+    attributes[target.attr] = scope.sure(before, value)
 
 
 @assigns(ast.Tuple, ast.List)

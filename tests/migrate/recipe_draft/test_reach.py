@@ -2151,3 +2151,66 @@ def test_a_model_that_makes_its_optimizer_is_asked_for_as_a_whole(write: Write) 
     text = text.replace("net = Net()", steps + "net = Net()")
     own_step = LOOP.replace("loss.backward()\n        opt.step()", "net.fit(opt, loss)")
     assert has(listed(write(HEAD + text + own_step)), "x = x * 2")
+
+
+FLAGS = {  # what sets a flag in the middle of a run -> what hands it to a library
+    "def stop(sign, frame):\n    global flag\n    flag = True\n": "signal.signal(signal.SIGINT, stop)\n",
+    "def stop(*_):\n    global flag\n    flag = 7 > 3\n": "elsewhere.at_exit(stop)\n",
+    "class Stop:\n    def now(self, sign, frame):\n        self.flag = True\n": "signal.signal(2, stopper.now)\n",
+}
+
+
+@pytest.mark.parametrize("setting", FLAGS)
+def test_what_a_handler_sets_has_no_one_value(setting: str, write: Write) -> None:
+    """It read [flag is True], as if the handler had run before the training."""
+    own = setting.startswith("class")
+    begin = "stopper = Stop()\nstopper.flag = False\n" if own else "flag = False\n"
+    flag = "stopper.flag" if own else "flag"
+    stops = f"        if {flag}:\n            break\n"
+    found = listed(write(HEAD + "import elsewhere, signal\n" + REST + setting + begin + FLAGS[setting] + LOOP + stops))
+    assert f"break [only where {flag}]" in found, found
+
+
+def test_clipping_without_a_step_is_asked_for(write: Write) -> None:
+    """The library's own step had run before, and its gradients are cleared: the recipe clipped where nothing does."""
+    text = "trainer = elsewhere.Trainer(net)\nfor n in range(9):\n    trainer.run_step()\n"
+    clips = "    torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)\n"
+    without = REST.replace("opt = torch.optim.SGD(net.parameters(), lr=0.2)", "import elsewhere")
+    assert "clip" not in drafted(write(HEAD + without + text + clips))
+    assert "clip: ???" in recipe_text(analyze_script(write(HEAD + without + text + clips)))
+    stepped = LOOP.replace("        opt.step()", "    " + clips + "        opt.step()")
+    assert drafted(write(HEAD + REST + stepped))["clip"] == {"max_norm": 1.0}
+
+
+UPDATE = """
+class Update:
+    def __init__(self):
+        self.scaler = torch.amp.GradScaler("cuda")
+    def __call__(self, loss, limit=None, factor=0.5, twice=False):
+        self.scaler.scale(loss).backward(create_graph=twice)
+        for p in net.parameters():
+            p.grad.mul_(factor)
+        if limit is not None:
+            self.scaler.unscale_(opt)
+            torch.nn.utils.clip_grad_norm_(net.parameters(), limit)
+        self.scaler.step(opt)
+        self.scaler.update()
+update = Update()
+"""
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_an_object_that_is_called_gets_its_arguments(held: bool, write: Write) -> None:
+    """The defaults of __call__ counted as its values, and what other arguments choose in it as never run."""
+    passed = "(loss, limit=2.0, factor=0.25, twice=len(sys.argv) > 3)"
+    text = HEAD + REST + UPDATE + ("class Holder:\n    update = Update()\n" if held else "")
+    called = "Holder.update" if held else "update"
+    script = write(text + LOOP.replace("loss.backward()\n        opt.step()", called + passed))
+    assert drafted(script)["clip"] == {"max_norm": 2.0}
+    found = listed(script)
+    assert has(found, "p.grad.mul_(factor) [for p in net.parameters()] [factor is 0.25]")
+    assert not any("twice is False" in line for line in found)
+    named = write(
+        text.replace("__call__", "run") + LOOP.replace("loss.backward()\n        opt.step()", f"{called}.run{passed}")
+    )
+    assert found == listed(named)

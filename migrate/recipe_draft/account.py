@@ -299,7 +299,7 @@ class Account:
         """The conditions that a statement surely depends on, and that the draft does not cover; all_: also those around
         statements that none of the code that was read runs, and those that differ from call to call."""
         rank, conditions = self.interpreter.reached.get(id(statement.node), (len(CERTAINTIES) - 2, ()))
-        found = list(conditions) if CERTAINTIES[rank] == PERHAPS else []
+        found = list(conditions) if CERTAINTIES[rank] in (PERHAPS, OPTION) else []
         for text, other in self.flow.conditions(statement, all_ and CERTAINTIES[rank] == UNCALLED, by_call=all_):
             found += [] if text in found or other in found else [text]
         return [one for one in found if one not in self.conditions]
@@ -336,9 +336,12 @@ class Account:
             anew = id(statement.function) not in self._said_of  # only at a function's first line
             calls = called_where(statement, self.flow, self._runs, self._undecided) if anew else ""
             self._said_of.add(id(statement.function))
-            why = why or self._where(statement, all_=True)
-            more = joined([one for one in by_callers(statement, self.flow, self._runs) if one not in why])
-            why = ", ".join(filter(None, (why, f"{'and ' * bool(why)}only where {more}" * bool(more), calls)))
+            every = [self._undecided(statement), self._undecided(statement, all_=True)]
+            around = [*every[0], *every[1], *by_callers(statement, self.flow, self._runs)]
+            why = "" if why == self._where(statement) else why  # then all conditions are joined
+            more = joined([one for one in dict.fromkeys(around) if one not in why])
+            also = "and " * ("only where" in why)
+            why = ", ".join(filter(None, (why, f"{also}only where {more}" * bool(more), calls)))
         return self._line(statement, kinds, verdict, why)
 
     def _ends(self, lines: list[Line]) -> Iterator[Line]:

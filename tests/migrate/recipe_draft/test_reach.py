@@ -2214,3 +2214,23 @@ def test_an_object_that_is_called_gets_its_arguments(held: bool, write: Write) -
         text.replace("__call__", "run") + LOOP.replace("loss.backward()\n        opt.step()", f"{called}.run{passed}")
     )
     assert found == listed(named)
+
+
+def test_a_line_with_a_reason_says_its_conditions_too(write: Write) -> None:
+    """The conditions of a function that nothing calls were said only of lines that have no other words."""
+    script = HEAD + "def train(args, net):\n" + (REST + LOOP).replace("\n", "\n    ")
+    made = "net = torchvision.models.resnet18(num_classes=7)"
+    found = listed(write(script.replace(made, "if args.gpus > 1:\n        net = nn.DataParallel(net)")))
+    assert any(line.endswith("by itself, only where args.gpus > 1]") for line in found), found
+    shown = "        loss.backward()\n            if args.show or args.save:\n                print(net(x))\n    "
+    found = listed(write(script.replace(made, "").replace("        loss.backward()\n    ", shown)))
+    assert any(line.endswith("and it draws, only where args.show or args.save]") for line in found), found
+
+
+def test_a_branch_that_a_counter_decides_says_all_its_conditions(write: Write) -> None:
+    """`classes == 1` was not said, of a branch that the first round of a loop would not take."""
+    text = "seen, classes = 0, 2\nplateau = torch.optim.lr_scheduler.ReduceLROnPlateau(opt)\n"
+    loop = LOOP + "        seen += 1\n        if seen % 5 == 0:\n            if classes == 1:\n"
+    loop += "                y = y * 2\n            plateau.step(float(y.sum()))\n"
+    found = listed(write(HEAD + REST + text + loop))
+    assert has(found, "y = y * 2 [only where seen % 5 == 0 and classes == 1]"), found

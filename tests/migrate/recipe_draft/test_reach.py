@@ -2234,3 +2234,21 @@ def test_a_branch_that_a_counter_decides_says_all_its_conditions(write: Write) -
     loop += "                y = y * 2\n            plateau.step(float(y.sum()))\n"
     found = listed(write(HEAD + REST + text + loop))
     assert has(found, "y = y * 2 [only where seen % 5 == 0 and classes == 1]"), found
+
+
+STARTS = {  # what the backward pass starts from -> the line that is named for its loss
+    "(out / parts).backward()": "out = elsewhere.judge(net(x), y)",
+    "out = out / parts\n        out.backward()": "out = elsewhere.judge(net(x), y)",
+    "scaler.scale(out / parts).backward()": "out = elsewhere.judge(net(x), y)",
+    "if parts == 1:\n            out = elsewhere.other(x)\n        out.backward()": "out = elsewhere.judge(net(x), y)",
+    "out = out + elsewhere.more(x)\n        out.backward()": "out = out + elsewhere.more(x)",
+}
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_the_loss_that_is_asked_for_is_named(start: str, write: Write) -> None:
+    """The number of micro-batches was named as the loss, or a line that does not run with the defaults."""
+    loop = LOOP.replace("loss = criterion(net(x), y)", "out = elsewhere.judge(net(x), y)")
+    loop = loop.replace("loss.backward()", start)
+    text = HEAD + "import elsewhere\nparts = 5 * 8\nscaler = torch.amp.GradScaler('cuda')\n" + REST + loop
+    assert f": {STARTS[start]}: the backward pass starts" in recipe_text(analyze_script(write(text)))

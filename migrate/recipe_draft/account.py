@@ -42,6 +42,7 @@ TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # writing to one of these changes the training
 DRAFTED, ASKED, SILENT, LISTED = "drafted", "asked for", "silent", "listed"
 COMPUTES = (ast.Slice, ast.BinOp, ast.UnaryOp, ast.Compare, ast.ListComp, ast.GeneratorExp)
+OF_BARS = ("desc", "postfix", "description")  # what a progress bar shows
 RUNS = "the model runs here in training mode: its statistics move, and it draws"
 NO_LOSS = "the draft asks for the loss of this step"
 LOADS = "the loader of a recipe"
@@ -151,6 +152,8 @@ class Account:
         if isinstance(statement.node, (ast.AugAssign, ast.AnnAssign)):
             targets.append(statement.node.target)
         for target in targets:
+            if getattr(target, "attr", "") in OF_BARS:
+                continue
             for part in ast.walk(target):
                 if isinstance(part, (ast.Attribute, ast.Subscript)) and not isinstance(part.ctx, ast.Load):
                     written = self.kinds(part.value) | frozenset(

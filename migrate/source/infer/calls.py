@@ -524,6 +524,7 @@ def changed_arguments(
 
 
 TAKING = ("append", "insert", "extend")  # methods of lists
+OF_LOGS = ("mkdir", "add_scalar", "add_scalars", "add_image", "add_images", "add_histogram", "add_text", "add_figure")
 MAKING_PLAIN = ("len", "int", "float", "str", "bool", "repr", "format", "isinstance", "range")
 
 

@@ -2252,3 +2252,32 @@ def test_the_loss_that_is_asked_for_is_named(start: str, write: Write) -> None:
     loop = loop.replace("loss.backward()", start)
     text = HEAD + "import elsewhere\nparts = 5 * 8\nscaler = torch.amp.GradScaler('cuda')\n" + REST + loop
     assert f": {STARTS[start]}: the backward pass starts" in recipe_text(analyze_script(write(text)))
+
+
+SHOWN = {  # what is only shown -> where the loop runs
+    "pictures = x[1] * 50\n        writer.add_scalar('lr', rate, seen)\n        writer.add_image('x', pictures, seen)": "",
+    "low = y[0]\n        writer.add_text('y', str(low), seen)\n        writer.add_figure('z', low, seen)": "",
+    "bar.desc = f'{epoch} {loss:.3f}'": "bar",
+    "bar.postfix = str(loss)": "bar",
+}
+
+
+@pytest.mark.parametrize("shown", SHOWN)
+def test_what_a_log_or_a_bar_is_given_is_not_listed(shown: str, write: Write) -> None:
+    """A writer's call counted as a change of the counter that it is given, and a bar's text as one of the data."""
+    begin = "import tqdm, elsewhere\nwriter, seen, total = elsewhere.Writer(), 0, 9 * len(loader)\n"
+    loop = LOOP.replace("in loader:", "in bar:").replace("    for x", "    bar = tqdm.tqdm(loader)\n    for x")
+    loop = (loop if SHOWN[shown] else LOOP) + "        rate = 0.1 * (1 - seen / total)\n"
+    loop += "        for group in opt.param_groups:\n            group['lr'] = rate\n        seen = seen + 1\n"
+    found = listed(write(HEAD + REST + begin + loop + f"        {shown}\n"))
+    assert has(found, "group['lr'] = rate", "seen = seen + 1")
+    assert not has(found, "pictures") and not has(found, "low") and not has(found, "bar."), found
+
+
+def test_a_models_method_is_no_model_that_is_called(write: Write) -> None:
+    """`net.report(3)` was listed as a call of the model in training mode."""
+    text = REST.replace("net = torchvision.models.resnet18(num_classes=7)", UNMADE + "net = elsewhere.faster(Net())")
+    text = text.replace("def forward(self, x)", "def report(self, n):\n        return n * 2\n    def forward(self, x)")
+    found = listed(write(HEAD + text + LOOP + "    print(net.report(3))\n    print(net(x))\n"))
+    assert [line for line in found if "training mode" in line] == [line for line in found if "net(x))" in line], found
+    assert has(found, "print(net(x)) [the model runs here")

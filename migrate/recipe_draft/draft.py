@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
+from ...input_files import LARGEST_PYTHON, read_bytes
 from ...mappings.aliases import restated
 from ...printable import printable
 from ..analyze.script_analysis import ScriptAnalysis
@@ -22,7 +25,7 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.infer.interpreter import DEFAULT, Interpreter
+from ..source.infer.interpreter import CERTAINTIES, DEFAULT, MOST_FILES, UNCALLED, Interpreter
 from . import step_sections, training_sections
 from .account import Account
 from .data_section import data
@@ -211,7 +214,7 @@ def model(interpreter: Interpreter, flow: Flow) -> Entry:
         return Entry("model", ASK, [where, "a model of the script's own", OTHERS], roots={id(made.node): "model"})
     seen = made.seen if isinstance(made, LibraryObject) else None
     if seen is None:
-        return Entry("model", ASK, [unread_model(flow), OTHERS])
+        return Entry("model", ASK, [unread_model(flow), *_trained_from(flow), OTHERS])
     roots = {id(seen.node): "model"}
     name = _model_name(seen)
     if name is None:
@@ -245,6 +248,29 @@ def model(interpreter: Interpreter, flow: Flow) -> Entry:
         comments = ["it starts from trained weights: save its state_dict, and name the file"]
         section.below.append(Entry("checkpoint", ASK, comments))
     return section
+
+
+def _trained_from(flow: Flow) -> Iterator[str]:
+    """Words for a script whose steps stand in functions that it does not call, where other scripts import it."""
+    reached, main = flow.interpreter.reached, flow.interpreter.files["__main__"].scope.source
+    own = (s for s in flow.statements if s.source is main)
+    steps = [s for s in own if any(getattr(call.func, "attr", "") in ("backward", "step") for call in s.calls)]
+    if not steps or any(CERTAINTIES[reached.get(id(s.node), (0, ()))[0]] != UNCALLED for s in steps):
+        return
+    others = sorted(one for one in main.path.parent.glob("*.py") if one.name != main.path.name)
+    found = [one.name for one in others[:MOST_FILES] if _imports(one, main.path.stem)]
+    if found:
+        yield f"nothing here calls its steps: draft the script that does; it is imported by {', '.join(found[:3])}"
+
+
+def _imports(path: Path, name: str) -> bool:
+    try:
+        text = read_bytes(path, LARGEST_PYTHON).decode("utf-8", "replace")
+    except OSError:
+        return False
+    return (
+        re.search(rf"^\s*(from\s+\.?{re.escape(name)}\s+import|import\s+{re.escape(name)}\b)", text, re.M) is not None
+    )
 
 
 def _new_head(interpreter: Interpreter, made: Value | None) -> Entry | None:

@@ -2281,3 +2281,23 @@ def test_a_models_method_is_no_model_that_is_called(write: Write) -> None:
     found = listed(write(HEAD + text + LOOP + "    print(net.report(3))\n    print(net(x))\n"))
     assert [line for line in found if "training mode" in line] == [line for line in found if "net(x))" in line], found
     assert has(found, "print(net(x)) [the model runs here")
+
+
+FIT = "def fit(net, opt, criterion, loader):" + LOOP.replace("\n", "\n    ") + "\n"
+IMPORTERS = {  # what another file of the folder says -> whether it is named
+    "from train import fit\nfit()\n": True,
+    "import train\ntrain.fit()\n": True,
+    "from .train import fit\n": True,
+    "import training\n# from train\n": False,
+    "from strained import fit\n": False,
+}
+
+
+@pytest.mark.parametrize("other", IMPORTERS)
+def test_a_file_whose_steps_another_one_calls_names_it(other: str, write: Write) -> None:
+    """Of a file of functions the draft only said that no model was found."""
+    script = write(HEAD + FIT)
+    script.with_name("begin.py").write_text(other)
+    words = "nothing here calls its steps: draft the script that does; it is imported by begin.py"
+    assert (words in recipe_text(analyze_script(script))) == IMPORTERS[other]
+    assert words not in recipe_text(analyze_script(write(HEAD + FIT + "fit(*elsewhere())\n")))

@@ -332,6 +332,7 @@ def _method(
     if row is None and name in HOLDERS and method not in names.MODULE_METHODS:
         return LibraryObject(names.MODULE if method in ("values", "pop") else names.TENSOR)  # a module in it is called
     own = isinstance(value, ScriptObject) and not qualified.endswith(".Trainer.fit")
+    own = own or family == names.LOADER  # it has none; a progress bar around it does
     if row is None and own and method not in names.MODULE_METHODS:
         return _loader_inside(values) or Value()  # a method that was not read
     receiver = (

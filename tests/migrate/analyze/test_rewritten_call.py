@@ -349,3 +349,12 @@ def test_a_text_is_no_tensor(write: Write) -> None:
     assert [use.source for use in analyze_script(script).uses if use.torch == "torch.Tensor.split"] == [
         "label.split(3)"
     ]
+
+
+@pytest.mark.parametrize("made", ["tqdm.tqdm(loader)", "loader"])
+@pytest.mark.parametrize("method", ["set_postfix(loss=3)", "set_description('x')", "finish()"])
+def test_a_loader_lacks_no_row_of_a_bars_method(made: str, method: str, write: Write) -> None:
+    """`DataLoader.set_postfix` was listed as without a row: it is the progress bar's."""
+    code = "import torch, tqdm\nfrom torch.utils.data import DataLoader\nloader = DataLoader(data, batch_size=4)\n"
+    found = analyze_script(write(f"{code}bar = {made}\nfor x in bar:\n    bar.{method}\n"))
+    assert {use.torch for use in found.uses} == {"torch.utils.data.DataLoader"}

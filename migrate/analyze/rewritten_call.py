@@ -226,6 +226,8 @@ def _bound(seen: LibraryUse, row: Row, texts: Texts) -> dict[str, Any]:
     _in_old_order(seen, positional, named)
     if row.torch == "torch.Tensor.to":
         _named_to(positional, named)
+    if row.torch == "torch.randint" and not {"low", "high"} & named.keys() and len(positional) == 2 - ("size" in named):
+        positional.insert(0, 0)  # one number before the size is the upper bound
     return table.bind(row, named, tuple(positional))
 
 

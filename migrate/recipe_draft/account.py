@@ -28,6 +28,7 @@ from ..source.infer.abstract_values import (
 from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, joined
 from . import reach, silence
 from . import roles as role_names
+from .entries import all_handed_over
 from .flow import FUNCTIONS, LOOPS, Flow, Statement
 from .reach import by_callers, called_where, ends_early, handed_values, read_by_libraries
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
@@ -35,11 +36,13 @@ from .silence import DataFiles, Line, name_of
 from .step_order import DEPTH, Counting, misplaced, picks, trains_at
 from .step_sections import rougher
 from .trainers import used_by_draft
+from .training_sections import made_by, makers_in_models, trains
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # writing to one of these changes the training
 DRAFTED, ASKED, SILENT, LISTED = "drafted", "asked for", "silent", "listed"
 COMPUTES = (ast.Slice, ast.BinOp, ast.UnaryOp, ast.Compare, ast.ListComp, ast.GeneratorExp)
+OF_BARS = ("desc", "postfix", "description")  # what a progress bar shows
 RUNS = "the model runs here in training mode: its statistics move, and it draws"
 NO_LOSS = "the draft asks for the loss of this step"
 LOADS = "the loader of a recipe"
@@ -77,8 +80,9 @@ class Account:
         self._by_name = {match[1] for s in flow.statements for part in s.nodes if (match := silence.made_by_name(part))}
         driven = (of for of in flow.classes() if of.name in self._by_name or silence.driven(flow.class_of(of)))
         self._driven = {id(of) for of in driven}
+        self._makers = makers_in_models(flow, self._driven)
         # the classes that make an optimizer or step, or that a library calls
-        self.trainers = self._driven | {id(s.owner) for s in flow.statements if s.owner is not None and self._trains(s)}
+        self.trainers = self._driven | {id(s.owner) for s in flow.statements if trains(flow, s, self._makers)}
         around = [one for s in used_by_draft(flow, said | asked) for one in (s.function, s.owner)]
         used = self._by_name | {one.name for one in around if isinstance(one, (*FUNCTIONS, ast.ClassDef))}
         self.named, running = used, flow.statements  # a function that the draft uses counts as called
@@ -96,8 +100,7 @@ class Account:
             before = self.effects, self.trainers, self._data_files.keys()
             self.acting = {id(statement): statement for statement in self.flow.statements if self._acts(statement)}
             self.effects = {id(s.function) for s in self.acting.values() if s.function is not None}
-            trains = (s.owner for s in self.acting.values() if s.owner is not None and self._trains(s))
-            self.trainers = self._driven | {id(owner) for owner in trains}
+            self.trainers = self._driven | {id(s.owner) for s in self.acting.values() if trains(flow, s, self._makers)}
             self._data_files = shared | self._files.that_make_data(reach.reach(flow, self.acting.values()), self.kinds)
             if before == (self.effects, self.trainers, self._data_files.keys()):
                 break
@@ -149,6 +152,8 @@ class Account:
         if isinstance(statement.node, (ast.AugAssign, ast.AnnAssign)):
             targets.append(statement.node.target)
         for target in targets:
+            if getattr(target, "attr", "") in OF_BARS:
+                continue
             for part in ast.walk(target):
                 if isinstance(part, (ast.Attribute, ast.Subscript)) and not isinstance(part.ctx, ast.Load):
                     written = self.kinds(part.value) | frozenset(
@@ -163,21 +168,6 @@ class Account:
             if kinds and kinds <= {MODEL, GRADIENTS}:
                 return True
         return any(self._changes(call) for call in statement.calls)
-
-    def _trains(self, statement: Statement) -> bool:
-        for call in statement.calls:
-            made = self.flow.value(call)
-            optimizer = isinstance(made, LibraryObject) and made.family == families.OPTIMIZER
-            if optimizer and self._made_by(call):
-                return True
-            if isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "step", "manual_backward"):
-                return True
-        return False
-
-    def _made_by(self, call: ast.Call) -> bool:
-        """Whether this call made its result itself."""
-        made = self.flow.value(call)
-        return isinstance(made, LibraryObject) and made.seen is not None and made.seen.node is call
 
     def _plain_holder(self, node: ast.expr) -> bool:
         """Whether this is self, a list or a dict, which only holds values that are followed by themselves."""
@@ -197,7 +187,7 @@ class Account:
             return True
         if id(call) in self.roots and self.roots[id(call)] != role_names.CRITERION:
             return True
-        if self._made_by(call) and getattr(self.flow.value(call), "family", "") in TRAINING:
+        if made_by(self.flow, call) and getattr(self.flow.value(call), "family", "") in TRAINING:
             return True
         called = self.flow.value(call.func)
         handed = [self.flow.value(a) for a in [*call.args, *(k.value for k in call.keywords)]]
@@ -312,7 +302,7 @@ class Account:
         """The conditions that a statement surely depends on, and that the draft does not cover; all_: also those around
         statements that none of the code that was read runs, and those that differ from call to call."""
         rank, conditions = self.interpreter.reached.get(id(statement.node), (len(CERTAINTIES) - 2, ()))
-        found = list(conditions) if CERTAINTIES[rank] == PERHAPS else []
+        found = list(conditions) if CERTAINTIES[rank] in (PERHAPS, OPTION) else []
         for text, other in self.flow.conditions(statement, all_ and CERTAINTIES[rank] == UNCALLED, by_call=all_):
             found += [] if text in found or other in found else [text]
         return [one for one in found if one not in self.conditions]
@@ -349,9 +339,12 @@ class Account:
             anew = id(statement.function) not in self._said_of  # only at a function's first line
             calls = called_where(statement, self.flow, self._runs, self._undecided) if anew else ""
             self._said_of.add(id(statement.function))
-            why = why or self._where(statement, all_=True)
-            more = joined([one for one in by_callers(statement, self.flow, self._runs) if one not in why])
-            why = ", ".join(filter(None, (why, f"{'and ' * bool(why)}only where {more}" * bool(more), calls)))
+            every = [self._undecided(statement), self._undecided(statement, all_=True)]
+            around = [*every[0], *every[1], *by_callers(statement, self.flow, self._runs)]
+            why = "" if why == self._where(statement) else why  # then all conditions are joined
+            more = joined([one for one in dict.fromkeys(around) if one not in why])
+            also = "and " * ("only where" in why)
+            why = ", ".join(filter(None, (why, f"{also}only where {more}" * bool(more), calls)))
         return self._line(statement, kinds, verdict, why)
 
     def _ends(self, lines: list[Line]) -> Iterator[Line]:
@@ -453,7 +446,7 @@ class Account:
 
     def _of_part(self, statement: Statement) -> bool:
         """Whether it is part of a model's or data set's class; a class that trains itself is read line by line."""
-        if statement.owner is None or id(statement.owner) in self.trainers:
+        if statement.owner is None or {id(statement.owner), id(statement.function)} & (self.trainers | self._makers):
             return False
         made = self.flow.class_of(statement.owner)
         return made is not None and self._is_part(made)
@@ -505,6 +498,8 @@ class Account:
             reasons = [self.passed(one) if isinstance(one, ast.Call) else None for one in outer]
             return reasons[0] if reasons and all(reasons) else None
         value = getattr(node, "value", None)
+        if isinstance(node, ast.Assign) and all_handed_over(self.interpreter, node.value) is not node.value:
+            return "a copy"
         if any(self.roles.hands_computed(one) for one in calls):
             return None
         if isinstance(value, ast.Call) and isinstance(node, (ast.Expr, ast.Assign)):

@@ -35,7 +35,6 @@ from .entries import (
     calls,
     computed,
     either,
-    given_to,
     number,
     part,
     partly_unread,
@@ -45,7 +44,6 @@ from .entries import (
     source_of,
     sources,
     surely,
-    to_floats,
     unread,
 )
 from .flow import Flow
@@ -151,7 +149,7 @@ def _agreed(several: list[list[Entry]]) -> list[Entry]:
 def _samplers(loader: LibraryUse, flow: Flow) -> Iterator[tuple[Place, str]]:
     """The samplers of a loader, which a recipe does not have, each with its place and the DistributedSamplers in it."""
     order = "" if moved(flow) else ", and without set_epoch every epoch has the same order"
-    given = [one for one in (given_to(loader, SAMPLER), given_to(loader, BATCH_SAMPLER)) if one is not None]
+    given = [one for one in (_given_to(loader, SAMPLER), _given_to(loader, BATCH_SAMPLER)) if one is not None]
     unpacked = {id(a.node): a for a in loader.arguments or [] if a.name == "**" or (a.name and a.at and not given)}
     for argument in (*given, *unpacked.values()):
         shares = sharing(flow, argument.node)
@@ -168,7 +166,7 @@ def _samplers(loader: LibraryUse, flow: Flow) -> Iterator[tuple[Place, str]]:
 
 def _batches(loader: LibraryUse) -> LibraryUse | None:
     """The call with a loader's batch size: its own, or its BatchSampler's; None where neither has it."""
-    argument = given_to(loader, BATCH_SAMPLER)
+    argument = _given_to(loader, BATCH_SAMPLER)
     if argument is None:
         return loader
     made = argument.value.seen if isinstance(argument.value, LibraryObject) else None
@@ -229,7 +227,7 @@ def _fetching(loader: LibraryUse) -> list[Entry]:
     if "torch.utils.data.DataLoader" not in restated(loader.name):
         return []  # timm's loaders shuffle and drop by is_training
     made, shuffle = _batches(loader), setting(loader, "shuffle", 2)
-    sampled = given_to(loader, SAMPLER) is not None or given_to(loader, BATCH_SAMPLER) is not None
+    sampled = _given_to(loader, SAMPLER) is not None or _given_to(loader, BATCH_SAMPLER) is not None
     drop_last = setting(made, "drop_last", 8 if made is loader else 2) if made is not None else True
     if made is loader and any(
         one.name == "batch_size" and (is_known(one.value) and known(one.value) is None)
@@ -461,7 +459,7 @@ def _entries(steps: list[Value], flow: Flow) -> Iterator[Entry]:
         row = row_of(seen.name)
         if last in BYTES:
             bytes_at = seen
-        elif last in FLOATS and bytes_at is not None and to_floats(seen):
+        elif last in FLOATS and bytes_at is not None and _to_floats(seen):
             yield Entry("-", {"name": "ToTensor"}, [f"{place(bytes_at)}, then {last} to floats"])
             bytes_at = None
         elif last in NOTHING:
@@ -483,3 +481,16 @@ def _step(seen: LibraryUse, row: Any) -> Entry:
     value = {"name": step.name, "args": args} if args else {"name": step.name}
     unread = ASK in args.values()  # the recipe's reader would report it as missing
     return Entry("-", value, list(dict.fromkeys(comments)), out=step.incomplete or unread)
+
+
+def _to_floats(seen: LibraryUse) -> bool:
+    """Whether a transform returns floats from 0 to 1."""
+    dtype = seen.get("dtype", 0)
+    floats = dtype is None or (isinstance(dtype, LibraryName) and dtype.name in ("torch.float", "torch.float32"))
+    return floats and (not seen.name.endswith("ToDtype") or known(seen.get("scale", 1)) is True)
+
+
+def _given_to(seen: LibraryUse, names: tuple[str, str]) -> CallArgument | None:
+    """The argument of a call with this name, or at this position, where it is not None."""
+    found = (a for i, a in enumerate(seen.arguments or []) if (a.name or str(i)) in names)
+    return next((a for a in found if not (isinstance(a.value, Constant) and a.value.other is None)), None)

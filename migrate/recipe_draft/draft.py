@@ -7,9 +7,13 @@ that the script does is listed with its line. Entries that the recipe's reader r
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
+from ...input_files import LARGEST_PYTHON, read_bytes
 from ...mappings.aliases import restated
 from ...printable import printable
 from ..analyze.script_analysis import ScriptAnalysis
@@ -17,10 +21,11 @@ from ..source.infer.abstract_values import (
     LibraryObject,
     LibraryUse,
     ScriptObject,
+    Value,
     is_known,
     known,
 )
-from ..source.infer.interpreter import Interpreter
+from ..source.infer.interpreter import CERTAINTIES, DEFAULT, MOST_FILES, UNCALLED, Interpreter
 from . import step_sections, training_sections
 from .account import Account
 from .data_section import data
@@ -31,7 +36,7 @@ from .entries import (
     Entry,
     Place,
     calls,
-    new_head,
+    number,
     place,
     sources,
     trained,
@@ -46,6 +51,7 @@ from .training_sections import unread_model
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: no line is
 TRIES = 60
+HEADS = ("fc", "classifier", "head")  # what torchvision and timm call a model's last layer
 NEEDED = {key: f"{key}: {ASK}" for key in ("model", "optimizer", "loss")}  # what a draft asks for where it has none
 LEFT = """\
 # What else the script does, with the line. The recipe does not run until each is resolved: remove a line when you have
@@ -142,7 +148,7 @@ class Draft:
             loss,
             training_sections.optimizer(interpreter, flow, fit),
             training_sections.schedule(interpreter, fit),
-            training_sections.clip(interpreter, fit),
+            training_sections.clip(interpreter, flow, fit),
             by_library or (Entry("accumulate", micro_batches, why) if micro_batches > 1 else None),
             *(step_sections.amp(interpreter) or (fit.precision() if fit is not None else [])),
             step_sections.ema(interpreter),
@@ -208,7 +214,7 @@ def model(interpreter: Interpreter, flow: Flow) -> Entry:
         return Entry("model", ASK, [where, "a model of the script's own", OTHERS], roots={id(made.node): "model"})
     seen = made.seen if isinstance(made, LibraryObject) else None
     if seen is None:
-        return Entry("model", ASK, [unread_model(flow), OTHERS])
+        return Entry("model", ASK, [unread_model(flow), *_trained_from(flow), OTHERS])
     roots = {id(seen.node): "model"}
     name = _model_name(seen)
     if name is None:
@@ -230,7 +236,7 @@ def model(interpreter: Interpreter, flow: Flow) -> Entry:
             args.append(Entry(str(argument.name), value, sources(argument.value)))
         elif name not in MODELS or argument.name in _ARGUMENTS[name]:
             args.append(Entry(str(argument.name), ASK, [f"{seen.source.text(argument.node)} could not be read"]))
-    head = new_head(interpreter, made)
+    head = _new_head(interpreter, made)
     if head is not None:
         args = [head, *(entry for entry in args if entry.key != "num_classes")]
     taken = [entry.key for entry in args]
@@ -242,6 +248,49 @@ def model(interpreter: Interpreter, flow: Flow) -> Entry:
         comments = ["it starts from trained weights: save its state_dict, and name the file"]
         section.below.append(Entry("checkpoint", ASK, comments))
     return section
+
+
+def _trained_from(flow: Flow) -> Iterator[str]:
+    """Words for a script whose steps stand in functions that it does not call, where other scripts import it."""
+    reached, main = flow.interpreter.reached, flow.interpreter.files["__main__"].scope.source
+    own = (s for s in flow.statements if s.source is main)
+    steps = [s for s in own if any(getattr(call.func, "attr", "") in ("backward", "step") for call in s.calls)]
+    if not steps or any(CERTAINTIES[reached.get(id(s.node), (0, ()))[0]] != UNCALLED for s in steps):
+        return
+    others = sorted(one for one in main.path.parent.glob("*.py") if one.name != main.path.name)
+    found = [one.name for one in others[:MOST_FILES] if _imports(one, main.path.stem)]
+    if found:
+        yield f"nothing here calls its steps: draft the script that does; it is imported by {', '.join(found[:3])}"
+
+
+def _imports(path: Path, name: str) -> bool:
+    try:
+        text = read_bytes(path, LARGEST_PYTHON).decode("utf-8", "replace")
+    except OSError:
+        return False
+    return (
+        re.search(rf"^\s*(from\s+\.?{re.escape(name)}\s+import|import\s+{re.escape(name)}\b)", text, re.M) is not None
+    )
+
+
+def _new_head(interpreter: Interpreter, made: Value | None) -> Entry | None:
+    """The number of classes in a new last layer that a script gives the model: model.fc = Linear(…, 12)."""
+    found: list[Entry] = []
+    for seen in interpreter.seen:
+        linear = "torch.nn.Linear" in restated(seen.name) and seen.arguments is not None
+        assigned = (node for node in ast.walk(seen.source.tree) if isinstance(node, ast.Assign)) if linear else ()
+        for target in (node.targets[0] for node in assigned if node.value is seen.node):
+            of = target.value if isinstance(target, (ast.Attribute, ast.Subscript)) else None
+            named = isinstance(of, ast.Attribute) if isinstance(target, ast.Subscript) else True
+            holder = of.value if isinstance(target, ast.Subscript) and isinstance(of, ast.Attribute) else of
+            last = target.attr if isinstance(target, ast.Attribute) else getattr(of, "attr", "")
+            if holder is None or not named or last not in HEADS:
+                continue
+            if interpreter.values.get(id(holder), (0, None))[1] is made and seen.certainty == DEFAULT:
+                value = seen.get("out_features", 1)
+                if number(value) is not None:
+                    found.append(Entry("num_classes", number(value), [str(place(seen)), *sources(value)]))
+    return found[0] if len(found) == 1 else None
 
 
 _ARGUMENTS = {name: ("num_classes", *arguments) for name, arguments in MODELS.items()}

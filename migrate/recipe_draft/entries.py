@@ -34,9 +34,9 @@ from ..source.infer.abstract_values import (
     origins,
     plain,
 )
-from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS, UNCALLED, Interpreter
+from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter
 from ..source.library_names import MODULE, OPTIMIZER, SCHEDULE, family_of, is_class
-from .flow import ADDS, Flow, parts_of
+from .flow import ADDS, FUNCTIONS, Flow, parts_of
 
 WORD = re.compile(r"[A-Za-z_][\w.-]*")  # a string that needs no quotes in YAML
 LARGEST = 10**18  # the reader takes whole numbers of at most 18 digits, and no infinity
@@ -162,12 +162,6 @@ def argument_text(seen: LibraryUse, argument: CallArgument) -> str:
     if argument.at or argument.name == "**":
         return f"{text}{argument.at}" if argument.at else f"**{text}"
     return text if argument.name in (None, "*") else f"{argument.name}={text}"
-
-
-def given_to(seen: LibraryUse, names: tuple[str, str]) -> CallArgument | None:
-    """The argument of a call with this name, or at this position, where it is not None."""
-    found = (a for i, a in enumerate(seen.arguments or []) if (a.name or str(i)) in names)
-    return next((a for a in found if not (isinstance(a.value, Constant) and a.value.other is None)), None)
 
 
 def partly_unread(seen: LibraryUse) -> bool:
@@ -408,11 +402,16 @@ def source_of(name: str) -> str | None:
 def calls(interpreter: Interpreter, key: str) -> list[LibraryUse]:
     """The calls that are for this key of a recipe, the surest first."""
     called = [seen for seen in interpreter.seen if seen.arguments is not None and seen.receiver is None]
-    lived = {id(one.node) for made in interpreter.made for one in made.of.lineage() if isinstance(one, ScriptClass)}
     if interpreter.made:
+        lived = _lived(interpreter)
         called = [seen for seen in called if seen.certainty != UNCALLED or not _of_a_class_not_in(lived, seen)]
     wanted = {name for name in {seen.name for seen in called} if key_of(name) == key}
     return by_sureness(seen for seen in called if seen.name in wanted)
+
+
+def _lived(interpreter: Interpreter) -> set[int]:
+    """The classes of which objects were seen."""
+    return {id(one.node) for made in interpreter.made for one in made.of.lineage() if isinstance(one, ScriptClass)}
 
 
 def _of_a_class_not_in(lived: set[int], seen: LibraryUse) -> bool:
@@ -439,9 +438,6 @@ def options(found: list[LibraryUse]) -> list[LibraryUse]:
     sure = {id(seen.node) for seen in surely(found)}
     several = [seen for seen in found if seen.certainty == OPTION and id(seen.node) not in sure]
     return list({(seen.source.shown, seen.node.lineno): seen for seen in several}.values())
-
-
-HEADS = ("fc", "classifier", "head")  # what torchvision and timm call a model's last layer
 
 
 def makes_model(seen: LibraryUse) -> bool:
@@ -480,6 +476,7 @@ def trained(interpreter: Interpreter) -> Value | None:
         return owners[0] if all(owner is owners[0] for owner in owners) else None
     zoo = distinct(surely(by_sureness(s for s in interpreter.seen if s.arguments is not None and makes_model(s))))
     zoo = [seen for seen in zoo if not _is_part(interpreter, seen)]
+    zoo = [seen for seen in zoo if seen.certainty != UNCALLED or not _of_a_class_not_in(_lived(interpreter), seen)]
     if len(zoo) == 1:
         made = interpreter.values.get(id(zoo[0].node), (0, None))[1]
         return made if isinstance(made, LibraryObject) and made.seen is not None else None
@@ -493,26 +490,57 @@ def trained(interpreter: Interpreter) -> Value | None:
 def _owner(interpreter: Interpreter, seen: LibraryUse) -> Value | None:
     """The model whose parameters an optimizer gets."""
     given = [argument.node for argument in seen.arguments or [] if argument.name in (None, "params")]
-    nodes = [all_handed_over(interpreter, node) for node in given]
-    for inner in (inner for node in nodes or [seen.node] for inner in ast.walk(node)):
-        of = inner.value if isinstance(inner, ast.Attribute) and "parameters" in inner.attr else inner
-        for candidate in (of, *(name for name in ast.walk(of) if isinstance(name, ast.Name))):
-            value = unwrapped(interpreter.values.get(id(candidate), (0, None))[1])
-            if isinstance(value, ScriptObject) and value.of.family() == MODULE:
-                return value
-            if isinstance(value, LibraryObject) and value.family == MODULE and value.seen is not None:
-                return value
+    waiting, done = [all_handed_over(interpreter, node) for node in given] or [seen.node], set[str]()
+    while waiting:
+        parts = [part for node in waiting for part in ast.walk(node)]
+        for inner in parts:
+            of = inner.value if isinstance(inner, ast.Attribute) and "parameters" in inner.attr else inner
+            for candidate in (of, *(name for name in ast.walk(of) if isinstance(name, ast.Name))):
+                value = unwrapped(interpreter.values.get(id(candidate), (0, None))[1])
+                if isinstance(value, ScriptObject) and value.of.family() == MODULE:
+                    return value
+                if isinstance(value, LibraryObject) and value.family == MODULE and value.seen is not None:
+                    return value
+        called = {part.id: part for part in parts if isinstance(part, ast.Name) and part.id not in done}
+        done |= called.keys()
+        waiting = [value for name in called.values() for value in _gathered(interpreter, name)]
     return None
 
 
+def _gathered(interpreter: Interpreter, name: ast.Name) -> Iterator[ast.expr]:
+    """What a name is assigned, or extended by, above the place where it is read, in the same function."""
+    trees = (module.scope.source.tree for module in interpreter.files.values())
+    tree = next((tree for tree in trees if any(node is name for node in ast.walk(tree))), ast.Module([], []))
+    around = [one for one in ast.walk(tree) if isinstance(one, FUNCTIONS) and any(n is name for n in ast.walk(one))]
+    for node in ast.walk(around[-1] if around else tree):
+        match node:
+            case (
+                ast.Assign([ast.Name(named)], value)
+                | ast.AugAssign(ast.Name(named), _, value)
+                | ast.Call(ast.Attribute(ast.Name(named), "append" | "extend"), [value])
+            ) if named == name.id and node.lineno < name.lineno:
+                yield value
+
+
 def all_handed_over(interpreter: Interpreter, node: ast.expr) -> ast.expr:
-    """The call `model.parameters()`, in list(…) or where the name is a parameter for it; else the expression itself."""
-    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("list", "tuple", "iter") and len(node.args) == 1:
-        return all_handed_over(interpreter, node.args[0])
-    value = interpreter.values.get(id(node), (0, None))[1]
-    call = value.seen.node if isinstance(node, ast.Name) and isinstance(value, LibraryObject) and value.seen else None
-    called = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "parameters"
-    return call if called and call is not None else node
+    """The call `model.parameters()`, in list(…), in a choice of those that train, or where the name is a parameter for
+    it; else the expression itself."""
+    behind: list[ast.expr] = []
+    match node:
+        case ast.Call(ast.Name("list" | "tuple" | "iter"), [of]) | ast.Call(
+            ast.Name("filter"), [ast.Lambda(_, ast.Attribute(_, "requires_grad")), of]
+        ):
+            behind = [of]
+        case ast.ListComp(ast.Name(kept), [one]) | ast.GeneratorExp(ast.Name(kept), [one]):
+            trains = all(isinstance(test, ast.Attribute) and test.attr == "requires_grad" for test in one.ifs)
+            behind = [one.iter] if trains and getattr(one.target, "id", "") == kept else []
+        case ast.Name():
+            value = interpreter.values.get(id(node), (0, None))[1]
+            seen = value.seen if isinstance(value, LibraryObject) else None
+            behind = [seen.node] if seen is not None else list(_gathered(interpreter, node))
+    found = all_handed_over(interpreter, behind[0]) if len(behind) == 1 and behind[0] is not node else node
+    called = found.func if isinstance(found, ast.Call) else None
+    return found if isinstance(called, ast.Attribute) and called.attr == "parameters" else node
 
 
 def _is_part(interpreter: Interpreter, seen: LibraryUse) -> bool:
@@ -538,37 +566,10 @@ def _put_into_others(interpreter: Interpreter) -> set[int]:
     return found
 
 
-def new_head(interpreter: Interpreter, made: Value | None) -> Entry | None:
-    """The number of classes in a new last layer that a script gives the model: model.fc = Linear(…, 12)."""
-    found: list[Entry] = []
-    for seen in interpreter.seen:
-        linear = "torch.nn.Linear" in restated(seen.name) and seen.arguments is not None
-        assigned = (node for node in ast.walk(seen.source.tree) if isinstance(node, ast.Assign)) if linear else ()
-        for target in (node.targets[0] for node in assigned if node.value is seen.node):
-            of = target.value if isinstance(target, (ast.Attribute, ast.Subscript)) else None
-            named = isinstance(of, ast.Attribute) if isinstance(target, ast.Subscript) else True
-            holder = of.value if isinstance(target, ast.Subscript) and isinstance(of, ast.Attribute) else of
-            last = target.attr if isinstance(target, ast.Attribute) else getattr(of, "attr", "")
-            if holder is None or not named or last not in HEADS:
-                continue
-            if interpreter.values.get(id(holder), (0, None))[1] is made and seen.certainty == DEFAULT:
-                value = seen.get("out_features", 1)
-                if number(value) is not None:
-                    found.append(Entry("num_classes", number(value), [str(place(seen)), *sources(value)]))
-    return found[0] if len(found) == 1 else None
-
-
 def either(one: LibraryUse, other: LibraryUse) -> bool:
     """Whether two calls are in the two branches of an undecided condition."""
     mine, others = set((one.condition or "").split(" and ")), set((other.condition or "").split(" and "))
     return any(f"not ({text})" in b for a, b in ((mine, others), (others, mine)) for text in a)
-
-
-def to_floats(seen: LibraryUse) -> bool:
-    """Whether a transform returns floats from 0 to 1."""
-    dtype = seen.get("dtype", 0)
-    floats = dtype is None or (isinstance(dtype, LibraryName) and dtype.name in ("torch.float", "torch.float32"))
-    return floats and (not seen.name.endswith("ToDtype") or known(seen.get("scale", 1)) is True)
 
 
 LONGEST = 1000  # letters of a statement, or of a condition, that a draft shows

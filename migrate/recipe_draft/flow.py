@@ -23,7 +23,7 @@ from ..source.infer.abstract_values import (
     ScriptObject,
     Value,
 )
-from ..source.infer.calls import changed_arguments, is_outer, names_it, root
+from ..source.infer.calls import OF_LOGS, changed_arguments, is_outer, names_it, root
 from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter, is_property
 from ..source.source_files import ScriptFile
 
@@ -560,7 +560,7 @@ class Flow:
         """Whether a call is one of those that change nothing, such as print."""
         found = self.value(func)
         name = found.name if isinstance(found, LibraryName) else func.id if isinstance(func, ast.Name) else ""
-        makes = isinstance(func, ast.Attribute) and func.attr == "mkdir" and not isinstance(found, ScriptFunction)
+        makes = isinstance(func, ast.Attribute) and func.attr in OF_LOGS and not isinstance(found, ScriptFunction)
         return makes or (bool(name) and self._reason(name) is not None)
 
     def _attribute(self, name: str, definition: Definition, first: bool) -> None:

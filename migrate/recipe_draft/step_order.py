@@ -29,7 +29,7 @@ from ..source.infer.expressions import truth
 from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter
 from ..source.source_files import ScriptFile
 from .entries import LONGEST_WORD, Comment, behind_names, place, several_train, shown, sources
-from .flow import ADDS, EACH, FUNCTIONS, IS, LOOPS, Definition, Flow, Statement
+from .flow import ADDS, EACH, FUNCTIONS, IS, LOOPS, NAMED, Definition, Flow, Statement
 from .roles import EMA, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
 from .silence import LEAVING_ATTRIBUTES, name_of
 
@@ -434,7 +434,7 @@ def _is_object(flow: Flow, node: ast.expr) -> bool:
     if isinstance(flow.value(node), (LibraryName, ScriptFunction, ScriptClass)):
         return False
     if isinstance(node, ast.Attribute):
-        return isinstance(node.value, ast.Name) and bool(flow.attributes.get(node.attr))
+        return isinstance(node.value, ast.Name) and any(d.way != NAMED for d in flow.attributes.get(node.attr, ()))
     return isinstance(node, ast.Name) and bool(flow.reads.get(id(node)))
 
 

@@ -7,7 +7,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from ...mappings import table
 from ...mappings.aliases import row_of
@@ -416,6 +416,10 @@ def rougher(flow: Flow) -> dict[int, str]:
 # where the backward pass starts: from a loss of several terms, or of several branches
 
 
+def _is_quotient(node: ast.expr) -> TypeGuard[ast.BinOp]:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+
+
 def unread_loss(flow: Flow) -> str:
     """Words where the backward pass does not start from a loss of torch: the line that makes its start."""
     backward = [(s, call) for s in named(flow) for call in s.calls if getattr(call.func, "attr", "") == "backward"]
@@ -429,11 +433,15 @@ def unread_loss(flow: Flow) -> str:
             start = start.args[0]  # a scaler's loss
         elif call.args and (isinstance(flow.value(start), ScriptObject) or re.search(TAKES_LOSS, ast.unparse(start))):
             start = call.args[0]
-        for one in flow.behind(start):
-            made = flow.of.get(id(one))
-            inside = made is not None and made is not statement and made.alone is None
-            if made is not None and inside and not isinstance(one, ast.Constant):
-                return words_of(made, "the backward pass starts from this, and its loss was not read")
+        for _ in range(4):  # micro-batches are not where it starts
+            given = [one.value for one in flow.written(start) if one.value is not None and not one.path]
+            of = given[0] if len(given) == 1 and _is_quotient(given[0]) else start
+            start = of.left if _is_quotient(of) else of
+        behind = [one for one in flow.behind(start) if one is not start and not isinstance(one, ast.Constant)]
+        around = [made for one in behind if (made := flow.of.get(id(one))) is not None and made is not statement]
+        around.sort(key=lambda made: CERTAINTIES[reached.get(id(made.node), (0, ()))[0]] == OPTION)
+        if made := next((made for made in around if made.alone is None), None):
+            return words_of(made, "the backward pass starts from this, and its loss was not read")
     return "which loss the backward pass starts from was not found"
 
 

@@ -308,9 +308,15 @@ def _moves(interpreter: Interpreter, fit: Given | None, section: Entry, schedule
     return Entry("per", "epoch" if by_epoch else "step", [place(chosen)])
 
 
-def clip(interpreter: Interpreter, fit: Given | None) -> Entry | None:
+def clip(interpreter: Interpreter, flow: Flow, fit: Given | None) -> Entry | None:
     """The section `clip`."""
     found = calls(interpreter, CLIP)
+    if (
+        fit is None
+        and surely(found)
+        and not any(getattr(c.func, "attr", "") == "step" for s in named(flow) for c in s.calls)
+    ):
+        return Entry("clip", ASK, [place(surely(found)[0]), "no step was found: is it clipped before it?"], out=True)
     scalers = [
         seen for seen in interpreter.seen if seen.name.endswith("NativeScaler.__call__") and seen.get("clip_grad", 2)
     ]
@@ -385,7 +391,7 @@ def _makers(flow: Flow) -> Iterator[tuple[Statement, ast.Call]]:
     made = [call for call in calls if getattr(flow.value(call), "family", "") == names.OPTIMIZER]
     for one in {id(call): call for call in (*stepped, *(c for c in made if _is_read(flow.value(c))))}.values():
         statement = flow.of.get(id(one))
-        if statement is not None and statement.alone is None and list(_given(one)):
+        if statement is not None and statement.alone is None and list(_given(flow, one)):
             yield statement, one
 
 
@@ -397,9 +403,12 @@ def _stepped(flow: Flow) -> Iterator[str]:
             yield words
 
 
-def _given(call: ast.Call) -> Iterator[ast.expr]:
+def _given(flow: Flow, call: ast.Call) -> Iterator[ast.expr]:
     """The models whose parameters a call gets."""
-    for inner in (inner for given in (*call.args, *call.keywords) for inner in ast.walk(given)):
+    own = getattr(flow.value(call), "family", "") == names.OPTIMIZER and made_by(flow, call)
+    named_ = [k.value for k in call.keywords if k.arg == "params"]
+    behind = [one for given in (*call.args[:1], *named_) for one in flow.behind(given)] if own else []
+    for inner in (inner for given in (*call.args, *call.keywords, *behind) for inner in ast.walk(given)):
         if isinstance(inner, ast.Attribute) and "parameters" in inner.attr:
             yield inner.value
 
@@ -416,7 +425,7 @@ def unread_model(flow: Flow) -> str:
     library's Trainer is given."""
     makers = {id(call): call for _, call in _makers(flow)}
     alone = len(makers) == 1 and len(set(_stepped(flow))) <= 1  # with several optimizers there is no single model
-    owners = [owner for call in makers.values() for owner in _given(call) if alone]
+    owners = [owner for call in makers.values() for owner in _given(flow, call) if alone]
     handed = handed_to_trainers(flow, "model", 0) if all(not list(flow.behind(one))[1:] for one in owners) else []
     words = [("what this makes was not read", one) for one in owners]
     words += [("the Trainer is given what this makes", one) for one in handed]
@@ -435,3 +444,31 @@ def unread_model(flow: Flow) -> str:
 def _is_read(made: Value | None) -> bool:
     """Whether the class of an object is known."""
     return isinstance(made, ScriptObject) or (isinstance(made, LibraryObject) and made.seen is not None)
+
+
+def made_by(flow: Flow, call: ast.Call) -> bool:
+    """Whether this call made its result itself."""
+    made = flow.value(call)
+    return isinstance(made, LibraryObject) and made.seen is not None and made.seen.node is call
+
+
+def _makes_optimizer(flow: Flow, statement: Statement) -> bool:
+    calls = (call for call in statement.calls if getattr(flow.value(call), "family", "") == names.OPTIMIZER)
+    return any(made_by(flow, call) for call in calls)
+
+
+def makers_in_models(flow: Flow, driven: set[int]) -> set[int]:
+    """The methods, other than __init__, in which a model that no library calls makes an optimizer."""
+    made = [s for s in flow.statements if s.owner is not None and _makes_optimizer(flow, s)]
+    made = [s for s in made if getattr(s.function, "name", "__init__") != "__init__" and id(s.owner) not in driven]
+    owners = {id(s): flow.class_of(s.owner) for s in made if s.owner is not None}
+    return {id(s.function) for s in made if (of := owners[id(s)]) is not None and of.family() == names.MODULE}
+
+
+def trains(flow: Flow, statement: Statement, makers: set[int]) -> bool:
+    """Whether a statement makes a class one that trains: it steps, or makes an optimizer in none of these methods."""
+    if statement.owner is None:
+        return False
+    methods = {getattr(call.func, "attr", "") for call in statement.calls}
+    makes = id(statement.function) not in makers and _makes_optimizer(flow, statement)
+    return makes or bool(methods & {"backward", "step", "manual_backward"})

@@ -227,6 +227,19 @@ def modules_by_use(tree: ast.AST) -> Iterator[str]:
                     yield ast.unparse(target)
 
 
+# exceptions of a run on another machine, or of one that is stopped by hand
+OF_ANOTHER_RUN = {"ImportError", "ModuleNotFoundError", "KeyboardInterrupt", "SystemExit"}
+OF_ANOTHER_RUN |= {"OutOfMemoryError", "MemoryError"}
+
+
+def of_another_run(tried: ast.Try, handler: ast.ExceptHandler) -> bool:
+    """Whether what an `except` does is for a library that is missing, Ctrl-C, or a device that is too small."""
+    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    caught = {getattr(one, "id", getattr(one, "attr", "")) for one in types}
+    nodes = (part for one in tried.body for part in ast.walk(one))
+    return caught <= OF_ANOTHER_RUN or any(isinstance(part, (ast.Import, ast.ImportFrom)) for part in nodes)
+
+
 def _item_of(node: ast.expr) -> str:
     """The variable, of itself or of its items: `x` of `x[0][1:]`; empty for anything else."""
     while isinstance(node, ast.Subscript):

@@ -145,6 +145,17 @@ class Scope:
     stars: list[str] = field(default_factory=list)  # libraries of `from … import *`
     shared: dict[str, Scope] = field(default_factory=dict)  # names that belong to a scope around it
     unset: set[str] = field(default_factory=set)  # names that are None where an undecided condition does not hold
+    at_any_time: bool = False  # of a function that something else calls, such as a handler of signals
+
+    def put(self, name: str, value: Value, of: Scope) -> None:
+        """Give a name of this scope a value in the scope `of`: where that runs at any time, one of two values."""
+        self.names[name] = value if self is of else of.sure(self.names.get(name), value)
+        self.unset.discard(name)
+
+    def sure(self, before: Value | None, value: Value) -> Value:
+        """What something that lives on is after it is set here: not known, where this scope's code runs at any time."""
+        other = self.at_any_time and is_known(before) and known(before) != known(value)
+        return Value() if other else value
 
     def perhaps_none(self, name: str) -> bool:
         """Whether a name may be None, although it has a known value."""

@@ -94,12 +94,12 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
     if isinstance(function, (LibraryObject, ScriptObject)) and receiver is None:
         if isinstance(function, LibraryObject) and not function.family and names.is_class(function.name):
             interpreter.note(f"{function.name}.__call__", node, scope, arguments, function)
-        return _object_called(interpreter, function)
+        return _object_called(interpreter, function, node, _placed(arguments, scope))
     if isinstance(node.func, ast.Attribute) and receiver is not None:
         if isinstance(function, (LibraryObject, ScriptObject)) and type(function) is not LibraryObject:
-            return _object_called(interpreter, function)
+            return _object_called(interpreter, function, node, _placed(arguments, scope))
         if isinstance(function, LibraryObject) and function.family:
-            return _object_called(interpreter, function)
+            return _object_called(interpreter, function, node, _placed(arguments, scope))
         return _method(interpreter, receiver, node.func.attr, node, scope, arguments)
     if isinstance(node.func, ast.Name) and scope.find(node.func.id) is None:
         if node.func.id == "dict" and all(argument.name for argument in arguments):
@@ -274,18 +274,18 @@ def _assigns(statement: ast.stmt, name: str) -> TypeGuard[ast.Assign]:
     )
 
 
-def _object_called(interpreter: Interpreter, value: Value) -> Value:
+def _object_called(interpreter: Interpreter, value: Value, node: ast.Call, arguments: list[CallArgument]) -> Value:
     """The result of calling an object; a module returns a tensor."""
     if isinstance(value, ScriptObject):
         call = value.of.find("__call__")
         if isinstance(call, ScriptFunction):
-            return interpreter.call(ScriptFunction(call.node, call.scope, value, call.owner), [])
+            bound = ScriptFunction(call.node, call.scope, value, call.owner)
+            if not value.of.family() and id(node.func) in interpreter.values:
+                interpreter.values[id(node.func)] = (interpreter.values[id(node.func)][0], bound)
+            return interpreter.call(bound, arguments)
         return LibraryObject(names.TENSOR) if value.of.family() == names.MODULE else Value()
-    return (
-        LibraryObject(names.TENSOR)
-        if isinstance(value, LibraryObject) and value.family in (names.MODULE, names.TENSOR)
-        else Value()
-    )
+    gives = isinstance(value, LibraryObject) and value.family in (names.MODULE, names.TENSOR)
+    return LibraryObject(names.TENSOR) if gives else Value()
 
 
 def _method(
@@ -332,6 +332,7 @@ def _method(
     if row is None and name in HOLDERS and method not in names.MODULE_METHODS:
         return LibraryObject(names.MODULE if method in ("values", "pop") else names.TENSOR)  # a module in it is called
     own = isinstance(value, ScriptObject) and not qualified.endswith(".Trainer.fit")
+    own = own or family == names.LOADER  # it has none; a progress bar around it does
     if row is None and own and method not in names.MODULE_METHODS:
         return _loader_inside(values) or Value()  # a method that was not read
     receiver = (
@@ -524,6 +525,7 @@ def changed_arguments(
 
 
 TAKING = ("append", "insert", "extend")  # methods of lists
+OF_LOGS = ("mkdir", "add_scalar", "add_scalars", "add_image", "add_images", "add_histogram", "add_text", "add_figure")
 MAKING_PLAIN = ("len", "int", "float", "str", "bool", "repr", "format", "isinstance", "range")
 
 

@@ -420,22 +420,22 @@ class Interpreter:
     def handed_on(self, function: ScriptFunction) -> None:
         """Read a function of the script that is an argument, if nobody has called it yet."""
         if id(function.node) not in self.runs:
-            self.call(function, [], by_script=False)
+            self.call(function, [], by_script=None)
 
-    def call(self, function: ScriptFunction, arguments: list[CallArgument], by_script: bool = True) -> Value:
+    def call(self, function: ScriptFunction, arguments: list[CallArgument], by_script: bool | None = True) -> Value:
         """The result of a function of the script for these arguments; by_script: whether the script calls it, so that
-        all other parameters have their defaults."""
+        all other parameters have their defaults; None: something that it was handed to does, at any time."""
         node = function.node
         key = -id(node) if self.elsewhere else id(node)
         runs = self.runs.get(key, 0)
         if self.depth >= DEEPEST_CALL or runs >= RUNS:
             return Value()
         self.runs[key] = runs + 1
-        scope = Scope(function.scope.source, function.scope)
+        scope = Scope(function.scope.source, function.scope, at_any_time=by_script is None)
         if function.owner is not None:
             scope.names["__class__"] = function.owner
         whole = {argument.name for argument in arguments}.isdisjoint(("*", "**"))  # all of them were read
-        self._bind_parameters(function, arguments, scope, by_script and whole)
+        self._bind_parameters(function, arguments, scope, bool(by_script) and whole)
         if isinstance(node, ast.Lambda):
             return Value()  # it was read at its definition
         self.depth += 1

@@ -106,8 +106,7 @@ def _augassign(interpreter: Interpreter, node: ast.AugAssign, scope: Scope) -> N
 def _to_name(interpreter: Interpreter, target: ast.Name, value: Value, scope: Scope) -> None:
     of = scope.shared.get(target.id, scope)
     if of is scope or interpreter.certainty != OPTION:
-        of.names[target.id] = value
-        of.unset.discard(target.id)
+        of.put(target.id, value, scope)
 
 
 @assigns(ast.Starred)
@@ -145,7 +144,7 @@ def _to_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value,
         value = before if known(value) == known(before) else Value()
     elif interpreter.certainty == PERHAPS and _is_none(value) and type(before) is Value:
         value = Value()  # or what the other side of a condition sets
-    attributes[target.attr] = value
+    attributes[target.attr] = scope.sure(before, value)
 
 
 @assigns(ast.Tuple, ast.List)
@@ -461,14 +460,14 @@ def _with(interpreter: Interpreter, node: Any, scope: Scope) -> End:
 @executes(ast.Try)
 def _try(interpreter: Interpreter, node: Any, scope: Scope) -> End:
     ended = interpreter.block(node.body, scope)
-    before, sure = interpreter.names_of(scope), interpreter.certainty
+    before, sure, around = interpreter.names_of(scope), interpreter.certainty, interpreter.conditions
     for handler in node.handlers:
         interpreter.names_of(scope)
-        # in a loop, as at the end of an iterator, both run; elsewhere, as for a missing library, it is another run
-        interpreter.certainty = max(sure, PERHAPS if interpreter.loops else OPTION, key=CERTAINTIES.index)
-        interpreter.conditions.append(RAISES)
+        rather = OPTION if names.of_another_run(node, handler) else PERHAPS
+        interpreter.certainty = max(sure, rather, key=CERTAINTIES.index)
+        interpreter.conditions = [*around, *[RAISES] * (RAISES not in around)]
         interpreter.block(handler.body, scope)
-        interpreter.conditions.pop()
+        interpreter.conditions = around
         interpreter.certainty = sure
         scope.names = {**scope.names, **before}
     ended = interpreter.block(node.orelse, scope) or ended

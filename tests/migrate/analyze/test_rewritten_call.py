@@ -273,6 +273,22 @@ def test_nothing_is_dropped_of_a_call(code: str, name: str, expected: str, write
     assert found.rewritten is not None and found.rewritten.startswith(expected), found.rewritten
 
 
+DRAWN = {  # after randint -> its bounds and its size
+    "(n - k, (b,))": "low=0, high=n - k, size=(b,)",
+    "(10, size=(2, 3))": "low=0, high=10, size=(2, 3)",
+    "(3, 9, (2,))": "low=3, high=9, size=(2,)",
+    "(high=5, size=(2,))": "low=0, high=5, size=(2,)",
+    "(2, high=5, size=(2,))": "low=2, high=5, size=(2,)",
+}
+
+
+@pytest.mark.parametrize("given", DRAWN)
+def test_one_number_before_a_size_is_the_upper_bound(given: str, write: Write) -> None:
+    """`torch.randint needs the argument 'size'`, it said of torch.randint(n, (b,)), and wrote nothing."""
+    text = rewritten(f"import torch\ntorch.randint{given}", "torch.randint", write).rewritten
+    assert text is not None and text.startswith(f"msmigrate.nn.functional.randint({DRAWN[given]}"), text
+
+
 def test_a_list_of_sizes_is_not_put_into_another_tuple(write: Write) -> None:
     text = rewritten("import torch\ntorch.reshape(torch.ones(6), shape)", "torch.reshape", write).rewritten
     assert text is not None and text.endswith("shape=shape)")
@@ -333,3 +349,12 @@ def test_a_text_is_no_tensor(write: Write) -> None:
     assert [use.source for use in analyze_script(script).uses if use.torch == "torch.Tensor.split"] == [
         "label.split(3)"
     ]
+
+
+@pytest.mark.parametrize("made", ["tqdm.tqdm(loader)", "loader"])
+@pytest.mark.parametrize("method", ["set_postfix(loss=3)", "set_description('x')", "finish()"])
+def test_a_loader_lacks_no_row_of_a_bars_method(made: str, method: str, write: Write) -> None:
+    """`DataLoader.set_postfix` was listed as without a row: it is the progress bar's."""
+    code = "import torch, tqdm\nfrom torch.utils.data import DataLoader\nloader = DataLoader(data, batch_size=4)\n"
+    found = analyze_script(write(f"{code}bar = {made}\nfor x in bar:\n    bar.{method}\n"))
+    assert {use.torch for use in found.uses} == {"torch.utils.data.DataLoader"}

@@ -1955,11 +1955,31 @@ def test_what_a_configuration_may_give_is_not_the_default(write: Write) -> None:
         assert never == (rate != "???"), given
 
 
-def test_what_runs_only_where_an_exception_is_raised_says_so(write: Write) -> None:
-    """It was said to run only with other arguments than the defaults."""
-    text = "try:\n    net.load_state_dict(torch.load('a.pt'))\nexcept OSError:\n    net.fc = nn.Linear(3, 7)\n"
-    found = reasons(write(HEAD + REST + text + LOOP))
-    assert found["net.fc = nn.Linear(3, 7)"] == "it runs only where an exception is raised"
+RAISED = [  # what is tried, the exception, what is done then; whether that is listed
+    ("net.load_state_dict(torch.load('a.pt'))", "OSError", "net.fc = nn.Linear(3, 7)", True),
+    ("data = whole('a')", "(ValueError, IndexError)", "data = plain('a')", True),
+    ("net.load_state_dict(torch.load('a.pt'))", "", "net.load_state_dict(torch.load('b.pt'), strict=False)", True),
+    ("import fast\n    net = fast.faster(net)", "", "net.fc = nn.Linear(3, 7)", False),
+    ("net = other(net)", "ImportError", "net.fc = nn.Linear(3, 7)", False),
+    ("net = other(net)", "KeyboardInterrupt", "net.fc = nn.Linear(3, 7)", False),
+    ("net = other(net)", "torch.cuda.OutOfMemoryError", "net.fc = nn.Linear(3, 7)", False),
+]
+
+
+@pytest.mark.parametrize(("tried", "error", "then", "lists"), RAISED, ids=[str(n) for n in range(len(RAISED))])
+def test_what_another_try_does_is_listed(tried: str, error: str, then: str, lists: bool, write: Write) -> None:
+    """Which weights or which data a run goes on with, where the first could not be read, was passed over."""
+    text = f"try:\n    {tried}\nexcept {error}:\n    {then}\n"
+    script = write(HEAD + REST + text + LOOP.replace("in loader", "in data" if "data" in then else "in loader"))
+    assert (f"{then} [only where an exception is raised]" in listed(script)) == lists
+    assert lists or reasons(script)[then] == "it runs only where an exception is raised"
+
+
+def test_an_exception_in_another_one_is_said_once(write: Write) -> None:
+    """It read "only where an exception is raised and an exception is raised"."""
+    inner = "    try:\n        weights = torch.load('b.pt')\n    except OSError:\n        net.fc = nn.Linear(3, 7)\n"
+    text = f"try:\n    weights = torch.load('a.pt')\nexcept OSError:\n{inner}net.load_state_dict(weights)\n"
+    assert "net.fc = nn.Linear(3, 7) [only where an exception is raised]" in listed(write(HEAD + REST + text + LOOP))
 
 
 LEAVES = """
@@ -2047,3 +2067,237 @@ def test_a_batchnorm_of_several_devices_normalises_each_part(shares: str, said: 
     model = "net = torchvision.models.resnet18()\n" if "net" in shares.partition("Parallel")[2] else ""
     found = listed(write(f"{HEAD}{text}{model}{shares}\nopt = torch.optim.SGD(net.parameters(), lr=0.2)\n{LOOP}"))
     assert any("a BatchNorm in it normalises each device's part of the batch" in line for line in found) == said
+
+
+UNMADE = """
+import elsewhere
+class Old(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = torchvision.models.resnet50()
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 2)
+    def forward(self, x):
+        return self.body(x)
+"""
+NEVER_MADE = {  # the model, the parameters -> what makes the model
+    ("net = Net()", "groups = [{'params': [p for p in net.parameters()]}, {'params': more}]"): "Net()",
+    ("net = Net()", "groups = []\ngroups += [p for p in net.parameters() if p.dim() > 1]"): "Net()",
+    ("net = Net()", "groups = []\ngroups.extend(net.body.parameters())"): "Net()",
+    ("head = Net()\nnet = Net()", "own = {n: p for n, p in head.named_parameters()}\ngroups = own.values()"): "Net()",
+    ("net = elsewhere.made()", "groups = net.parameters()"): "elsewhere.made()",
+}
+
+
+@pytest.mark.parametrize(("made", "groups"), NEVER_MADE, ids=[str(n) for n in range(len(NEVER_MADE))])
+def test_a_model_of_a_class_that_is_never_made_is_not_trained(made: str, groups: str, write: Write) -> None:
+    """The recipe named resnet50, of a class of which the script makes no object."""
+    text = REST.replace("net = torchvision.models.resnet18(num_classes=7)", UNMADE + made)
+    text = text.replace("opt = torch.optim.SGD(net.parameters()", f"{groups}\nopt = torch.optim.SGD(groups")
+    script = write(HEAD + text + LOOP)
+    assert drafted(script)["model"] == "???"
+    above = recipe_text(analyze_script(script)).partition("\nmodel:")[0].split("\n\n")[-1]
+    assert f": {NEVER_MADE[made, groups]}" in above.replace(": net = ", ": ")
+
+
+WHOLE = {  # what an optimizer gets -> whether that is all of the model
+    "[p for p in net.parameters() if p.requires_grad]": True,
+    "(p for p in net.parameters())": True,
+    "filter(lambda p: p.requires_grad, net.parameters())": True,
+    "list(filter(lambda p: p.requires_grad, net.parameters()))": True,
+    "[p for p in net.parameters() if p.dim() > 1]": False,
+    "[p * 2 for p in net.parameters()]": False,
+    "filter(chosen, net.parameters())": False,
+    "[p for p in net.fc.parameters() if p.requires_grad]": False,
+}
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("given", WHOLE)
+def test_all_parameters_that_train_are_the_whole_model(given: str, named: bool, write: Write) -> None:
+    """It was listed that not the whole model is trained; frozen layers are listed where they are frozen."""
+    text = f"those = {given}\nopt = torch.optim.SGD(those," if named else f"opt = torch.optim.SGD({given},"
+    found = listed(write(HEAD + REST.replace("opt = torch.optim.SGD(net.parameters(),", text) + LOOP))
+    assert any(line.endswith("not the whole model") for line in found) != WHOLE[given]
+    assert not WHOLE[given] or not found
+
+
+GROUPED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 2)
+    def forward(self, x):
+        x = x * 2
+        return self.body(x)
+    def grouped(self, rate):
+        named = {n: p for n, p in self.named_parameters()}
+        large = [p for p in named.values() if p.dim() > 1]
+        return torch.optim.SGD([{"params": large}], lr=rate)
+"""
+
+
+def test_a_model_that_makes_its_optimizer_is_asked_for_as_a_whole(write: Write) -> None:
+    """Its class was listed line by line, forward() and all, and no line was named as the model."""
+    text = REST.replace("net = torchvision.models.resnet18(num_classes=7)", GROUPED + "net = Net()")
+    text = text.replace("opt = torch.optim.SGD(net.parameters(), lr=0.2)", "opt = net.grouped(0.2)")
+    script = write(HEAD + text + LOOP)
+    found = listed(script)
+    assert has(found, "large = ", '[{"params": large}] is all') and not has(found, "x = x * 2")
+    assert "line 20: Net()\n# a model of the script's own" in recipe_text(analyze_script(script))
+    steps = "    def fit(self, opt, loss):\n        loss.backward()\n        opt.step()\n"
+    text = text.replace("net = Net()", steps + "net = Net()")
+    own_step = LOOP.replace("loss.backward()\n        opt.step()", "net.fit(opt, loss)")
+    assert has(listed(write(HEAD + text + own_step)), "x = x * 2")
+
+
+FLAGS = {  # what sets a flag in the middle of a run -> what hands it to a library
+    "def stop(sign, frame):\n    global flag\n    flag = True\n": "signal.signal(signal.SIGINT, stop)\n",
+    "def stop(*_):\n    global flag\n    flag = 7 > 3\n": "elsewhere.at_exit(stop)\n",
+    "class Stop:\n    def now(self, sign, frame):\n        self.flag = True\n": "signal.signal(2, stopper.now)\n",
+}
+
+
+@pytest.mark.parametrize("setting", FLAGS)
+def test_what_a_handler_sets_has_no_one_value(setting: str, write: Write) -> None:
+    """It read [flag is True], as if the handler had run before the training."""
+    own = setting.startswith("class")
+    begin = "stopper = Stop()\nstopper.flag = False\n" if own else "flag = False\n"
+    flag = "stopper.flag" if own else "flag"
+    stops = f"        if {flag}:\n            break\n"
+    found = listed(write(HEAD + "import elsewhere, signal\n" + REST + setting + begin + FLAGS[setting] + LOOP + stops))
+    assert f"break [only where {flag}]" in found, found
+
+
+def test_clipping_without_a_step_is_asked_for(write: Write) -> None:
+    """The library's own step had run before, and its gradients are cleared: the recipe clipped where nothing does."""
+    text = "trainer = elsewhere.Trainer(net)\nfor n in range(9):\n    trainer.run_step()\n"
+    clips = "    torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)\n"
+    without = REST.replace("opt = torch.optim.SGD(net.parameters(), lr=0.2)", "import elsewhere")
+    assert "clip" not in drafted(write(HEAD + without + text + clips))
+    assert "clip: ???" in recipe_text(analyze_script(write(HEAD + without + text + clips)))
+    stepped = LOOP.replace("        opt.step()", "    " + clips + "        opt.step()")
+    assert drafted(write(HEAD + REST + stepped))["clip"] == {"max_norm": 1.0}
+
+
+UPDATE = """
+class Update:
+    def __init__(self):
+        self.scaler = torch.amp.GradScaler("cuda")
+    def __call__(self, loss, limit=None, factor=0.5, twice=False):
+        self.scaler.scale(loss).backward(create_graph=twice)
+        for p in net.parameters():
+            p.grad.mul_(factor)
+        if limit is not None:
+            self.scaler.unscale_(opt)
+            torch.nn.utils.clip_grad_norm_(net.parameters(), limit)
+        self.scaler.step(opt)
+        self.scaler.update()
+update = Update()
+"""
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_an_object_that_is_called_gets_its_arguments(held: bool, write: Write) -> None:
+    """The defaults of __call__ counted as its values, and what other arguments choose in it as never run."""
+    passed = "(loss, limit=2.0, factor=0.25, twice=len(sys.argv) > 3)"
+    text = HEAD + REST + UPDATE + ("class Holder:\n    update = Update()\n" if held else "")
+    called = "Holder.update" if held else "update"
+    script = write(text + LOOP.replace("loss.backward()\n        opt.step()", called + passed))
+    assert drafted(script)["clip"] == {"max_norm": 2.0}
+    found = listed(script)
+    assert has(found, "p.grad.mul_(factor) [for p in net.parameters()] [factor is 0.25]")
+    assert not any("twice is False" in line for line in found)
+    named = write(
+        text.replace("__call__", "run") + LOOP.replace("loss.backward()\n        opt.step()", f"{called}.run{passed}")
+    )
+    assert found == listed(named)
+
+
+def test_a_line_with_a_reason_says_its_conditions_too(write: Write) -> None:
+    """The conditions of a function that nothing calls were said only of lines that have no other words."""
+    script = HEAD + "def train(args, net):\n" + (REST + LOOP).replace("\n", "\n    ")
+    made = "net = torchvision.models.resnet18(num_classes=7)"
+    found = listed(write(script.replace(made, "if args.gpus > 1:\n        net = nn.DataParallel(net)")))
+    assert any(line.endswith("by itself, only where args.gpus > 1]") for line in found), found
+    shown = "        loss.backward()\n            if args.show or args.save:\n                print(net(x))\n    "
+    found = listed(write(script.replace(made, "").replace("        loss.backward()\n    ", shown)))
+    assert any(line.endswith("and it draws, only where args.show or args.save]") for line in found), found
+
+
+def test_a_branch_that_a_counter_decides_says_all_its_conditions(write: Write) -> None:
+    """`classes == 1` was not said, of a branch that the first round of a loop would not take."""
+    text = "seen, classes = 0, 2\nplateau = torch.optim.lr_scheduler.ReduceLROnPlateau(opt)\n"
+    loop = LOOP + "        seen += 1\n        if seen % 5 == 0:\n            if classes == 1:\n"
+    loop += "                y = y * 2\n            plateau.step(float(y.sum()))\n"
+    found = listed(write(HEAD + REST + text + loop))
+    assert has(found, "y = y * 2 [only where seen % 5 == 0 and classes == 1]"), found
+
+
+STARTS = {  # what the backward pass starts from -> the line that is named for its loss
+    "(out / parts).backward()": "out = elsewhere.judge(net(x), y)",
+    "out = out / parts\n        out.backward()": "out = elsewhere.judge(net(x), y)",
+    "scaler.scale(out / parts).backward()": "out = elsewhere.judge(net(x), y)",
+    "if parts == 1:\n            out = elsewhere.other(x)\n        out.backward()": "out = elsewhere.judge(net(x), y)",
+    "out = out + elsewhere.more(x)\n        out.backward()": "out = out + elsewhere.more(x)",
+}
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_the_loss_that_is_asked_for_is_named(start: str, write: Write) -> None:
+    """The number of micro-batches was named as the loss, or a line that does not run with the defaults."""
+    loop = LOOP.replace("loss = criterion(net(x), y)", "out = elsewhere.judge(net(x), y)")
+    loop = loop.replace("loss.backward()", start)
+    text = HEAD + "import elsewhere\nparts = 5 * 8\nscaler = torch.amp.GradScaler('cuda')\n" + REST + loop
+    assert f": {STARTS[start]}: the backward pass starts" in recipe_text(analyze_script(write(text)))
+
+
+SHOWN = {  # what is only shown -> where the loop runs
+    "low = x[1] * 50\n        writer.add_scalar('lr', rate, seen)\n        writer.add_image('x', low, seen)": "",
+    "low = y[0]\n        writer.add_text('y', str(low), seen)\n        writer.add_figure('z', low, seen)": "",
+    "bar.desc = f'{epoch} {loss:.3f}'": "bar",
+    "bar.postfix = str(loss)": "bar",
+}
+
+
+@pytest.mark.parametrize("shown", SHOWN)
+def test_what_a_log_or_a_bar_is_given_is_not_listed(shown: str, write: Write) -> None:
+    """A writer's call counted as a change of the counter that it is given, and a bar's text as one of the data."""
+    begin = "import tqdm, elsewhere\nwriter, seen, total = elsewhere.Writer(), 0, 9 * len(loader)\n"
+    loop = LOOP.replace("in loader:", "in bar:").replace("    for x", "    bar = tqdm.tqdm(loader)\n    for x")
+    loop = (loop if SHOWN[shown] else LOOP) + "        rate = 0.1 * (1 - seen / total)\n"
+    loop += "        for group in opt.param_groups:\n            group['lr'] = rate\n        seen = seen + 1\n"
+    found = listed(write(HEAD + REST + begin + loop + f"        {shown}\n"))
+    assert has(found, "group['lr'] = rate", "seen = seen + 1")
+    assert not has(found, "low") and not has(found, "bar."), found
+
+
+def test_a_models_method_is_no_model_that_is_called(write: Write) -> None:
+    """`net.report(3)` was listed as a call of the model in training mode."""
+    text = REST.replace("net = torchvision.models.resnet18(num_classes=7)", UNMADE + "net = elsewhere.faster(Net())")
+    text = text.replace("def forward(self, x)", "def report(self, n):\n        return n * 2\n    def forward(self, x)")
+    found = listed(write(HEAD + text + LOOP + "    print(net.report(3))\n    print(net(x))\n"))
+    assert [line for line in found if "training mode" in line] == [line for line in found if "net(x))" in line], found
+    assert has(found, "print(net(x)) [the model runs here")
+
+
+FIT = "def fit(net, opt, criterion, loader):" + LOOP.replace("\n", "\n    ") + "\n"
+IMPORTERS = {  # what another file of the folder says -> whether it is named
+    "from train import fit\nfit()\n": True,
+    "import train\ntrain.fit()\n": True,
+    "from .train import fit\n": True,
+    "import training\n# from train\n": False,
+    "from strained import fit\n": False,
+}
+
+
+@pytest.mark.parametrize("other", IMPORTERS)
+def test_a_file_whose_steps_another_one_calls_names_it(other: str, write: Write) -> None:
+    """Of a file of functions the draft only said that no model was found."""
+    script = write(HEAD + FIT)
+    script.with_name("begin.py").write_text(other)
+    words = "nothing here calls its steps: draft the script that does; it is imported by begin.py"
+    assert (words in recipe_text(analyze_script(script))) == IMPORTERS[other]
+    assert words not in recipe_text(analyze_script(write(HEAD + FIT + "fit(*elsewhere())\n")))

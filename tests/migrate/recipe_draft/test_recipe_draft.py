@@ -138,7 +138,7 @@ def test_a_script_with_mistakes_gives_a_recipe_all_the_same(scripts: dict[str, P
         ("s = torch.optim.lr_scheduler.StepLR(o, n)", "schedule.name", "StepLR"),
         ("for epoch in range(2, 7):\n    pass", "train.epochs", 5),
         ("for epoch in tqdm(range(7)):\n    pass", "train.epochs", 7),
-        ("torch.nn.utils.clip_grad_norm_([], 2)", "clip.max_norm", 2.0),
+        ("torch.nn.utils.clip_grad_norm_([], 2); opt.step()", "clip.max_norm", 2.0),
         ("torch.nn.utils.clip_grad_norm_([], max_norm=2.5, norm_type=1)", "clip", None),
         ("with torch.autocast('cuda', dtype=torch.bfloat16):\n    pass", "amp", {"level": "O1", "dtype": "bfloat16"}),
         ("with torch.autocast('cuda', enabled=False):\n    pass", "amp", None),

@@ -175,6 +175,8 @@ class Row:
     called_with: Mapping[str, int] = field(default_factory=dict)  # of such a class: an argument that a call of the
     # layer may have, which MindSpore's own does not take either -> its place in that call
     over_one_value: bool = False  # such a class is used where a softmax of the model goes over a single value
+    unless: Mapping[str, bool] = field(default_factory=dict)  # such a class is used for a call that gives one of these
+    # arguments, unless it gives this very constant, and wherever the layer's class is handed on or compared then
     as_value: bool = False  # such a class, with torch's arguments, is used where the layer's is handed on or compared
 
     @property

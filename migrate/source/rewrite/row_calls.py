@@ -11,7 +11,7 @@ from ....errors import Unsupported
 from ....mappings import table
 from ....mappings.rows import Argument, Name, Row
 from ....mappings.verbs import VERBS, ValueType
-from ..library_names import TABLES
+from ..library_names import TABLES, is_constant
 from ..observe.observations import (
     NONE,
     DictKind,
@@ -141,6 +141,9 @@ def _otherwise(row: Row, given: Mapping[str, ObservedArgument], name: Namer) -> 
     """The row, or that of its alternative class, for a call with arguments that MindSpore's own does not take."""
     if row.otherwise is None:
         return row
+    for argument, constant in row.otherwise.unless.items():
+        if argument in given and not is_constant(given[argument].node, constant):
+            return row.otherwise
     for argument, other in zip(row.arguments, row.otherwise.arguments, strict=True):
         if argument.torch in given and argument != other:
             try:
@@ -481,12 +484,12 @@ def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast
     """A torch call as the call of its row."""
     if is_super(node.func):
         return context.kept(node) if getattr(node.func, "attr", "") == "forward" else base(node, context)
-    callees = [name.removeprefix("partial ") for name in callees]
+    callees, given = [name.removeprefix("partial ") for name in callees], callees
     rows = {name: context.program.row(name) for name in callees}
     for name, row in rows.items():
         if row is None and not context.is_user_code(name):
             raise Unwritable(f"{name} has no row in the mapping table")
-    if is_variable(node.func, context):
+    if is_variable(node.func, context) or callees != given:
         return common_call(node, rows, context)
     row = next(iter(rows.values()))
     if row is None or len(rows) > 1:

@@ -389,3 +389,19 @@ class NormedTwice(nn.Module):
 
 def normed_twice():
     return NormedTwice(), (torch.randn(3, 4),)
+
+
+class ImageNormNet(nn.Module):
+    """A norm of images without weights, among all parameters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 4, 3), nn.InstanceNorm2d(4)
+        self.count = len([*self.parameters()]) + len(list(self.norm.named_parameters()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(self.conv(x)) * self.count + sum(p.abs().sum() for _, p in self.named_parameters())
+
+
+def penalised_without_ones():
+    return ImageNormNet(), (torch.randn(2, 3, 5, 6),)

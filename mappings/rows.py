@@ -180,6 +180,11 @@ class Row:
     as_value: bool = False  # such a class, with torch's arguments, is used where the layer's is handed on or compared
 
     @property
+    def takes_defaults(self) -> bool:
+        """Whether MindSpore's own takes what torch does where no argument says it."""
+        return not any(not each.required and each.default in each.refuse for each in self.arguments)
+
+    @property
     def short(self) -> str:
         """The last part of the torch name, such as `Conv2d`."""
         return self.torch.rpartition(".")[2]

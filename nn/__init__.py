@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from . import functional
 from .activation import SELU, HardMish, QuickGELU, RReLU, Softplus, Tanhshrink
-from .attention import Softmax
+from .attention import LogSoftmax, Softmax, Softmin
 from .containers import (
     NamedCells,
     OptionalCells,

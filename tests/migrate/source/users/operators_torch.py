@@ -262,3 +262,25 @@ def weightless():
 def weightless_by_a_setting():
     torch.manual_seed(0)
     return Weightless(affine=True), (image(4, 3, 6, 7),)
+
+
+class Guessing(nn.Module):
+    """Softmaxes without a dim, which torch guesses from the number of axes."""
+
+    def __init__(self, dim=None) -> None:
+        super().__init__()
+        self.fc, self.dim, self.act = nn.Linear(6, 6), dim, nn.functional.softmax
+        self.layers = nn.ModuleList([nn.Softmax(), nn.LogSoftmax(), nn.Softmin(dim=None)])
+        self.known = nn.Softmax(dim=-1)
+
+    def forward(self, x: torch.Tensor, flat: torch.Tensor):
+        x = self.fc(x)
+        y = nn.functional.softmax(x) + nn.functional.log_softmax(x, self.dim) + nn.functional.softmin(x) + self.act(x)
+        for layer in self.layers:
+            y = y + layer(x)
+        return self.known(y), self.act(self.fc(flat)), self.layers[0](flat)
+
+
+def guessing():
+    torch.manual_seed(0)
+    return Guessing(), (torch.randn(4, 3, 6), torch.randn(2, 6))

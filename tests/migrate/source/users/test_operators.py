@@ -78,6 +78,13 @@ def test_what_is_looked_up_among_all_arguments_stays(users: Users) -> None:
     found.holds("given = dict(locals())", "out_wide=5, out_bias=False")
 
 
+def test_the_axis_of_a_softmax_is_guessed_as_torch_does(users: Users) -> None:
+    """It was `axis=None`, which MindSpore refuses; of a softmax that was handed on it was the last."""
+    found = users["guessing"]
+    found.agrees()
+    found.holds("softmax(x, axis=None)", "log_softmax(x, axis=self.dim)", "partial(softmax, axis=None)", "nn.Softmax()")
+
+
 def test_a_softmax_over_a_single_value_spoils_no_other(users: Users) -> None:
     """The gradients of the others were off by most of their size, in MindSpore's PyNative mode."""
     found = users["to_one_place"]

@@ -129,3 +129,12 @@ def test_ones_and_zeros_of_a_norm_are_no_parameters(users: Users) -> None:
     found = users["penalised_without_ones"]
     found.agrees()
     found.holds("nn.GroupNorm(num_groups=4, num_channels=4, affine=False)")
+
+
+def test_a_list_that_becomes_a_sequential_is_a_list_before(users: Users) -> None:
+    """What did not run there raised, since the name was of both; and a string above a class had gone."""
+    found = users["collected"]
+    found.agrees()
+    found.holds("self.net.append(nn.ReLU())", "self.net.extend([nn.Dense(6, 6), nn.Tanh()])", "nn.Dense(6, 3)")
+    found.holds("# Layers that are collected in a list first.", "# Its name is a Sequential's afterwards.\nclass Coll")
+    assert not found.source.not_run

@@ -42,8 +42,10 @@ class PartialLayerNorm(nn.LayerNorm):
     ) -> None:
         super().__init__(normalized_shape, -len(normalized_shape), -len(normalized_shape), epsilon=epsilon)
         self.elementwise_affine = elementwise_affine
-        self.gamma = self.gamma if elementwise_affine else None
-        self.beta = self.beta if elementwise_affine and bias else None
+        if not elementwise_affine:
+            self.gamma = None
+        if not (elementwise_affine and bias):
+            self.beta = None
 
     def construct(self, input: Tensor) -> Tensor:
         """input: (..., *normalized_shape)."""

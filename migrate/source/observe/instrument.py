@@ -282,9 +282,9 @@ def placed_notes(tree: ast.Module, content: bytes) -> dict[int, list[Note]]:
     for notes in found.values():
         if len([note for note in notes if note.place == BEHIND]) > 1:
             notes[:] = [note._replace(place=ABOVE) if note.place == BEHIND else note for note in notes]
-    for text, below in pairwise(tree.body[ast.get_docstring(tree) is not None :]):
-        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str):
-            said = [f"# {line}" for line in cleandoc(text.value.value).splitlines()]
+    for above, below in pairwise(tree.body[ast.get_docstring(tree) is not None :]):
+        if isinstance(above, ast.Expr) and isinstance(above.value, ast.Constant) and isinstance(above.value.value, str):
+            said = [f"# {line}" for line in cleandoc(above.value.value).splitlines()]
             next_to = _first(below) - len(said)  # as if it stood right above the statement
             notes = [Note(next_to + number, line, ABOVE) for number, line in enumerate(said)]
             found[below.lineno] = [*notes, *found.get(below.lineno, [])]

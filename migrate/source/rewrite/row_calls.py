@@ -484,12 +484,12 @@ def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast
     """A torch call as the call of its row."""
     if is_super(node.func):
         return context.kept(node) if getattr(node.func, "attr", "") == "forward" else base(node, context)
-    callees, given = [name.removeprefix("partial ") for name in callees], callees
+    callees, called = [name.removeprefix("partial ") for name in callees], callees
     rows = {name: context.program.row(name) for name in callees}
     for name, row in rows.items():
         if row is None and not context.is_user_code(name):
             raise Unwritable(f"{name} has no row in the mapping table")
-    if is_variable(node.func, context) or callees != given:
+    if is_variable(node.func, context) or callees != called:
         return common_call(node, rows, context)
     row = next(iter(rows.values()))
     if row is None or len(rows) > 1:

@@ -111,6 +111,7 @@ def read_row(entry: Any, kind: str, file: str) -> Row:
         otherwise=_otherwise(entry, fields.take("otherwise", dict, type(None), default=None), kind, file),
         called_with=fields.words("called_with", int),
         over_one_value=fields.take("over_one_value", bool, default=False),
+        unless=fields.words("unless", bool),
         as_value=fields.take("as_value", bool, default=False),
     )
     fields.done()

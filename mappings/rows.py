@@ -175,7 +175,14 @@ class Row:
     called_with: Mapping[str, int] = field(default_factory=dict)  # of such a class: an argument that a call of the
     # layer may have, which MindSpore's own does not take either -> its place in that call
     over_one_value: bool = False  # such a class is used where a softmax of the model goes over a single value
+    unless: Mapping[str, bool] = field(default_factory=dict)  # such a class is used for a call that gives one of these
+    # arguments, unless it gives this very constant, and wherever the layer's class is handed on or compared then
     as_value: bool = False  # such a class, with torch's arguments, is used where the layer's is handed on or compared
+
+    @property
+    def takes_defaults(self) -> bool:
+        """Whether MindSpore's own takes what torch does where no argument says it."""
+        return not any(not each.required and each.default in each.refuse for each in self.arguments)
 
     @property
     def short(self) -> str:

@@ -216,8 +216,11 @@ def translate(name: str, args: Mapping[str, Any], positional: tuple[Any, ...] = 
         return _translated(found, args, positional, partial)
     try:
         return _translated(found, args, positional, partial)
-    except Unsupported:
-        return _translated(found.otherwise, args, positional, partial)
+    except Unsupported as refused:
+        try:
+            return _translated(found.otherwise, args, positional, partial)
+        except Unsupported as too:
+            raise (refused if too.argument == refused.argument else too) from None
 
 
 def _translated(found: Row, args: Mapping[str, Any], positional: tuple[Any, ...], partial: bool) -> Call:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from . import functional
 from .activation import SELU, HardMish, QuickGELU, RReLU, Softplus, Tanhshrink
-from .attention import Softmax
+from .attention import LogSoftmax, Softmax, Softmin
 from .containers import (
     NamedCells,
     OptionalCells,
@@ -71,6 +71,10 @@ from .normalization import (
     InstanceNorm3d,
     LayerNorm2d,
     LocalResponseNorm,
+    PartialBatchNorm1d,
+    PartialBatchNorm2d,
+    PartialBatchNorm3d,
+    PartialGroupNorm,
     PartialLayerNorm,
     RMSNorm,
     RmsNorm2d,

@@ -10,9 +10,9 @@ from mindspore import dtype as mstype
 
 
 class Softmax(nn.Cell):
-    """Softmax over an axis that may have a single value; see `softmax`."""
+    """Softmax over an axis that may have a single value, or that torch guesses; see `softmax`."""
 
-    def __init__(self, axis: int = -1) -> None:
+    def __init__(self, axis: int | None = -1) -> None:
         super().__init__()
         self.axis = axis
 
@@ -21,14 +21,50 @@ class Softmax(nn.Cell):
         return softmax(input, self.axis)
 
 
-def softmax(input: Tensor, axis: int = -1, *, dtype: Any = None) -> Tensor:
+class LogSoftmax(Softmax):
+    """The logarithm of a Softmax."""
+
+    def construct(self, input: Tensor) -> Tensor:
+        """input: of any shape."""
+        return log_softmax(input, self.axis)
+
+
+class Softmin(Softmax):
+    """The Softmax of what is negated."""
+
+    def construct(self, input: Tensor) -> Tensor:
+        """input: of any shape."""
+        return softmax(-input, self.axis)
+
+
+def log_softmax(logits: Tensor, axis: int | None = -1, *, dtype: Any = None) -> Tensor:
+    """The logarithm of softmax over an axis; with None over the one that torch guesses, as in `softmax`."""
+    if dtype is not None:
+        logits = logits.astype(dtype)
+    return ops.log_softmax(logits, guessed_axis(logits.ndim) if axis is None else axis)
+
+
+def softmin(input: Tensor, axis: int | None = -1, *, dtype: Any = None) -> Tensor:
+    """`softmax` of what is negated."""
+    return softmax(-input, axis, dtype=dtype)
+
+
+def guessed_axis(axes: int) -> int:
+    """The axis that torch takes for a softmax without a dim, which it warns of."""
+    return 0 if axes in (0, 1, 3) else 1
+
+
+def softmax(input: Tensor, axis: int | None = -1, *, dtype: Any = None) -> Tensor:
     """Softmax over an axis that may have a single value; the input is cast to a dtype first if one is given.
 
+    axis: None is the one that torch guesses.
     If the first gradient of MindSpore's own softmax is over a single value, on the CPU in PyNative mode, every later
     gradient along that axis, of tensors with as many dimensions, is wrong by most of its size.
     """
     if dtype is not None:
         input = input.astype(dtype)
+    if axis is None:
+        axis = guessed_axis(input.ndim)
     return input - input + 1 if input.shape[axis] == 1 else ops.softmax(input, axis)
 
 

@@ -153,6 +153,8 @@ def named_parameters(cell: nn.Cell, prefix: str = "", recurse: bool = True) -> I
         norm = isinstance(owner, NORMS) or getattr(owner, "is_norm", False)
         if getattr(parameter, "of_buffer", False) or (norm and name in STATISTICS):
             continue
+        if getattr(owner, "affine", True) is False and name in ("gamma", "beta"):
+            continue  # of a GroupNorm: torch has none
         if norm or isinstance(owner, (nn.Embedding, nn.PReLU)):
             name = TORCH_NAMES.get(name, name)
         if norm and isinstance(owners.get(place.rpartition(".")[0]), nn.BatchNorm3d):
@@ -162,11 +164,13 @@ def named_parameters(cell: nn.Cell, prefix: str = "", recurse: bool = True) -> I
 
 def parameters(cell: nn.Cell, recurse: bool = True) -> Iterator[Parameter]:
     """The parameters, as torch's parameters(): without running statistics and buffers."""
-    cells = cell.cells_and_names()
-    norms = {path for path, one in cells if isinstance(one, NORMS) or getattr(one, "is_norm", False)}
+    owners = dict(cell.cells_and_names())
     for path, parameter in cell.parameters_and_names(expand=recurse):
-        owner, _, name = path.rpartition(".")
-        if not getattr(parameter, "of_buffer", False) and not (owner in norms and name in STATISTICS):
+        place, _, name = path.rpartition(".")
+        owner = owners.get(place)
+        statistic = name in STATISTICS and (isinstance(owner, NORMS) or getattr(owner, "is_norm", False))
+        constant = name in ("gamma", "beta") and getattr(owner, "affine", True) is False
+        if not (getattr(parameter, "of_buffer", False) or statistic or constant):
             yield parameter
 
 

@@ -30,10 +30,8 @@ class RMSNorm(nn.Cell):
         return rms_norm(input, self.shape, self.weight, self.eps)
 
 
-class PartialLayerNorm(nn.Cell):
+class PartialLayerNorm(nn.LayerNorm):
     """A LayerNorm over the last axes, those of `normalized_shape`, without a shift or without both of its weights."""
-
-    is_norm = True  # its gamma is what torch calls weight
 
     def __init__(
         self,
@@ -42,16 +40,66 @@ class PartialLayerNorm(nn.Cell):
         elementwise_affine: bool = True,
         bias: bool = True,
     ) -> None:
-        super().__init__()
-        self.normalized_shape = tuple(normalized_shape)
-        self.epsilon = epsilon
-        shape = self.normalized_shape
-        self.gamma = Parameter(ops.ones(shape), name="gamma") if elementwise_affine else None
-        self.beta = Parameter(ops.zeros(shape), name="beta") if elementwise_affine and bias else None
+        super().__init__(normalized_shape, -len(normalized_shape), -len(normalized_shape), epsilon=epsilon)
+        self.elementwise_affine = elementwise_affine
+        if not elementwise_affine:
+            self.gamma = None
+        if not (elementwise_affine and bias):
+            self.beta = None
 
     def construct(self, input: Tensor) -> Tensor:
         """input: (..., *normalized_shape)."""
         return layer_norm(input, self.normalized_shape, self.gamma, self.beta, self.epsilon)
+
+
+class NormWithoutWeights(nn.Cell):
+    """Of a BatchNorm: without weights where affine is False; MindSpore's own has ones and zeros in their place."""
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True) -> None:
+        super().__init__(num_features, eps, momentum, affine)
+        self.affine = affine
+        if not affine:
+            self.gamma = self.beta = None
+            self.ones, self.zeros = ops.ones((num_features,)), ops.zeros((num_features,))
+
+    def construct(self, x: Tensor) -> Tensor:
+        """x: as the BatchNorm's."""
+        if self.affine:
+            return super().construct(x)
+        self._check_input_dim(x.shape, self.cls_name)
+        image = x if x.ndim == 4 else x.reshape((*x.shape, 1, 1)[:4])
+        of_batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
+        run = self.bn_train if of_batch else self.bn_infer
+        return run(image, self.ones, self.zeros, self.moving_mean, self.moving_variance)[0].reshape(x.shape)
+
+
+class PartialBatchNorm1d(NormWithoutWeights, nn.BatchNorm1d):
+    """A BatchNorm1d with affine as torch's."""
+
+
+class PartialBatchNorm2d(NormWithoutWeights, nn.BatchNorm2d):
+    """A BatchNorm2d with affine as torch's."""
+
+
+class PartialBatchNorm3d(nn.BatchNorm3d):
+    """A BatchNorm3d with affine as torch's."""
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True) -> None:
+        super().__init__(num_features, eps, momentum, affine)
+        self.affine, self.bn2d = affine, PartialBatchNorm2d(num_features, eps, momentum, affine)
+
+
+class PartialGroupNorm(nn.GroupNorm):
+    """A GroupNorm without weights where affine is False; MindSpore's own has ones and zeros in their place."""
+
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True) -> None:
+        super().__init__(num_groups, num_channels, eps, affine)
+        if not affine:
+            self.gamma = self.beta = None
+
+    def construct(self, x: Tensor) -> Tensor:
+        """x: (N, C, ...)."""
+        return ops.group_norm(x, self.num_groups, self.gamma, self.beta, self.eps)
 
 
 class LocalResponseNorm(nn.Cell):
@@ -84,6 +132,8 @@ class InstanceNorm1d(nn.GroupNorm):
         track_running_stats: bool = False,
     ) -> None:
         super().__init__(num_features, num_features, eps, affine)
+        if not affine:
+            self.gamma = self.beta = None
         self.momentum, self.tracked = momentum or 0.0, track_running_stats
         if track_running_stats:
             self.moving_mean = Parameter(ops.zeros((num_features,)), name="moving_mean", requires_grad=False)

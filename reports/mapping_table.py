@@ -124,6 +124,10 @@ def argument_cells(row: Row) -> list[Cells]:
         ]
         if row.otherwise.over_one_value:
             cells.append(("", "", f"{row.otherwise.mindspore} where a softmax of the model goes over a single value"))
+        cells += [
+            ("", "", f"{row.otherwise.mindspore} unless {name} is {value}")
+            for name, value in row.otherwise.unless.items()
+        ]
         if row.otherwise.as_value:
             cells.append(("", "", f"{row.otherwise.mindspore}, with torch's arguments, where the class is a value"))
     cells += [("", f"{item.mindspore}={item.value!r}", item.why or "always written") for item in row.written]

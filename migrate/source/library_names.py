@@ -57,6 +57,24 @@ def gives(call: ast.Call, places: Mapping[str, int]) -> bool:
     return starred or None in words or bool(words & {*places}) or len(call.args) > min(places.values())
 
 
+def otherwise(tree: ast.AST | None, unless: Mapping[str, bool], resolve: Callable[[ast.expr], str]) -> Iterator[str]:
+    """The full names of what is called, or is made a `partial`, with one of these arguments by name that is not this
+    constant, in a function or at a file's top, and not by `super()`; empty for a variable. resolve: as in `named`."""
+    defines = (ast.FunctionDef, ast.ClassDef)
+    trees = [one for one in tree.body if not isinstance(one, defines)] if isinstance(tree, ast.Module) else [tree]
+    for call in (node for one in trees if one for node in ast.walk(one) if isinstance(node, ast.Call)):
+        words = {word.arg: word.value for word in call.keywords}
+        other = any(name in words and not is_constant(words[name], unless[name]) for name in unless)
+        if other and not ast.unparse(call.func).startswith("super("):
+            is_partial = call.args and resolve(call.func) == "functools.partial"
+            yield resolve(call.args[0] if is_partial else call.func)
+
+
+def is_constant(node: ast.expr, value: bool) -> bool:
+    """Whether an expression is `True`, or `False`."""
+    return isinstance(node, ast.Constant) and node.value is value
+
+
 HINTS = ("annotation", "returns")
 
 

@@ -57,8 +57,8 @@ class Precision:
             self.images = self.dtype
         norms = norm_classes()
         for name, cell in net.cells_and_names():
-            if type(cell).__name__ in norms:
-                if amp.level == "O3":
+            if any(kind.__name__ in norms for kind in type(cell).mro()):
+                if amp.level == "O3" and getattr(cell, "gamma", cell) is not None:  # one without weights rounds none
                     self._norms.append(_refuse_unless_batch_norm(name, cell))
             elif isinstance(cell, PRODUCTS) or (amp.level != "O1" and _has_weights(cell)):
                 self._half.append(cell)

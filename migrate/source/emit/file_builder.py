@@ -31,7 +31,7 @@ from ..rewrite import control_flow, signatures
 from ..rewrite.context import Context, Problem, Program
 from ..rewrite.library_lookups import ChosenEntries
 from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration, leave_out_kept_objects
-from ..rewrite.replaced_methods import handed_methods, lacks_forward, without_forward
+from ..rewrite.replaced_methods import as_construct, handed_methods, lacks_forward, without_forward
 from ..rewrite.rewriter import as_told, list_method, popped_names, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..source_files import OWN, Constant, literal, local_names, says_its_value, short, with_notes
@@ -333,7 +333,7 @@ class FileBuilder(Program):
                 elif not INSTALLED.intersection(Path(file).parts):
                     list_method(statement, context)
             elif not is_dropped(statement):
-                body += self._noted(file, statement, [self._attribute(file, statement)])
+                body += self._noted(file, statement, [as_construct(self._attribute(file, statement))])
         if lacks_forward(qualified, body, self):
             body.append(without_forward())
         del self.definitions[qualified]

@@ -254,7 +254,7 @@ def drop_unused_attributes(definitions: Mapping[str, ast.stmt], more: Sequence[a
     trees = [*definitions.values(), *more]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     read = {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
-    read |= {str(node.value) for node in nodes if isinstance(node, ast.Constant)}
+    read |= {"construct", *(str(node.value) for node in nodes if isinstance(node, ast.Constant))}
     classes = {node.name: node for node in definitions.values() if isinstance(node, ast.ClassDef)}
     for node in classes.values():
         if _is_cell(node, classes):

@@ -17,6 +17,8 @@ import re
 import tokenize
 from collections.abc import Iterator
 from contextlib import suppress
+from inspect import cleandoc
+from itertools import pairwise
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple, TypeGuard
 
@@ -255,7 +257,8 @@ def placed_notes(tree: ast.Module, content: bytes) -> dict[int, list[Note]]:
     """The comments of a file, by the line of the statement that each belongs to.
 
     One at the end of a block belongs to the last statement there, one behind `else:` to the first below. Those of an
-    `elif` or a docstring belong to the next statement. Of several on a statement's lines, each is above it.
+    `elif` or a docstring belong to the next statement. Of several on a statement's lines, each is above it. A string
+    between a file's classes and functions is a comment, too.
     """
     lines = enumerate(content.splitlines(), 1)
     parts = {number: len(begin[1]) for number, line in lines if (begin := PART.match(line))}
@@ -279,6 +282,12 @@ def placed_notes(tree: ast.Module, content: bytes) -> dict[int, list[Note]]:
     for notes in found.values():
         if len([note for note in notes if note.place == BEHIND]) > 1:
             notes[:] = [note._replace(place=ABOVE) if note.place == BEHIND else note for note in notes]
+    for above, below in pairwise(tree.body[ast.get_docstring(tree) is not None :]):
+        if isinstance(above, ast.Expr) and isinstance(above.value, ast.Constant) and isinstance(above.value.value, str):
+            said = [f"# {line}" for line in cleandoc(above.value.value).splitlines()]
+            next_to = _first(below) - len(said)  # as if it stood right above the statement
+            notes = [Note(next_to + number, line, ABOVE) for number, line in enumerate(said)]
+            found[below.lineno] = [*notes, *found.get(below.lineno, [])]
     return found
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from ....mappings import table
 from ....mappings.aliases import find
 from ....mappings.rows import Call, Name, Row
-from ..library_names import CELL_METHODS, CONTAINERS, INSTALLED, NOT_CONVERTED, TABLES, gives, named
+from ..library_names import CELL_METHODS, CONTAINERS, INSTALLED, NOT_CONVERTED, TABLES, gives, named, otherwise
 from ..observe.instrument import Note, bound_inside
 from ..observe.observations import (
     NONE,
@@ -260,7 +260,6 @@ class Program(SourceFiles, ABC):
         # a class of the program -> its base in MindSpore, and another base that has what the class needs
         self.other_bases: dict[str, tuple[str, str]] = {}
         self._attributes: dict[str, dict[str, list[Kind]]] = {}
-        self._calls: dict[str, list[ast.Call]] | None = None
         self.reads: dict[str, dict[str, list[Any] | None]] = {}  # a configuration's class -> attribute -> its values
         self.translated = frozenset({*self.functions, *self.owners, *self.assigned})
         self.settings = frozenset(self.settings_functions())
@@ -319,11 +318,18 @@ class Program(SourceFiles, ABC):
         if other is None:
             return row
         of_one = other.over_one_value and self.facts.softmax_of_one
-        if of_one or (other.as_value and self.named & {other.torch, "__name__"}):
+        as_value = other.as_value and self.named & {other.torch, "__name__"}
+        if of_one or as_value or (other.unless and other.torch in self.named and self._gives_other(other)):
             return other
-        if not other.called_with:
-            return row
-        return other if any(gives(call, other.called_with) for call in self._layer_calls(other.torch)) else row
+        calls = self._layer_calls.get(other.torch, ()) if other.called_with else ()
+        return other if any(gives(call, other.called_with) for call in calls) else row
+
+    def _gives_other(self, other: Row) -> bool:
+        """Whether a call that ran, or one at a file's top, needs this class: the layer's, or one in a variable."""
+        ran = [(f.file, self.node(f)) for f in self.facts.functions if f.file in self.own_files]
+        places = [*ran, *((file, self.tree(file)) for file in self.own_files)]
+        of = {name for file, tree in places for name in otherwise(tree, other.unless, self.names(file).name)}
+        return any(not name or other.torch in (name, *self.facts.bases(name)) for name in of)
 
     @cached_property
     def named(self) -> set[str]:
@@ -339,21 +345,21 @@ class Program(SourceFiles, ABC):
         found = {file for module, file in self.modules.items() if not module.startswith("msmigrate.")}
         return {file for file in found if not INSTALLED.intersection(Path(file).parts)}
 
-    def _layer_calls(self, layer: str) -> list[ast.Call]:
-        """The calls that ran of a layer of torch, of classes that derive from it, and of its `forward`."""
-        if self._calls is None:
-            self._calls = {}
-            nodes = (self.node(function) for function in self.facts.functions)
-            inside = (inner for node in nodes if node is not None for inner in ast.walk(node))
-            for call in (inner for inner in inside if isinstance(inner, ast.Call)):
-                for name in callees_of(call):
-                    called = name.removeprefix("module ").removesuffix(".forward")
-                    if called != name and f"{called}.forward" not in self.functions:
-                        bases = {called, *self.facts.bases(called)}
-                        rows = (row_of(base) for base in bases if base.startswith("torch.nn."))
-                        for torch in {row.torch for row in rows if row is not None}:
-                            self._calls.setdefault(torch, []).append(call)
-        return self._calls.get(layer, [])
+    @cached_property
+    def _layer_calls(self) -> dict[str, list[ast.Call]]:
+        """The calls that ran of torch's layers, of classes that derive from them, and of their `forward`, by layer."""
+        found: dict[str, list[ast.Call]] = {}
+        nodes = (self.node(function) for function in self.facts.functions)
+        inside = (inner for node in nodes if node is not None for inner in ast.walk(node))
+        for call in (inner for inner in inside if isinstance(inner, ast.Call)):
+            for name in callees_of(call):
+                called = name.removeprefix("module ").removesuffix(".forward")
+                if called != name and f"{called}.forward" not in self.functions:
+                    bases = {called, *self.facts.bases(called)}
+                    rows = (row_of(base) for base in bases if base.startswith("torch.nn."))
+                    for torch in {row.torch for row in rows if row is not None}:
+                        found.setdefault(torch, []).append(call)
+        return found
 
     def attributes(self, owner: str) -> dict[str, list[Kind]]:
         """The kinds of the attributes of a class's objects, and of their attributes, `norm.weight`, in its methods."""
@@ -580,9 +586,7 @@ class Context(ast.NodeTransformer):
 
 def row_of(name: str) -> Row | None:
     """The row of a torch name, also of one that no forward uses, such as an initializer."""
-    if name.startswith("torch.nn.init."):
-        return table.known(name)
-    return find(name).row
+    return table.known(name) if name.startswith("torch.nn.init.") else find(name).row
 
 
 def set_receivers(call: ast.Call, names: Sequence[str]) -> None:

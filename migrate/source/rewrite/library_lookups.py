@@ -115,7 +115,7 @@ def handed_on(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | No
     row = context.program.row(name)
     if row is None or row.mindspore is None:
         return None
-    plain = context.in_type_check or (row.kind == "function" and not fills(row))
+    plain = context.in_type_check or (row.kind == "function" and not fills(row) and row.takes_defaults)
     return context.name(row.mindspore) if plain else write_reference(row, {}, context.name)
 
 

@@ -437,12 +437,24 @@ def attribute(node: ast.Attribute, context: Context) -> ast.expr | None:
         return ast.Subscript(context.generic_visit(node), ast.Slice(ast.Constant(1)), ast.Load())
     if uncounted(node, context):
         raise Unwritable(f"{ast.unparse(node)}, which no layer of MindSpore has")
+    if node.attr in AFFINE and _read(node) and always(kinds, ModuleKind) and _are_norms(kinds, node.attr, context):
+        return ast.Call(ast.Name("getattr", ast.Load()), [context.visit(node.value), ast.Constant(node.attr), TRUE], [])
     fixed = {_fixed(kind, node.attr, context) for kind in kinds}
     return ast.Constant(fixed.pop()) if len(fixed) == 1 and fixed != {None} and _read(node) else None
 
 
 def _read(node: ast.expr) -> bool:
     return isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
+
+
+AFFINE = ("affine", "elementwise_affine")
+TRUE = ast.Constant(True)
+
+
+def _are_norms(kinds: list[Kind], attribute: str, context: Context) -> bool:
+    """Whether all are norms that may have no weights: MindSpore's own have them, and do not all say so."""
+    rows = [context.program.torch_base(kind.cls) for kind in kinds if isinstance(kind, ModuleKind)]
+    return all(row is not None and any(a.torch == attribute for a in row.arguments) for row in rows)
 
 
 def _fixed(kind: Kind, attribute: str, context: Context) -> Any:

@@ -418,3 +418,15 @@ def _read_attributes(program: Program) -> set[str]:
     found = {str(node.value) for node in nodes if isinstance(node, ast.Constant)}
     loads = (node for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load))
     return found | {node.attr for node in loads if id(node) not in called}
+
+
+def kinds_before(node: ast.expr, function: ast.AST | None) -> list[Kind]:
+    """What a function surely gave an attribute last before this line: `self.net` is a list there, and a Sequential
+    below; nothing where that is not known."""
+    body, line = getattr(function, "body", []), getattr(node, "lineno", 0)
+    inside = [] if function is None else [*ast.walk(function)]
+    given = [n for n in inside if isinstance(n, ast.Assign) and ast.unparse(node) in map(ast.unparse, n.targets)]
+    last = max((one for one in given if one.lineno < line), key=lambda one: one.lineno, default=None)
+    loops = [n for n in inside if isinstance(n, (ast.For, ast.While)) and n.lineno <= line <= (n.end_lineno or 0)]
+    again = any(loop.lineno <= one.lineno <= (loop.end_lineno or 0) for loop in loops for one in given)
+    return kinds_of(last.value) if last in body and last is not None and not again else []

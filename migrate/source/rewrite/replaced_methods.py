@@ -88,6 +88,15 @@ def lacks_forward(qualified: str, body: list[ast.stmt], program: Program) -> boo
     return puts and not any(_has(name, FORWARD, program) for name in bases) and not _is_layer(bases)
 
 
+def as_construct(statement: ast.stmt) -> ast.stmt:
+    """A class's `forward = run`, or `run = forward`, of its methods, with the name that MindSpore has for it."""
+    if isinstance(statement, ast.Assign):
+        for node in (*statement.targets, statement.value):
+            if isinstance(node, ast.Name) and node.id == FORWARD:
+                node.id = CONSTRUCT
+    return statement
+
+
 def without_forward() -> ast.stmt:
     """A construct for such a class, since a Cell is not run without one."""
     return ast.parse(CLASS_WITHOUT).body[0]

@@ -11,7 +11,7 @@ from ....errors import Unsupported
 from ....mappings import table
 from ....mappings.rows import Argument, Name, Row
 from ....mappings.verbs import VERBS, ValueType
-from ..library_names import TABLES
+from ..library_names import TABLES, is_constant
 from ..observe.observations import (
     NONE,
     DictKind,
@@ -139,14 +139,18 @@ def with_initial_values(row: Row, made: ast.expr, name: Namer) -> ast.expr:
 
 def _otherwise(row: Row, given: Mapping[str, ObservedArgument], name: Namer) -> Row:
     """The row, or that of its alternative class, for a call with arguments that MindSpore's own does not take."""
-    if row.otherwise is None:
+    other = row.otherwise
+    if other is None:
         return row
-    for argument, other in zip(row.arguments, row.otherwise.arguments, strict=True):
-        if argument.torch in given and argument != other:
-            try:
-                _crossed(row, argument, given, name, every=False)
-            except Unwritable:
-                return row.otherwise
+    pairs = [pair for pair in zip(row.arguments, other.arguments, strict=True) if pair[0] != pair[1]]
+    unsaid = [of_row for of_row, _ in pairs if of_row.torch not in given and of_row.default in of_row.refuse]
+    if unsaid or any(key in given and not is_constant(given[key].node, one) for key, one in other.unless.items()):
+        return other
+    for argument in (of_row for of_row, _ in pairs if of_row.torch in given):
+        try:
+            _crossed(row, argument, given, name, every=False)
+        except Unwritable:
+            return other
     return row
 
 
@@ -326,8 +330,8 @@ def _defaults(row: Row, argument: Argument, given: Mapping[str, ObservedArgument
     if not argument.to:
         return {}
     if argument.verb is None and not argument.values:
-        crossed = dict.fromkeys(argument.to, argument.default)
-        return {key: expression(value, name) for key, value in crossed.items() if not _is_default(row, key, value)}
+        value = argument.default
+        return {key: expression(value, name) for key in argument.to if not _is_default(row, key, value)}
     if _as_window(argument):
         # for a class that is passed on, the call with the window adds this too: see call_through_variable
         return dict.fromkeys(argument.to, given["kernel_size"].node) if "kernel_size" in given else {}
@@ -343,11 +347,10 @@ def _is_default(row: Row, argument: str, value: Any) -> bool:
     """Whether MindSpore would do the same without this argument, in its next versions too."""
     if argument not in row.defaults or argument in TABLES["changing_defaults"].get(str(row.mindspore), ()):
         return False
-    text = row.defaults[argument]
     try:
-        default = ast.literal_eval(text)
+        default = ast.literal_eval(row.defaults[argument])
     except (ValueError, SyntaxError):
-        return isinstance(value, Name) and str(value) == text
+        return isinstance(value, Name) and str(value) == row.defaults[argument]
     return type(default) is type(value) and bool(default == value)
 
 
@@ -481,12 +484,12 @@ def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast
     """A torch call as the call of its row."""
     if is_super(node.func):
         return context.kept(node) if getattr(node.func, "attr", "") == "forward" else base(node, context)
-    callees = [name.removeprefix("partial ") for name in callees]
+    callees, called = [name.removeprefix("partial ") for name in callees], callees
     rows = {name: context.program.row(name) for name in callees}
     for name, row in rows.items():
         if row is None and not context.is_user_code(name):
             raise Unwritable(f"{name} has no row in the mapping table")
-    if is_variable(node.func, context):
+    if is_variable(node.func, context) or callees != called:
         return common_call(node, rows, context)
     row = next(iter(rows.values()))
     if row is None or len(rows) > 1:

@@ -84,7 +84,7 @@ class SignatureRewriter(ast.NodeTransformer):
         ):
             return (
                 self.program.name(row.mindspore)
-                if row.kind == "function" and not fills(row)
+                if row.kind == "function" and not fills(row) and row.takes_defaults
                 else write_reference(row, {}, self.program.name)
             )
         before, self.value = self.value, True

@@ -52,7 +52,7 @@ from ..observe.observations import (
 )
 from ..source_files import all_of, alternatives, asks_class, class_question, literal
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
-from .records import is_settings
+from .records import is_settings, kinds_before
 
 MOST = 99  # dimensions of an unknown tensor, so that no rewrite for few dimensions is chosen
 SOME_TENSOR = TensorKind("float32", MOST)
@@ -432,7 +432,7 @@ class Reader:
         if first == "self" and (seen := self.program.attributes(self.context.owner).get(path)):
             if node.value != root:
                 self.expression(node.value)
-            return seen
+            return kinds_before(node, self.context.function) or seen
         if isinstance(node.value, ast.Name) and first == "self":
             return [UNSEEN]
         found: list[Kind] = []

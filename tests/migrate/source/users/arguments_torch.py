@@ -389,3 +389,47 @@ class NormedTwice(nn.Module):
 
 def normed_twice():
     return NormedTwice(), (torch.randn(3, 4),)
+
+
+class ImageNormNet(nn.Module):
+    """A norm of images without weights, among all parameters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 4, 3), nn.InstanceNorm2d(4)
+        self.count = len([*self.parameters()]) + len(list(self.norm.named_parameters()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(self.conv(x)) * self.count + sum(p.abs().sum() for _, p in self.named_parameters())
+
+
+def penalised_without_ones():
+    return ImageNormNet(), (torch.randn(2, 3, 5, 6),)
+
+
+"""Layers that are collected in a list first.
+
+Its name is a Sequential's afterwards.
+"""
+
+
+class Collected(nn.Module):
+    def __init__(self, last: bool = True, more: bool = False) -> None:
+        super().__init__()
+        self.net = []
+        self.net.append(nn.Linear(6, 6))
+        if last:
+            self.net.append(nn.Linear(6, 6))
+        else:
+            self.net.append(nn.ReLU())
+            self.net.extend([nn.Linear(6, 6), nn.Tanh()])
+        self.net = nn.Sequential(*self.net)
+        if more:
+            self.net.append(nn.Linear(6, 3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.net(x)
+
+
+def collected():
+    return Collected(), (torch.randn(2, 6),)

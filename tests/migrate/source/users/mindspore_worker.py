@@ -23,6 +23,7 @@ import mindspore
 import numpy as np
 from flat_values import flat, weights_for
 from mindspore import Tensor, nn, ops
+from msmigrate.mappings.state_names import is_constant
 
 STOPPED = 3  # the exit code where a net failed while it ran, and those after it did not run
 
@@ -40,7 +41,9 @@ def built(folder: Path, name: str) -> nn.Cell:
 
 def fill(net: nn.Cell, weights: dict[str, Any]) -> None:
     """Put values into the net's parameters, by their paths; every one has to be filled."""
-    parameters = dict(net.parameters_and_names())
+    cells = dict(net.cells_and_names())
+    owned = ((name, *name.rpartition(".")[::2], parameter) for name, parameter in net.parameters_and_names())
+    parameters = {name: parameter for name, place, last, parameter in owned if not is_constant(cells[place], last)}
     for name, array in weights.items():
         parameter = parameters.pop(name)
         assert parameter.size == array.size, f"{name} is {parameter.shape}, not {array.shape}"

@@ -218,3 +218,69 @@ def to_one_place():
 
 def to_many_places():
     return nn.Sequential(nn.Linear(4, 4), nn.Softmax(dim=-1)), (torch.randn(3, 5, 4),)
+
+
+class Doubled(nn.BatchNorm2d):
+    """One that has no constructor of its own."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x) * (2.0 if self.affine else 3.0)
+
+
+class Weightless(nn.Module):
+    """Norms without weights, which loops ask for these."""
+
+    def __init__(self, norm=nn.BatchNorm2d, affine=False) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3, bias=norm == nn.BatchNorm2d)
+        self.first, self.second = norm(4, affine=affine), partial(nn.BatchNorm2d, eps=1e-3)(4)
+        self.third = Doubled(4, affine=False)
+        self.group, self.image = nn.GroupNorm(2, 4, affine=affine), nn.InstanceNorm2d(4)
+        self.volume, self.line = nn.BatchNorm3d(4, affine=False), nn.BatchNorm1d(4, affine=affine)
+        self.scaled, self.plain = nn.LayerNorm(4, bias=False), nn.LayerNorm([4], elementwise_affine=affine)
+        for m in self.modules():
+            if isinstance(m, (nn.BatchNorm2d, nn.GroupNorm, nn.InstanceNorm2d)):
+                if m.weight is not None:
+                    nn.init.constant_(m.weight, 0.5)
+            if isinstance(m, nn.LayerNorm) and m.elementwise_affine:
+                nn.init.constant_(m.weight, 0.7)
+            if isinstance(m, (nn.BatchNorm1d, nn.BatchNorm2d)) and not m.affine:
+                m.requires_grad_(False)
+
+    def forward(self, x: torch.Tensor):
+        x = self.image(self.group(self.third(self.second(self.first(self.conv(x))))))
+        x = self.volume(x[:, :, None])[:, :, 0].amax((2, 3))
+        y = self.plain(self.scaled(self.line(x)))
+        return y, sum(p.square().sum() for p in self.parameters())
+
+
+def weightless():
+    torch.manual_seed(0)
+    return Weightless(), (image(4, 3, 6, 7),)
+
+
+def weightless_by_a_setting():
+    torch.manual_seed(0)
+    return Weightless(affine=True), (image(4, 3, 6, 7),)
+
+
+class Guessing(nn.Module):
+    """Softmaxes without a dim, which torch guesses from the number of axes."""
+
+    def __init__(self, dim=None) -> None:
+        super().__init__()
+        self.fc, self.dim, self.act = nn.Linear(6, 6), dim, nn.functional.softmax
+        self.layers = nn.ModuleList([nn.Softmax(), nn.LogSoftmax(), nn.Softmin(dim=None)])
+        self.known = nn.Softmax(dim=-1)
+
+    def forward(self, x: torch.Tensor, flat: torch.Tensor):
+        x = self.fc(x)
+        y = nn.functional.softmax(x) + nn.functional.log_softmax(x, self.dim) + nn.functional.softmin(x) + self.act(x)
+        for layer in self.layers:
+            y = y + layer(x)
+        return self.known(y), self.act(self.fc(flat)), self.layers[0](flat)
+
+
+def guessing():
+    torch.manual_seed(0)
+    return Guessing(), (torch.randn(4, 3, 6), torch.randn(2, 6))

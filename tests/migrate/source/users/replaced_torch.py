@@ -173,3 +173,49 @@ class Grown(nn.Module):
 
 def grown():
     return Grown(), (torch.randn(3, 4),)
+
+
+class TwoNames(nn.Module):
+    """Methods under two names: its forward has no `def`."""
+
+    def __init__(self, twice=True) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.gate = Gating()
+        self.twice = twice
+
+    def _forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.run(self.gate.infer(self.fc(x)))
+
+    def once(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 2 if self.twice else x
+
+    run = once
+    # for classes derived from this one
+    forward = _forward
+
+
+class Gating(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sigmoid(self.fc(x)) * x
+
+    infer = forward
+
+
+def two_names():
+    return TwoNames(), (torch.randn(3, 4),)
+
+
+class OfTwoNames(TwoNames):
+    """One that calls it by both names."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x) + self._forward(x)
+
+
+def of_two_names():
+    return OfTwoNames(), (torch.randn(3, 4),)

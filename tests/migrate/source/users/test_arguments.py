@@ -34,7 +34,7 @@ def test_norms_without_weights_pools_in_a_variable_and_axes_by_numpys_name(users
     found = users["norms"]
     found.agrees()
     found.holds("ops.amax(x, axis=1, keepdims=True)", "ops.stack([x, x], axis=-1)")
-    found.holds("PartialLayerNorm", "elementwise_affine=False", "nn.LayerNorm((6,), epsilon=1e-05)", "stride=2")
+    found.holds("PartialLayerNorm", "elementwise_affine=False", "self.whole = PartialLayerNorm((6,))", "stride=2")
 
 
 @pytest.mark.full
@@ -123,3 +123,18 @@ def test_a_partial_of_a_class_that_is_given_is_of_that_class(users: Users) -> No
     found = users["normed_twice"]
     found.agrees()
     found.holds("(Normed(width, norm), Normed(width, partial(norm, epsilon=0.01)))")
+
+
+def test_ones_and_zeros_of_a_norm_are_no_parameters(users: Users) -> None:
+    found = users["penalised_without_ones"]
+    found.agrees()
+    found.holds("nn.GroupNorm(num_groups=4, num_channels=4, affine=False)")
+
+
+def test_a_list_that_becomes_a_sequential_is_a_list_before(users: Users) -> None:
+    """What did not run there raised, since the name was of both; and a string above a class had gone."""
+    found = users["collected"]
+    found.agrees()
+    found.holds("self.net.append(nn.ReLU())", "self.net.extend([nn.Dense(6, 6), nn.Tanh()])", "nn.Dense(6, 3)")
+    found.holds("# Layers that are collected in a list first.", "# Its name is a Sequential's afterwards.\nclass Coll")
+    assert not found.source.not_run

@@ -44,6 +44,27 @@ def test_classes_of_other_layers_are_compared(users: Users) -> None:
     found.holds("Asking(partial(nn.BatchNorm2d), nn.ReLU, partial(nn.LayerNorm, epsilon=1e-06))")
 
 
+def test_norms_without_weights_have_none(users: Users) -> None:
+    """MindSpore's hold ones and zeros, which loops over norms filled, and no checkpoint of torch's has."""
+    found = users["weightless"]
+    found.agrees()
+    names = [name for name in found.mindspore if name.startswith("fresh/") and name.endswith(("gamma", "beta"))]
+    assert {*names} == {"fresh/second.gamma", "fresh/second.beta", "fresh/scaled.gamma"}
+    found.holds("self.first, self.second = (norm(4, affine=affine), partial(PartialBatchNorm2d, eps=0.001)(4))")
+    found.holds(
+        "has_bias=norm == PartialBatchNorm2d",
+        "class Doubled(PartialBatchNorm2d):",
+        "PartialLayerNorm((4,), bias=False)",
+    )
+
+
+@pytest.mark.full
+def test_norms_that_a_setting_takes_their_weights(users: Users) -> None:
+    found = users["weightless_by_a_setting"]
+    found.agrees()
+    found.holds("PartialGroupNorm(2, 4, affine=affine)", "PartialLayerNorm((4,), elementwise_affine=affine)")
+
+
 def test_einops_patterns_of_any_number_of_axes(users: Users) -> None:
     found = users["streams"]
     found.agrees()
@@ -55,6 +76,13 @@ def test_what_is_looked_up_among_all_arguments_stays(users: Users) -> None:
     found = users["prefixed"]
     found.agrees()
     found.holds("given = dict(locals())", "out_wide=5, out_bias=False")
+
+
+def test_the_axis_of_a_softmax_is_guessed_as_torch_does(users: Users) -> None:
+    """It was `axis=None`, which MindSpore refuses; of a softmax that was handed on it was the last."""
+    found = users["guessing"]
+    found.agrees()
+    found.holds("softmax(x, axis=None)", "log_softmax(x, axis=self.dim)", "partial(softmax, axis=None)", "nn.Softmax()")
 
 
 def test_a_softmax_over_a_single_value_spoils_no_other(users: Users) -> None:

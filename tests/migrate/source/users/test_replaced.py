@@ -44,3 +44,17 @@ def test_a_module_under_the_name_of_a_cells_method_is_a_problem(users: Users) ->
     """Making it raised a KeyError of MindSpore's, and weights were not converted."""
     said = [problem.text for problem in users["grown"].source.problems]
     assert said == ["self.cells: a Cell has a method of this name, give the module another one"]
+
+
+def test_a_forward_that_is_another_method(users: Users) -> None:
+    """It had gone with what nothing reads, and the net had no construct."""
+    found = users["two_names"]
+    found.agrees()
+    found.holds("run = once", "# for classes derived from this one", "construct = _forward", "infer = construct")
+
+
+@pytest.mark.full
+def test_a_forward_that_is_another_method_of_a_base(users: Users) -> None:
+    found = users["of_two_names"]
+    found.agrees()
+    found.holds("construct = _forward", "super().construct(x) + self._forward(x)")

@@ -12,6 +12,7 @@ from msmigrate.migrate.analyze.script_analysis import Use, analyze_script
 from msmigrate.reports.script_analysis import calls
 from script_uses import use_of
 
+HERE = Path(__file__).parent
 Write = Callable[..., Path]
 Run = Callable[[list[str]], None]
 
@@ -25,7 +26,8 @@ def run(tmp_path: Path) -> Run:
         code = "\n".join([first, *lines, 'print("ran")\n'])
         file = tmp_path / "printed_code.py"
         file.write_text(code, encoding="utf-8")
-        done = subprocess.run([sys.executable, str(file)], cwd=tmp_path, capture_output=True, text=True, check=False)
+        command = [sys.executable, str(HERE / "lines_mindspore.py"), str(file)]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.stdout.endswith("ran\n"), code + done.stderr[-3000:]
 
     return runs

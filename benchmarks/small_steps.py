@@ -52,7 +52,8 @@ def main() -> None:
     parser.add_argument("--one", nargs=2, metavar=("MODE", "LAUNCH"), help="take the steps in this process")
     arguments = parser.parse_args()
     if arguments.one:
-        measure(*arguments.one, arguments.steps)
+        mode, launch = arguments.one
+        measure(mode, launch, arguments.steps)
         return
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for _ in range(arguments.rounds):

@@ -284,7 +284,7 @@ class _Leaves:
         given = tensors(arguments)
         buffers = {name: each.clone() for name, each in module.named_buffers() if each.is_floating_point()}
         again = call.number > 0 and buffers  # it has changed them since the start
-        single = len(given) == 1 and given[0].is_contiguous() and not any(module.children())
+        single = len(given) == 1 and not any(module.children()) and _is_contiguous(given[0])
         if not single or again or torch.is_autocast_enabled("cpu") or not self._takes(module, call):
             return
         own = {f"{name}.grad": one for name, one in module.named_parameters() if one.requires_grad}
@@ -303,33 +303,39 @@ class _Leaves:
         leaf = self._calls.get(label(call.path, call.number))
         if leaf is None:
             return
-        ends = self._ends(leaf, output.grad_fn) if isinstance(output, torch.Tensor) and output.grad_fn else []
-        if sorted(name for *_, name in ends) != sorted(leaf.wanted) or leaf.draws != self._drawn():
+        node = output.grad_fn if isinstance(output, torch.Tensor) else None
+        ends = self._ends(leaf, node) if node is not None and leaf.draws == self._drawn() else []
+        if not ends or sorted(name for *_, name in ends) != sorted(leaf.wanted):
             del self._calls[label(call.path, call.number)]
             return
-        leaf.given, sample = None, self.ahead.sample
-        leaf.output = Kept.of(as_array(output), sample)
+        leaf.given, leaf.output = None, self._kept(output)
         for name, before in leaf.buffers.items():
             change = (module.get_buffer(name).double() - before.double()).numpy()
-            leaf.changes[name] = Kept.of(change, sample)
+            leaf.changes[name] = Kept.of(change, self.ahead.sample)
 
         def arrives(place: int, name: str) -> Callable[..., None]:
             def hook(gradients: tuple[torch.Tensor | None, ...], _: Any) -> None:
-                gradient = gradients[place]
-                if gradient is not None:
-                    leaf.gradients[name] = Kept.of(as_array(gradient), sample)
+                if (found := gradients[place]) is not None and (kept := self._kept(found)) is not None:
+                    leaf.gradients[name] = kept
 
             return hook
 
-        for node, place, name in ends:
-            node.register_hook(arrives(place, name))
+        for end, place, name in ends:
+            end.register_hook(arrives(place, name))
         number = output.output_nr
 
         def came(_: Any, back: tuple[torch.Tensor | None, ...]) -> None:
-            leaf.exact = leaf.came is not None and leaf.came is back[number] and leaf.came.is_contiguous()
+            leaf.exact = leaf.came is not None and leaf.came is back[number] and _is_contiguous(leaf.came)
             leaf.came = None
 
-        output.grad_fn.register_hook(came)
+        node.register_hook(came)
+
+    def _kept(self, tensor: torch.Tensor) -> Kept | None:
+        """What a trace records of a tensor; None for a dtype or a layout that NumPy does not have."""
+        try:
+            return Kept.of(as_array(tensor), self.ahead.sample)
+        except (TypeError, ValueError, RuntimeError):
+            return None
 
     def came_back(self, call: _Open, gradient: torch.Tensor) -> None:
         """See the gradient that is recorded of what came out; a hook of the model's own may change it."""
@@ -372,6 +378,10 @@ class _Leaves:
             results += [("gradients", key, leaf.gradients[key]) for key in leaf.wanted if backward]
             results += [("update", key, leaf.changes[key]) for key in recording.modules[leaf.path].buffers]
             found[name] = results
+
+
+def _is_contiguous(tensor: torch.Tensor) -> bool:
+    return tensor.layout == torch.strided and tensor.is_contiguous()
 
 
 def _tree(

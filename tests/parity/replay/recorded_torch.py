@@ -71,14 +71,36 @@ class Net(nn.Module):
         return self.head(self.drop(x))
 
 
+class Tokens(nn.Module):
+    """What has no gradient, no place in NumPy, or several outputs, around one layer that is as others."""
+
+    def __init__(self):
+        super().__init__()
+        self.flat, self.sparse, self.frozen = nn.Flatten(), nn.Embedding(9, 8, sparse=True), nn.Embedding(9, 8)
+        self.short, self.pair, self.fc = (
+            nn.Linear(8, 8).bfloat16(),
+            nn.MaxPool1d(2, return_indices=True),
+            nn.Linear(4, 4),
+        )
+        self.unused = nn.Linear(8, 8)
+        self.frozen.weight.requires_grad_(False)
+
+    def forward(self, x):
+        ids = self.flat(x)[:, :3].abs().long() % 9
+        self.unused(torch.ones(1, 8))
+        x = (self.sparse(ids) + self.frozen(ids)).mean(1)
+        x = self.short(x.bfloat16()).float()
+        return self.fc(self.pair(x[:, None])[0][:, 0])
+
+
 def kept(case):
     """Label -> the names of what differs from what the module computes alone."""
     torch.manual_seed(0)
     images = np.random.default_rng(0).standard_normal((4, 3, 6, 6)).astype(np.float32)
-    net, ahead = Net(case), Ahead(SAMPLE, lambda path: path != "head")
+    net, ahead = Tokens() if case == "tokens" else Net(case), Ahead(SAMPLE, lambda path: path != "head")
     with tempfile.TemporaryDirectory() as folder:
         given = images, np.arange(4), lambda *_: {}
-        record_step(Path(folder), net, nn.CrossEntropyLoss(), *given, ahead=ahead)
+        record_step(Path(folder), net, nn.CrossEntropyLoss(), *given, ahead=ahead, image_gradient=case != "tokens")
         recording = Recording.open(Path(folder) / FOLDER)
         runner, found = Alone(recording, net, torch.float32), {}
         for label, results in ahead.found[TORCH32].items():
@@ -93,5 +115,5 @@ def bits(kept):
     return kept.elements.tobytes(), kept.norm, kept.shape, kept.dtype
 
 
-CASES = ("plain", "noise", "frozen", "hook", "again", "clipped", "evaluated", "order", "shared")
+CASES = ("plain", "noise", "frozen", "hook", "again", "clipped", "evaluated", "order", "shared", "tokens")
 print(json.dumps({case: kept(case) for case in CASES}))

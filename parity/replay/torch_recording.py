@@ -305,7 +305,7 @@ class _Leaves:
             return
         node = output.grad_fn if isinstance(output, torch.Tensor) else None
         ends = self._ends(leaf, node) if node is not None and leaf.draws == self._drawn() else []
-        if not ends or sorted(name for *_, name in ends) != sorted(leaf.wanted):
+        if node is None or not ends or sorted(name for *_, name in ends) != sorted(leaf.wanted):
             del self._calls[label(call.path, call.number)]
             return
         leaf.given, leaf.output = None, self._kept(output)

@@ -37,7 +37,7 @@ GROWN = 1.05  # as in torch_variations_worker.py
 def report(file: str, folder: str, first: str) -> dict[str, Any]:
     """Run every variation from the first on, until one fails."""
     if mindspore.get_context("device_target") == "CPU":
-        mindspore.runtime.launch_blocking()  # its threads for that spin
+        mindspore.runtime.launch_blocking()  # its threads for that spin while they wait
     errors: dict[str, str | None] = {}
     source = importlib.util.spec_from_file_location("variations_written", file)
     assert source is not None and source.loader is not None

@@ -309,12 +309,14 @@ def early_failure(options: ParityJob) -> Finding | None:
     """The first failure in what needs no training step, as soon as both sides have recorded it: the data, the weights,
     both forward passes, and the loss and the optimizer on given values.
 
-    None where nothing has failed clearly: what torch computes with MindSpore's choices at kinks is not known yet.
+    None where nothing has failed clearly: what torch computes with MindSpore's choices at kinks is not known yet, nor
+    the outputs in training, where torch's are those of its first step.
     """
     alone = [Trace(options.folder / name, fresh=True) for name in torch_runs(options.folder)]
     traces = Traces(alone, alone, Trace(options.folder / MINDSPORE, fresh=True))
     findings, _, _ = _findings(traces, options, read_alignment(options))
-    known = [f for f in findings if f.stage in NEED_NO_STEP or f.part.given]
+    trained = any(alone[0].select("forward", "train"))
+    known = [f for f in findings if (f.stage in NEED_NO_STEP or f.part.given) and (trained or f.part != "train")]
     failed = [f for f in known if f.verdict is Verdict.FAIL and (f.ratio is None or f.ratio >= CLEAR)]
     return min(failed, key=lambda f: (STAGES.index(f.stage), f.order), default=None)
 

@@ -174,7 +174,8 @@ def _expected(families: Sequence[_Family]) -> dict[Key, tuple[_Family, Entry]]:
 
 def _in_order(findings: list[Finding]) -> list[Finding]:
     """Sorted by stage, then findings on given values (the sharper ones) before those on the step itself, then in order
-    of execution; modules that ran alone come after the step, and the distributions of weights after the weights."""
+    of execution; modules that ran alone come after the step, the distributions of weights after the weights, and
+    outputs in training after those in evaluation."""
     ranked = sorted(
         findings,
         key=lambda f: (
@@ -182,6 +183,7 @@ def _in_order(findings: list[Finding]) -> list[Finding]:
             not f.part.given,
             f.part.alone,
             f.part == DISTRIBUTION,
+            f.stage == "forward" and f.part == "train",
             f.order,
         ),
     )

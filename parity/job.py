@@ -223,6 +223,12 @@ class ParityJob(StepOptions):
         return not (scales or elsewhere or self.precision != "fp32")
 
     @property
+    def outputs_of_the_step(self) -> bool:
+        """Whether torch's outputs in training are those of its first step, with MindSpore's choices at kinks, and not
+        those of a forward pass before it; a step of the user's own may hide them."""
+        return self.measures_noise_once and self.narrowing.takes_steps
+
+    @property
     def step_recipe(self) -> Recipe:
         """The recipe with the batch of a compared step, and the weights that it continues from, which change its
         digest."""

@@ -164,7 +164,8 @@ class Kept:
         sampled = sample is not None and array.size > sample
         if sampled and not digest and not array.flags.c_contiguous and (laid := _as_laid(array)) is not None:
             # of images with the channels last in memory: no copy of the whole in another order
-            elements = array[np.unravel_index(sample_positions(array.size, sample or 0), array.shape)]
+            steps = tuple(stride // array.itemsize for stride in array.strides)
+            elements = laid[_laid_positions(array.shape, steps, sample or 0)]
             flat = laid
         else:
             flat = np.ascontiguousarray(array).reshape(-1)
@@ -404,6 +405,15 @@ def sample_positions(size: int, count: int) -> np.ndarray:
     draws = np.random.Generator(np.random.Philox(size)).random(count)
     edges = np.arange(count + 1) * size // count  # whole numbers, so that no element falls into two strata
     positions = edges[:-1] + (draws * np.diff(edges)).astype(np.int64)
+    positions.flags.writeable = False
+    return positions
+
+
+@lru_cache(maxsize=256)
+def _laid_positions(shape: tuple[int, ...], steps: tuple[int, ...], count: int) -> np.ndarray:
+    """Where in memory the sampled elements of an array without gaps lie; steps: between two elements of each axis."""
+    places = np.unravel_index(sample_positions(math.prod(shape), count), shape)
+    positions: np.ndarray = sum(place * step for place, step in zip(places, steps, strict=True))
     positions.flags.writeable = False
     return positions
 

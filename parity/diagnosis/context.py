@@ -21,7 +21,7 @@ from ..job import ParityJob, recipe_of
 from ..record.batches import Inputs, read_inputs
 from ..replay.module_calls import Made
 from ..result import CellChange, Finding, ModuleVerdict
-from ..trace import Key, Trace, sample_positions
+from ..trace import Key, RecordedStage, Trace, sample_positions
 from ..verdict import EPS32, Verdict
 from .hypotheses import Prediction
 
@@ -83,6 +83,11 @@ class Context:
         """The torch traces that a tensor is judged by: those with MindSpore's choices at kinks where they have it."""
         matched = self.traces.matched
         return matched if any(key in trace.entries for trace in matched) else self.traces.alone
+
+    def family_of(self, stage: RecordedStage, part: str) -> Sequence[Trace]:
+        """The same for what of a stage is in one part."""
+        matched = self.traces.matched
+        return matched if any(matched[0].select(stage, part)) else self.traces.alone
 
     def comparable(self, key: Key) -> bool:
         """Whether MindSpore's tensor and torch's float64 one are both there, of one shape and finite."""

@@ -306,7 +306,8 @@ class NetPass:
         self.found: list[LayerInNet] = []
         self._calls: dict[str, int] = {}
         self._lost = False  # an output that was only sampled cannot be put in place of torch's
-        self._usual = UsualNoise(context.traces.alone, context.traces.alone[1])
+        self._torch = context.family_of("forward", mode)
+        self._usual = UsualNoise(self._torch, context.traces.alone[1])
         self._last: tuple[str, tuple[Any, ...], Any] = ("", (), None)  # the last uncompared one: name, inputs, output
         side = TorchSide(context.recipe, context.model, torch.float64, 0, context.paired)
         self._shared = side.shared
@@ -349,14 +350,14 @@ class NetPass:
         return [module.register_forward_pre_hook(before), module.register_forward_hook(after)]
 
     def _judged(self, name: str, key: Key, inputs: tuple[Any, ...], output: torch.Tensor) -> torch.Tensor | None:
-        of_mindspore, of_torch = self.context.mindspore.entries.get(key), self.context.traces.alone[0].entries.get(key)
+        of_mindspore, of_torch = self.context.mindspore.entries.get(key), self._torch[0].entries.get(key)
         if of_mindspore is None or of_torch is None:
             return None
         if not of_mindspore.dtype.startswith("float") or of_mindspore.nonfinite:
             return None
         elements = self.context.mindspore.array(key)
-        runs = [trace.array(key) for trace in self.context.traces.alone[1:] if key in trace.entries]
-        noise = noise_of(self.context.traces.alone[0].array(key), runs, self._usual.floor(of_torch))
+        runs = [trace.array(key) for trace in self._torch[1:] if key in trace.entries]
+        noise = noise_of(self._torch[0].array(key), runs, self._usual.floor(of_torch))
         expected = RecordedTensor("forward", elements, of_mindspore.shape, of_mindspore.sampled, noise)
         exact = expected.taken_from(output.detach().contiguous().numpy())
         alike = tuple(output.shape) == of_mindspore.shape

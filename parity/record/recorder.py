@@ -298,6 +298,7 @@ def record_steps(
     writer: TraceWriter,
     label: str,
     sides: bool = False,
+    outputs: bool = False,
     starts: StepStarts | None = None,
     begin: bool = False,
     before: Callable[[], object] = lambda: None,
@@ -307,10 +308,10 @@ def record_steps(
     because of an overflow (for a user's own step: of each such step), the changes by each step that was not skipped and
     by the last one, and the loss scale.
 
-    With `sides`, also the first step's leaf outputs, and in every step the side each kink's input was on. starts: where
-    the state before each step is kept or, if `begin`, taken from. before: called before each step. No more steps are
-    taken than the stages that the writer wants need; with `once` none after the first, from that number on, that has
-    moved a weight, and the head of the trace says how many were taken.
+    With `outputs`, also the first step's leaf outputs; with `sides` these, and in every step the side each kink's input
+    was on. starts: where the state before each step is kept or, if `begin`, taken from. before: called before each
+    step. No more steps are taken than the stages that the writer wants need; with `once` none after the first, from
+    that number on, that has moved a weight, and the head of the trace says how many were taken.
     """
     updates, gradients = writer.wants("update"), writer.wants("gradients")
     start: dict[str, np.ndarray] = {}
@@ -328,8 +329,9 @@ def record_steps(
             start = {name: kept(array) for name, array in {**side.parameters(), **side.buffers()}.items()}
         for name, values in side.hyperparameters().items():
             rates.setdefault(name, []).append(values)
-        result = side.step(images, labels, _step_outputs(writer, i) if sides else None)
-        if sides:
+        seen = _step_outputs(writer, i, sides) if sides or (outputs and i == 1) else None
+        result = side.step(images, labels, seen)
+        if seen is not None:
             writer.flush("forward", "train")
             writer.flush(SIDES_STAGE, Part.of_step(i))
         # what a later step computes depends on the updates before it
@@ -427,10 +429,12 @@ def add_output(writer: TraceWriter, part: str, leaf: LeafOutput) -> None:
     writer.add("forward", part, leaf.name, leaf.output, leaf.call, module=leaf.module)
 
 
-def _step_outputs(writer: TraceWriter, step: int) -> Seen:
+def _step_outputs(writer: TraceWriter, step: int, sides: bool) -> Seen:
     def seen(leaf: LeafOutput) -> None:
         if step == 1 and leaf.made is None:
             add_output(writer, "train", leaf)
+        if not sides:
+            return
         side = choice(leaf.module, leaf.output, leaf.input) if leaf.made is None else leaf.made
         if side is not None:
             writer.add(SIDES_STAGE, Part.of_step(step), leaf.name, side, leaf.call, module=leaf.module, whole=True)

@@ -400,7 +400,8 @@ def record_matched(options: ParityJob, model: nn.Module, inputs: Inputs, paired:
         once = measuring_step(taken) if dtype == torch.float32 and options.measures_noise_once and not own else 0
         if takes_steps:
             shared = partial(_share_cores, options)
-            record_steps(side, inputs, writer, name, starts=starts, begin=True, before=shared, once=once)
+            shown = options.outputs_of_the_step and not own
+            record_steps(side, inputs, writer, name, False, shown, starts, begin=True, before=shared, once=once)
         # half precision overflows where float64 does not: the reference skips what float32's run skipped
         decisions = decisions or ([] if once else list(side.taken))
         sides = sides[: len(side.taken)]
@@ -415,11 +416,12 @@ def record_matched(options: ParityJob, model: nn.Module, inputs: Inputs, paired:
 
 
 def record_alone(options: ParityJob, side: TorchSide, inputs: Inputs, writer: TraceWriter) -> None:
-    """Both forward passes; data, and loss and optimizer on given values, where a memory layout makes no difference."""
+    """The forward passes that no step shows; data, and loss and optimizer on given values, where a memory layout makes
+    no difference."""
     label = f"torch {writer.about['dtype']}"
     progress(f"{label}: evaluation and training forward passes")
     record_evaluation(side, inputs, writer)
-    if writer.wants("forward"):
+    if writer.wants("forward") and (side.alignment.scope.own_step or not options.outputs_of_the_step):
         side.forward(inputs.images[0], inputs.labels[0], lambda leaf: add_output(writer, "train", leaf))
     writer.about = {**writer.about, **compared_draws.about(side.draws)}
     if side.variant:

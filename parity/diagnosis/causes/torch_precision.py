@@ -81,9 +81,9 @@ def explain(context: Context) -> list[Cause]:
 
 def _in_pieces(context: Context) -> list[Cause]:
     """The cause if the batch goes through in other pieces than in torch, as the calls of a layer show."""
-    pieces = {}
+    pieces, torch = {}, context.family_of("forward", PART)[0]
     for entry in context.mindspore.select("forward", PART):
-        pieces[entry.name] = [_pieces(trace, entry.name) for trace in (context.traces.alone[0], context.mindspore)]
+        pieces[entry.name] = [_pieces(trace, entry.name) for trace in (torch, context.mindspore)]
     changed = [(name, *both) for name, both in pieces.items() if both[0] != both[1] and sum(both[0]) == sum(both[1])]
     if not changed or len(changed) < MANY * len(pieces):
         return []

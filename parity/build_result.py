@@ -27,7 +27,7 @@ from ..training.code_digest import code_digest, file_digest
 from ..training.recipe.schema import Recipe
 from .align import unlike
 from .align.alignment import Alignment, pair_notes, read_alignment
-from .compare import SIDES, Sides, Traces, compare, declared
+from .compare import SIDES, Sides, Traces, compare, declared, without_lone_outputs
 from .compared_draws import Compared
 from .graph_mode import GRAPH, MARK, Compiled, judge_compiled
 from .job import ParityJob
@@ -288,17 +288,19 @@ def _findings(
 ) -> tuple[list[Finding], list[str], Compared]:
     """The finding on every tensor, notes on what is not judged, and the compared draws."""
     narrowing = options.narrowing
-    findings = compare(traces, narrowing, stepped, replayed)
+    findings, unjudged = without_lone_outputs(compare(traces, narrowing, stepped, replayed), traces)
     if not alignment.identity:  # a recipe's own two nets have the same modules: no difference in them is excused
         findings = unlike.compared(findings, alignment)
         findings = unlike.explained(inside_what_agrees(built_otherwise(findings)), alignment)
-    findings, unjudged = of_both_steps(findings, traces) if alignment.scope.own_step else (findings, [])
+    if alignment.scope.own_step:
+        findings, more = of_both_steps(findings, traces)
+        unjudged += more
     if not alignment.identity and traces.alone[0].about.get(SCOPE, asdict(alignment.scope)) != asdict(alignment.scope):
         findings = known_to_both(findings, traces, options.recipe)
         unjudged.append(EARLY)
     exact, *others = zip(traces.alone, traces.matched, strict=True)
-    heads, more = ([trace.about for pair in pairs for trace in pair] for pairs in ([exact], others))
-    draws = Compared.of(heads, traces.mindspore.about, str(options.folder), more)
+    heads, further = ([trace.about for pair in pairs for trace in pair] for pairs in ([exact], others))
+    draws = Compared.of(heads, traces.mindspore.about, str(options.folder), further)
     return [found for found in draws.judged(findings) if found.stage in narrowing.stages], unjudged, draws
 
 

@@ -22,7 +22,7 @@ from ..errors import BadTrace
 from ..printable import quoted, shortened
 from ..training.step.parameter_groups import is_norm
 from .noise import UsualNoise, is_of_a_step
-from .options import STAGES, WHOLE, Narrowing
+from .options import MODEL, STAGES, WHOLE, Narrowing
 from .replay.module_calls import Outcome, Recording, failed
 from .result import Finding
 from .run_folder import KEY, MINDSPORE, MINDSPORE_REPLAY, UNDEFINED, matched, replayed, torch_runs
@@ -170,6 +170,27 @@ def _expected(families: Sequence[_Family]) -> dict[Key, tuple[_Family, Entry]]:
                 if key not in expected or family is not expected[key][0]:
                     expected[key] = (family, entry)
     return expected
+
+
+def is_model_output(one: Entry | Finding) -> bool:
+    """Whether it is what the whole model returned in evaluation mode."""
+    return (one.stage, one.part) == ("forward", "eval") and one.name.partition(".")[0] == MODEL
+
+
+def without_lone_outputs(findings: Sequence[Finding], traces: Traces) -> tuple[list[Finding], list[str]]:
+    """The findings without those on what only one side's model returns in evaluation mode, and a note on these."""
+    both = [
+        {entry.name for entry in trace.select("forward", "eval") if is_model_output(entry)}
+        for trace in (traces.alone[0], traces.mindspore)
+    ]
+    lone = both[0] ^ both[1]
+    if not any(both) and any(traces.mindspore.select("forward", "eval")):
+        return list(findings), ["not judged: what the models return in evaluation, which has no floating tensor"]
+    if not lone:
+        return list(findings), []
+    counts = " and ".join(f"{side}'s {len(names)}" for side, names in zip(traces.sides, both, strict=True))
+    said = f"not judged: {len(lone)} of the floating tensors that the models return in evaluation: {counts} of them"
+    return [each for each in findings if not (is_model_output(each) and each.name in lone)], [said]
 
 
 def _in_order(findings: list[Finding]) -> list[Finding]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import BadTrace
 from ..printable import shortened
-from .compare import Traces, compare
+from .compare import Traces, compare, is_model_output
 from .options import MODEL, WHOLE, Narrowing, Stage
 from .result import Finding
 from .trace import REDUCED_GRADIENTS, Entry, Key, Part, Trace
@@ -23,6 +23,7 @@ from .verdict import RATIO, Unjudged, Verdict
 GRAPH = "mindspore-graph"  # the trace's name
 MARK = "graph "  # the prefix of its findings' parts
 FAILED, UNFIXED = "failed", "not fixed"  # in the trace's head: why there is no compiled step to judge
+EVALUATION_FAILED = "evaluation failed"  # also there: why there is no compiled evaluation
 AGAIN = "compiled again"  # also there: what was compiled more than once, and why
 UNSEEN = "own step"  # also there: whether one side's step is the user's own, so that its inside does not show
 HALF = "in half precision the two modes round differently, and which side its ReLUs took cannot be seen"
@@ -61,11 +62,13 @@ def judge_compiled(
         why = f"what it draws cannot be fixed in a compiled step: {', '.join(map(str, unfixed[:5]))}"
         whole = Finding(*place, Verdict.NONE, why, unjudged=Unjudged.DRAWS)
         return Compiled([whole], [f"the compiled step was not judged; {why}"])
-    every = (entry for trace in traces.matched for entry in trace.entries.values())
+    every = (entry for trace in traces.matched for entry in trace.entries.values() if entry.stage != "forward")
     # reduced gradients are only tried in PyNative mode
     stepped = _by_place(entry for entry in every if entry.part != REDUCED_GRADIENTS)
     compiled = _by_place(graph.entries.values())
     stepped |= compiled
+    if any(is_model_output(entry) for entry in graph.entries.values()):
+        stepped |= _by_place(entry for entry in traces.mindspore.entries.values() if is_model_output(entry))
     theirs = compare(replace(traces, mindspore=graph, replayed=(), mindspore_replayed=None), narrowing)
     judged = [finding for finding in theirs if (finding.stage, finding.part, finding.name) in stepped]
     before: dict[tuple[str, str, str], Finding] = {(f.stage, f.part, f.name): f for f in pynative}
@@ -73,7 +76,7 @@ def judge_compiled(
     for i, finding in enumerate(judged):
         place_of = (finding.stage, finding.part, finding.name)
         other = before.get(place_of)
-        if other is None and place_of not in compiled:
+        if other is None and (place_of not in compiled or is_model_output(finding)):
             continue  # what only torch's step shows is judged in neither mode, and a note says so
         gradient = finding.stage == "gradients"
         if place_of not in compiled and graph.about.get(UNSEEN) is True and (gradient or finding.name == "logits"):
@@ -86,6 +89,9 @@ def judge_compiled(
         only_here = finding.verdict is Verdict.FAIL and other is not None and other.verdict is not Verdict.FAIL
         why = f"{finding.why}; in PyNative mode it does not fail" if only_here else finding.why
         found.append(replace(finding, part=Part(MARK + finding.part), order=len(pynative) + i, why=why))
+    if isinstance(evaluation := graph.about.get(EVALUATION_FAILED), str):
+        why = f"does not compile: {evaluation}"
+        found.append(Finding("forward", Part(f"{MARK}eval"), MODEL, len(pynative) + len(judged), Verdict.FAIL, why))
     notes = _differences(graph, traces.mindspore, before)
     if unseen:
         what = " and ".join(sorted(unseen))

@@ -257,13 +257,11 @@ class MindSporeSide(Side):
         """What torch holds as buffers, and MindSpore as parameters without gradient."""
         return self._as_torch({c.name: c.parameter for c in self.held if not c.parameter.requires_grad})
 
-    def evaluate(self, images: Images, seen: Seen) -> None:
-        """A forward pass in evaluation mode."""
+    def evaluate(self, images: Images, seen: Seen) -> list[np.ndarray]:
+        """A forward pass in evaluation mode; what the net returns."""
         self.net.set_train(False)
         with self._fixed(Draws(0)), leaf_outputs(self.net, seen, self.alignment):
-            output = self.net(*tensors(images))
-            for tensor in flat(output, Tensor):
-                tensor.asnumpy()
+            return [each.asnumpy() for each in flat(self.net(*tensors(images)), Tensor)]
 
     def step(self, images: Images, labels: np.ndarray, seen: Seen | None) -> StepArrays:
         """One training step, an epoch of its own; `seen` is told of every leaf module's output."""

@@ -21,7 +21,7 @@ from typing import Any  # noqa: E402
 
 import mindspore  # noqa: E402
 import numpy as np  # noqa: E402
-from mindspore import nn  # noqa: E402
+from mindspore import Tensor, nn  # noqa: E402
 
 from ...training import mindspore_device  # noqa: E402
 from ...training.data import mindspore_pipeline, random_draws  # noqa: E402
@@ -30,6 +30,7 @@ from ...training.data.random_draws import Key, Mix  # noqa: E402
 from ...training.data.sample import Sample  # noqa: E402
 from ...training.models import mindspore_models  # noqa: E402
 from ...training.models.mindspore_models import canonical_parameters  # noqa: E402
+from ...training.models.model_names import flat  # noqa: E402
 from ...training.recipe.schema import Recipe  # noqa: E402
 from ...training.step.mindspore_compile import Graphs  # noqa: E402
 from ...workers.messages import State  # noqa: E402
@@ -40,9 +41,10 @@ from ..align.mindspore_user_model import (  # noqa: E402
     PairStep,
     begin,
     classes_of,
+    tensors,
 )
 from ..align.user_model import Paired  # noqa: E402
-from ..graph_mode import AGAIN, FAILED, GRAPH, UNFIXED, UNSEEN  # noqa: E402
+from ..graph_mode import AGAIN, EVALUATION_FAILED, FAILED, GRAPH, UNFIXED, UNSEEN  # noqa: E402
 from ..job import ParityJob, as_arrays, recipe_of  # noqa: E402
 from ..replay.mindspore_replay import remember_arguments, replay  # noqa: E402
 from ..replay.module_calls import FILE as RECORDING  # noqa: E402
@@ -57,6 +59,7 @@ from .randomness import moved  # noqa: E402
 from .recorder import (  # noqa: E402
     StepStarts,
     add_initial_values,
+    add_model_outputs,
     record_data,
     record_evaluation,
     record_given,
@@ -98,7 +101,29 @@ def record_compiled(side: MindSporeSide, inputs: Inputs, options: ParityJob) -> 
         finally:
             side.compiled = None
             side.restart()
+    if writer.wants("forward") and FAILED not in writer.about and UNFIXED not in writer.about:
+        record_compiled_evaluation(side, inputs, writer, folder)
     writer.close()
+
+
+def record_compiled_evaluation(side: MindSporeSide, inputs: Inputs, writer: TraceWriter, folder: Path) -> None:
+    """Record what the compiled net returns in evaluation mode; the head of the trace says if it does not compile."""
+    if any(draws.step == 0 and (draws.taken or draws.outside) for draws in side.draws):
+        return  # numbers that were drawn are fixed in a step alone
+
+    def evaluated(*given: Tensor) -> Any:
+        return net(*given)
+
+    net = side.net.set_train(False)
+    progress("MindSpore: compiling evaluation")
+    with within(folder):
+        try:
+            returned = mindspore.jit(evaluated)(*tensors(inputs.images[0]))
+            add_model_outputs(writer, [each.asnumpy() for each in flat(returned, Tensor)])
+        except Exception as error:
+            traceback.print_exc()
+            writer.about[EVALUATION_FAILED] = said(error)
+    side.restart()
 
 
 def record_moved(side: MindSporeSide, inputs: Inputs, options: ParityJob) -> None:

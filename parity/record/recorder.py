@@ -20,6 +20,7 @@ from ...errors import WorkerFailed
 from ...training.recipe.schema import Recipe
 from ...workers.worker import progress
 from ..align.alignment import Alignment
+from ..options import MODEL
 from ..trace import (
     BUFFERS,
     DISTRIBUTION,
@@ -180,8 +181,8 @@ class Side(Protocol):
     def buffers(self) -> Arrays:
         """Buffers that cross (running statistics) as they are now."""
 
-    def evaluate(self, images: Images, seen: Seen) -> None:
-        """A forward pass in evaluation mode."""
+    def evaluate(self, images: Images, seen: Seen) -> list[np.ndarray]:
+        """A forward pass in evaluation mode; what the model returns."""
 
     def step(self, images: Images, labels: np.ndarray, seen: Seen | None) -> StepArrays:
         """One training step, an epoch of its own, so that a schedule that moves once an epoch moves; every leaf
@@ -283,10 +284,11 @@ def add_initial_values(writer: TraceWriter, seeds: int, draw: Callable[[int], Ma
 
 
 def record_evaluation(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
-    """Every leaf module's output in evaluation mode; values that the model changes there are put back."""
+    """Every leaf module's output in evaluation mode, and the model's own; values that the model changes there are put
+    back."""
     if writer.wants("forward"):
         before = {name: array.copy() for name, array in side.buffers().items()}
-        side.evaluate(inputs.images[0], lambda leaf: add_output(writer, "eval", leaf))
+        add_model_outputs(writer, side.evaluate(inputs.images[0], lambda leaf: add_output(writer, "eval", leaf)))
         writer.flush("forward", "eval")
         if any(not np.array_equal(array, before[name], equal_nan=True) for name, array in side.buffers().items()):
             side.restart()
@@ -427,6 +429,13 @@ def record_probes(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
 def add_output(writer: TraceWriter, part: str, leaf: LeafOutput) -> None:
     """Record one leaf module's output under stage forward."""
     writer.add("forward", part, leaf.name, leaf.output, leaf.call, module=leaf.module)
+
+
+def add_model_outputs(writer: TraceWriter, outputs: Sequence[np.ndarray]) -> None:
+    """Record what a model returns in evaluation mode, which code behind its last layer may have made: the floating
+    tensors, for rounding may decide which class is the largest."""
+    for index, array in enumerate(each for each in outputs if each.dtype.kind == "f"):
+        writer.add("forward", "eval", f"{MODEL}.{index}" if index else MODEL, array)
 
 
 def _step_outputs(writer: TraceWriter, step: int, sides: bool) -> Seen:

@@ -228,11 +228,12 @@ class TorchSide(Side):
         """Whether a parameter trains here; not if no output depends on it and MindSpore's net freezes it."""
         return parameter.requires_grad and name not in self.alignment.left_alone
 
-    def evaluate(self, images: Images, seen: Seen) -> None:
-        """A forward pass in evaluation mode."""
+    def evaluate(self, images: Images, seen: Seen) -> list[np.ndarray]:
+        """A forward pass in evaluation mode; what the model returns, but for tensors that NumPy does not have."""
         self.model.eval()
         with torch.no_grad(), self._fixed(Draws(0)), self._leaves(seen):
-            self.model(*self.inputs(images))
+            found = flat(self.model(*self.inputs(images)), torch.Tensor)
+        return [_numpy(each) for each in found if each.layout is torch.strided and each.dtype != torch.bfloat16]
 
     def forward(self, images: Images, labels: np.ndarray, seen: Seen) -> None:
         """A forward pass in training mode, micro-batch by micro-batch as the step takes it; the running statistics

@@ -66,6 +66,16 @@ def bn_momentum() -> Any:
     return _built(change)
 
 
+def softmax_in_evaluation() -> Any:
+    """What the net returns in evaluation has gone through a softmax, behind its last layer."""
+
+    def change(net: nn.Cell) -> None:
+        plain = net.construct
+        net.construct = lambda x: plain(x) if net.training else ops.softmax(plain(x), 1)
+
+    return _built(change)
+
+
 def maxpool_same() -> Any:
     """The stem's max-pool with pad_mode 'same'."""
 

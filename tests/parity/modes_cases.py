@@ -35,6 +35,7 @@ CASES = {
         Case("compiled", "none", "graph"),
         Case("compiled half", "none", "graph", recipe="half", full=True),
         Case("compiled eps", "eps in graph", "graph"),
+        Case("compiled evaluation", "eps in evaluation", "graph"),
         Case("compiled momentum", "momentum lost in graph", "graph", full=True),
         Case("compiled drift", "weights drift in graph", "graph", full=True),
         Case("compiled primitive draws", "draws by a primitive", "graph", full=True),

@@ -25,6 +25,11 @@ def with_eps(side: Any, *rest: Any) -> None:
     record_compiled(side, *rest)
 
 
+def with_eps_in_evaluation(side: Any, *rest: Any) -> None:
+    side.net.bn1.bn_infer = ops.BatchNorm(is_training=False, epsilon=1e-1)
+    record_compiled(side, *rest)
+
+
 def before_steps(change: Callable[[Any], None]) -> Callable[..., None]:
     """Something that happens to the side before every compiled step but the first, and before the weights are set."""
 
@@ -54,6 +59,7 @@ def drifted(side: Any) -> None:
 
 FAULTS = {
     "eps in graph": with_eps,
+    "eps in evaluation": with_eps_in_evaluation,
     "momentum lost in graph": before_steps(lost),
     "weights drift in graph": before_steps(drifted),
 }

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msmigrate.errors import BadTrace
-from msmigrate.parity.compare import Traces, compare
+from msmigrate.parity.compare import Traces, compare, without_lone_outputs
 from msmigrate.parity.options import STAGES
 from msmigrate.parity.result import Finding, Report
 from msmigrate.parity.run_folder import MINDSPORE, TORCH32, TORCH32_OTHER, TORCH64, matched
 from msmigrate.parity.verdict import Verdict
-from traces import STEP, Run, Tensor, only, renamed, without
+from traces import STEP, Run, Tensor, only, renamed, values, without
 
 
 def failed(report: Report) -> list[Finding]:
@@ -222,6 +222,35 @@ def test_starting_weights_are_equal_to_the_bit_even_outside_the_sample(tmp_path:
         if element % 24 == 7:
             report = Run(mindspore=only("init", "conv.weight", one), sample=5).report(tmp_path / str(element))
             assert [f.stage for f in failed(report)] == ["init"]
+
+
+RETURNED = Tensor("forward", "eval", "(model)")
+
+
+@pytest.mark.parametrize("only_in", ["torch", "MindSpore"])
+def test_what_one_model_alone_returns_in_evaluation_is_a_note(tmp_path: Path, only_in: str) -> None:
+    more = Tensor("forward", "eval", "(model).1")
+    lone, both = ((more, values(more, 3)), (RETURNED,)) if only_in == "MindSpore" else (None, (RETURNED, more))
+    run = Run(more=both, extra=[lone] if lone else [], mindspore=without("forward", more.name))
+    traces = run.traces(tmp_path)
+    found, (note,) = without_lone_outputs(compare(traces), traces)
+    assert [f.name for f in found if f.part == "eval"] == ["(model)"]
+    assert all(f.verdict is Verdict.PASS for f in found) and len(found) == len(STEP) + 1
+    counts = "torch's 2 and MindSpore's 1" if only_in == "torch" else "torch's 1 and MindSpore's 2"
+    assert note.startswith("not judged: 1 of the floating tensors") and counts in note
+
+
+def test_a_fault_in_what_is_returned_in_evaluation_is_found(tmp_path: Path) -> None:
+    run = Run(more=(RETURNED,), mindspore=only("forward", "(model)", lambda array: array * 1.01))
+    traces = run.traces(tmp_path)
+    found, notes = without_lone_outputs(compare(traces), traces)
+    assert [f.place for f in found if f.verdict is Verdict.FAIL] == ["forward (eval) (model)"] and not notes
+
+
+def test_models_that_return_no_numbers_in_evaluation_are_a_note(tmp_path: Path) -> None:
+    traces = Run(more=(Tensor("forward", "eval", "conv", module="Conv2d"),)).traces(tmp_path)
+    _, notes = without_lone_outputs(compare(traces), traces)
+    assert notes == ["not judged: what the models return in evaluation, which has no floating tensor"]
 
 
 def test_traces_of_other_recipes_are_not_compared(tmp_path: Path) -> None:

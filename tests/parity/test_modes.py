@@ -7,13 +7,13 @@ from pathlib import Path
 import modes_cases
 import pytest
 from msmigrate.errors import BadInput, BadTrace
-from msmigrate.parity.compare import Traces, compare
-from msmigrate.parity.graph_mode import AGAIN, FAILED, GRAPH, UNSEEN, Compiled, judge_compiled
+from msmigrate.parity.compare import Traces, compare, is_model_output, without_lone_outputs
+from msmigrate.parity.graph_mode import AGAIN, EVALUATION_FAILED, FAILED, GRAPH, UNSEEN, Compiled, judge_compiled
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.trace import Trace, TraceWriter
 from msmigrate.parity.verdict import Verdict
 from msmigrate.training.recipe import reader as recipes
-from traces import Run
+from traces import Run, Tensor, values
 
 RECIPE = Path(__file__).parent / "tiny.yaml"
 
@@ -29,7 +29,12 @@ def test_a_compiled_step_is_at_parity(modes_root: Path) -> None:
     found = compiled(modes_root, "compiled")
     assert len(found.findings) > 40 and all(f.verdict is Verdict.PASS for f in found.findings)
     parts = {(f.stage, f.part) for f in found.findings}
-    for place in (("loss", "graph step1"), ("gradients", "graph parameters"), ("update", "graph step2")):
+    for place in (
+        ("forward", "graph eval"),
+        ("loss", "graph step1"),
+        ("gradients", "graph parameters"),
+        ("update", "graph step2"),
+    ):
         assert place in parts
     assert ("update", "graph step2 momentum_buffer") in parts and ("update", "graph step2 buffers") in parts
     assert not [f for f in found.findings if not f.part.startswith("graph ")]
@@ -43,6 +48,12 @@ def test_a_fault_of_the_compiled_step_alone_is_told_apart(modes_root: Path) -> N
     assert first.place == "loss (graph step1) logits" and "in PyNative mode it does not fail" in first.why
     (note,) = found.notes
     assert "differs by more than noise in" in note and "loss (step1) logits" in note
+
+
+def test_a_fault_of_the_compiled_evaluation_alone_is_found(modes_root: Path) -> None:
+    found = compiled(modes_root, "compiled evaluation")
+    (failed,) = [f for f in found.findings if f.verdict is Verdict.FAIL]
+    assert failed.place == "forward (graph eval) (model)" and "in PyNative mode it does not fail" in failed.why
 
 
 @pytest.mark.full
@@ -73,10 +84,11 @@ def test_what_draws_where_nothing_can_be_put_in_has_no_verdict(slow_modes_root: 
     assert "not judged" in note
 
 
-def made_up(folder: Path, leave_out: str = "", **about: object) -> tuple[Path, Traces]:
+def made_up(folder: Path, leave_out: str = "", run: Run | None = None, **about: object) -> tuple[Path, Traces]:
     """A run whose compiled step is the PyNative one, written again."""
-    traces = Run().traces(folder)
+    traces = (run or Run()).traces(folder)
     stepped = {key for trace in traces.matched for key in trace.entries}
+    stepped |= {key for key, entry in traces.mindspore.entries.items() if is_model_output(entry)}
     writer = TraceWriter(folder / GRAPH, {**traces.mindspore.about, **about}, None)
     for key, entry in traces.mindspore.entries.items():
         if key in stepped and entry.name != leave_out:
@@ -91,6 +103,39 @@ def test_a_tensor_that_the_compiled_step_lacks_is_a_finding(tmp_path: Path) -> N
     assert [(f.place, f.why) for f in found if f.verdict is Verdict.FAIL] == [
         ("gradients (graph parameters) bn.weight", "MindSpore has no such tensor; in PyNative mode it does not fail")
     ]
+
+
+RETURNED = Tensor("forward", "eval", "(model)"), Tensor("forward", "eval", "(model).1")
+
+
+@pytest.mark.parametrize(
+    ("leave_out", "kept", "expected"),
+    [
+        ("", RETURNED, []),
+        ("(model).1", RETURNED, ["forward (graph eval) (model).1"]),
+        ("", RETURNED[:1], []),  # torch's model returns one, which a note says
+    ],
+)
+def test_what_the_compiled_net_returns_in_evaluation_is_judged(
+    tmp_path: Path, leave_out: str, kept: tuple[Tensor, ...], expected: list[str]
+) -> None:
+    lone = [(each, values(each, 3)) for each in RETURNED if each not in kept]
+    folder, traces = made_up(tmp_path, leave_out, Run(more=kept, extra=lone))
+    pynative, notes = without_lone_outputs(compare(traces), traces)
+    found = judge_compiled(folder, traces, pynative).findings
+    assert [f.place for f in found if f.verdict is Verdict.FAIL] == expected
+    assert [f.name for f in found if f.stage == "forward"] == [each.name for each in kept]
+    said = "not judged: 1 of the floating tensors that the models return in evaluation: torch's 1 and MindSpore's 2"
+    assert [note.removesuffix(" of them") for note in notes] == ([said] if lone else [])
+
+
+def test_an_evaluation_that_does_not_compile_is_a_finding(tmp_path: Path) -> None:
+    folder, traces = made_up(tmp_path, **{EVALUATION_FAILED: "Unsupported statement 'Try'"})
+    (failed,) = [f for f in judge_compiled(folder, traces, compare(traces)).findings if f.verdict is Verdict.FAIL]
+    assert (failed.place, failed.why) == (
+        "forward (graph eval) (model)",
+        "does not compile: Unsupported statement 'Try'",
+    )
 
 
 def test_what_compiles_only_without_fixed_draws_fails_in_one_line(tmp_path: Path) -> None:

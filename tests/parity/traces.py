@@ -70,6 +70,7 @@ class Run:
     torch32: Change = lambda tensor, array: (tensor, array)
     torch64: Change = lambda tensor, array: (tensor, array)
     extra: list[tuple[Tensor, np.ndarray]] = field(default_factory=list)  # recorded by MindSpore only, at the end
+    more: tuple[Tensor, ...] = ()  # further tensors of the step
     about: dict[str, dict[str, Any]] = field(default_factory=dict)  # trace name -> what its head says differently
     sample: int | None = None
     later: bool = False  # whether a second step was taken, in float64 and by MindSpore
@@ -94,7 +95,7 @@ class Run:
     def _one(self, folder: Path, run: int, family: str, change: Change) -> None:
         head = {"recipe": "0", "versions": {"made-up": "1"}, "kinks": KINKS, "dtype": "float32"}
         writer = TraceWriter(folder, {**head, **self.about.get(folder.name, {})}, self.sample)
-        step = [*STEP, *(FIRST if self.later else ())]
+        step = [*STEP, *self.more, *(FIRST if self.later else ())]
         step = [tensor for tensor in step if run not in (1, 2) or tensor not in LATER]
         recorded = [change(tensor, values(tensor, run)) for tensor in step if family in ("", tensor.family)]
         for tensor, array in [pair for pair in recorded if pair] + (self.extra if not family else []):

@@ -23,6 +23,7 @@ TINY = {
     "sgd_momentum_slight": "optimizer-argument",
     "label_smoothing": "label-smoothing-k-1",
     "last_sample_ignored": "sample-left-out",
+    "softmax_in_evaluation": "evaluation-output",
     "no_has_aux": "value-and-grad-has-aux",
     "not_unscaled": "gradient-factor",
     "gradient_flipped": "gradient-flipped",

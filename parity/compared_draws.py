@@ -231,7 +231,7 @@ def _where(findings: Sequence[Finding], one: Finding, name: str) -> int:
     """Where a finding about draws belongs: behind the module's own output, or before the first failure in it."""
     at = [i for i, f in enumerate(findings) if (f.stage, f.part) == (one.stage, one.part)]
     own = [i for i in at if findings[i].name.partition("#")[0] == name]
-    if own:
+    if own and name != ROOT:  # what the model returns comes after all that it draws
         return own[0] + 1
     whole = name in (ROOT, OUTSIDE) or one.stage != "forward"
     failed = [i for i in at if findings[i].verdict is not Verdict.PASS]

@@ -412,8 +412,9 @@ def sample_positions(size: int, count: int) -> np.ndarray:
 @lru_cache(maxsize=256)
 def _laid_positions(shape: tuple[int, ...], steps: tuple[int, ...], count: int) -> np.ndarray:
     """Where in memory the sampled elements of an array without gaps lie; steps: between two elements of each axis."""
-    places = np.unravel_index(sample_positions(math.prod(shape), count), shape)
-    positions: np.ndarray = sum(place * step for place, step in zip(places, steps, strict=True))
+    positions = np.zeros(count, np.int64)
+    for axis, step in zip(np.unravel_index(sample_positions(math.prod(shape), count), shape), steps, strict=True):
+        positions += axis * step
     positions.flags.writeable = False
     return positions
 

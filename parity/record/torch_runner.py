@@ -229,11 +229,12 @@ class TorchSide(Side):
         return parameter.requires_grad and name not in self.alignment.left_alone
 
     def evaluate(self, images: Images, seen: Seen) -> list[np.ndarray]:
-        """A forward pass in evaluation mode; what the model returns, but for tensors that NumPy does not have."""
+        """A forward pass in evaluation mode; the floating tensors that the model returns, as far as NumPy has them."""
         self.model.eval()
         with torch.no_grad(), self._fixed(Draws(0)), self._leaves(seen):
-            found = flat(self.model(*self.inputs(images)), torch.Tensor)
-        return [_numpy(each) for each in found if each.layout is torch.strided and each.dtype != torch.bfloat16]
+            returned = flat(self.model(*self.inputs(images)), torch.Tensor)
+        found = [x for x in returned if x.is_floating_point() and x.layout is torch.strided]
+        return [_numpy(x) for x in found if x.dtype != torch.bfloat16]
 
     def forward(self, images: Images, labels: np.ndarray, seen: Seen) -> None:
         """A forward pass in training mode, micro-batch by micro-batch as the step takes it; the running statistics

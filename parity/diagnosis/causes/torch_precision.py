@@ -101,7 +101,8 @@ def returned(context: Context) -> list[Cause]:
     text = (
         "in evaluation every layer agrees, and what the model returns does not: the code behind the last layer differs"
     )
-    key, entry = key_of(wrong[0]), context.mindspore.entries.get(key_of(wrong[0]))
+    key = key_of(wrong[0])
+    entry = context.mindspore.entries.get(key)
     if entry is not None and context.comparable(key) and not entry.sampled:
         values, shape = (context.torch_values(key), context.mindspore_values(key)), entry.shape
 
@@ -134,9 +135,9 @@ def _functions() -> Iterator[Hypothesis[tuple[str, bool]]]:
 
 def _in_pieces(context: Context) -> list[Cause]:
     """The cause if the batch goes through in other pieces than in torch, as the calls of a layer show."""
-    pieces, torch = {}, context.family_of("forward", PART)[0]
+    pieces, ours = {}, context.family_of("forward", PART)[0]
     for entry in context.mindspore.select("forward", PART):
-        pieces[entry.name] = [_pieces(trace, entry.name) for trace in (torch, context.mindspore)]
+        pieces[entry.name] = [_pieces(trace, entry.name) for trace in (ours, context.mindspore)]
     changed = [(name, *both) for name, both in pieces.items() if both[0] != both[1] and sum(both[0]) == sum(both[1])]
     if not changed or len(changed) < MANY * len(pieces):
         return []

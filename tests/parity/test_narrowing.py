@@ -173,6 +173,7 @@ class Counting:
             "ema": {"fc.weight": one},
             "optimizer_state": {"momentum_buffer": {"fc.weight": one}},
             "hyperparameters": {"fc.weight": one},
+            "evaluate": [one],
             "loss": (one[:1], one),
             "clipped": {"fc.weight": one},
             "accumulated": {"fc.weight": one},

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ...input_files import LARGEST_PYTHON, read_bytes
@@ -41,9 +41,8 @@ from .entries import (
     sources,
     trained,
 )
-from .flow import Flow
+from .flow import Flow, Statement
 from .lightning import Fit
-from .reach import say_values
 from .silence import reason
 from .step_order import accumulate
 from .trainers import Settings
@@ -167,7 +166,7 @@ class Draft:
         asked = set().union(*(section.places(asked=True) for section in live))
         seed = next((section.value for section in live if section.key == "seed"), None)
         self.account = Account(flow, roots, said, asked, micro_batches, conditions, seed)
-        say_values(live, flow, self.account.counting.values, {id(line.statement) for line in self.account.listed})
+        _say_values(live, flow, self.account.counting.values, {id(line.statement) for line in self.account.listed})
 
     def lines(self, name: str) -> list[str]:
         """The lines of the recipe, without the list of what it does not cover."""
@@ -316,3 +315,20 @@ def _model_name(seen: LibraryUse) -> str | None:
     if last == "get_model" and any(name.startswith("torchvision.models.") for name in names_):
         return written if written in MODELS else f"torchvision:{written}"
     return None
+
+
+def _say_values(sections: Iterable[Entry], flow: Flow, values: Callable[[Statement], str], listed: set[int]) -> None:
+    """Add to the lines that are named where a draft asks for something what their names are, as in a listed line.
+
+    values: gives them in words. listed: statements (their ids) that say it themselves.
+    """
+    waiting, known = list(sections), dict[int, str]()
+    while waiting:
+        entry = waiting.pop(0)
+        waiting += entry.below or []
+        for index, comment in enumerate(entry.comments if entry.asks and not entry.out else []):
+            at = {comment.at} if isinstance(comment, Comment) else set()
+            for statement in (s for s in flow.statements if s.stands_at(at) and id(s) not in listed | known.keys()):
+                said = known[id(statement)] = values(statement)
+                if said and isinstance(comment, Comment):
+                    entry.comments[index] = Comment(comment.at, f"{comment.about} [{said}]".lstrip())

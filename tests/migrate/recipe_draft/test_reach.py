@@ -2213,7 +2213,7 @@ def test_an_object_that_is_called_gets_its_arguments(held: bool, write: Write) -
     named = write(
         text.replace("__call__", "run") + LOOP.replace("loss.backward()\n        opt.step()", f"{called}.run{passed}")
     )
-    assert found == listed(named)
+    assert [line.replace("update(", "update.run(") for line in found] == listed(named)
 
 
 def test_a_line_with_a_reason_says_its_conditions_too(write: Write) -> None:

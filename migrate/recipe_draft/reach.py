@@ -216,12 +216,14 @@ def _is_self(node: ast.AST) -> bool:
 
 
 def _is_special(function: ast.AST | None) -> bool:
-    return getattr(function, "name", "").startswith("__")
+    return (name := getattr(function, "name", "")).startswith("__") and name != "__call__"
 
 
 def _changes(flow: Flow, statement: Statement) -> bool:
     """Whether it may change an object: by an attribute, an element, `+=`, or a call that is the statement."""
     targets = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
+    if len(targets) == 1 and getattr(targets[0], "attr", "") == "print":
+        return False  # of builtins
     if len(targets) == 1 and isinstance(targets[0], ast.Subscript):
         table, key = flow.value(targets[0].value), targets[0].slice
         named = isinstance(key, ast.Constant) and matches(str(key.value), ENVIRONMENT)

@@ -561,7 +561,9 @@ class Account:
         node = statement.node
         if isinstance(node, ast.AugAssign) or not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)):
             return None
-        if node.value is None or (kinds & HEAVY and not isinstance(node, ast.Return)):
+        begins = getattr(statement.function, "name", "") == "__init__"  # it stores the object's arguments
+        handed = isinstance(node, ast.Return) or (begins and isinstance(node.value, ast.Name))
+        if node.value is None or (kinds & HEAVY and not handed):
             return None
         written = getattr(node, "targets", [])
         kept = [one for one in written if isinstance(one, (ast.Attribute, ast.Subscript))]
@@ -574,8 +576,7 @@ class Account:
             anew = self.counting.starts_anew(statement)  # its uses do not show that
             return None if anew else silence.said_of(self.flow, statement, USED)
         parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-        plain = all(isinstance(part, (ast.Name, ast.Attribute, ast.Constant)) for part in parts)
-        if isinstance(node, ast.Return) and id(statement) not in self.acting and plain:
+        if isinstance(node, ast.Return) and id(statement) not in self.acting and all(map(reach.is_path, parts)):
             return "it passes values on"
         found = self.flow.value(node.value)
         if isinstance(found, (ParsedArguments, ArgumentParser)):
@@ -595,6 +596,5 @@ class Account:
         empty = isinstance(found, (ListValue, DictValue)) and not getattr(found, "items", getattr(found, "pairs", 0))
         if empty or isinstance(found, Constant) or (found is not None and is_known(found)):
             return "a value known by reading, which is accounted for where it is used"
-        begins = getattr(statement.function, "name", "") == "__init__"  # it stores the object's arguments
         copied = isinstance(node.value, ast.Name) and not silence.unpacks(statement)
         return "a copy" if copied and (begins or not kept) else None

@@ -43,9 +43,10 @@ from .entries import (
 )
 from .flow import Flow, Statement
 from .lightning import Fit
+from .roles import WRAPPERS
 from .silence import reason
 from .step_order import accumulate
-from .trainers import Settings
+from .trainers import Settings, words_of
 from .training_sections import unread_model
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: no line is
@@ -197,7 +198,9 @@ class Draft:
         flow = self.account.flow
         steps = any(getattr(call.func, "attr", "") in ("backward", "step") for s in flow.statements for call in s.calls)
         if not steps and not flow.interpreter.epochs and not calls(flow.interpreter, "optimizer") and flow.statements:
-            yield flow.statements[-1].place, "no step, no loop over epochs and no optimizer was found: what trains?"
+            nothing, of = "no step, no loop over epochs and no optimizer was found: what trains?", _importing(flow)
+            other = f" Draft the script that does; this one is imported by {of}." if of else ""
+            yield flow.statements[-1].place, nothing + other
 
 
 def model(interpreter: Interpreter, flow: Flow) -> Entry:
@@ -218,6 +221,7 @@ def model(interpreter: Interpreter, flow: Flow) -> Entry:
     name = _model_name(seen)
     if name is None:
         comments = [
+            *_inside(seen, flow),
             place(seen),
             *sources(seen.get("name", 0)),
             f"a recipe names {', '.join(MODELS)}, torchvision:NAME",
@@ -249,6 +253,16 @@ def model(interpreter: Interpreter, flow: Flow) -> Entry:
     return section
 
 
+def _inside(seen: LibraryUse, flow: Flow) -> Iterator[str]:
+    """Words for the model in a wrapper, of which nothing was read: the line that makes it."""
+    wraps = [one.node for one in (seen.arguments or [])[:1] if set(restated(seen.name)) & set(WRAPPERS)]
+    for one in (one for node in wraps for one in flow.behind(node) if isinstance(one, ast.Call)):
+        statement = flow.of.get(id(one))
+        if statement is not None and statement.alone is None and one is not seen.node:
+            yield words_of(statement, "what this makes was not read")
+            return
+
+
 def _trained_from(flow: Flow) -> Iterator[str]:
     """Words for a script whose steps stand in functions that it does not call, where other scripts import it."""
     reached, main = flow.interpreter.reached, flow.interpreter.files["__main__"].scope.source
@@ -256,10 +270,15 @@ def _trained_from(flow: Flow) -> Iterator[str]:
     steps = [s for s in own if any(getattr(call.func, "attr", "") in ("backward", "step") for call in s.calls)]
     if not steps or any(CERTAINTIES[reached.get(id(s.node), (0, ()))[0]] != UNCALLED for s in steps):
         return
-    others = sorted(one for one in main.path.parent.glob("*.py") if one.name != main.path.name)
-    found = [one.name for one in others[:MOST_FILES] if _imports(one, main.path.stem)]
-    if found:
-        yield f"nothing here calls its steps: draft the script that does; it is imported by {', '.join(found[:3])}"
+    if found := _importing(flow):
+        yield f"nothing here calls its steps: draft the script that does; it is imported by {found}"
+
+
+def _importing(flow: Flow) -> str:
+    """The scripts of the folder that import this one; "" where there are none."""
+    path = flow.interpreter.files["__main__"].scope.source.path
+    others = sorted(one for one in path.parent.glob("*.py") if one.name != path.name)
+    return ", ".join([one.name for one in others[:MOST_FILES] if _imports(one, path.stem)][:3])
 
 
 def _imports(path: Path, name: str) -> bool:

@@ -215,6 +215,11 @@ def _is_self(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id == "self"
 
 
+def is_path(node: ast.AST) -> bool:
+    """Whether this is a name, an attribute or a constant."""
+    return isinstance(node, (ast.Name, ast.Attribute, ast.Constant))
+
+
 def _is_special(function: ast.AST | None) -> bool:
     return (name := getattr(function, "name", "")).startswith("__") and name != "__call__"
 

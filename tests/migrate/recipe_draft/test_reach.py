@@ -2518,3 +2518,31 @@ def test_a_print_of_its_own_trains_nothing(write: Write) -> None:
     quiet += "        if first or k.pop('all', 0):\n"
     quiet += "            old(*a, **k)\n    builtins.print = print\nhush(os.environ.get('RANK') == '0')\n"
     assert listed(write(HEAD + quiet + REST + LOOP)) == []
+
+
+def test_a_model_that_an_object_keeps_is_a_copy(write: Write) -> None:
+    """`self.teacher = teacher` was listed next to the lines that use it."""
+    own = "class Task:\n    def __init__(self, teacher, weight):\n        self.teacher, self.weight = None, weight\n"
+    own += "        self.teacher = teacher\n    def run(self, x, y):\n        opt.zero_grad()\n"
+    own += "        loss = criterion(net(x), y) + self.weight * near(net(x), self.teacher(x))\n"
+    own += "        loss.backward()\n        opt.step()\n"
+    made = "teacher = torchvision.models.resnet50()\ntask = Task(teacher, 0.5)\n"
+    loop = "for epoch in range(4):\n    for x, y in loader:\n        task.run(x, y)\n"
+    found = listed(write(HEAD + REST + own + made + loop))
+    assert not has(found, "self.teacher = teacher") and has(found, "loss = criterion(net(x), y) + self.weight")
+
+
+def test_the_line_of_a_model_inside_of_a_wrapper_is_named(write: Write) -> None:
+    """Only the wrapper was, which a condition adds."""
+    made = REST.replace("torchvision.models.resnet18(num_classes=7)", "KINDS[os.environ['KIND']](classes=7)")
+    wrapped = "if os.environ.get('RANK'):\n    net = nn.parallel.DistributedDataParallel(net)\n"
+    text = HEAD + made.replace("opt = ", wrapped + "opt = ") + LOOP
+    found = recipe_text(analyze_script(write(text))).split("model: ???")[0]
+    assert "net = KINDS[os.environ['KIND']](classes=7): what this makes was not read" in found
+
+
+def test_a_file_in_which_nothing_trains_names_the_scripts_that_import_it(write: Write) -> None:
+    script = write("import torch\ndef play(first, second):\n    for turn in range(9):\n        first.learn(second)\n")
+    assert listed(script) == ["no step, no loop over epochs and no optimizer was found: what trains?"]
+    (script.parent / "manager.py").write_text(f"from {script.stem} import play\n")
+    assert listed(script)[0].endswith("Draft the script that does; this one is imported by manager.py.")

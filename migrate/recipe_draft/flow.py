@@ -248,13 +248,11 @@ class Flow:
                 yield (f"not ({text})", text) if other else (text, f"not ({text})")
 
     def varies(self, head: Statement) -> bool:
-        """Whether a condition reads a loop's variable, a name that is assigned at several places, or one that is
-        computed anew in every round of its loop; step % 1 is always 0."""
+        """Whether a condition reads a loop's variable, a name assigned at several places, or one computed in a round."""
         loops = {id(outer) for outer in head.around if isinstance(outer.node, LOOPS)}
         moduli = (n for n in head.nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod))
-        always = {
-            id(part) for n in moduli if known(self.value(n.right) or Value()) == 1 for part in ast.walk(n)
-        }  # i % 1
+        ones = (node for node in moduli if known(self.value(node.right) or Value()) == 1)
+        always = {id(part) for node in ones for part in ast.walk(node)}  # step % 1 is 0
         for node in (one for one in head.nodes if id(one) not in always):
             found: Iterable[Definition] = ()
             if isinstance(node, ast.Name):

@@ -2396,16 +2396,16 @@ def test_what_follows_a_return_in_a_branch_is_not_sure(write: Write) -> None:
     assert has(listed(write(HEAD + REST + never + LOOP)), "opt.param_groups[0]['lr'] = 3 [only where not (")
 
 
-RUN = "def run(epochs):\n    for epoch in range(epochs):\n    " + LOOP.split("\n", 2)[2].replace("\n", "\n    ")
+TRAINS = "def run(epochs):\n    for epoch in range(epochs):\n    " + LOOP.split("\n", 2)[2].replace("\n", "\n    ")
 
 
 @pytest.mark.parametrize(
     ("text", "epochs"),
     [
-        (RUN + "\nfor size in (2, 9):\n    run(size)\n", "???"),
-        (RUN + "\nlong = {'a': 2, 'b': 9}\nfor name in ('a', 'b'):\n    run(long[name])\n", "???"),
-        (RUN + "\nfor size in (9, 9):\n    run(size)\n", 9),
-        (RUN + "\nrun(9)\n", 9),
+        (TRAINS + "\nfor size in (2, 9):\n    run(size)\n", "???"),
+        (TRAINS + "\nlong = {'a': 2, 'b': 9}\nfor name in ('a', 'b'):\n    run(long[name])\n", "???"),
+        (TRAINS + "\nfor size in (9, 9):\n    run(size)\n", 9),
+        (TRAINS + "\nrun(9)\n", 9),
         ("for epoch in range(70):\n    warm(epoch)\n" + LOOP.replace("for epoch in range(4)", "while going()"), "???"),
         ("for epoch in range(70):\n    warm(epoch)\n" + LOOP, 4),
     ],

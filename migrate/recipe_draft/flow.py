@@ -248,7 +248,7 @@ class Flow:
                 yield (f"not ({text})", text) if other else (text, f"not ({text})")
 
     def varies(self, head: Statement) -> bool:
-        """Whether a condition reads a loop's variable, a name assigned at several places, or one computed in a round."""
+        """Whether a condition reads a loop's variable, a name assigned in several places, or one set in a round."""
         loops = {id(outer) for outer in head.around if isinstance(outer.node, LOOPS)}
         moduli = (n for n in head.nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod))
         ones = (node for node in moduli if known(self.value(node.right) or Value()) == 1)

@@ -30,19 +30,20 @@ from . import reach, silence
 from . import roles as role_names
 from .entries import all_handed_over
 from .flow import FUNCTIONS, LOOPS, Flow, Statement
-from .reach import by_callers, called_where, ends_early, handed_values, read_by_libraries
+from .reach import by_callers, called_where, ends_early, handed_values
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
 from .silence import DataFiles, Line, name_of
 from .step_order import DEPTH, Counting, misplaced, picks, trains_at
 from .step_sections import rougher
-from .trainers import used_by_draft
-from .training_sections import made_by, makers_in_models, trains
+from .trainers import read_by_libraries, used_by_draft
+from .training_sections import computes, made_by, makers_in_models, measures, read_arguments, set_elsewhere, trains
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # writing to one of these changes the training
+MAY_RUN = CERTAINTIES.index(PERHAPS)
 DRAFTED, ASKED, SILENT, LISTED = "drafted", "asked for", "silent", "listed"
 COMPUTES = (ast.Slice, ast.BinOp, ast.UnaryOp, ast.Compare, ast.ListComp, ast.GeneratorExp)
-OF_BARS = ("desc", "postfix", "description")  # what a progress bar shows
+OF_BARS = ("desc", "postfix", "description", "print")  # what a progress bar shows; builtins.print
 RUNS = "the model runs here in training mode: its statistics move, and it draws"
 NO_LOSS = "the draft asks for the loss of this step"
 LOADS = "the loader of a recipe"
@@ -113,6 +114,7 @@ class Account:
         self.roles.open, self.roles.steps = self.open, self._steps
         self._mark_ends()
         self.live = reach.reach(flow, self.acting.values())
+        self._read = read_arguments(flow, self.live)
         self.counting, self._said_of = Counting.read(flow), set[int]()
         while self._opens_more():
             pass
@@ -156,11 +158,8 @@ class Account:
                 continue
             for part in ast.walk(target):
                 if isinstance(part, (ast.Attribute, ast.Subscript)) and not isinstance(part.ctx, ast.Load):
-                    written = self.kinds(part.value) | frozenset(
-                        {role_names.BY_ATTRIBUTE[part.attr]}
-                        if isinstance(part, ast.Attribute) and part.attr in role_names.BY_ATTRIBUTE
-                        else ()
-                    )
+                    named = role_names.BY_ATTRIBUTE.get(getattr(part, "attr", ""))
+                    written = self.kinds(part.value) | ({named} if named is not None else NONE)
                     if (written & HEAVY and not self._plain_holder(part.value)) or self._values.is_data(part.value):
                         return True
         if isinstance(statement.node, ast.AugAssign):  # in place, of a parameter or a gradient
@@ -238,9 +237,7 @@ class Account:
             return None
         if isinstance(self.flow.value(call.func.value), ArgumentParser):
             return "it declares an argument, whose default stands where it is used"
-        if call.func.attr == "to" and any(
-            self.roles.is_dtype(a) for a in [*call.args, *(k.value for k in call.keywords)]
-        ):
+        if call.func.attr == "to" and any(map(self.roles.is_dtype, [*call.args, *(k.value for k in call.keywords)])):
             return None
         return None if self._values.switches_otherwise(call) else silence.method_reason(call.func.attr)
 
@@ -383,6 +380,7 @@ class Account:
         moves = isinstance(statement.node, ast.Expr) and any(
             isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "backward") for call in statement.calls
         )
+        further = further or any(map(self._gives_computed, statement.calls))
         said = said and not moves and not further  # a recipe has steps and backward passes in one place only
         lossless = LOSS in kinds and not {role_names.CRITERION, role_names.FUNCTIONAL} & {*self.roots.values()}
         if lossless and (moves or step not in (None, LOADS)):
@@ -500,7 +498,7 @@ class Account:
         value = getattr(node, "value", None)
         if isinstance(node, ast.Assign) and all_handed_over(self.interpreter, node.value) is not node.value:
             return "a copy"
-        if any(self.roles.hands_computed(one) for one in calls):
+        if any(self.roles.hands_computed(one) or self._gives_computed(one) for one in calls):
             return None
         if isinstance(value, ast.Call) and isinstance(node, (ast.Expr, ast.Assign)):
             found = self._outer_reason(value)
@@ -527,9 +525,22 @@ class Account:
                 plain = not called.family()
                 given = [self.kinds(a) for a in [*value.args, *(k.value for k in value.keywords)]]
                 read = isinstance(start, ScriptFunction) and id(start.node) in self.open
-                if plain and (read or not given):  # its arguments are followed
+                chosen = self._where(statement) and set_elsewhere(statement, self.flow)
+                if plain and (read or not given) and not chosen:  # its arguments are followed
                     return "it makes an object, whose use is accounted for one by one"
         return None
+
+    def _gives_computed(self, call: ast.Call) -> bool:
+        """Whether a call computes an argument that the function hands to what trains: fit(net, rate / 3)."""
+        given = [one for one in (*call.args, *(k.value for k in call.keywords)) if id(one) in self._read]
+        return any(computes(one, self._is_plain, self._plain_call) for one in given)
+
+    def _is_plain(self, node: ast.expr) -> bool:
+        """Whether a value is known, a recipe's step has it, or it is made by a call that is accounted for by itself."""
+        found = self.flow.value(node)
+        made = isinstance(node, ast.Call) and (self._hands(node) or isinstance(found, ScriptObject))
+        made = made or measures(self.flow, node)
+        return made or self.roles.exact(node) is not None or (is_known(found) and not self.counting.of(node))
 
     def _outer_reason(self, call: ast.Call) -> str | None:
         """Why the outermost call may be omitted; for a method of a call's result, that call has to be, too."""
@@ -550,23 +561,22 @@ class Account:
         node = statement.node
         if isinstance(node, ast.AugAssign) or not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)):
             return None
-        if node.value is None or (kinds & HEAVY and not isinstance(node, ast.Return)):
+        begins = getattr(statement.function, "name", "") == "__init__"  # it stores the object's arguments
+        handed = isinstance(node, ast.Return) or (begins and isinstance(node.value, ast.Name))
+        if node.value is None or (kinds & HEAVY and not handed):
             return None
         written = getattr(node, "targets", [])
         kept = [one for one in written if isinstance(one, (ast.Attribute, ast.Subscript))]
         others = [one for one in kept if not self._plain_holder(one.value)]
         changed = (isinstance(one, ast.Subscript) or self._values.of_a_library(one.value) for one in others)
-        if any(self._values.is_data(one.value) for one in kept) or any(changed):
+        rank, _ = self.interpreter.reached.get(id(node), (0, ()))  # where it does not run, another value stays
+        if any(self._values.is_data(one.value) for one in kept) or any(changed) or (kept and rank == MAY_RUN):
             return None  # it changes an existing object
         if all(isinstance(part, silence.LITERAL) for part in ast.walk(node.value)):
             anew = self.counting.starts_anew(statement)  # its uses do not show that
             return None if anew else silence.said_of(self.flow, statement, USED)
         parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-        if (
-            isinstance(node, ast.Return)
-            and id(statement) not in self.acting
-            and all(isinstance(part, (ast.Name, ast.Attribute, ast.Constant)) for part in parts)
-        ):
+        if isinstance(node, ast.Return) and id(statement) not in self.acting and all(map(reach.is_path, parts)):
             return "it passes values on"
         found = self.flow.value(node.value)
         if isinstance(found, (ParsedArguments, ArgumentParser)):
@@ -583,11 +593,8 @@ class Account:
             return (None if scaled else why) or ("a value known by reading" if known else None)
         if self.counting.of(node.value) or id(statement) in self.counting.carried:
             return None  # only its first value is known
-        empty = isinstance(found, (ListValue, DictValue)) and not (
-            getattr(found, "items", None) or getattr(found, "pairs", None)
-        )
+        empty = isinstance(found, (ListValue, DictValue)) and not getattr(found, "items", getattr(found, "pairs", 0))
         if empty or isinstance(found, Constant) or (found is not None and is_known(found)):
             return "a value known by reading, which is accounted for where it is used"
-        begins = getattr(statement.function, "name", "") == "__init__"  # it stores the object's arguments
         copied = isinstance(node.value, ast.Name) and not silence.unpacks(statement)
         return "a copy" if copied and (begins or not kept) else None

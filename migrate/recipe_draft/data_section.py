@@ -23,8 +23,8 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS, Interpreter
-from ..source.library_names import DATASET
+from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS, UNCALLED, Interpreter, joined
+from ..source.library_names import DATASET, OPTIMIZER
 from .entries import (
     ASK,
     DATA,
@@ -46,7 +46,7 @@ from .entries import (
     surely,
     unread,
 )
-from .flow import Flow
+from .flow import LOOPS, Flow, Statement
 from .roles import LOADER, Roles
 from .step_order import accumulated_by_library
 from .trainers import Given, not_found
@@ -94,7 +94,10 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int, fit: Given | Non
         section.comments += several or [not_found(flow, "no data loader was found"), *moved(flow)]
         made = [seen for seen in loaders if seen.certainty != PERHAPS]
         sizes = [entry for seen in made for entry in _batch(seen, flow, "batch", factor)]
-        same = len(sizes) > 1 and len({entry.value for entry in sizes}) == 1  # whichever trains
+        loops = around_steps(flow)  # which may read no loader at all
+        reads = [getattr(call.func, "id", "") for s in flow.statements if {*s.around} & {*loops} for call in s.calls]
+        other = loops and not found and all(_counts(loop) for loop in loops) and "next" not in reads
+        same = len(sizes) > 1 and len({entry.value for entry in sizes}) == 1 and not other  # whichever trains
         handed_over = fit.batch() if fit is not None and not loaders else []
         agreed = sizes[0] if same else (*handed_over, Entry("batch", ASK))[0]
         section.below += [Entry("source", ASK), agreed, Entry("transforms", ASK), *handed_over[1:]]
@@ -128,6 +131,30 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int, fit: Given | Non
     return section
 
 
+def around_steps(flow: Flow) -> list[Statement]:
+    """The loops around the steps of the optimizers, and around the calls of their functions; none where not all of
+    these are known."""
+    steps = [s for s in flow.interpreter.seen if s.name.endswith(".step")]
+    steps = [s for s in steps if getattr(s.receiver, "family", "") == OPTIMIZER]
+    runs = [s for s in steps if s.certainty not in (OPTION, UNCALLED)]
+    nodes = [s.node for s in runs or steps]
+    waiting, done = [flow.of[id(node)] for node in nodes if id(node) in flow.of], dict[int, Statement]()
+    while waiting:
+        statement = waiting.pop()
+        callers = flow.calls.get(id(statement.function), [])
+        if statement.function is not None and not callers:
+            return []
+        waiting += [one for one, _, _ in callers if id(one) not in done]
+        done[id(statement)] = statement
+    return list({id(head): head for s in done.values() for head in s.around if isinstance(head.node, LOOPS)}.values())
+
+
+def _counts(loop: Statement) -> bool:
+    """Whether a loop only counts: for step in tqdm(range(4000))."""
+    over = getattr(loop.node, "iter", None)
+    return isinstance(over, ast.Call) and any(getattr(part, "id", "") in ("range", "trange") for part in ast.walk(over))
+
+
 def _values(entry: Entry) -> list[str]:
     """The lines of an entry; without the comments, which say where it comes from, where nothing in it is ???."""
     bare = [line for line in entry.lines() if not line.lstrip().startswith("#")]
@@ -148,7 +175,6 @@ def _agreed(several: list[list[Entry]]) -> list[Entry]:
 
 def _samplers(loader: LibraryUse, flow: Flow) -> Iterator[tuple[Place, str]]:
     """The samplers of a loader, which a recipe does not have, each with its place and the DistributedSamplers in it."""
-    order = "" if moved(flow) else ", and without set_epoch every epoch has the same order"
     given = [one for one in (_given_to(loader, SAMPLER), _given_to(loader, BATCH_SAMPLER)) if one is not None]
     unpacked = {id(a.node): a for a in loader.arguments or [] if a.name == "**" or (a.name and a.at and not given)}
     for argument in (*given, *unpacked.values()):
@@ -160,8 +186,19 @@ def _samplers(loader: LibraryUse, flow: Flow) -> Iterator[tuple[Place, str]]:
         for node in shares:
             at = flow.of[id(node)].source
             words = f"{' '.join(at.text(node).split())} at {at.shown}:{node.lineno} is a DistributedSampler"
-            comments.append(f"[{words}: {SHARED}{order}]")
+            comments.append(f"[{words}: {SHARED}{_order(flow, flow.of[id(node)])}]")
         yield (loader.source.shown, argument.node.lineno), " ".join(comments)
+
+
+def _order(flow: Flow, sampler: Statement) -> str:
+    """Words for a DistributedSampler that is not reshuffled, or only under a condition that its making has not."""
+    reached = flow.interpreter.reached
+    calls = [s for s in flow.statements if any(getattr(call.func, "attr", "") == "set_epoch" for call in s.calls)]
+    _, known_ = reached.get(id(sampler.node), (0, ()))
+    more = [[one for one in reached.get(id(s.node), (0, ()))[1] if one not in known_] for s in calls]
+    only = " or ".join(map(joined, more))
+    where = "" if not calls else f" where not ({only})"
+    return "" if calls and not all(more) else f", and without set_epoch every epoch has the same order{where}"
 
 
 def _batches(loader: LibraryUse) -> LibraryUse | None:

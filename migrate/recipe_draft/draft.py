@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ...input_files import LARGEST_PYTHON, read_bytes
@@ -41,12 +41,12 @@ from .entries import (
     sources,
     trained,
 )
-from .flow import Flow
+from .flow import Flow, Statement
 from .lightning import Fit
-from .reach import say_values
+from .roles import WRAPPERS
 from .silence import reason
 from .step_order import accumulate
-from .trainers import Settings
+from .trainers import Settings, words_of
 from .training_sections import unread_model
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: no line is
@@ -167,7 +167,7 @@ class Draft:
         asked = set().union(*(section.places(asked=True) for section in live))
         seed = next((section.value for section in live if section.key == "seed"), None)
         self.account = Account(flow, roots, said, asked, micro_batches, conditions, seed)
-        say_values(live, flow, self.account.counting.values, {id(line.statement) for line in self.account.listed})
+        _say_values(live, flow, self.account.counting.values, {id(line.statement) for line in self.account.listed})
 
     def lines(self, name: str) -> list[str]:
         """The lines of the recipe, without the list of what it does not cover."""
@@ -198,7 +198,9 @@ class Draft:
         flow = self.account.flow
         steps = any(getattr(call.func, "attr", "") in ("backward", "step") for s in flow.statements for call in s.calls)
         if not steps and not flow.interpreter.epochs and not calls(flow.interpreter, "optimizer") and flow.statements:
-            yield flow.statements[-1].place, "no step, no loop over epochs and no optimizer was found: what trains?"
+            nothing, of = "no step, no loop over epochs and no optimizer was found: what trains?", _importing(flow)
+            other = f" Draft the script that does; this one is imported by {of}." if of else ""
+            yield flow.statements[-1].place, nothing + other
 
 
 def model(interpreter: Interpreter, flow: Flow) -> Entry:
@@ -219,6 +221,7 @@ def model(interpreter: Interpreter, flow: Flow) -> Entry:
     name = _model_name(seen)
     if name is None:
         comments = [
+            *_inside(seen, flow),
             place(seen),
             *sources(seen.get("name", 0)),
             f"a recipe names {', '.join(MODELS)}, torchvision:NAME",
@@ -250,6 +253,16 @@ def model(interpreter: Interpreter, flow: Flow) -> Entry:
     return section
 
 
+def _inside(seen: LibraryUse, flow: Flow) -> Iterator[str]:
+    """Words for the model in a wrapper, of which nothing was read: the line that makes it."""
+    wraps = [one.node for one in (seen.arguments or [])[:1] if set(restated(seen.name)) & set(WRAPPERS)]
+    for one in (one for node in wraps for one in flow.behind(node) if isinstance(one, ast.Call)):
+        statement = flow.of.get(id(one))
+        if statement is not None and statement.alone is None and one is not seen.node:
+            yield words_of(statement, "what this makes was not read")
+            return
+
+
 def _trained_from(flow: Flow) -> Iterator[str]:
     """Words for a script whose steps stand in functions that it does not call, where other scripts import it."""
     reached, main = flow.interpreter.reached, flow.interpreter.files["__main__"].scope.source
@@ -257,10 +270,15 @@ def _trained_from(flow: Flow) -> Iterator[str]:
     steps = [s for s in own if any(getattr(call.func, "attr", "") in ("backward", "step") for call in s.calls)]
     if not steps or any(CERTAINTIES[reached.get(id(s.node), (0, ()))[0]] != UNCALLED for s in steps):
         return
-    others = sorted(one for one in main.path.parent.glob("*.py") if one.name != main.path.name)
-    found = [one.name for one in others[:MOST_FILES] if _imports(one, main.path.stem)]
-    if found:
-        yield f"nothing here calls its steps: draft the script that does; it is imported by {', '.join(found[:3])}"
+    if found := _importing(flow):
+        yield f"nothing here calls its steps: draft the script that does; it is imported by {found}"
+
+
+def _importing(flow: Flow) -> str:
+    """The scripts of the folder that import this one; "" where there are none."""
+    path = flow.interpreter.files["__main__"].scope.source.path
+    others = sorted(one for one in path.parent.glob("*.py") if one.name != path.name)
+    return ", ".join([one.name for one in others[:MOST_FILES] if _imports(one, path.stem)][:3])
 
 
 def _imports(path: Path, name: str) -> bool:
@@ -316,3 +334,20 @@ def _model_name(seen: LibraryUse) -> str | None:
     if last == "get_model" and any(name.startswith("torchvision.models.") for name in names_):
         return written if written in MODELS else f"torchvision:{written}"
     return None
+
+
+def _say_values(sections: Iterable[Entry], flow: Flow, values: Callable[[Statement], str], listed: set[int]) -> None:
+    """Add to the lines that are named where a draft asks for something what their names are, as in a listed line.
+
+    values: gives them in words. listed: statements (their ids) that say it themselves.
+    """
+    waiting, known = list(sections), dict[int, str]()
+    while waiting:
+        entry = waiting.pop(0)
+        waiting += entry.below or []
+        for index, comment in enumerate(entry.comments if entry.asks and not entry.out else []):
+            at = {comment.at} if isinstance(comment, Comment) else set()
+            for statement in (s for s in flow.statements if s.stands_at(at) and id(s) not in listed | known.keys()):
+                said = known[id(statement)] = values(statement)
+                if said and isinstance(comment, Comment):
+                    entry.comments[index] = Comment(comment.at, f"{comment.about} [{said}]".lstrip())

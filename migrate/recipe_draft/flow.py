@@ -22,6 +22,7 @@ from ..source.infer.abstract_values import (
     ScriptModule,
     ScriptObject,
     Value,
+    known,
 )
 from ..source.infer.calls import OF_LOGS, changed_arguments, is_outer, names_it, root
 from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter, is_property
@@ -247,10 +248,12 @@ class Flow:
                 yield (f"not ({text})", text) if other else (text, f"not ({text})")
 
     def varies(self, head: Statement) -> bool:
-        """Whether a condition reads a loop's variable, a name that is assigned at several places, or one that is
-        computed anew in every round of its loop."""
+        """Whether a condition reads a loop's variable, a name assigned in several places, or one set in a round."""
         loops = {id(outer) for outer in head.around if isinstance(outer.node, LOOPS)}
-        for node in head.nodes:
+        moduli = (n for n in head.nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod))
+        ones = (node for node in moduli if known(self.value(node.right) or Value()) == 1)
+        always = {id(part) for node in ones for part in ast.walk(node)}  # step % 1 is 0
+        for node in (one for one in head.nodes if id(one) not in always):
             found: Iterable[Definition] = ()
             if isinstance(node, ast.Name):
                 found = self.reads.get(id(node), ())
@@ -570,12 +573,9 @@ class Flow:
             definition.statement.defines.append(definition)
 
     def _read(self, expression: ast.expr, names: Names, scope: ScopeNames, stored: bool = False) -> None:
-        local: dict[str, frozenset[Definition]] = {}
-        for node in ast.walk(expression):
-            for generator in getattr(node, "generators", ()):
-                for part in ast.walk(generator.target):
-                    if isinstance(part, ast.Name):
-                        local[part.id] = frozenset()
+        targets = (one.target for node in ast.walk(expression) for one in getattr(node, "generators", ()))
+        named = (part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name))
+        local: dict[str, frozenset[Definition]] = dict.fromkeys(named, frozenset())
         for node in ast.walk(expression):
             if not isinstance(node, ast.Name) or not (stored or isinstance(node.ctx, ast.Load)):
                 continue

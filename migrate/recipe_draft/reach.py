@@ -26,9 +26,11 @@ from ..source.infer.abstract_values import (
 )
 from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, UNCALLED, joined
 from ..source.infer.statements import RAISES
-from .entries import LONGEST_WORD, Comment, Entry
+from .entries import LONGEST_WORD
 from .flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, MOST_BEHIND, Definition, Flow, Statement
-from .silence import ENVIRONMENT, LEAVING_FUNCTIONS, matches, reason
+from .silence import ENVIRONMENT, LEAVING_FUNCTIONS, matches, name_of, reason
+
+LAUNCHERS = ("torch.multiprocessing.spawn", "accelerate.notebook_launcher", "xmp.spawn")  # they give back no result
 
 
 def reach(flow: Flow, ends: Iterable[Statement]) -> set[int]:
@@ -60,6 +62,7 @@ def _sources(flow: Flow, statement: Statement, without: ast.Call | None, kin: Ki
     """The statements that wrote what one reads, but not the result of one call; those of functions passed on, and those
     that change something in a function that is called for this."""
     called = {id(call.func) for call in statement.calls}
+    launches = isinstance(statement.alone, ast.Call) and matches(name_of(flow, statement.alone), LAUNCHERS)
     for node in statement.nodes:
         if isinstance(node, ast.Call):
             function = flow.function_of(node)
@@ -70,7 +73,8 @@ def _sources(flow: Flow, statement: Statement, without: ast.Call | None, kin: Ki
             elif node is statement.alone and without is None:
                 yield from (one for one in inside if _changes(flow, one))
             yield from flow.options if function is None and _hands_options(flow, node) else ()
-        value = flow.value(node) if isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called else None
+        passed_on = isinstance(node, (ast.Name, ast.Attribute)) and id(node) not in called and not launches
+        value = flow.value(node) if passed_on and isinstance(node, ast.expr) else None
         yield from flow.inside_of.get(id(value.node), []) if isinstance(value, ScriptFunction) else ()
         for definition in flow.written(node):
             if definition.way != GIVEN and _may_be_of(flow, node, definition, id(node) in called, kin):
@@ -187,6 +191,8 @@ def _may_be_of(flow: Flow, node: ast.AST, definition: Definition, called: bool, 
     if not isinstance(node, ast.Attribute):
         changed = definition.way == ADDS and isinstance(definition.statement.node, ast.Expr)
         return not changed or not all(_counts(one) for one in flow.written(node) if one.way != ADDS)
+    if definition.way == ADDS and definition.statement.alone and isinstance(flow.value(node), Constant):
+        return False  # no call changes a number
     if called and (isinstance(definition.statement.node, ast.AugAssign) or isinstance(definition.value, ast.Constant)):
         return False
     owner, own = definition.statement.owner, flow.of.get(id(node))
@@ -209,21 +215,33 @@ def _is_self(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id == "self"
 
 
+def is_path(node: ast.AST) -> bool:
+    """Whether this is a name, an attribute or a constant."""
+    return isinstance(node, (ast.Name, ast.Attribute, ast.Constant))
+
+
 def _is_special(function: ast.AST | None) -> bool:
-    return getattr(function, "name", "").startswith("__")
+    return (name := getattr(function, "name", "")).startswith("__") and name != "__call__"
 
 
 def _changes(flow: Flow, statement: Statement) -> bool:
     """Whether it may change an object: by an attribute, an element, `+=`, or a call that is the statement."""
     targets = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
+    if len(targets) == 1 and getattr(targets[0], "attr", "") == "print":
+        return False  # of builtins
     if len(targets) == 1 and isinstance(targets[0], ast.Subscript):
         table, key = flow.value(targets[0].value), targets[0].slice
         named = isinstance(key, ast.Constant) and matches(str(key.value), ENVIRONMENT)
         if named and isinstance(table, LibraryName) and table.name == "os.environ":
             return False
     written = any(isinstance(one, (ast.Attribute, ast.Subscript)) for one in targets)
-    called = isinstance(statement.alone, ast.Call) and not flow.passed(statement.alone.func)
-    return written or called or isinstance(statement.node, ast.AugAssign)
+    if written or isinstance(statement.node, ast.AugAssign) or not isinstance(statement.alone, ast.Call):
+        return written or isinstance(statement.node, ast.AugAssign)
+    of = flow.value(getattr(statement.alone.func, "value", statement.alone))
+    own = isinstance(of, ScriptObject) and not of.of.family() and flow.function_of(statement.alone) is not None
+    if own and sum(one.way == ADDS for one in statement.defines) < 2:
+        return False  # a method that changes its object only, whose attributes are followed by themselves
+    return not flow.passed(statement.alone.func)
 
 
 def only_in_parts(flow: Flow, part: Callable[[Statement], bool]) -> set[int]:
@@ -261,9 +279,26 @@ def names_in(statements: Iterable[Statement]) -> set[str]:
     looked_up = (
         n.args[1] for n in nodes if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "getattr" and n.args[1:]
     )
-    found |= {node.value for node in looked_up if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    lists = {one.source.shown for one in statements if any(map(_lists_a_file, one.calls))}
+    listed = [name for one in statements if one.source.shown in lists for name in _named_at_top(one)]
+    found |= {*listed} | {
+        node.value for node in looked_up if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
     imports = (name for one in statements if isinstance(one.node, ast.ImportFrom) for name in one.node.names)
     return found | {name.name for name in imports if name.asname in found}
+
+
+def _lists_a_file(call: ast.Call) -> bool:
+    """Whether a call gives all that a file has by name, so that a class of it may be called: globals()."""
+    members = getattr(call.func, "attr", "") == "getmembers" and any("sys.modules" in ast.unparse(a) for a in call.args)
+    return members or (getattr(call.func, "id", "") in ("globals", "vars") and not call.args)
+
+
+def _named_at_top(statement: Statement) -> list[str]:
+    """What a statement at the top of its file imports or defines."""
+    node = statement.node
+    defined = [node.name] if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and statement.function is None else []
+    return [one.asname or one.name for one in node.names] if isinstance(node, ast.ImportFrom) else defined
 
 
 KNOWN = (
@@ -541,49 +576,3 @@ def why_not(statement: Statement, flow: Flow) -> str:
         return "nothing that was read calls this"
     raised = RAISES in conditions
     return f"it runs only where {RAISES}" if raised else "it runs only with other arguments than the defaults, or never"
-
-
-OF_COMMAND_LINE = ("set_defaults", "link_arguments", "add_optimizer_args", "add_lr_scheduler_args", "add_argument")
-
-
-def read_by_libraries(flow: Flow, said: set[tuple[str, int]]) -> dict[int, str]:
-    """Statement (its id) -> words, for the options in a data class that derives from a library's class: the library may
-    read them, also where the script does not. said: the lines that a draft has."""
-    found: dict[int, str] = {}
-    for call in (call for s in flow.statements if s.owner is not None for call in s.calls):
-        if getattr(call.func, "attr", "") in OF_COMMAND_LINE:
-            within = flow.of[id(call)].owner
-            made = flow.class_of(within) if within is not None else None
-            if made is not None and (made.library_base() or "").endswith(".LightningCLI"):
-                found[id(flow.of[id(call)])] = "Lightning's command line has it"
-    for statement in (s for s in flow.statements if s.owner is not None and s.function is None):
-        node, owner = statement.node, statement.owner
-        value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
-        if value is None or owner is None or statement.stands_at(said):
-            continue
-        if not any("dataclass" in ast.unparse(one) for one in owner.decorator_list):
-            continue
-        defaults = [k.value for k in value.keywords if k.arg == "default"] if isinstance(value, ast.Call) else [value]
-        of = flow.class_of(owner)
-        base = (of.library_base() if of is not None else None) or "object"
-        if base.startswith(PLAIN_BASES) or any(isinstance(one, ast.Constant) and one.value is None for one in defaults):
-            continue
-        found[id(statement)] = f"{base} reads it"
-    return found
-
-
-def say_values(sections: Iterable[Entry], flow: Flow, values: Callable[[Statement], str], listed: set[int]) -> None:
-    """Add to the lines that are named where a draft asks for something what their names are, as in a listed line.
-
-    values: gives them in words. listed: statements (their ids) that say it themselves.
-    """
-    waiting, known = list(sections), dict[int, str]()
-    while waiting:
-        entry = waiting.pop(0)
-        waiting += entry.below or []
-        for index, comment in enumerate(entry.comments if entry.asks and not entry.out else []):
-            at = {comment.at} if isinstance(comment, Comment) else set()
-            for statement in (s for s in flow.statements if s.stands_at(at) and id(s) not in listed | known.keys()):
-                said = known[id(statement)] = values(statement)
-                if said and isinstance(comment, Comment):
-                    entry.comments[index] = Comment(comment.at, f"{comment.about} [{said}]".lstrip())

@@ -83,8 +83,8 @@ class Roles:
         return None
 
     def counts(self, node: ast.expr) -> bool:
-        """Whether this is the number of micro-batches."""
-        return self.accumulate > 1 and self.number(node) == self.accumulate
+        """Whether this is the number of micro-batches, which may be 1."""
+        return self.number(node) == self.accumulate
 
     def divided(self, node: ast.BinOp) -> bool:
         """Whether this is a loss divided by the number of micro-batches."""

@@ -40,7 +40,7 @@ from .entries import (
     unread,
 )
 from .flow import FUNCTIONS, Flow, Statement
-from .reach import named
+from .reach import PLAIN_BASES, named
 from .silence import name_of, trains
 
 MEASURED = "ReduceLROnPlateau"  # the schedule that depends on step()'s argument
@@ -558,3 +558,32 @@ def maker_of(flow: Flow, node: ast.expr) -> Statement | None:
     calls = (one for one in flow.behind(node) if isinstance(one, ast.Call))
     found = (flow.of.get(id(one)) for one in calls)
     return next((one for one in found if one is not None and one.alone is None), None)
+
+
+OF_COMMAND_LINE = ("set_defaults", "link_arguments", "add_optimizer_args", "add_lr_scheduler_args", "add_argument")
+
+
+def read_by_libraries(flow: Flow, said: set[tuple[str, int]]) -> dict[int, str]:
+    """Statement (its id) -> words, for the options in a data class that derives from a library's class: the library may
+    read them, also where the script does not. said: the lines that a draft has."""
+    found: dict[int, str] = {}
+    for call in (call for s in flow.statements if s.owner is not None for call in s.calls):
+        if getattr(call.func, "attr", "") in OF_COMMAND_LINE:
+            within = flow.of[id(call)].owner
+            made = flow.class_of(within) if within is not None else None
+            if made is not None and (made.library_base() or "").endswith(".LightningCLI"):
+                found[id(flow.of[id(call)])] = "Lightning's command line has it"
+    for statement in (s for s in flow.statements if s.owner is not None and s.function is None):
+        node, owner = statement.node, statement.owner
+        value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
+        if value is None or owner is None or statement.stands_at(said):
+            continue
+        if not any("dataclass" in ast.unparse(one) for one in owner.decorator_list):
+            continue
+        defaults = [k.value for k in value.keywords if k.arg == "default"] if isinstance(value, ast.Call) else [value]
+        of = flow.class_of(owner)
+        base = (of.library_base() if of is not None else None) or "object"
+        if base.startswith(PLAIN_BASES) or any(isinstance(one, ast.Constant) and one.value is None for one in defaults):
+            continue
+        found[id(statement)] = f"{base} reads it"
+    return found

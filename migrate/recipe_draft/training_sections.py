@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ...mappings import table
 from ...mappings.aliases import row_of
@@ -25,6 +25,7 @@ from ..source.infer.abstract_values import (
 )
 from ..source.infer.expressions import BATCHES, EPOCHS
 from ..source.infer.interpreter import CERTAINTIES, OPTION, UNCALLED, Interpreter
+from .data_section import around_steps
 from .entries import (
     ASK,
     CLIP,
@@ -50,8 +51,9 @@ from .entries import (
     unread,
     unwrapped,
 )
-from .flow import Flow, Statement
+from .flow import GIVEN, Flow, Statement
 from .reach import named
+from .silence import name_of
 from .trainers import MEASURED, Given, handed_to_trainers, maker_of, not_found, of_trainer, words_of
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are not a class's
@@ -361,17 +363,22 @@ def train(interpreter: Interpreter, flow: Flow, fit: Given | None) -> Entry:
     """The section `train`, with what the other sections leave of Lightning's Trainer: the last one drafted."""
     below = []
     bounds = sorted(interpreter.epochs, key=lambda found: CERTAINTIES.index(found[2]))
-    for value, origin, _ in bounds[:1]:
-        count = number(value)
+    loops = [loop.place for loop in around_steps(flow)]  # those of another training are not this one's
+    bounds = [found for found in bounds if not loops or (found[1].file, found[1].line) in loops]
+    for value, origin, sure in bounds[:1]:
+        every = dict.fromkeys(number(one) for one, *its in bounds if its == [origin, sure])
+        count = number(value) if len(every) == 1 else ASK
         where = Comment((origin.file, origin.line), f"for … in {origin.text}")
         one_step = any(seen.loops[-1:] == (EPOCHS,) for seen in _steps(interpreter, names.OPTIMIZER))
         comments = ["each round makes one step, which is an epoch only if a batch has all the data"] * one_step
+        comments += [f"it runs several times, with {' or '.join(map(str, every))}"] * (len(every) > 1)
         drafted = isinstance(count, int) and count > 0 and not one_step
         below.append(Entry("epochs", count if drafted else ASK, [where, *sources(value), *comments]))
     if not below and fit is not None:
         below.append(fit.epochs())
     if not below:
-        below.append(Entry("epochs", ASK, [not_found(flow, "no loop over epochs was found")]))
+        around = [f"{file} line {line}: a step runs in this loop" for file, line in loops]
+        below.append(Entry("epochs", ASK, around or [not_found(flow, "no loop over epochs was found")]))
     for seen in surely(calls(interpreter, TENSORBOARD))[:1]:
         below.append(Entry("tensorboard", True, [place(seen)]))
     section = Entry("train", below=below)
@@ -472,3 +479,43 @@ def trains(flow: Flow, statement: Statement, makers: set[int]) -> bool:
     methods = {getattr(call.func, "attr", "") for call in statement.calls}
     makes = id(statement.function) not in makers and _makes_optimizer(flow, statement)
     return makes or bool(methods & {"backward", "step", "manual_backward"})
+
+
+# what the calls of a function hand over
+
+
+def read_arguments(flow: Flow, live: set[int]) -> set[int]:
+    """The arguments (their ids) of calls whose functions hand them to one of these statements."""
+    reading = (node for s in flow.statements if id(s) in live for node in s.nodes)
+    given = {d for node in reading for d in flow.reads.get(id(node), ()) if d.way == GIVEN}
+    return {id(argument) for one in given for argument in flow.arguments_of(one)}
+
+
+def set_elsewhere(statement: Statement, flow: Flow) -> bool:
+    """Whether another statement of its function gives one of its names another value."""
+    names = {one.id for one in getattr(statement.node, "targets", ()) if isinstance(one, ast.Name)}
+    inside = [one for one in flow.inside_of.get(id(statement.function), []) if one.function is statement.function]
+    others = (one.node for one in inside if one is not statement)
+    return any(getattr(one, "id", "") in names for other in others for one in getattr(other, "targets", ()))
+
+
+def measures(flow: Flow, node: ast.expr) -> bool:
+    """Whether an expression is a time, a size, or the number in a tensor."""
+    calls = [part for part in ast.walk(node) if isinstance(part, ast.Call)]
+    number = isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("item", "size", "numel")
+    return number or any(name_of(flow, call).startswith("time.") for call in calls)
+
+
+def computes(node: ast.expr, known_: Callable[[ast.expr], bool], omitted: Callable[[ast.Call], bool]) -> bool:
+    """Whether an argument is computed in its call, of more than names, values that are known, and calls of such that
+    may be omitted: step(net, rate / 3)."""
+    text = node.right if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) else node  # FOLDER / "a.npy"
+    text = text if text is node or isinstance(getattr(text, "value", ""), str) else node
+    if isinstance(text, (ast.Constant, ast.JoinedStr)) or isinstance(node, (ast.Name, ast.Starred)) or known_(node):
+        return False
+    parts = [node.value] if isinstance(node, ast.Attribute) else None
+    if isinstance(node, (ast.Tuple, ast.List, ast.Dict)):
+        parts = node.values if isinstance(node, ast.Dict) else node.elts
+    if isinstance(node, ast.Call) and omitted(node):
+        parts = [node.func, *node.args, *(k.value for k in node.keywords)]
+    return parts is None or any(computes(one, known_, omitted) for one in parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -517,8 +518,7 @@ def changed_arguments(
         return [] if takes else [one for one in call.args if not _is_plain(one)]
     if id(called.node) not in known:
         known[id(called.node)] = _changed_names(called.node, passed)
-    names = [one.arg for one in (*called.node.args.posonlyargs, *called.node.args.args)]
-    names = names[1:] if called.receiver is not None else names
+    names = [one.arg for one in (*called.node.args.posonlyargs, *called.node.args.args)][called.receiver is not None :]
     starred = next((at for at, one in enumerate(call.args) if isinstance(one, ast.Starred)), len(names))
     kept = {at for at, name in enumerate(names[:starred]) if name not in known[id(called.node)]}
     return [one for at, one in enumerate(call.args) if at not in kept and not _is_plain(one)]
@@ -539,19 +539,20 @@ def _is_plain(node: ast.AST) -> bool:
 
 def _names_in(node: ast.AST) -> set[str]:
     """The names in an expression of whose objects its value may be a part."""
-    if _is_plain(node):
-        return set()
-    own = {node.id} if isinstance(node, ast.Name) else set()
-    return own.union(*map(_names_in, ast.iter_child_nodes(node)))
+    parts = () if _is_plain(node) else ast.iter_child_nodes(node)
+    return ({node.id} if isinstance(node, ast.Name) else set()).union(*map(_names_in, parts))
 
 
 def _changed_names(function: ast.FunctionDef | ast.AsyncFunctionDef, passed: Callable[[ast.expr], bool]) -> set[str]:
     """The names whose objects a function may change, by an attribute, an element, `+=` or a call, or hands back."""
     found: set[str] = set()
     aliases: dict[str, set[str]] = {}  # a name -> the names whose object, or a part of it, it may be
+    read = Counter(part.attr for part in ast.walk(function) if isinstance(part, ast.Attribute))
     for node in ast.walk(function):
         written: list[ast.expr] = []
         for target, value in _bindings(node):
+            if isinstance(target, ast.Attribute) and read[target.attr] == 1:
+                continue  # it is kept, and nothing here changes it
             inside = _names_in(value)
             for part in (part for part in ast.walk(target) if isinstance(part, ast.Name)):
                 aliases.setdefault(part.id, set()).update(inside)
@@ -591,8 +592,7 @@ def _bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 def is_outer(node: ast.AST | None, function: ast.AST | None) -> bool:
     """Whether this is a name, or a tuple with one, that a function declares global or nonlocal."""
     shared = (one for one in ast.walk(function) if isinstance(one, (ast.Global, ast.Nonlocal))) if function else ()
-    names = {name for one in shared for name in one.names}
-    return node is not None and any(names_it(node, name) for name in names)
+    return node is not None and any(names_it(node, name) for one in shared for name in one.names)
 
 
 def names_it(node: ast.AST, name: str) -> bool:

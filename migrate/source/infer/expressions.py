@@ -444,7 +444,7 @@ _COMPARE: dict[type, Callable[[Any, Any], Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
     ast.Is: lambda a, b: a is b if a is None or b is None or isinstance(a, bool) else a == b,
-    ast.IsNot: lambda a, b: a is not b if a is None or b is None or isinstance(a, bool) else a != b,
+    ast.IsNot: lambda a, b: not _COMPARE[ast.Is](a, b),
     ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }
@@ -505,10 +505,11 @@ def binary(op: ast.operator, left: Value, right: Value) -> Value:
         return _compute(_power, left, right)
     if isinstance(op, ast.Mod) and isinstance(left, Constant) and isinstance(left.value, (str, bytes)):
         return Value()  # a format string may ask for a gigabyte of spaces
+    if isinstance(op, ast.Mod) and type(left) is Value and known(right) == 1:
+        return Constant(0, origins=origins(right))  # of a counter
     if isinstance(op, ast.Mult) and _repeats([left, right]) > LARGEST:
         return Value()
-    function = _BINARY.get(type(op))
-    return _compute(function, left, right) if function else Value()
+    return _compute(_BINARY[type(op)], left, right) if type(op) in _BINARY else Value()
 
 
 def _power(base: Any, exponent: Any) -> Any:

@@ -592,9 +592,9 @@ def joined(conditions: Sequence[str]) -> str:
 
 
 def _either(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    """The conditions of code that runs under one or the other: without a condition that only one side negates, and
-    without those that one side has besides the other's."""
-    rest = [text for text in one if text not in other], [text for text in other if text not in one]
-    if len(rest[0]) == len(rest[1]) == 1 and any(f"not ({text})" in rest[0] + rest[1] for (text,) in rest):
-        return tuple(text for text in one if text in other)
-    return one if rest[1] else other
+    """The conditions of code that runs under one or the other: those of both, and the rest of one or of the other."""
+    same = tuple(text for text in one if text in other)
+    first, second = (joined([text for text in side if text not in same]) for side in (one, other))
+    if not first or not second or first == f"not ({second})" or second == f"not ({first})":
+        return same
+    return (*same, first if second in first else shortened(f"{first} or {second}", 3 * LONGEST))

@@ -211,7 +211,8 @@ def _if(interpreter: Interpreter, node: ast.If, scope: Scope) -> End:
         scope.names = {**{key: value for key, value in other.items() if key not in before}, **taken_names}
         scope.names = {key: with_other(value, other.get(key)) for key, value in scope.names.items()}
         return ends[0 if holds else 1]
-    live = [names_ for names_, ended in zip(after, ends, strict=True) if not ended] or after
+    over = [ended in (RETURNED, RAISED) for ended in ends]  # and not only in a part of the branch
+    live = [names_ for names_, ended in zip(after, over, strict=True) if not ended] or after
     nothing = {key for names_ in live for key, value in names_.items() if _is_none(value)}
     scope.unset = set().union(*still) | {
         key for key in nothing if not all(_is_none(names_.get(key)) for names_ in live)
@@ -224,12 +225,11 @@ def _if(interpreter: Interpreter, node: ast.If, scope: Scope) -> End:
         for key in dict.fromkeys(key for found in after for key in found)
     }
     interpreter.otherwise = ""
-    if all(ends):
+    if all(over):
         return ends[0]
-    result = _gives(node.body if ends[0] else node.orelse) and len(interpreter.loops) == interpreter.outside
-    if result:
-        interpreter.otherwise = f"not ({text})" if ends[0] else text
-    return PARTLY if RETURNED in ends else None
+    if _gives(node.body if over[0] else node.orelse) and len(interpreter.loops) == interpreter.outside:
+        interpreter.otherwise = f"not ({text})" if over[0] else text
+    return PARTLY if {RETURNED, PARTLY} & {*ends} else None
 
 
 def _refuses(interpreter: Interpreter, block: list[ast.stmt], scope: Scope) -> bool:

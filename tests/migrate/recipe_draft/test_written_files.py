@@ -54,7 +54,7 @@ OPTION = "options = argparse.ArgumentParser()\noptions.add_argument('--table')\n
 # what is written, how the data set reads it, the data set, and what is listed of the first, in its order
 CASES = [
     ("def cut(raw):\n    np.save('cut.npy', raw / 255)\ncut(np.load('raw.npy'))", "np.load(path)", "Own('cut.npy')",
-     ["np.save("]),
+     ["np.save(", "cut(np.load("]),
     ("def walks(n, tag):\n    many = walk(n)\n    torch.save(many, f'{tag}_{n}.pt')\nwalks(4, 'x')", "torch.load(path)",
      "Own('x' + '_' + str(4) + '.pt')", ["many = walk(n)", "torch.save("]),
     ("with open('words.pkl', 'wb') as out:\n    pickle.dump(table(), out)", "pickle.load(open(path, 'rb'))",
@@ -73,9 +73,9 @@ CASES = [
     ("(Path('w') / 'l.txt').write_text(names())", "Path(path).read_text().split()", "Own(Path('w') / 'l.txt')",
      ["(Path("]),
     ("def cut(f, out):\n    np.save(os.path.join(out, f), np.load(f))\ncut('a.npy', os.environ['CUT'])",
-     "[np.load(one) for one in glob.glob(path)]", "Own(os.environ['CUT'] + '/*')", ["np.save("]),
+     "[np.load(one) for one in glob.glob(path)]", "Own(os.environ['CUT'] + '/*')", ["np.save(", "cut("]),
     ("def cut(files, where):\n    for f in files:\n        np.save(where(f), np.load(f))\ncut(glob.glob('*'), at)",
-     "[np.load(place(path))]", "Own('birds')", ["np.save("]),  # to a place that may be any
+     "[np.load(place(path))]", "Own('birds')", ["np.save(", "cut("]),  # to a place that may be any
     ("graphs.store('walks.bin', 3)", "graphs.fetch('walks.bin')", "Own('.')", ["graphs.store("]),
     # what is written and nothing reads, and what is trained
     ("np.save('other.npy', np.load('raw.npy'))", "np.load(path)", "Own('raw.npy')", []),

@@ -437,7 +437,7 @@ def call(node: ast.Call, context: Context) -> ast.AST:
     callees = callees_of(node)
     as_base = any(name in context.program.translated and context.program.row(name) for name in callees)
     if not as_base and all(map(context.is_user_code, callees)):
-        return context.kept(node)
+        return row_calls.kept_call(node, callees, context)
     return row_calls.call_of_row(node, callees, context)
 
 

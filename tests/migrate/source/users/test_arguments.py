@@ -138,3 +138,11 @@ def test_a_list_that_becomes_a_sequential_is_a_list_before(users: Users) -> None
     found.holds("self.net.append(nn.ReLU())", "self.net.extend([nn.Dense(6, 6), nn.Tanh()])", "nn.Dense(6, 3)")
     found.holds("# Layers that are collected in a list first.", "# Its name is a Sequential's afterwards.\nclass Coll")
     assert not found.source.not_run
+
+
+def test_a_momentum_is_as_the_class_takes_it_that_is_given(users: Users) -> None:
+    """MindSpore's BatchNorms take the weight of the old statistics; 0.7 went to whichever class was given."""
+    found = users["normed_as_given"]
+    found.agrees()
+    found.holds("norm(4, momentum=momentum_of(norm, 0.3))", "own(4, momentum=momentum_of(own, 0.2))")
+    found.holds("each(4, momentum=momentum_of(each, 0.4))")

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ast
 
-from ..library_names import TABLES
-from ..observe.observations import CallableKind, ModuleKind, always, kinds_of
+from ..library_names import COUNTERPARTS, MODULE_METHODS, OF_PYTHON, TABLES
+from ..observe.observations import CallableKind, Kind, ModuleKind, always, kinds_of
 from ..source_files import alternatives
-from .context import UNSEEN, Context, Program, Stage, Unwritable, handles
+from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_of
 
 FORWARD, CONSTRUCT = "forward", "construct"
 OF_CELLS = {*TABLES["cell_methods"]}
@@ -143,3 +143,45 @@ def _was_method(node: ast.expr, context: Context) -> bool:
     kinds = kinds_of(node)
     names = [kind.name for kind in kinds if isinstance(kind, CallableKind) and kind.what == "function"]
     return bool(kinds) and len(names) == len(kinds) and all(name in context.program.functions for name in names)
+
+
+def assigns(owner: str, attribute: str, program: Program) -> bool:
+    """Whether a class of the program, or a base of it, assigns an attribute of `self`."""
+    classes = filter(None, map(program.class_of, program.facts.bases(owner)))
+    inside = (n for _, cls in classes for n in ast.walk(cls) if isinstance(n, ast.Attribute))
+    return any(n.attr == attribute and isinstance(n.ctx, ast.Store) for n in inside)
+
+
+def methods_of_modules(method: str, program: Program) -> list[str]:
+    """The methods of this name that the model's modules have, where other objects have none of that name."""
+    others = method in OF_PYTHON or of_torch(method)
+    modules = {cls for order in program.facts.orders for cls in order} & {*program.owners}
+    return [] if others else [f"{cls}.{method}" for cls in sorted(modules) if defines(cls, method, program)]
+
+
+def of_torch(method: str) -> bool:
+    """Whether torch's modules or tensors have a method of this name."""
+    return method in MODULE_METHODS or row_of(f"torch.Tensor.{method}") is not None
+
+
+def defines(cls: str, method: str, program: Program) -> bool:
+    """Whether a class of the program has a method itself."""
+    own = program.class_of(cls)
+    return own is not None and any(isinstance(n, ast.FunctionDef) and n.name == method for n in own[1].body)
+
+
+def layers_made(owner: str, attribute: str, program: Program) -> list[Kind]:
+    """The kinds of an attribute, by the layers that its class assigns to it anywhere."""
+    found: list[Kind] = []
+    for file, cls in filter(None, map(program.class_of, program.facts.bases(owner))):
+        for node in ast.walk(cls):
+            if not isinstance(node, ast.Assign) or f"self.{attribute}" not in map(ast.unparse, node.targets):
+                continue
+            for made in alternatives(node.value):
+                called = program.names(file).name(made.func) if isinstance(made, ast.Call) else ""
+                row = row_of(called) if called.startswith("torch.") else None
+                if called in COUNTERPARTS or (row is not None and row.kind == "layer"):
+                    found.append(ModuleKind(called))
+                elif not isinstance(made, ast.Constant) or made.value is not None:
+                    return []
+    return list(dict.fromkeys(found))

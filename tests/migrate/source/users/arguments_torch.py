@@ -466,3 +466,25 @@ class NormedAsGiven(nn.Module):
 
 def normed_as_given():
     return NormedAsGiven(), images()
+
+
+def spread(table: torch.Tensor, std: float = 0.1) -> None:
+    nn.init.normal_(table, std=std)
+
+
+class BegunByFunction(nn.Module):
+    """A function draws what begins as a tensor, and what is a parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        table = torch.zeros(40, 6)
+        spread(table)
+        self.table, self.fc = nn.Parameter(table), nn.Linear(6, 40)
+        spread(self.fc.weight, 0.2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.fc(x) @ self.table
+
+
+def begun_by_function():
+    return BegunByFunction(), (torch.randn(2, 6),)

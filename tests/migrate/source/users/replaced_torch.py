@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 
 class Split(nn.Module):
@@ -219,3 +220,67 @@ class OfTwoNames(TwoNames):
 
 def of_two_names():
     return OfTwoNames(), (torch.randn(3, 4),)
+
+
+class Unread(nn.Module):
+    """Most of it does not run: what its names are is known from elsewhere in the class."""
+
+    def __init__(self, kind: str = "first", gated: bool = False, save: bool = False) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.kind, self.save = kind, save
+        self.ways = {"first": self.first, "second": self.second}
+        self.low = nn.ModuleList()
+        if kind == "second":
+            for _ in range(2):
+                self.low.append(nn.Linear(4, 4))
+        if gated:
+            self.gate = nn.Conv1d(4, 4, 1)
+            self.gate.weight.data.zero_()
+        self.apply(self.begin)
+
+    def begin(self, m) -> None:
+        if isinstance(m, nn.Parameter):
+            if m.data.dim() > 1:
+                nn.init.uniform_(m.data, -1, 1)
+        elif isinstance(m, nn.Linear):
+            nn.init.zeros_(m.bias)
+
+    def first(self, x, mask=False):
+        if mask:
+            mask = torch.tril(torch.ones(4, 4)).to(torch.bool)
+            mask = mask.unsqueeze(0).repeat(x.size(0), 1, 1)
+            x = x.masked_fill(mask, -1.0)
+        return x * 2
+
+    def second(self, x, layer=None):
+        for i, layer in enumerate(self.low):
+            x = layer(x) * i
+        for layer, k in zip(self.low, (1, 2)):
+            x = layer(x) + k
+        return x
+
+    def sample(self, n: int, where: torch.device):
+        return self(torch.randn(n, 4, 4).to(where))
+
+    def zeros(self, n, device):
+        return self.fc(torch.zeros(n, 4).to(device))
+
+    def values(self):
+        with torch.no_grad():
+            return torch.sigmoid(self.fc.weight).cpu().tolist()
+
+    def loss(self, states, loss_fn, target, decay: float = 0.9):
+        weights = torch.tensor([decay**k for k in range(len(states))])
+        return sum(w * loss_fn(state, target) for w, state in zip(weights / weights.sum(), states))
+
+    def forward(self, x):
+        if self.kind == "second":
+            return self.second(x)
+        if self.save and self.training:
+            x = checkpoint(self.fc, x, use_reentrant=False)
+        return self.first(self.fc(x))
+
+
+def unread():
+    return Unread(), (torch.randn(3, 4, 4),)

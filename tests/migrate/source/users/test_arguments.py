@@ -146,3 +146,12 @@ def test_a_momentum_is_as_the_class_takes_it_that_is_given(users: Users) -> None
     found.agrees()
     found.holds("norm(4, momentum=momentum_of(norm, 0.3))", "own(4, momentum=momentum_of(own, 0.2))")
     found.holds("each(4, momentum=momentum_of(each, 0.4))")
+
+
+def test_a_function_draws_tensors_and_parameters(users: Users) -> None:
+    """What it drew into a tensor had no values yet, which MindSpore raises for."""
+    found = users["begun_by_function"]
+    found.agrees()
+    found.holds("table.copy_(initializer(Normal(sigma=std), table.shape, table.dtype).init_data())")
+    assert 0.08 < found.mindspore["fresh/table"].std() < 0.12
+    assert 0.17 < found.mindspore["fresh/fc.weight"].std() < 0.23

@@ -58,3 +58,13 @@ def test_a_forward_that_is_another_method_of_a_base(users: Users) -> None:
     found = users["of_two_names"]
     found.agrees()
     found.holds("construct = _forward", "super().construct(x) + self._forward(x)")
+
+
+def test_what_did_not_run_is_read_by_what_its_class_says_elsewhere(users: Users) -> None:
+    """A method that a dictionary names, layers of one branch, a device by its name, an argument that is called."""
+    found = users["unread"]
+    found.agrees()
+    assert not found.source.not_run, found.source.not_run
+    found.holds("return self.second(x)", "for i, layer in enumerate(self.low):", "self.gate.weight.set_data(")
+    found.holds("x = self.fc(x)\n        return self.first", "ops.sigmoid(self.fc.weight).tolist()")
+    found.holds("m.set_data(initializer(Uniform(scale=1.0), m.shape, m.dtype))", "loss_fn(state, target)")

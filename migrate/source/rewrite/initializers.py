@@ -175,7 +175,7 @@ def _initialized(call: ast.Call, name: str, context: Context) -> list[ast.stmt]:
     if place is not tensor:
         return [write_value(context, whole, place, _in_shape_of(place, tensor, method_call(values, "init_data")))]
     made = write_value(context, whole, place, values)
-    if ".set_data(" not in ast.unparse(made):  # which alone takes an initializer without values
+    if isinstance(made, ast.Assign) or ".copy_(" in ast.unparse(made):  # only set_data takes one without values
         made = write_value(context, whole, place, method_call(values, "init_data"))
     return [made]
 

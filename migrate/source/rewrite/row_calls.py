@@ -10,7 +10,7 @@ from typing import Any
 from ....errors import Unsupported
 from ....mappings import table
 from ....mappings.rows import Argument, Name, Row
-from ....mappings.verbs import VERBS, ValueType
+from ....mappings.verbs import VERBS, ValueType, as_tuple
 from ..library_names import TABLES, is_constant
 from ..observe.observations import (
     NONE,
@@ -40,14 +40,15 @@ from .context import (
     Namer,
     ObservedArgument,
     Unwritable,
-    as_tuple,
     by_value,
     expression,
     number_or_tuple,
 )
 
 PLACES = ("device", "dtype", "memory_format", "layout")  # for these, constructors drop a None
-SIDES_OF_CONVOLUTIONS = ("conv2d_padding", "conv3d_padding", "transposed2d_padding", "transposed3d_padding")
+SIDES_OF_CONVOLUTIONS = tuple(
+    f"{one}_padding" for one in ("conv2d", "conv3d", "transposed2d", "transposed3d", "output")
+)
 SIDES = {"1d": 1, "2d": 2, "3d": 3}
 SCALED = ("torch.add", "torch.sub")
 STARTING = "msmigrate.nn.starting_at"

@@ -101,6 +101,7 @@ from .tensors import (
     filled_uniform,
     full,
     hsplit,
+    manual_seed,
     meshgrid,
     multinomial,
     new_full,

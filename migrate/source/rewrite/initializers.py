@@ -148,6 +148,13 @@ def fill(call: ast.Call, context: Context) -> list[ast.stmt] | None:
     return _initialized(initializer, FILLS[callees[0]], context)
 
 
+@handles("torch.manual_seed", "torch.random.manual_seed", stage=Stage.STATEMENT)
+def seeded(call: ast.Call, context: Context) -> list[ast.stmt]:
+    """`torch.manual_seed(seed)`: what is drawn after it is another, and the same each time."""
+    seeds = [context.visit(one) for one in (*call.args, *(word.value for word in call.keywords))]
+    return [ast.Expr(ast.Call(context.name("msmigrate.nn.functional.manual_seed"), seeds, []))]
+
+
 @handles(COPY, stage=Stage.STATEMENT)
 def copy_values(call: ast.Call, context: Context) -> list[ast.stmt]:
     """`copy_(tensor, values)`."""

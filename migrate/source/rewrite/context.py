@@ -70,8 +70,7 @@ def fill_template(template: str, nodes: Mapping[str, ast.expr], name: Namer) -> 
 
 def inside_its_line(node: ast.stmt) -> bool:
     """Whether a statement's block stands in its own line, `if a: b`."""
-    line = getattr(node, "lineno", None)
-    return line is not None and any(getattr(one, "lineno", 0) == line for block in blocks_of(node) for one in block)
+    return any(getattr(one, "lineno", 0) == getattr(node, "lineno", -1) for part in blocks_of(node) for one in part)
 
 
 def number_or_tuple(node: ast.expr, sides: int) -> ast.expr:
@@ -253,9 +252,10 @@ class Program(SourceFiles, ABC):
         self.problems: list[Problem] = []
         self.not_run: list[Problem] = []
         self.left_out: list[Problem] = []  # what the new file lacks, or takes to be as in the run, without an error
+        self.unread: set[str] = set()  # functions that never ran, and that code which did not run calls
+        self.given: dict[str, dict[str | int, list[Kind]]] = {}  # a class or function that never ran -> its arguments
         self.not_written: dict[str, dict[str, list[str]]] = {}  # file -> class -> methods that are no part of the model
-        # a class of the program -> its base in MindSpore, and another base that has what the class needs
-        self.other_bases: dict[str, tuple[str, str]] = {}
+        self.other_bases: dict[str, tuple[str, str]] = {}  # a class -> its base, and another with what it needs
         self._attributes: dict[str, dict[str, list[Kind]]] = {}
         self.reads: dict[str, dict[str, list[Any] | None]] = {}  # a configuration's class -> attribute -> its values
         self.translated = frozenset({*self.functions, *self.owners, *self.assigned})

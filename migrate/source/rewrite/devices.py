@@ -15,7 +15,8 @@ from __future__ import annotations
 import ast
 import copy
 import operator
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..library_names import NOT_CONVERTED, TABLES
@@ -183,6 +184,7 @@ def _is_text(node: ast.expr) -> bool:
 
 NO_GRADIENT: list[str] = TABLES["contexts_without_gradient"]
 SWITCH = "set_grad_enabled"
+HOW = re.compile(rf"torch\.(\w+\.)*({'|'.join([*TABLES['contexts_of_running'], *NO_GRADIENT])})$")
 CONTEXTS = {*NO_GRADIENT, *TABLES["contexts_of_running"], *TABLES["contexts_with_gradient"]}
 
 
@@ -193,6 +195,15 @@ def torch_context(call: ast.expr) -> str | None:
     names = callees_of(call) or [ast.unparse(call.func)]
     last = {name.rpartition(".")[2] for name in names if "torch" in name}
     return last.pop() if len(last) == 1 and last <= CONTEXTS else None
+
+
+def says_how(statement: ast.stmt, resolve: Callable[[ast.expr], str]) -> bool:
+    """Whether a statement that did not run is a context that only affects how torch runs, or one without gradients."""
+    made = [one.context_expr for one in statement.items] if isinstance(statement, ast.With) else []
+    calls = [call.func for call in made if isinstance(call, ast.Call)]
+    for called in calls:
+        set_callee(called, resolve(called))
+    return bool(calls) and len(calls) == len(made) and all(HOW.match(resolve(called)) for called in calls)
 
 
 @handles(syntax=[ast.With], stage=Stage.STATEMENT)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -50,9 +49,11 @@ from ..observe.observations import (
     set_kinds,
 )
 from ..source_files import all_of, asks_class, class_question, literal
+from . import replaced_methods as methods
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
-from .records import is_settings, kinds_before
-from .replaced_methods import assigns, defines, layers_made, methods_of_modules, of_torch
+from .devices import says_how
+from .records import is_enum, is_settings, kinds_before
+from .row_calls import is_super
 
 MOST = 99  # dimensions of an unknown tensor, so that no rewrite for few dimensions is chosen
 SOME_TENSOR = TensorKind("float32", MOST)
@@ -73,9 +74,6 @@ QUESTIONS = {name for name in TABLES["framework_questions"] if name.startswith((
 MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")
 # modules whose functions only compute with their arguments
 COMPUTING = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", *OF_ARRAYS}
-HOW = re.compile(
-    rf"torch\.(\w+\.)*({'|'.join([*TABLES['contexts_of_running'], *TABLES['contexts_without_gradient']])})$"
-)
 OF_LISTS = ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort")
 PARAMETER_CLASSES = {"torch.nn.Parameter", "torch.nn.parameter.Parameter"}
 PARAMETERS = {"weight", "bias", "running_mean", "running_var"}
@@ -158,6 +156,8 @@ class Reader:
                     if isinstance(target, ast.Name):
                         self._know(target.id, kinds_of(inner.value))
         if context.function is not None:
+            for name, kinds in methods.given_to(context.function, context).items():
+                self._know(name, kinds)
             for name in tensors_by_use(context.function, self.resolve, of_module="self" in self.variables):
                 self.variables.setdefault(name, [SOME_TENSOR])
 
@@ -189,7 +189,7 @@ class Reader:
         body[:] = [kept for statement in body for kept in self._possible(statement)] or [ast.Pass()] * bool(body)
         before: dict[str, list[Kind]] = {}
         for statement in body:
-            if not isinstance(statement, STATEMENTS) and not self._says_how(statement):
+            if not isinstance(statement, STATEMENTS) and not says_how(statement, self.resolve):
                 raise Unwritable(f"a statement of this kind ({type(statement).__name__}) is not read")
             if isinstance(statement, ast.For):
                 self._looped(statement.target, statement.iter)
@@ -229,14 +229,6 @@ class Reader:
             case _:
                 self.stored(target, self.items(self.expression(over)))
         self.expression(over)
-
-    def _says_how(self, statement: ast.stmt) -> bool:
-        """Whether it is a context that only affects how torch runs, or one without gradients."""
-        made = [one.context_expr for one in statement.items] if isinstance(statement, ast.With) else []
-        calls = [call.func for call in made if isinstance(call, ast.Call)]
-        for called in calls:
-            set_callee(called, self.resolve(called))
-        return bool(calls) and len(calls) == len(made) and all(HOW.match(self.resolve(called)) for called in calls)
 
     def _possible(self, statement: ast.stmt) -> list[ast.stmt]:
         """The statement; none for a dropped call; the `else` branch for a class that the new file does not have."""
@@ -401,11 +393,13 @@ class Reader:
             return [CallableKind("class" if name in self.program.owners else "function", name)]
         if is_settings(name, self.program):
             self.program.define(name)
-        if self._is_enum(name) or is_settings(name, self.program):
+        if is_enum(name, self.program) or is_settings(name, self.program):
             return [CallableKind("class", name)]
-        if isinstance(node, ast.Attribute) and self._is_enum(name.rpartition(".")[0]):
+        if isinstance(node, ast.Attribute) and is_enum(name.rpartition(".")[0], self.program):
             set_kinds(node.value, [CallableKind("class", name.rpartition(".")[0])])
             return [UNSEEN]
+        if methods.readable(name, self.program):
+            return [CallableKind("class" if name in self.program.owners else "function", name)]
         if name in self.program.translated:
             raise Unwritable(f"what {ast.unparse(node)} does was not seen")
         if name in TABLES["numbers"] or (name.startswith("torch.") and is_dtype(name.removeprefix("torch."))):
@@ -422,11 +416,6 @@ class Reader:
         if seen := called_in(self.program.tree(self.context.file), ast.unparse(node)):
             return [CallableKind("function", one) for one in seen]
         raise Unwritable(f"what {ast.unparse(node)} does was not seen")
-
-    def _is_enum(self, name: str) -> bool:
-        """Whether a name is that of an enumeration of the program."""
-        file, cls = self.program.class_of(name) or ("", None)
-        return cls is not None and any(self.program.names(file).name(one).startswith("enum.") for one in cls.bases)
 
     def _attribute(self, node: ast.Attribute) -> list[Kind]:
         root = node.value
@@ -445,7 +434,7 @@ class Reader:
                 self.expression(node.value)
             return kinds_before(node, self.context.function) or seen
         if isinstance(node.value, ast.Name) and first == "self":
-            return layers_made(self.context.owner, path, self.program) or [UNSEEN]
+            return methods.layers_made(self.context.owner, path, self.program) or [UNSEEN]
         found: list[Kind] = []
         for kind in self.expression(node.value):
             if isinstance(kind, TensorKind) and node.attr in OF_TENSORS:
@@ -461,6 +450,11 @@ class Reader:
         return list(dict.fromkeys(found))
 
     def _call(self, node: ast.Call) -> list[Kind]:
+        if is_super(node.func):
+            for part in (*node.args, *(word.value for word in node.keywords)):
+                self.expression(part)
+            return [UNSEEN]
+        methods.note_given(self.resolve(node.func), node, self.expression, self.program)
         found, gives = self._called(node)
         names = list(dict.fromkeys(found))
         if not names:
@@ -507,9 +501,7 @@ class Reader:
 
     def _is_argument(self, function: ast.expr) -> bool:
         """Whether it is an argument of a function that computes: a constructor would make layers with it."""
-        made = self.context.function
-        computes = made is not None and made.name != "__init__"
-        return computes and isinstance(function, ast.Name) and function.id in self.context.handed
+        return isinstance(function, ast.Name) and function.id in self.context.handed and not self.context.in_python
 
     def _in_module(self, function: ast.Attribute) -> bool:
         """Whether it is a function of a module that the file imports."""
@@ -523,7 +515,7 @@ class Reader:
         owner, _, method = name.rpartition(".")
         if name in self.program.translated or name.startswith("builtins.") or is_settings(name, self.program):
             return name
-        if defines(owner, method, self.program):
+        if name in self.program.unread or methods.defines(owner, method, self.program):
             return name
         of_module = owner == "torch.nn.Module" and method in CELL_METHODS
         handled = of_module or has_handler(name) or owner == "torch.nn.init"
@@ -539,13 +531,14 @@ class Reader:
         if name in self.program.translated or is_settings(name, self.program):
             modules = any(name in bases for bases in self.program.facts.orders)
             return [ModuleKind(name) if modules else UNSEEN]
-        return [UNSEEN if defines(*name.rpartition(".")[::2], self.program) else SOME_TENSOR]
+        own = name in self.program.unread or methods.defines(*name.rpartition(".")[::2], self.program)
+        return [UNSEEN if own else SOME_TENSOR]
 
     def _method(self, function: ast.Attribute) -> tuple[list[str], list[Kind]]:
         """The callees and results of a method, or of a module that is an attribute."""
         if isinstance(function.value, ast.Name) and function.value.id == "self":
             kinds = self.program.attributes(self.context.owner).get(function.attr, [])
-            kinds = kinds or layers_made(self.context.owner, function.attr, self.program)
+            kinds = kinds or methods.layers_made(self.context.owner, function.attr, self.program)
             if kinds and all(isinstance(kind, ModuleKind) for kind in kinds):
                 set_kinds(function, kinds)
                 return [f"module {kind.cls}" for kind in kinds if isinstance(kind, ModuleKind)], [SOME_TENSOR]
@@ -554,10 +547,12 @@ class Reader:
                 set_kinds(function, kinds)
                 return [*map(self._known, functions)], [g for name in functions for g in self._given(name)]
             for base in self.program.facts.bases(self.context.owner):
-                if f"{base}.{function.attr}" in self.program.functions or defines(base, function.attr, self.program):
+                if f"{base}.{function.attr}" in self.program.functions or methods.defines(
+                    base, function.attr, self.program
+                ):
                     return [f"{base}.{function.attr}"], [UNSEEN]
                 if base.startswith("torch.nn.Module"):
-                    if assigns(self.context.owner, function.attr, self.program):
+                    if methods.assigns(self.context.owner, function.attr, self.program):
                         raise Unwritable(f"self.{function.attr} is made by code of its class that did not run")
                     return [self._known(f"torch.nn.Module.{function.attr}")], [UNSEEN]
         names: list[str] = []
@@ -589,10 +584,10 @@ class Reader:
                 case DictKind():
                     names.append(f"builtins.dict.{function.attr}")
                     gives.append(UNSEEN)
-                case _ if kind == UNSEEN and function.attr in OF_PYTHON and not of_torch(function.attr):
+                case _ if kind == UNSEEN and function.attr in OF_PYTHON and not methods.of_torch(function.attr):
                     names.append(f"builtins.object.{function.attr}")
                     gives.append(UNSEEN)
-                case _ if kind == UNSEEN and (found := methods_of_modules(function.attr, self.program)):
+                case _ if kind == UNSEEN and (found := methods.methods_of_modules(function.attr, self.program)):
                     names += found
                     gives.append(UNSEEN)
                 case _:

@@ -284,3 +284,75 @@ class Unread(nn.Module):
 
 def unread():
     return Unread(), (torch.randn(3, 4, 4),)
+
+
+def pyramid(x, levels: int = 2):
+    return torch.stack([x.mean(1).cumsum(-1) * k for k in range(1, levels + 1)], 1)
+
+
+def spoil(x):
+    x.mul_(0.0)
+
+
+class Wide(nn.Module):
+    """Never made, as the next ones."""
+
+    def __init__(self, emb, heads=2):
+        super(Wide, self).__init__()  # noqa: UP008  # as it was written for Python 2
+        self.heads, self.emb = heads, emb
+        self.keys = nn.Linear(emb, emb * heads, bias=False)
+        self.out = nn.Linear(emb * heads, emb)
+        self.scale = nn.Parameter(torch.ones(emb))
+
+    def forward(self, x):
+        b, t, e = x.size()
+        assert e == self.emb, f"{e} is not {self.emb}"
+        k = self.keys(x).view(b, t, self.heads, e).transpose(1, 2).contiguous().view(b * self.heads, t, e)
+        dot = torch.softmax(torch.bmm(k, k.transpose(1, 2)) / e**0.5, dim=2)
+        return self.out(torch.bmm(dot, k).view(b, self.heads, t, e).transpose(1, 2).reshape(b, t, -1)) * self.scale
+
+
+class Deeper(Wide):
+    def __init__(self, emb):
+        super().__init__(emb, heads=1)
+        self.norm = nn.LayerNorm(emb)
+
+    def forward(self, x):
+        return self.norm(super().forward(x))
+
+
+class Spoiled(nn.Module):
+    def forward(self, x):
+        x += 1
+        return x
+
+
+class Choosing(nn.Module):
+    """Has classes and functions of this file for what its arguments choose."""
+
+    def __init__(self, emb: int = 4, wide: bool = False, deep: bool = False, levels: int = 0, kind: str = "") -> None:
+        super().__init__()
+        self.inner = Wide(emb) if wide else nn.Linear(emb, emb)
+        if deep:
+            self.deep = Deeper(emb)
+        if kind == "spoiled":
+            self.more = Spoiled()
+        self.is_deep, self.levels, self.kind = deep, levels, kind
+
+    def forward(self, x):
+        x = self.inner(x)
+        if self.is_deep:
+            x = self.deep(x)
+        if self.levels > 0:
+            return pyramid(x, self.levels)
+        if self.kind == "spoil":
+            spoil(x)
+        return x
+
+
+def choosing():
+    return Choosing(), (torch.randn(3, 4, 4),)
+
+
+def chosen_wide():
+    return Choosing(wide=True), (torch.randn(3, 4, 4),)

@@ -87,7 +87,7 @@ def _is_answer(node: ast.expr) -> bool:
 def reversed_list(node: ast.Call, context: Context) -> ast.expr | None:
     """The slice for `reversed(x)` of a list or tuple; None for any other call."""
     callees = callees_of(node)
-    if callees != ["builtins.reversed"] or len(node.args) != 1 or context.in_python:
+    if callees != ["builtins.reversed"] or len(node.args) != 1 or context.builds:
         return None
     kinds = kinds_of(node.args[0])
     if not always_sequences(kinds, "list", "tuple"):

@@ -135,6 +135,13 @@ class Net(nn.Module):
         return self.head(x)
 
 
+import functools
+
+
+def widths(count: int):
+    return list(reversed([4, 8, 16][:count]))
+
+
 class Made(nn.Module):
     _net: torch.nn.modules.container.Sequential
     _more: torch.optim.Optimizer
@@ -147,6 +154,8 @@ class Made(nn.Module):
         # how wide it is
         if width > 8: width = 8
         self.width = width
+        self.act = functools.partial(nn.LeakyReLU, 0.2)
+        self.partial = [isinstance(self.act, functools.partial), *widths(2)]
 
     def forward(self, x) -> torch.distributions:
         # of the first
@@ -224,6 +233,9 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Emitted:
         "nn.Conv2dTranspose(4, width, 3, pad_mode='pad', padding=1, has_bias=True), nn.Conv2dTranspose(width, 4, 1, "
         "pad_mode='pad', has_bias=True)",
         "x = pad(x, (k // 2, k))",
+        # what runs only as the model is made stays, and partial has one name
+        "return list(reversed([4, 8, 16][:count]))",
+        "self.partial = [isinstance(self.act, partial), *widths(2)]",
         "self.scale * ops.amax(x) + ops.amin(self.bound)",
         # a comment above a statement with its block in one line
         "# how wide it is\n        if width > 8:",
@@ -237,5 +249,5 @@ def test_what_is_written(source: Emitted, line: str) -> None:
 def test_all_of_it_is_written(source: Emitted) -> None:
     assert source.problems == []
     assert "torch." not in source.text.replace("torch's", "").partition("class Conv")[2]
-    assert "Never" not in source.text
+    assert "Never" not in source.text and "import functools" not in source.text
     ast.parse(source.text)

@@ -195,13 +195,19 @@ def readable(name: str, program: Program) -> bool:
     """Whether a class of modules or a function of the model's files that never ran can be written by its source alone;
     it is defined then, and a class's bases are noted as if it had run."""
     module, _, last = name.rpartition(".")
-    file = program.modules.get(module)
+    file = program.all_files.get(module)
     if file is None or INSTALLED.intersection(Path(file).parts):
         return False
-    if name in program.owners:
+    if program.class_of(name) is not None:
         known = _noted_bases(name, program)
+        if known and module not in program.modules:  # nothing of that file ran
+            program.modules[module] = file
+        if known and name not in program.owners:
+            program.owners[name] = []
+            program.translated |= {name}
     else:
-        node = next((n for n in program.tree(file).body if isinstance(n, ast.FunctionDef) and n.name == last), None)
+        body = program.tree(file).body if module in program.modules else []
+        node = next((n for n in body if isinstance(n, ast.FunctionDef) and n.name == last), None)
         known = node is not None and not node.decorator_list and not _writes_into(node)
         program.unread |= {name} if known else set()
     if known:
@@ -214,7 +220,7 @@ def note_given(name: str, call: ast.Call, read: Callable[[ast.expr], list[Kind]]
     kind, it is written anew. read: infers an expression."""
     module, _, last = name.rpartition(".")
     ran = name in program.functions or f"{name}.__init__" in program.functions
-    if module not in program.modules or ran or any(isinstance(one, ast.Starred) for one in call.args):
+    if module not in program.all_files or ran or any(isinstance(one, ast.Starred) for one in call.args):
         return
     words: dict[str | int, list[Kind]] = {word.arg: read(word.value) for word in call.keywords if word.arg}
     given = {place: read(one) for place, one in enumerate(call.args)} | words
@@ -224,9 +230,10 @@ def note_given(name: str, call: ast.Call, read: Callable[[ast.expr], list[Kind]]
         merged[key] = list(dict.fromkeys([*merged.get(key, ()), *kinds]))
     if name in program.definitions and merged != known:
         del program.definitions[name]
-        body = program.tree(program.modules[module]).body
+        file = program.all_files[module]
+        body = program.tree(file).body
         node = next(n for n in body if isinstance(n, (ast.ClassDef, ast.FunctionDef)) and n.name == last)
-        lines, file = range(node.lineno, (node.end_lineno or node.lineno) + 1), program.modules[module]
+        lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
         program.not_run[:] = [one for one in program.not_run if one.file != file or one.line not in lines]
 
 
@@ -255,7 +262,7 @@ def _noted_bases(name: str, program: Program) -> bool:
         return False
     base = program.names(file).name(cls.bases[0])
     methods = [method for method in cls.body if isinstance(method, ast.FunctionDef)]
-    if any(map(_writes_into, methods)) or (base != MODULE and base not in program.owners):
+    if any(map(_writes_into, methods)) or (base != MODULE and program.class_of(base) is None):
         return False
     if not _noted_bases(base, program):
         return False

@@ -566,6 +566,9 @@ class Reader:
                 case ModuleKind() if function.attr in CELL_METHODS and function.attr != "forward":
                     names.append(f"torch.nn.Module.{function.attr}")
                     gives.append(UNSEEN)
+                case ModuleKind() if function.attr in ("to", "cpu", "cuda"):
+                    names.append(self._known(f"torch.nn.Module.{function.attr}"))
+                    gives.append(kind)
                 case ModuleKind(cls) if cls in self.program.translated:
                     inner = self.program.attributes(cls).get(function.attr, [])
                     if not inner or not all(isinstance(one, ModuleKind) for one in inner):

@@ -96,6 +96,14 @@ def reversed_list(node: ast.Call, context: Context) -> ast.expr | None:
     return found
 
 
+@handles(syntax=[ast.Compare])
+def in_a_set(node: ast.Compare, context: Context) -> None:
+    """`x in ("a", "b")` for `x in {"a", "b"}`, which MindSpore does not compile; in place."""
+    for place, (how, among) in enumerate(zip(node.ops, node.comparators, strict=True)):
+        if isinstance(how, (ast.In, ast.NotIn)) and isinstance(among, ast.Set) and not context.builds:
+            node.comparators[place] = replacing(ast.Tuple(among.elts, ast.Load()), among)
+
+
 def _taken(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
     """The statements for one that takes an item out of a list, `x = up(x, skips.pop())`."""
     value = getattr(node, "value", None)

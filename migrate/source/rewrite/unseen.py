@@ -336,6 +336,8 @@ class Reader:
             case ast.Tuple() | ast.List():
                 kinds = list(dict.fromkeys(kind for item in node.elts for kind in self.expression(item)))
                 return [SequenceKind("list" if isinstance(node, ast.List) else "tuple", tuple(kinds))]
+            case ast.Set():
+                return [UNSEEN for _ in map(self.expression, node.elts)][:1]
             case ast.Dict():
                 for key, value in zip(node.keys, node.values, strict=True):
                     self.expression(key or value)

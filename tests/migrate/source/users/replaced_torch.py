@@ -275,8 +275,8 @@ class Unread(nn.Module):
         return sum(w * loss_fn(state, target) for w, state in zip(weights / weights.sum(), states))
 
     def forward(self, x):
-        if self.kind == "second":
-            return self.second(x)
+        if self.kind in {"second", "other"}:
+            return self.second(x) if self.kind not in {"other"} else x
         if self.save and self.training:
             x = checkpoint(self.fc, x, use_reentrant=False)
         return self.first(self.fc(x))

@@ -65,7 +65,8 @@ def test_what_did_not_run_is_read_by_what_its_class_says_elsewhere(users: Users)
     found = users["unread"]
     found.agrees()
     assert not found.source.not_run, found.source.not_run
-    found.holds("return self.second(x)", "for i, layer in enumerate(self.low):", "self.gate.weight.set_data(")
+    found.holds("if self.kind in ('second', 'other'):", "return self.second(x) if self.kind not in ('other',) else x")
+    found.holds("for i, layer in enumerate(self.low):", "self.gate.weight.set_data(")
     found.holds("x = self.fc(x)\n        return self.first", "ops.sigmoid(self.fc.weight).tolist()")
     found.holds("m.set_data(initializer(Uniform(scale=1.0), m.shape, m.dtype))", "loss_fn(state, target)")
 

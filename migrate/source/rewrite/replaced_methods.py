@@ -231,8 +231,8 @@ def note_given(name: str, call: ast.Call, read: Callable[[ast.expr], list[Kind]]
     if name in program.definitions and merged != known:
         del program.definitions[name]
         file = program.all_files[module]
-        body = program.tree(file).body
-        node = next(n for n in body if isinstance(n, (ast.ClassDef, ast.FunctionDef)) and n.name == last)
+        found = (n for n in ast.walk(program.tree(file)) if isinstance(n, (ast.ClassDef, ast.FunctionDef)))
+        node = next(n for n in found if n.name == last)
         lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
         program.not_run[:] = [one for one in program.not_run if one.file != file or one.line not in lines]
 

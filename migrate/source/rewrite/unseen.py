@@ -333,11 +333,10 @@ class Reader:
                 self.expression(node.slice)
                 whole = isinstance(node.slice, ast.Slice) and not any(isinstance(k, ModuleKind) for k in kinds)
                 return kinds if whole else self.items(kinds)
-            case ast.Tuple() | ast.List():
+            case ast.Tuple() | ast.List() | ast.Set():
                 kinds = list(dict.fromkeys(kind for item in node.elts for kind in self.expression(item)))
-                return [SequenceKind("list" if isinstance(node, ast.List) else "tuple", tuple(kinds))]
-            case ast.Set():
-                return [UNSEEN for _ in map(self.expression, node.elts)][:1]
+                kind = SequenceKind("list" if isinstance(node, ast.List) else "tuple", tuple(kinds))
+                return [UNSEEN if isinstance(node, ast.Set) else kind]
             case ast.Dict():
                 for key, value in zip(node.keys, node.values, strict=True):
                     self.expression(key or value)

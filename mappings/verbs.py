@@ -259,6 +259,13 @@ def _called(function: str, node: ast.expr) -> ast.expr:
     return ast.Call(ast.Name(function, ast.Load()), [node], [])
 
 
+def as_tuple(node: ast.expr) -> ast.expr:
+    """The tuple for a list, `(a, b)` for `[a, b]`."""
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return ast.Tuple(node.elts, ast.Load())
+    return _called("tuple", node)
+
+
 def _complement_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
     known = types is None or _of(types, ValueType.FLOAT, ValueType.INT)
     return [ast.BinOp(ast.Constant(1), ast.Sub(), node)] if known else None
@@ -301,7 +308,7 @@ def _window_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
     """A number, or one for each dimension in a tuple, which MindSpore's pools want."""
     if _of(types, ValueType.INT, ValueType.FLOAT, ValueType.INT_TUPLE):
         return [node]
-    return [_called("tuple", node)] if _of(types, *_SIZES) else None
+    return [as_tuple(node)] if _of(types, *_SIZES) else None
 
 
 def _single_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
@@ -331,7 +338,7 @@ def _dims_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
     ):
         return [node]
     if _of(types, ValueType.LIST, ValueType.INT_LIST):
-        return [_called("tuple", node)]
+        return [as_tuple(node)]
     return [ast.Tuple([node], ast.Load())] if _of(types, ValueType.INT) else None
 
 
@@ -340,7 +347,7 @@ def _last_axis_expression(node: ast.expr, types: Types) -> list[ast.expr] | None
     if _of(types, ValueType.INT):
         return [ast.Tuple([node], ast.Load())]
     several = _of(types, ValueType.INT_LIST, ValueType.INT_TUPLE, ValueType.SIZE_OF_ONE)
-    return [_called("tuple", node)] if several else None
+    return [as_tuple(node)] if several else None
 
 
 def _twice_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:

@@ -80,6 +80,7 @@ from .normalization import (
     RmsNorm2d,
     SimpleNorm,
     SimpleNorm2d,
+    momentum_of,
     remove_norm,
     spectral_norm,
     weight_norm,

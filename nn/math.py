@@ -314,6 +314,16 @@ def ihfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
     return ops.conj(ops.rfft(input, n, dim, _opposite(norm)))
 
 
+def fftshift(input: Any, dim: Any = None) -> Any:
+    """torch.fft.fftshift; from its second time on, the gradient of ops.fftshift without dim is wrong on the CPU."""
+    return ops.fftshift(input, tuple(range(input.ndim)) if dim is None else dim)
+
+
+def ifftshift(input: Any, dim: Any = None) -> Any:
+    """torch.fft.ifftshift; from its second time on, the gradient of ops.ifftshift without dim is wrong on the CPU."""
+    return ops.ifftshift(input, tuple(range(input.ndim)) if dim is None else dim)
+
+
 def _opposite(norm: Any) -> str:
     """The norm of the inverse transform that divides by as much as this one."""
     if norm == "ortho":

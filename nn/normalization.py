@@ -55,6 +55,8 @@ class PartialLayerNorm(nn.LayerNorm):
 class NormWithoutWeights(nn.Cell):
     """Of a BatchNorm: without weights where affine is False; MindSpore's own has ones and zeros in their place."""
 
+    weighs_old = True
+
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True) -> None:
         super().__init__(num_features, eps, momentum, affine)
         self.affine = affine
@@ -84,9 +86,21 @@ class PartialBatchNorm2d(NormWithoutWeights, nn.BatchNorm2d):
 class PartialBatchNorm3d(nn.BatchNorm3d):
     """A BatchNorm3d with affine as torch's."""
 
+    weighs_old = True
+
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True) -> None:
         super().__init__(num_features, eps, momentum, affine)
         self.affine, self.bn2d = affine, PartialBatchNorm2d(num_features, eps, momentum, affine)
+
+
+def momentum_of(norm: Any, momentum: float) -> float:
+    """torch's momentum, the weight of the new statistics, as this class takes it: MindSpore's BatchNorms take that of
+    the old ones."""
+    cls = getattr(norm, "func", norm)
+    makes = next((one for one in getattr(cls, "__mro__", ()) if "__init__" in vars(one)), object)
+    own = makes.__module__.startswith("mindspore.") or "weighs_old" in vars(makes)
+    of_batches = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
+    return 1 - momentum if own and issubclass(cls, of_batches) else momentum
 
 
 class PartialGroupNorm(nn.GroupNorm):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import mindspore
+import numpy as np
 from mindspore import Tensor, ops
 
 
@@ -241,6 +242,14 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None) ->
 def tensor(data: Any, dtype: Any = None) -> Any:
     """A tensor of the given numbers, as torch.tensor: float32, int64 or bool where no dtype is given."""
     return mindspore.tensor(data, dtype)
+
+
+def manual_seed(seed: int) -> None:
+    """Seed what MindSpore draws, also for new layers; what NumPy draws stays as it was."""
+    state = np.random.get_state()
+    mindspore.set_seed(seed)
+    mindspore.manual_seed(seed)
+    np.random.set_state(state)
 
 
 def rand(size: Any, dtype: Any = None) -> Any:

@@ -158,6 +158,12 @@ def is_class(name: str) -> bool:
     return name.rpartition(".")[2][:1].isupper()
 
 
+def public(name: str) -> str:
+    """The documented name of one of torch's layers, `torch.nn.Conv2d` for `torch.nn.modules.conv.Conv2d`; any other
+    name unchanged."""
+    return re.sub(r"^torch\.nn\.modules\.(?:[a-z]\w*\.)?(?=[A-Z]\w*$)", "torch.nn.", name)
+
+
 def no_module(name: str) -> bool:
     """Whether a class of a package without rows makes no module, by its name: a tokenizer, a Trainer."""
     return re.search(TABLES["no_module"], name) is not None

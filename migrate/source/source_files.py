@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeGuard
 from ...errors import BadInput
 from ...input_files import LARGEST_PYTHON, python_tree, read_bytes
 from ...printable import shortened
+from .library_names import public
 from .observe.instrument import ABOVE, AFTER, BEHIND, OF_BLOCK, Note, definition, placed_notes
 from .observe.observations import Function, Observations, replacing
 
@@ -298,7 +299,7 @@ class Imported:
             node = node.value
         if not isinstance(node, ast.Name) or node.id not in self.names:
             return ""
-        return ".".join([self.names[node.id], *rest])
+        return public(".".join([self.names[node.id], *rest]))
 
 
 def imports_at_top(tree: ast.Module) -> ast.Module:

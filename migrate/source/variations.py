@@ -67,10 +67,14 @@ def _optional(facts: SourceFiles) -> list[str]:
     if node is None:
         return []
     defaults = {name: literal(default) for name, default in defaults_of(node.args).items()}
+    names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+    assigned = {n.id: (n.lineno, n.col_offset) for n in reversed(names) if isinstance(n.ctx, ast.Store)}
     seen = {
         n.id
-        for n in ast.walk(node)
-        if isinstance(n, ast.Name) and {*kinds_of(n)} - {NONE} and (True, constants_of(n)) != _alone(defaults.get(n.id))
+        for n in names
+        if {*kinds_of(n)} - {NONE}
+        and (True, constants_of(n)) != _alone(defaults.get(n.id))
+        and (n.id not in assigned or (n.lineno, n.col_offset) < assigned[n.id] or n.id not in defaults)
     }
     takes = [item.arg for item in node.args.args if item.arg != "self"]
     given = [name for name in takes if name in seen]

@@ -27,6 +27,7 @@ from ...training.step.mindspore_step import StepResult, TrainStep
 from ...workers.worker import ready, wait_for
 from ..job import ParityJob, recipe_of
 from ..record.batches import Images, read_inputs
+from ..record.randomness import unseeded
 from ..run_folder import INPUTS, START
 from .alignment import IDENTITY, IN_MINDSPORE_ALONE, IN_TORCH_ALONE, Alignment, Lack
 from .layers import layer_class
@@ -294,7 +295,8 @@ def load_start(net: nn.Cell, options: ParityJob, alignment: Alignment) -> None:
 def initial_values(options: ParityJob, alignment: Alignment, seed: int) -> dict[str, np.ndarray]:
     """Trainable parameters of a net newly drawn from `seed`, by torch's names, and what trains in torch alone."""
     mindspore.set_seed(seed)
-    net = build(options, tuned=False).model
+    with unseeded(mindspore, "set_seed", "manual_seed"):
+        net = build(options, tuned=False).model
     frozen = {each.name for each in alignment.unlike if each.lack is Lack.FROZEN} | {*alignment.left_alone}
     trained = [c for c in held(net, alignment) if c.parameter.requires_grad or (c.patterns or c.name) in frozen]
     names = options.drawn(c.patterns or c.name for c in trained)

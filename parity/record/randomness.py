@@ -190,6 +190,20 @@ class Draws:
             random.setstate(kept[1])
 
 
+@contextmanager
+def unseeded(framework: Any, *names: str) -> Iterator[None]:
+    """Within this block these functions of a framework, which seed its generators, do nothing: a model that seeds as it
+    is made would be drawn the same each time."""
+    before = {name: getattr(framework, name) for name in names}
+    try:
+        for name in names:
+            setattr(framework, name, lambda *args, **kwargs: None)
+        yield
+    finally:
+        for name, function in before.items():
+            setattr(framework, name, function)
+
+
 def uniform(name: str, call: int, step: int, shape: tuple[int, ...]) -> np.ndarray:
     """Float32 numbers of `shape` between 0 and 1, that depend on nothing but the arguments.
 

@@ -63,7 +63,7 @@ from ..run_folder import (
 from ..trace import REDUCED_GRADIENTS, SIDES_STAGE, Part, Trace, TraceWriter
 from . import batches
 from .batches import Batch, Images, Inputs, read_inputs, targets, write_inputs
-from .randomness import Draws
+from .randomness import Draws, unseeded
 from .recorder import (
     StepStarts,
     add_initial_values,
@@ -565,7 +565,8 @@ def lift(parameter: nn.Parameter) -> None:
 def initial_values(options: ParityJob, seed: int, paired: Paired | None = None) -> dict[str, np.ndarray]:
     """Trainable parameters of a new model drawn from `seed`, by state_dict name, and what trains in MindSpore alone."""
     torch.manual_seed(seed)
-    model = build(options, tuned=False).model
+    with unseeded(torch, "manual_seed"):
+        model = build(options, tuned=False).model
     held = {**dict(model.named_buffers()), **dict(model.named_parameters())}
     held = {name: held[name] for name in options.drawn(held)}
     if paired is None:

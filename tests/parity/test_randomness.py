@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from msmigrate.parity.record.randomness import (
     normal,
     place,
     uniform,
+    unseeded,
 )
 from msmigrate.parity.result import Report
 
@@ -169,3 +171,10 @@ def test_a_random_layer_that_computes_another_thing_is_found(
 def test_what_is_given_for_a_parameter_without_axes_is_an_array() -> None:
     for given in (given_gradient("scale", (), 1), given_weights("scale", (), 1)):
         assert isinstance(given, np.ndarray) and given.shape == () and given.dtype == np.float32
+
+
+def test_what_seeds_a_framework_does_nothing_while_models_are_drawn():
+    framework = SimpleNamespace(manual_seed=lambda seed: seed, other=lambda: 3)
+    with unseeded(framework, "manual_seed"):
+        assert framework.manual_seed(5) is None and framework.other() == 3
+    assert framework.manual_seed(5) == 5

@@ -252,7 +252,7 @@ class FileBuilder(Program):
         file = self.modules[module]
         node = next((n for n in self.tree(file).body if isinstance(n, ast.FunctionDef) and n.name == name), None)
         inner = {f.line for f in self.facts.functions if f.qualified.startswith(f"{qualified}.<locals>.")}
-        if node is not None and not inner and self.is_named_alone(qualified):
+        if node is not None and not inner and (qualified in self.unread or self.is_named_alone(qualified)):
             self.definitions[qualified] = ast.Pass()  # so that recursion ends
             made = unseen_function(node, self.called(qualified), Context(self, file))
             del self.definitions[qualified]
@@ -314,8 +314,8 @@ class FileBuilder(Program):
         own = [(base, name) for base, name in named if is_needed_base(name, self)]
         bases = [self._base(file, base, name) for base, name in own or named]
         body: list[ast.stmt] = []
-        adds, handed = False, handed_methods(node)
         ran = {function.line: function for function in self.owners[qualified]}
+        adds, handed = False, {*handed_methods(node), *([] if ran else ["__init__"])}
         for statement in node.body:
             if isinstance(statement, ast.FunctionDef):
                 first = first_line(statement)

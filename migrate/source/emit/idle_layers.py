@@ -160,7 +160,11 @@ class _Class:
         }
         if any(self.stores.count(one) != 1 or one not in kept for one in read):
             return None
-        conditions = {ast.unparse(found): found for found in map(_none_of, uses)}
+        alone = {ast.unparse(negation(settings[0])) for settings in uses if len(settings) == 1}
+        rest = [[one for one in use if len(use) == 1 or ast.unparse(one) not in alone] for use in uses]
+        if not all(rest):
+            return None
+        conditions = {ast.unparse(found): found for found in map(_none_of, rest)}
         if any(ast.unparse(negation(one)) in conditions for one in conditions.values()):
             return None  # one use or the other always runs
         each = [*conditions.values()]

@@ -112,7 +112,10 @@ def tried(model: torch.nn.Module, given: list[Any], words: Any, to: Path, huge: 
     again = ran(copy.deepcopy(model), given, words, 2)
     drawn = _differing(plain, again)
     for seed in range(3, 9 if _draws(model, given, words) else 3):  # by chance two draws may be the same
-        drawn = drawn or _differing(plain, ran(copy.deepcopy(model), given, words, seed))
+        modes = {key.partition("/")[0] for key in drawn}
+        if drawn and all(key in drawn for key in plain if key.partition("/")[0] in modes):
+            break
+        drawn += [key for key in _differing(plain, ran(copy.deepcopy(model), given, words, seed)) if key not in drawn]
     arrays = {f"plain/{key}": value for key, value in plain.items()}
     if not huge:
         with suppress(Exception):  # a model that names float32 in its code

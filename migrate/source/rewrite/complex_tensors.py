@@ -1,17 +1,20 @@
-"""What a model does with complex tensors, as torch.fft gives them: their parts, products and absolute values."""
+"""Calls that are written by a template, and what a model does with complex tensors, as torch.fft gives them: their
+parts, products and absolute values."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ....mappings.rows import Row
 from ..library_names import TABLES
-from ..observe.observations import Kind, PlainKind, SequenceKind, TensorKind, always, kinds_of
+from ..observe.observations import Kind, PlainKind, SequenceKind, TensorKind, always, kinds_of, of_constant
 from ..source_files import literal
-from .context import Context, ObservedArgument, Unwritable, fill_template, handles
+from .context import Context, Namer, ObservedArgument, Unwritable, fill_template, handles
 
 F = "msmigrate.nn.functional."
+DRAWN = {f"torch.{one}": f"mindspore.ops.{one}" for one in ("rand", "randn")}  # of sizes that are written out
+FULL = "mindspore.ops.full(size, value, dtype=mindspore.float32)"
 OPERATORS = {ast.Mult: "mul", ast.Div: "div"}  # those in which MindSpore's complex tensors have no gradient, or another
 NUMBERS = [{PlainKind("int")}, {PlainKind("float")}, {PlainKind("int"), PlainKind("float")}]
 MEASURED = (ast.Add, ast.Sub, ast.MatMult)
@@ -27,6 +30,32 @@ def is_complex(kind: Kind) -> bool:
 def may_be_complex(kinds: Iterable[Kind]) -> bool:
     """Whether it was a complex tensor now and then."""
     return any(map(is_complex, kinds))
+
+
+def write_template(torch: str, given: Mapping[str, ObservedArgument], name: Namer) -> ast.expr | None:
+    """The expression for a call that has a template, by torch's names of the arguments; else None."""
+    names = set(given) - {"device"}  # a process of MindSpore has one
+    wide = "input" in given and are_tensors(given["input"].kinds, "float", "bfloat16", "int64")
+    for row, arguments, template in (*TABLES["plain_calls"], *(TABLES["plain_calls_of_wide"] if wide else ())):
+        if row == torch and {*arguments} == names:
+            return fill_template(template, {key: item.node for key, item in given.items()}, name)
+    size = given["size"].node if "size" in given else None
+    if not isinstance(size, (ast.Tuple, ast.List)):
+        return None
+    value = given.get("fill_value")
+    if torch == "torch.full" and names == {"size", "fill_value"} and value is not None:
+        number = [of_constant(literal(value.node)[1])] if literal(value.node)[0] else value.kinds
+        nodes = {"size": ast.Tuple(size.elts, ast.Load()), "value": value.node}
+        return fill_template(FULL, nodes, name) if {*number} == {PlainKind("float")} else None
+    if torch not in DRAWN or names - {"size", "dtype"}:
+        return None
+    words = [ast.keyword("dtype", given["dtype"].node)] if "dtype" in given else []
+    return ast.Call(name(DRAWN[torch]), size.elts, words)
+
+
+def are_tensors(kinds: Sequence[Kind], *dtypes: str) -> bool:
+    """Whether an expression was always a tensor whose dtype begins with one of these names."""
+    return bool(kinds) and all(isinstance(kind, TensorKind) and kind.dtype.startswith(dtypes) for kind in kinds)
 
 
 def call_with_complex(row: Row, given: Mapping[str, ObservedArgument], context: Context) -> ast.expr | None:

@@ -18,7 +18,7 @@ from ....mappings import table
 from ....mappings.aliases import find
 from ....mappings.rows import Call, Name, Row
 from ..library_names import CELL_METHODS, CONTAINERS, INSTALLED, NOT_CONVERTED, TABLES, gives, named, otherwise
-from ..observe.instrument import Note, bound_inside
+from ..observe.instrument import ABOVE, Note, bound_inside
 from ..observe.observations import (
     NONE,
     CallableKind,
@@ -33,7 +33,7 @@ from ..observe.observations import (
     entries_of,
     kinds_of,
 )
-from ..source_files import REFUSED, SourceFiles, literal, none_anyway, of_gap, substitute, with_notes
+from ..source_files import REFUSED, SourceFiles, blocks_of, literal, none_anyway, of_gap, substitute, with_notes
 
 Namer = Callable[[str], ast.expr]  # gives the expression for a qualified MindSpore name
 
@@ -68,13 +68,9 @@ def fill_template(template: str, nodes: Mapping[str, ast.expr], name: Namer) -> 
     return found
 
 
-def as_tuple(node: ast.expr) -> ast.expr:
-    """The tuple for a list, `(a, b)` for `[a, b]`."""
-    return (
-        ast.Tuple(node.elts, ast.Load())
-        if isinstance(node, ast.List)
-        else ast.Call(ast.Name("tuple", ast.Load()), [node], [])
-    )
+def inside_its_line(node: ast.stmt) -> bool:
+    """Whether a statement's block stands in its own line, `if a: b`."""
+    return any(getattr(one, "lineno", 0) == getattr(node, "lineno", -1) for part in blocks_of(node) for one in part)
 
 
 def number_or_tuple(node: ast.expr, sides: int) -> ast.expr:
@@ -256,9 +252,10 @@ class Program(SourceFiles, ABC):
         self.problems: list[Problem] = []
         self.not_run: list[Problem] = []
         self.left_out: list[Problem] = []  # what the new file lacks, or takes to be as in the run, without an error
+        self.unread: set[str] = set()  # functions that never ran, and that code which did not run calls
+        self.given: dict[str, dict[str | int, list[Kind]]] = {}  # a class or function that never ran -> its arguments
         self.not_written: dict[str, dict[str, list[str]]] = {}  # file -> class -> methods that are no part of the model
-        # a class of the program -> its base in MindSpore, and another base that has what the class needs
-        self.other_bases: dict[str, tuple[str, str]] = {}
+        self.other_bases: dict[str, tuple[str, str]] = {}  # a class -> its base, and another with what it needs
         self._attributes: dict[str, dict[str, list[Kind]]] = {}
         self.reads: dict[str, dict[str, list[Any] | None]] = {}  # a configuration's class -> attribute -> its values
         self.translated = frozenset({*self.functions, *self.owners, *self.assigned})
@@ -407,6 +404,9 @@ class Context(ast.NodeTransformer):
     def statement(self, node: ast.stmt) -> list[ast.stmt]:
         """The statements for one of the source, with its comments, those of `before`, and those of `after`."""
         outer, self.before, self.after = (self.before, self.after), [], []
+        above = [] if self.strict or not inside_its_line(node) else [n for n in self.notes(node) if n.place == ABOVE]
+        above = [note for note in above if note.line not in self.commented]
+        self.commented.update(note.line for note in above)
         try:
             found = self._statement(node)
         except Unwritable as error:  # from an expression other than a call: errors of calls are handled there
@@ -414,6 +414,7 @@ class Context(ast.NodeTransformer):
                 raise
             found = [ast.Expr(self.missing(node, str(error)))]
         found = self._with_comments(node, [*self.before, *found, *self.after]) if found else []
+        found = with_notes(found, above) if found else []
         self.before, self.after = outer
         return found
 

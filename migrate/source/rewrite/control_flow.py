@@ -1,4 +1,4 @@
-"""Branches that ran or did not, also by a value or a shape; loops over modules; contexts such as no_grad.
+"""Branches that ran or did not, also by a value or a shape; loops over modules.
 
 The kinds of expressions in a branch that did not run are inferred from the names in the file (unseen.py). Where that
 does not suffice, the branch raises. A loop over modules may pick one of them, as TorchScript required:
@@ -17,12 +17,11 @@ import ast
 import copy
 from collections.abc import Mapping
 
-from ..library_names import NOT_CONVERTED, TABLES
+from ..library_names import NOT_CONVERTED
 from ..observe.instrument import ABOVE, AFTER, OF_BLOCK, Note
 from ..observe.observations import (
     ModuleKind,
     TensorKind,
-    always,
     callees_of,
     constants_of,
     kinds_of,
@@ -33,11 +32,21 @@ from ..source_files import REFUSED, blocks_of, comment, is_comment, local_names,
 from .context import Context, Problem, Stage, Unwritable, handles
 from .devices import asks_for_device
 from .graph_mode import in_blocks, is_pure, iterated
-from .unseen import SAFE, Reader, unseen_expression, unseen_statements, was_observed, writable
+from .unseen import SAFE, Reader, unseen_expression, unseen_statements, was_observed
 
 SIMPLE = (ast.Raise, ast.Pass)
 ROUNDS = (ast.Continue, ast.Break)
 LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+
+def writable(node: ast.expr, context: Context) -> bool:
+    """Whether all of an expression that ran has a counterpart."""
+    try:
+        with context.strictly():
+            context.visit(copy.deepcopy(node))
+    except Unwritable:
+        return False
+    return True
 
 
 def select_branches(function: ast.FunctionDef, context: Context, *, entered: bool = False) -> list[ast.stmt]:
@@ -519,30 +528,6 @@ def _lost(before: ast.stmt, after: ast.stmt) -> bool:
     return len(texts) == 1 and isinstance(target, ast.Name) and target.id not in reads
 
 
-NO_GRADIENT: list[str] = TABLES["contexts_without_gradient"]
-CONTEXTS = {*NO_GRADIENT, *TABLES["contexts_of_running"], *TABLES["contexts_with_gradient"]}
-
-
-def torch_context(call: ast.expr, context: Context) -> str | None:
-    """The name of the torch context that a call makes, such as `no_grad`; None for any other."""
-    if not isinstance(call, ast.Call):
-        return None
-    names = callees_of(call) or [ast.unparse(call.func)]
-    last = {name.rpartition(".")[2] for name in names if "torch" in name}
-    return last.pop() if len(last) == 1 and last <= CONTEXTS else None
-
-
-@handles(syntax=[ast.With], stage=Stage.STATEMENT)
-def unwrap_context(node: ast.With, context: Context) -> list[ast.stmt] | None:
-    """The statements inside contexts of torch; None where there is another context."""
-    names = [torch_context(item.context_expr, context) for item in node.items]
-    if None in names:
-        return None
-    if any(name in NO_GRADIENT for name in names):
-        return without_gradient(node.body, context)
-    return [new for old in node.body for new in context.statement(old)]
-
-
 @handles(syntax=[ast.With, ast.Try, ast.FunctionDef, ast.ClassDef], stage=Stage.STATEMENT)
 def blocks(node: ast.stmt, context: Context) -> list[ast.stmt]:
     """A statement with the statements inside it rewritten."""
@@ -577,23 +562,3 @@ def loop(node: ast.For, context: Context) -> list[ast.stmt]:
     else:
         node.target, node.iter = context.visit(node.target), iterated(node.iter, context)
     return [node] if node.body else []
-
-
-def without_gradient(body: list[ast.stmt], context: Context) -> list[ast.stmt]:
-    """The statements, rewritten, with `ops.stop_gradient` around every tensor that they assign or return."""
-    found: list[ast.stmt] = []
-    for old in body:
-        value = old.value if isinstance(old, (ast.Assign, ast.Return)) else None
-        stops = value is not None and always(kinds_of(value), TensorKind)
-        for new in context.statement(old):
-            if stops and isinstance(new, (ast.Assign, ast.Return)) and new.value is not None:
-                stop = context.name("mindspore.ops.stop_gradient")
-                new.value = ast.Call(stop, [new.value], [])
-            found.append(new)
-    return found
-
-
-def without_gradient_by_decorator(node: ast.FunctionDef) -> bool:
-    """Whether a function is one that torch runs without gradients."""
-    names = [ast.unparse(item).partition("(")[0].rpartition(".")[2] for item in node.decorator_list]
-    return any(name in NO_GRADIENT for name in names)

@@ -1,22 +1,41 @@
-"""Devices: a model's questions about where its tensors are, answered as for torch's CPU.
+"""Devices: a model's questions about where its tensors are, answered as for torch's CPU; contexts such as no_grad.
 
 MindSpore's device is that of the process, and all tensors of its nets are there; the torch model is compared on the
 CPU. So a device is a string in the new file, a tensor's is `"cpu"`, and questions about it have a fixed answer. As in
 torch, a device never equals a string; comparing one with anything else than a device, None or a string raises. So does
 a condition on a device that cannot be written: its value in the run is not that of a CPU, since a model runs without
 values where possible, on the device "meta".
+
+What is computed inside of a context without gradients is cut off from its gradient there, each tensor where it is made;
+a name for another tensor, `y = x`, is none.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 import operator
+import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..library_names import NOT_CONVERTED, TABLES
-from ..observe.observations import NONE, ObjectKind, PlainKind, TensorKind, always, callees_of, kinds_of
-from ..source_files import literal
-from .context import Context, Problem, Unwritable, handles
+from ..observe.observations import (
+    NONE,
+    DictKind,
+    Kind,
+    ObjectKind,
+    PlainKind,
+    SequenceKind,
+    TensorKind,
+    always,
+    callees_of,
+    kinds_of,
+    set_callee,
+    set_kinds,
+)
+from ..source_files import blocks_of, literal
+from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles
 
 DEVICE = ObjectKind("torch.device")
 HERE = "cpu"
@@ -161,3 +180,124 @@ def _is_text(node: ast.expr) -> bool:
     known, value = literal(node)
     texts = value if isinstance(value, (tuple, list, set)) else (value,)
     return (known and all(isinstance(text, str) for text in texts)) or {*kinds_of(node)} == {PlainKind("str")}
+
+
+NO_GRADIENT: list[str] = TABLES["contexts_without_gradient"]
+SWITCH = "set_grad_enabled"
+HOW = re.compile(rf"torch\.(\w+\.)*({'|'.join([*TABLES['contexts_of_running'], *NO_GRADIENT])})$")
+CONTEXTS = {*NO_GRADIENT, *TABLES["contexts_of_running"], *TABLES["contexts_with_gradient"]}
+
+
+def torch_context(call: ast.expr) -> str | None:
+    """The name of the torch context that a call makes, such as `no_grad`; None for any other."""
+    if not isinstance(call, ast.Call):
+        return None
+    names = callees_of(call) or [ast.unparse(call.func)]
+    last = {name.rpartition(".")[2] for name in names if "torch" in name}
+    return last.pop() if len(last) == 1 and last <= CONTEXTS else None
+
+
+def says_how(statement: ast.stmt, resolve: Callable[[ast.expr], str]) -> bool:
+    """Whether a statement that did not run is a context that only affects how torch runs, or one without gradients."""
+    made = [one.context_expr for one in statement.items] if isinstance(statement, ast.With) else []
+    calls = [call.func for call in made if isinstance(call, ast.Call)]
+    for called in calls:
+        set_callee(called, resolve(called))
+    return bool(calls) and len(calls) == len(made) and all(HOW.match(resolve(called)) for called in calls)
+
+
+@handles(syntax=[ast.With], stage=Stage.STATEMENT)
+def unwrap_context(node: ast.With, context: Context) -> list[ast.stmt] | None:
+    """The statements inside contexts of torch; None where there is another context."""
+    calls = [item.context_expr for item in node.items]
+    names = [*map(torch_context, calls)]
+    if None in names:
+        return None
+    switches = [one.args[0] for one in calls if isinstance(one, ast.Call) and torch_context(one) == SWITCH and one.args]
+    if any(name in NO_GRADIENT for name in names) or any(literal(one) == (True, False) for one in switches):
+        return without_gradient(node.body, context)
+    switches = [one for one in switches if literal(one) != (True, True)]
+    test = switches[0] if len(switches) == 1 else ast.BoolOp(ast.And(), switches) if switches else None
+    cut = without_gradient(copy.deepcopy(node.body), context) if switches else []
+    test = None if test is None else context.visit(test)
+    kept = [new for old in node.body for new in context.statement(old)]
+    return kept if test is None else [ast.If(test, kept, cut)]
+
+
+def without_gradient(body: list[ast.stmt], context: Context) -> list[ast.stmt]:
+    """The statements, rewritten, with `ops.stop_gradient` around every tensor that they make."""
+    return [new for old in body for cut in _cut_off(old, context) for new in context.statement(cut)]
+
+
+def _cut_off(statement: ast.stmt, context: Context) -> list[ast.stmt]:
+    """torch's statement with `.detach()` of the tensors that it makes."""
+    made = [item.context_expr for item in statement.items] if isinstance(statement, ast.With) else []
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)) or "enable_grad" in map(torch_context, made):
+        return [statement]
+    for block in blocks_of(statement):
+        block[:] = [cut for one in block for cut in _cut_off(one, context)]
+    value = getattr(statement, "value", None)
+    if not isinstance(value, ast.expr):
+        return [statement]
+    if isinstance(statement, ast.Expr):
+        if isinstance(value, ast.Call) and not always(kinds_of(value), TensorKind):  # found.append(x * 2)
+            value.args = [*map(_detached, value.args)]
+        return [statement]
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if isinstance(value, ast.Call) and isinstance(target, ast.Tuple):
+        reads = [n for n in ast.walk(context.function or value) if isinstance(n, ast.Name) and kinds_of(n)]
+        targets = [name for name in ast.walk(target) if isinstance(name, ast.Name)]
+        known = {name.id: [kind for n in reads if n.id == name.id for kind in kinds_of(n)] for name in targets}
+        if not any(map(_holds, known.values())):  # a, b = self.encoder(x)
+            names = [name for name, kinds in known.items() if always(kinds, TensorKind)]
+            return [statement, *(_assigned(name, known[name], statement) for name in names)]
+    statement.value = _detached(value)  # type: ignore[attr-defined]
+    return [statement]
+
+
+def _assigned(name: str, kinds: list[Kind], after: ast.stmt) -> ast.stmt:
+    """`name = name.detach()`."""
+    there = set_kinds(ast.copy_location(ast.Name(name, ast.Load()), after), kinds)
+    return ast.copy_location(ast.Assign([ast.copy_location(ast.Name(name, ast.Store()), after)], _cut(there)), after)
+
+
+def _detached(value: ast.expr) -> ast.expr:
+    """The expression, cut off from its gradient where it makes a tensor; so the items of a list or a dictionary."""
+    if isinstance(value, (ast.Name, ast.Attribute, ast.Constant, ast.Starred)):
+        return value
+    if always(kinds_of(value), TensorKind):
+        return _cut(value)
+    if isinstance(value, (ast.Tuple, ast.List)):
+        value.elts = [*map(_detached, value.elts)]
+    elif isinstance(value, ast.Dict):
+        value.values = [*map(_detached, value.values)]
+    elif isinstance(value, (ast.ListComp, ast.GeneratorExp)):
+        value.elt = _detached(value.elt)
+    elif isinstance(value, ast.IfExp):
+        value.body, value.orelse = _detached(value.body), _detached(value.orelse)
+    elif isinstance(value, ast.Call) and (_holds(kinds_of(value)) or UNSEEN in kinds_of(value)):
+        raise Unwritable(f"{ast.unparse(value)} may give tensors in a context without gradients: unpack them there")
+    return value
+
+
+def _holds(kinds: Iterable[Kind]) -> bool:
+    """Whether it was a list, a tuple or a dictionary of tensors now and then."""
+    parts = [
+        list(kind.items) if isinstance(kind, SequenceKind) else [one for _, one in kind.entries]
+        for kind in kinds
+        if isinstance(kind, (SequenceKind, DictKind))
+    ]
+    return any(_holds(part) or any(isinstance(kind, TensorKind) for kind in part) for part in parts)
+
+
+def _cut(value: ast.expr) -> ast.expr:
+    """`value.detach()`."""
+    function = ast.copy_location(ast.Attribute(value, "detach", ast.Load()), value)
+    set_callee(function, "torch.Tensor.detach")
+    return set_kinds(ast.copy_location(ast.Call(function, [], []), value), kinds_of(value))
+
+
+def without_gradient_by_decorator(node: ast.FunctionDef) -> bool:
+    """Whether a function is one that torch runs without gradients."""
+    names = [ast.unparse(item).partition("(")[0].rpartition(".")[2] for item in node.decorator_list]
+    return any(name in NO_GRADIENT for name in names)

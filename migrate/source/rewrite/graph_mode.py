@@ -87,13 +87,21 @@ def _is_answer(node: ast.expr) -> bool:
 def reversed_list(node: ast.Call, context: Context) -> ast.expr | None:
     """The slice for `reversed(x)` of a list or tuple; None for any other call."""
     callees = callees_of(node)
-    if callees != ["builtins.reversed"] or len(node.args) != 1 or context.in_python:
+    if callees != ["builtins.reversed"] or len(node.args) != 1 or context.builds:
         return None
     kinds = kinds_of(node.args[0])
     if not always_sequences(kinds, "list", "tuple"):
         return None
     found: ast.expr = context.generic_visit(_backwards(node.args[0]))
     return found
+
+
+@handles(syntax=[ast.Compare])
+def in_a_set(node: ast.Compare, context: Context) -> None:
+    """`x in ("a", "b")` for `x in {"a", "b"}`, which MindSpore does not compile; in place."""
+    for place, (how, among) in enumerate(zip(node.ops, node.comparators, strict=True)):
+        if isinstance(how, (ast.In, ast.NotIn)) and isinstance(among, ast.Set) and not context.builds:
+            node.comparators[place] = replacing(ast.Tuple(among.elts, ast.Load()), among)
 
 
 def _taken(node: ast.stmt, context: Context) -> list[ast.stmt] | None:

@@ -53,12 +53,10 @@ def underlying_tensor(node: ast.expr) -> ast.expr:
 def write_value(context: Context, source: ast.expr, target: ast.expr, value: ast.expr) -> ast.stmt:
     """Give a tensor other values: a parameter stays the same object with its name, and a function's argument stays the
     caller's tensor."""
-    kinds = kinds_of(underlying_tensor(source))
-    if vars(underlying_tensor(source)).get("of_caller") and isinstance(target, ast.Name):
+    parameter = always(kinds_of(underlying_tensor(source)), TensorKind, parameter=True)
+    if vars(underlying_tensor(source)).get("of_caller") and isinstance(target, ast.Name) and not parameter:
         return ast.Expr(ast.Call(ast.Attribute(target, "copy_", ast.Load()), [value], []))
-    if isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)) and (
-        isinstance(target, ast.Subscript) or not all(isinstance(kind, TensorKind) and kind.parameter for kind in kinds)
-    ):
+    if isinstance(target, ast.Subscript) or (isinstance(target, (ast.Name, ast.Attribute)) and not parameter):
         target.ctx = ast.Store()
         return ast.Assign([target], value)
     return ast.Expr(ast.Call(ast.Attribute(target, "set_data", ast.Load()), [value], []))
@@ -150,6 +148,13 @@ def fill(call: ast.Call, context: Context) -> list[ast.stmt] | None:
     return _initialized(initializer, FILLS[callees[0]], context)
 
 
+@handles("torch.manual_seed", "torch.random.manual_seed", stage=Stage.STATEMENT)
+def seeded(call: ast.Call, context: Context) -> list[ast.stmt]:
+    """`torch.manual_seed(seed)`: what is drawn after it is another, and the same each time."""
+    seeds = [context.visit(one) for one in (*call.args, *(word.value for word in call.keywords))]
+    return [ast.Expr(ast.Call(context.name("msmigrate.nn.functional.manual_seed"), seeds, []))]
+
+
 @handles(COPY, stage=Stage.STATEMENT)
 def copy_values(call: ast.Call, context: Context) -> list[ast.stmt]:
     """`copy_(tensor, values)`."""
@@ -177,8 +182,8 @@ def _initialized(call: ast.Call, name: str, context: Context) -> list[ast.stmt]:
     if place is not tensor:
         return [write_value(context, whole, place, _in_shape_of(place, tensor, method_call(values, "init_data")))]
     made = write_value(context, whole, place, values)
-    if isinstance(made, ast.Assign):  # only set_data takes an initializer without values
-        made.value = method_call(values, "init_data")
+    if isinstance(made, ast.Assign) or ".copy_(" in ast.unparse(made):  # only set_data takes one without values
+        made = write_value(context, whole, place, method_call(values, "init_data"))
     return [made]
 
 
@@ -232,7 +237,7 @@ def _between(row: Row, given: Mapping[str, ObservedArgument], tensor: ast.expr, 
     else:
         if numbers[0] == -numbers[1]:
             return None
-        half, middle = ast.Constant((numbers[1] - numbers[0]) / 2), ast.Constant(sum(numbers) / 2)
+        half, middle = (ast.Constant(float(f"{n / 2:.12g}")) for n in (numbers[1] - numbers[0], sum(numbers)))
     rule = ast.Call(name(row.mindspore), [], [ast.keyword("scale", half)])
     values = method_call(_drawn(rule, tensor, name), "init_data")
     return ast.BinOp(values, ast.Add(), copy.deepcopy(middle))

@@ -55,6 +55,13 @@ def write_reference(
     return ast.Call(partial, [call.func, *call.args], call.keywords)
 
 
+@handles(syntax=[ast.Attribute])
+def named_partial(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """`partial` for `functools.partial`, as what is written in place of torch's classes calls it."""
+    whole = node.attr == "partial" and context.program.names(context.file).name(node) == "functools.partial"
+    return context.name("functools.partial") if whole and isinstance(node.ctx, ast.Load) else None
+
+
 @handles("functools.partial")
 def partial(node: ast.Call, context: Context) -> ast.AST:
     """`partial` of a torch class: of its row's class, with its arguments and torch's defaults; of one in a variable,

@@ -430,3 +430,9 @@ def kinds_before(node: ast.expr, function: ast.AST | None) -> list[Kind]:
     loops = [n for n in inside if isinstance(n, (ast.For, ast.While)) and n.lineno <= line <= (n.end_lineno or 0)]
     again = any(loop.lineno <= one.lineno <= (loop.end_lineno or 0) for loop in loops for one in given)
     return kinds_of(last.value) if last in body and last is not None and not again else []
+
+
+def is_enum(name: str, program: Program) -> bool:
+    """Whether a name is that of an enumeration of the program."""
+    file, cls = program.class_of(name) or ("", None)
+    return cls is not None and any(program.names(file).name(one).startswith("enum.") for one in cls.bases)

@@ -8,13 +8,16 @@ Cells; so an assignment to `forward` becomes one to construct, under the same co
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from pathlib import Path
 
-from ..library_names import TABLES
-from ..observe.observations import CallableKind, ModuleKind, always, kinds_of
-from ..source_files import alternatives
-from .context import UNSEEN, Context, Program, Stage, Unwritable, handles
+from ..library_names import COUNTERPARTS, INSTALLED, MODULE_METHODS, OF_PYTHON, TABLES
+from ..observe.observations import CallableKind, Kind, ModuleKind, always, kinds_of, of_constant
+from ..source_files import alternatives, defaults_of, literal
+from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_of
 
 FORWARD, CONSTRUCT = "forward", "construct"
+MODULE = "torch.nn.Module"
 OF_CELLS = {*TABLES["cell_methods"]}
 CLASS_WITHOUT = """
 def construct(self, *args, **kwargs):
@@ -143,3 +146,144 @@ def _was_method(node: ast.expr, context: Context) -> bool:
     kinds = kinds_of(node)
     names = [kind.name for kind in kinds if isinstance(kind, CallableKind) and kind.what == "function"]
     return bool(kinds) and len(names) == len(kinds) and all(name in context.program.functions for name in names)
+
+
+def assigns(owner: str, attribute: str, program: Program) -> bool:
+    """Whether a class of the program, or a base of it, assigns an attribute of `self`."""
+    classes = filter(None, map(program.class_of, program.facts.bases(owner)))
+    inside = (n for _, cls in classes for n in ast.walk(cls) if isinstance(n, ast.Attribute))
+    return any(n.attr == attribute and isinstance(n.ctx, ast.Store) for n in inside)
+
+
+def methods_of_modules(method: str, program: Program) -> list[str]:
+    """The methods of this name that the model's modules have, where other objects have none of that name."""
+    others = method in OF_PYTHON or of_torch(method)
+    modules = {cls for order in program.facts.orders for cls in order} & {*program.owners}
+    return [] if others else [f"{cls}.{method}" for cls in sorted(modules) if defines(cls, method, program)]
+
+
+def of_torch(method: str) -> bool:
+    """Whether torch's modules or tensors have a method of this name."""
+    return method in MODULE_METHODS or row_of(f"torch.Tensor.{method}") is not None
+
+
+def defines(cls: str, method: str, program: Program) -> bool:
+    """Whether a class of the program has a method itself."""
+    own = program.class_of(cls)
+    return own is not None and any(isinstance(n, ast.FunctionDef) and n.name == method for n in own[1].body)
+
+
+def layers_made(owner: str, attribute: str, program: Program) -> list[Kind]:
+    """The kinds of an attribute, by the layers that its class assigns to it anywhere."""
+    found: list[Kind] = []
+    for file, cls in filter(None, map(program.class_of, program.facts.bases(owner))):
+        for node in ast.walk(cls):
+            if not isinstance(node, ast.Assign) or f"self.{attribute}" not in map(ast.unparse, node.targets):
+                continue
+            for made in alternatives(node.value):
+                called = program.names(file).name(made.func) if isinstance(made, ast.Call) else ""
+                row = row_of(called) if called.startswith("torch.") else None
+                ran = any(order[0] == called for order in program.facts.orders)
+                if called in COUNTERPARTS or ran or (row is not None and row.kind == "layer"):
+                    found.append(ModuleKind(called))
+                elif not isinstance(made, ast.Constant) or made.value is not None:
+                    return []
+    return list(dict.fromkeys(found))
+
+
+def readable(name: str, program: Program) -> bool:
+    """Whether a class of modules or a function of the model's files that never ran can be written by its source alone;
+    it is defined then, and a class's bases are noted as if it had run."""
+    module, _, last = name.rpartition(".")
+    file = program.all_files.get(module)
+    if file is None or INSTALLED.intersection(Path(file).parts):
+        return False
+    if program.class_of(name) is not None:
+        known = _noted_bases(name, program)
+        if known and module not in program.modules:  # nothing of that file ran
+            program.modules[module] = file
+        if known and name not in program.owners:
+            program.owners[name] = []
+            program.translated |= {name}
+    else:
+        body = program.tree(file).body if module in program.modules else []
+        node = next((n for n in body if isinstance(n, ast.FunctionDef) and n.name == last), None)
+        known = node is not None and not node.decorator_list and not _writes_into(node)
+        program.unread |= {name} if known else set()
+    if known:
+        program.define(name)
+    return known and name in program.definitions
+
+
+def note_given(name: str, call: ast.Call, read: Callable[[ast.expr], list[Kind]], program: Program) -> None:
+    """Note what a class or function that never ran is given, for its arguments' kinds; where a later call gives another
+    kind, it is written anew. read: infers an expression."""
+    module, _, last = name.rpartition(".")
+    ran = name in program.functions or f"{name}.__init__" in program.functions
+    if module not in program.all_files or ran or any(isinstance(one, ast.Starred) for one in call.args):
+        return
+    words: dict[str | int, list[Kind]] = {word.arg: read(word.value) for word in call.keywords if word.arg}
+    given = {place: read(one) for place, one in enumerate(call.args)} | words
+    known = program.given.get(name)
+    program.given[name] = merged = dict(known or {})
+    for key, kinds in given.items():
+        merged[key] = list(dict.fromkeys([*merged.get(key, ()), *kinds]))
+    if name in program.definitions and merged != known:
+        del program.definitions[name]
+        file = program.all_files[module]
+        found = (n for n in ast.walk(program.tree(file)) if isinstance(n, (ast.ClassDef, ast.FunctionDef)))
+        node = next(n for n in found if n.name == last)
+        lines = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        program.not_run[:] = [one for one in program.not_run if one.file != file or one.line not in lines]
+
+
+def given_to(function: ast.FunctionDef, context: Context) -> dict[str, list[Kind]]:
+    """The kinds of the arguments of a function that never ran, as a call gives them or by their defaults."""
+    module = next((one for one, file in context.program.modules.items() if file == context.file), "")
+    inside = function.name == "__init__"
+    given = context.program.given.get(context.owner if inside else f"{module}.{function.name}")
+    if given is None or (context.owner and not inside):
+        return {}
+    known = {name: literal(one) for name, one in defaults_of(function.args).items()}
+    found = {name: [of_constant(value)] for name, (plain, value) in known.items() if plain and value is not None}
+    names = [argument.arg for argument in function.args.args][inside:]
+    for key, kinds in given.items():
+        if isinstance(key, str) or key < len(names):
+            found[key if isinstance(key, str) else names[key]] = kinds
+    return found
+
+
+def _noted_bases(name: str, program: Program) -> bool:
+    """Whether a class is one of modules, also if it never ran: then its bases are added to those of the run."""
+    if name == MODULE or any(order[0] == name for order in program.facts.orders):
+        return True
+    file, cls = program.class_of(name) or ("", None)
+    if cls is None or cls.decorator_list or cls.keywords or len(cls.bases) != 1:
+        return False
+    base = program.names(file).name(cls.bases[0])
+    methods = [method for method in cls.body if isinstance(method, ast.FunctionDef)]
+    if any(map(_writes_into, methods)) or (base != MODULE and program.class_of(base) is None):
+        return False
+    if not _noted_bases(base, program):
+        return False
+    program.facts.orders.append([name, *(program.facts.bases(base) if base != MODULE else [MODULE])])
+    return True
+
+
+def _writes_into(function: ast.FunctionDef) -> bool:
+    """Whether a function that did not run writes into a tensor that it is given: its caller's would stay as it was."""
+    given = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)} - {"self", "cls"}
+    for node in ast.walk(function):
+        into: ast.expr | None = None
+        if isinstance(node, ast.AugAssign):
+            into = node.target
+        elif isinstance(node, ast.Assign) and any(isinstance(target, ast.Subscript) for target in node.targets):
+            into = node.targets[0]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            in_place = node.func.attr.endswith("_") and not node.func.attr.endswith("__")
+            into = node.func.value if in_place or node.func.attr in ("append", "extend", "update", "pop") else None
+        while isinstance(into, (ast.Subscript, ast.Attribute, ast.Call)):
+            into = into.func if isinstance(into, ast.Call) else into.value
+        if isinstance(into, ast.Name) and into.id in given:
+            return True
+    return False

@@ -68,8 +68,8 @@ def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.
     _normalise(found, context)
     entered = node.name == "forward" and context.owner in context.program.facts.classes.get("", ())
     body = select_branches(found, context, entered=entered)
-    if not context.in_python and control_flow.without_gradient_by_decorator(node):
-        statements = control_flow.without_gradient(body, context)
+    if not context.in_python and devices.without_gradient_by_decorator(node):
+        statements = devices.without_gradient(body, context)
     else:
         statements = [new for old in body for new in context.statement(old)]
     found.name, found.body = name, statements or [ast.Pass()]
@@ -151,9 +151,7 @@ def unseen_function(node: ast.FunctionDef, name: str, context: Context) -> ast.F
     suffice."""
     decorators = [ast.unparse(item) for item in node.decorator_list]
     silent = [ast.unparse(item) for item in node.decorator_list if _decorator(item, context) in SILENT]
-    plain = all(
-        name in KEPT or name in silent or control_flow.without_gradient_by_decorator(node) for name in decorators
-    )
+    plain = all(name in KEPT or name in silent or devices.without_gradient_by_decorator(node) for name in decorators)
     known = all(literal(default)[0] for default in defaults_of(node.args).values())
     if plain and known:
         made = rewrite_function(node, name, context)
@@ -437,7 +435,7 @@ def call(node: ast.Call, context: Context) -> ast.AST:
     callees = callees_of(node)
     as_base = any(name in context.program.translated and context.program.row(name) for name in callees)
     if not as_base and all(map(context.is_user_code, callees)):
-        return context.kept(node)
+        return row_calls.kept_call(node, callees, context)
     return row_calls.call_of_row(node, callees, context)
 
 

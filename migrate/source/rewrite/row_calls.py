@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ....errors import Unsupported
 from ....mappings import table
 from ....mappings.rows import Argument, Name, Row
-from ....mappings.verbs import VERBS, ValueType
+from ....mappings.verbs import VERBS, ValueType, as_tuple
 from ..library_names import TABLES, is_constant
 from ..observe.observations import (
     NONE,
@@ -30,7 +30,7 @@ from ..observe.observations import (
     of_constant,
 )
 from ..source_files import literal
-from .complex_tensors import call_with_complex
+from .complex_tensors import are_tensors, call_with_complex, write_template
 from .context import (
     UNSEEN,
     Asked,
@@ -40,34 +40,20 @@ from .context import (
     Namer,
     ObservedArgument,
     Unwritable,
-    as_tuple,
     by_value,
     expression,
-    fill_template,
     number_or_tuple,
 )
 
 PLACES = ("device", "dtype", "memory_format", "layout")  # for these, constructors drop a None
-SIDES_OF_CONVOLUTIONS = ("conv2d_padding", "conv3d_padding", "transposed2d_padding", "transposed3d_padding")
+SIDES_OF_CONVOLUTIONS = tuple(
+    f"{one}_padding" for one in ("conv2d", "conv3d", "transposed2d", "transposed3d", "output")
+)
 SIDES = {"1d": 1, "2d": 2, "3d": 3}
 SCALED = ("torch.add", "torch.sub")
 STARTING = "msmigrate.nn.starting_at"
+MOMENTUM = "msmigrate.nn.momentum_of"
 ASKS_WHETHER = ("recompute",)  # verbs that only need to know whether another argument is given
-
-
-def write_template(torch: str, given: Mapping[str, ObservedArgument], name: Namer) -> ast.expr | None:
-    """The expression for a call that has a template, by torch's names of the arguments; else None."""
-    names = set(given) - {"device"}  # a process of MindSpore has one
-    wide = "input" in given and are_tensors(given["input"].kinds, "float", "bfloat16", "int64")
-    for row, arguments, template in (*TABLES["plain_calls"], *(TABLES["plain_calls_of_wide"] if wide else ())):
-        if row == torch and {*arguments} == names:
-            return fill_template(template, {key: item.node for key, item in given.items()}, name)
-    return None
-
-
-def are_tensors(kinds: Sequence[Kind], *dtypes: str) -> bool:
-    """Whether an expression was always a tensor whose dtype begins with one of these names."""
-    return bool(kinds) and all(isinstance(kind, TensorKind) and kind.dtype.startswith(dtypes) for kind in kinds)
 
 
 def bind_arguments(row: Row, positional: list[ObservedArgument], named: Mapping[str, ObservedArgument]) -> Given:
@@ -183,8 +169,10 @@ def keywords_of(
 
 def call_through_variable(row: Row, given: Mapping[str, ObservedArgument], name: Namer, function: ast.expr) -> ast.Call:
     """A call of a class in a variable: all given arguments and no others, since the class may have other defaults; and
-    a pool's stride, which follows from its window."""
+    a pool's stride, which follows from its window. A norm's momentum is as the class takes it."""
     keywords = keywords_of(row, given, name, every=True)
+    if row.kind != "function" and "momentum" in given and ast.unparse(function) != "_":
+        keywords["momentum"] = ast.Call(name(MOMENTUM), [copy.deepcopy(function), given["momentum"].node], [])
     for argument in row.arguments:
         if _as_window(argument) and argument.torch not in given:
             keywords.update(_defaults(row, argument, given, name))
@@ -529,7 +517,7 @@ def common_call(node: ast.Call, rows: Mapping[str, Row | None], context: Context
             copied.keywords = [word for word in copied.keywords if word.arg != "inplace"]
         function = context.visit(copied.func)
         if row is None:
-            calls.append(context.kept(copied))
+            calls.append(kept_call(copied, rows, context))
         else:
             arguments = arguments_of(row, copied, context)
             calls.append(call_through_variable(row, arguments, context.name, function))
@@ -537,6 +525,17 @@ def common_call(node: ast.Call, rows: Mapping[str, Row | None], context: Context
     if len({ast.dump(call) for call in calls}) > 1:
         raise Unwritable(f"{' and '.join(rows)} take these arguments in different ways")
     return calls[0]
+
+
+def kept_call(node: ast.Call, callees: Iterable[str], context: Context) -> ast.Call:
+    """A call of the model's own code; of a class in a variable, with a norm's momentum as that class takes it."""
+    rows = [context.program.row(name) for name in callees if name not in context.program.owners]
+    classes = is_variable(node.func, context) and all(row is not None and row.kind != "function" for row in rows)
+    kept = context.kept(node)
+    for word in kept.keywords:
+        if word.arg == "momentum" and classes and [*callees]:
+            word.value = ast.Call(context.name(MOMENTUM), [copy.deepcopy(kept.func), word.value], [])
+    return kept
 
 
 def base(node: ast.Call, context: Context) -> ast.Call:

@@ -153,7 +153,9 @@ class SignatureRewriter(ast.NodeTransformer):
         if name in COUNTERPARTS:
             return self.program.name(COUNTERPARTS[name])
         row = self.program.row(name)
-        return self.program.name(row.mindspore) if row is not None and row.mindspore else node
+        if row is not None and row.mindspore:
+            return self.program.name(row.mindspore)
+        return node if self.value else self.program.name("typing.Any")
 
 
 @handles(syntax=[ast.AnnAssign], stage=Stage.STATEMENT)

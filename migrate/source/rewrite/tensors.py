@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from ....mappings.verbs import as_tuple
 from ..library_names import TABLES
 from ..observe.instrument import sliced
 from ..observe.observations import (
@@ -42,7 +43,6 @@ from .context import (
     Program,
     Stage,
     Unwritable,
-    as_tuple,
     expression,
     fill_template,
     handles,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -20,7 +19,6 @@ from ..library_names import (
     CONTAINERS,
     COUNTERPARTS,
     DROPPED,
-    MODULE_METHODS,
     OF_ARRAYS,
     OF_PYTHON,
     ROWS_FIRST,
@@ -50,9 +48,12 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from ..source_files import all_of, alternatives, asks_class, class_question, literal
+from ..source_files import all_of, asks_class, class_question, literal
+from . import replaced_methods as methods
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
-from .records import is_settings, kinds_before
+from .devices import says_how
+from .records import is_enum, is_settings, kinds_before
+from .row_calls import is_super
 
 MOST = 99  # dimensions of an unknown tensor, so that no rewrite for few dimensions is chosen
 SOME_TENSOR = TensorKind("float32", MOST)
@@ -65,6 +66,7 @@ OF_TENSORS: dict[str, Kind] = {
     "shape": SizeKind(MOST),
     "dtype": DtypeKind(),
     "item": PlainKind("float"),
+    "tolist": SequenceKind("list", (PlainKind("float"),)),
     "device": ObjectKind("torch.device"),
     **dict.fromkeys(TABLES["tensor_answers"], PlainKind("bool")),
 }
@@ -72,8 +74,8 @@ QUESTIONS = {name for name in TABLES["framework_questions"] if name.startswith((
 MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init")
 # modules whose functions only compute with their arguments
 COMPUTING = {"math", "functools", "itertools", "operator", "random", "collections", "copy", "statistics", *OF_ARRAYS}
-HOW = re.compile(rf"torch\.(\w+\.)*({'|'.join(TABLES['contexts_of_running'])})$")
 OF_LISTS = ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort")
+PARAMETER_CLASSES = {"torch.nn.Parameter", "torch.nn.parameter.Parameter"}
 PARAMETERS = {"weight", "bias", "running_mean", "running_var"}
 STATEMENTS: tuple[type[ast.stmt], ...] = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr, ast.If)
 STATEMENTS += (ast.For, ast.Raise, ast.Pass, ast.Assert, ast.Continue, ast.Break)
@@ -91,16 +93,6 @@ def unseen_expression(node: ast.expr, context: Context) -> ast.expr:
     with context.strictly():
         made: ast.expr = context.visit(found)
     return made
-
-
-def writable(node: ast.expr, context: Context) -> bool:
-    """Whether all of an expression that ran has a counterpart."""
-    try:
-        with context.strictly():
-            context.visit(copy.deepcopy(node))
-    except Unwritable:
-        return False
-    return True
 
 
 def unseen_statements(body: Sequence[ast.stmt], reader: Reader, *, checks: bool) -> list[ast.stmt]:
@@ -134,23 +126,29 @@ def _tried(statement: ast.stmt) -> list[ast.stmt]:
     return [statement]
 
 
+def _hint(argument: ast.arg) -> str:
+    return "" if argument.annotation is None else ast.unparse(argument.annotation)
+
+
 class Reader:
     """Infers the kinds and callees of expressions that did not run, and notes them on these."""
 
     def __init__(self, context: Context) -> None:
         self.context, self.program = context, context.program
         self.variables: dict[str, list[Kind]] = {}
+        self.loops = 0
         if any(context.owner in bases for bases in self.program.facts.orders):
             self.variables["self"] = [ModuleKind(context.owner)]
         for inner in ast.walk(context.function) if context.function is not None else ():
             if isinstance(inner, ast.Name):
                 self._know(inner.id, [kind for kind in kinds_of(inner) if kind != NONE])
-            elif isinstance(inner, ast.arg) and inner.annotation is not None:
-                hint = ast.unparse(inner.annotation)
+            elif isinstance(inner, ast.arg) and (hint := _hint(inner)):
                 if hint in ("torch.Tensor", "Tensor"):
                     self._know(inner.arg, [SOME_TENSOR])
                 elif hint in ("int", "float", "bool", "str"):
                     self._know(inner.arg, [PlainKind(hint)])
+            if isinstance(inner, ast.arg) and (inner.arg == "device" or _hint(inner) == "torch.device"):
+                self.variables.setdefault(inner.arg, [ObjectKind("torch.device")])
             elif isinstance(inner, ast.FunctionDef) and "classmethod" in map(ast.unparse, inner.decorator_list):
                 self.variables[inner.args.args[0].arg] = [CallableKind("class", context.owner)]
             elif isinstance(inner, ast.Assign) and isinstance(inner.value, (ast.List, ast.ListComp)):
@@ -158,6 +156,8 @@ class Reader:
                     if isinstance(target, ast.Name):
                         self._know(target.id, kinds_of(inner.value))
         if context.function is not None:
+            for name, kinds in methods.given_to(context.function, context).items():
+                self._know(name, kinds)
             for name in tensors_by_use(context.function, self.resolve, of_module="self" in self.variables):
                 self.variables.setdefault(name, [SOME_TENSOR])
 
@@ -187,11 +187,12 @@ class Reader:
     def block(self, body: list[ast.stmt]) -> None:
         """Infer statements in their order; a branch for a class that the new file does not have is left out."""
         body[:] = [kept for statement in body for kept in self._possible(statement)] or [ast.Pass()] * bool(body)
+        before: dict[str, list[Kind]] = {}
         for statement in body:
-            if not isinstance(statement, STATEMENTS) and not self._says_how(statement):
+            if not isinstance(statement, STATEMENTS) and not says_how(statement, self.resolve):
                 raise Unwritable(f"a statement of this kind ({type(statement).__name__}) is not read")
             if isinstance(statement, ast.For):
-                self.stored(statement.target, self.items(self.expression(statement.iter)))
+                self._looped(statement.target, statement.iter)
             elif isinstance(statement, (ast.If, ast.Assert)):
                 self.expression(statement.test)
             elif isinstance(statement, ast.Raise):
@@ -205,17 +206,29 @@ class Reader:
                         if isinstance(statement, ast.AugAssign):
                             self._augmented(target)
                         self.stored(target, kinds)
+                    if isinstance(target, ast.Name) and isinstance(statement, ast.Assign) and not self.loops:
+                        before.setdefault(target.id, self.variables.get(target.id, []))
+                        self.variables[target.id] = kinds  # from here on in this block
+            self.loops += isinstance(statement, ast.For)
             with self.narrowed(statement.test) if isinstance(statement, ast.If) else nullcontext():
                 self.block(getattr(statement, "body", []))
             self.block(getattr(statement, "orelse", []))
+            self.loops -= isinstance(statement, ast.For)
+        for name, kinds in before.items():
+            self._know(name, kinds)
 
-    def _says_how(self, statement: ast.stmt) -> bool:
-        """Whether it is a context that only affects how torch runs, not what is computed or differentiated."""
-        made = [one.context_expr for one in statement.items] if isinstance(statement, ast.With) else []
-        calls = [call.func for call in made if isinstance(call, ast.Call)]
-        for called in calls:
-            set_callee(called, self.resolve(called))
-        return bool(calls) and len(calls) == len(made) and all(HOW.match(self.resolve(called)) for called in calls)
+    def _looped(self, target: ast.expr, over: ast.expr) -> None:
+        """Note the kinds of a loop's variables; those of `enumerate` and `zip` one by one."""
+        match target, over:
+            case ast.Tuple([number, item]), ast.Call(ast.Name("enumerate"), [given, *_]):
+                self.stored(number, [PlainKind("int")])
+                self._looped(item, given)
+            case ast.Tuple(targets), ast.Call(ast.Name("zip"), args) if len(targets) == len(args):
+                for one, given in zip(targets, args, strict=True):
+                    self._looped(one, given)
+            case _:
+                self.stored(target, self.items(self.expression(over)))
+        self.expression(over)
 
     def _possible(self, statement: ast.stmt) -> list[ast.stmt]:
         """The statement; none for a dropped call; the `else` branch for a class that the new file does not have."""
@@ -237,7 +250,11 @@ class Reader:
         for one in all_of(test):
             questions = [class_question(side) for side in (one.values if isinstance(one, ast.BoolOp) else [one])]
             classes = [self.resolve(cls) for _, part in questions for cls in part]
-            if len({name for name, _ in questions}) == 1 and classes and all(map(self._is_module, classes)):
+            if len({name for name, _ in questions}) != 1 or not classes:
+                continue
+            if {*classes} <= PARAMETER_CLASSES:
+                found[questions[0][0]] = [TensorKind("float32", MOST, parameter=True)]
+            elif all(map(self._is_module, classes)):
                 found[questions[0][0]] = [ModuleKind(cls) for cls in classes]
         self.variables |= found
         try:
@@ -316,9 +333,10 @@ class Reader:
                 self.expression(node.slice)
                 whole = isinstance(node.slice, ast.Slice) and not any(isinstance(k, ModuleKind) for k in kinds)
                 return kinds if whole else self.items(kinds)
-            case ast.Tuple() | ast.List():
+            case ast.Tuple() | ast.List() | ast.Set():
                 kinds = list(dict.fromkeys(kind for item in node.elts for kind in self.expression(item)))
-                return [SequenceKind("list" if isinstance(node, ast.List) else "tuple", tuple(kinds))]
+                kind = SequenceKind("list" if isinstance(node, ast.List) else "tuple", tuple(kinds))
+                return [UNSEEN if isinstance(node, ast.Set) else kind]
             case ast.Dict():
                 for key, value in zip(node.keys, node.values, strict=True):
                     self.expression(key or value)
@@ -376,11 +394,13 @@ class Reader:
             return [CallableKind("class" if name in self.program.owners else "function", name)]
         if is_settings(name, self.program):
             self.program.define(name)
-        if self._is_enum(name) or is_settings(name, self.program):
+        if is_enum(name, self.program) or is_settings(name, self.program):
             return [CallableKind("class", name)]
-        if isinstance(node, ast.Attribute) and self._is_enum(name.rpartition(".")[0]):
+        if isinstance(node, ast.Attribute) and is_enum(name.rpartition(".")[0], self.program):
             set_kinds(node.value, [CallableKind("class", name.rpartition(".")[0])])
             return [UNSEEN]
+        if methods.readable(name, self.program):
+            return [CallableKind("class" if name in self.program.owners else "function", name)]
         if name in self.program.translated:
             raise Unwritable(f"what {ast.unparse(node)} does was not seen")
         if name in TABLES["numbers"] or (name.startswith("torch.") and is_dtype(name.removeprefix("torch."))):
@@ -392,30 +412,11 @@ class Reader:
             return [PythonModule(name)]
         if package in sys.stdlib_module_names or package in OF_ARRAYS:
             return [PythonModule(name)] if name == package else [UNSEEN]
+        if has_handler(name):
+            return [CallableKind("function", name)]
         if seen := called_in(self.program.tree(self.context.file), ast.unparse(node)):
             return [CallableKind("function", one) for one in seen]
         raise Unwritable(f"what {ast.unparse(node)} does was not seen")
-
-    def _is_enum(self, name: str) -> bool:
-        """Whether a name is that of an enumeration of the program."""
-        file, cls = self.program.class_of(name) or ("", None)
-        return cls is not None and any(self.program.names(file).name(one).startswith("enum.") for one in cls.bases)
-
-    def _made(self, owner: str, attribute: str) -> list[Kind]:
-        """The kinds of an attribute, by the layers that its class assigns to it anywhere."""
-        found: list[Kind] = []
-        for file, cls in filter(None, map(self.program.class_of, self.program.facts.bases(owner))):
-            for node in ast.walk(cls):
-                if not isinstance(node, ast.Assign) or f"self.{attribute}" not in map(ast.unparse, node.targets):
-                    continue
-                for made in alternatives(node.value):
-                    called = self.program.names(file).name(made.func) if isinstance(made, ast.Call) else ""
-                    row = row_of(called) if called.startswith("torch.") else None
-                    if called in COUNTERPARTS or (row is not None and row.kind == "layer"):
-                        found.append(ModuleKind(called))
-                    elif not isinstance(made, ast.Constant) or made.value is not None:
-                        return []
-        return list(dict.fromkeys(found))
 
     def _attribute(self, node: ast.Attribute) -> list[Kind]:
         root = node.value
@@ -434,7 +435,7 @@ class Reader:
                 self.expression(node.value)
             return kinds_before(node, self.context.function) or seen
         if isinstance(node.value, ast.Name) and first == "self":
-            return [UNSEEN]
+            return methods.layers_made(self.context.owner, path, self.program) or [UNSEEN]
         found: list[Kind] = []
         for kind in self.expression(node.value):
             if isinstance(kind, TensorKind) and node.attr in OF_TENSORS:
@@ -450,6 +451,11 @@ class Reader:
         return list(dict.fromkeys(found))
 
     def _call(self, node: ast.Call) -> list[Kind]:
+        if is_super(node.func):
+            for part in (*node.args, *(word.value for word in node.keywords)):
+                self.expression(part)
+            return [UNSEEN]
+        methods.note_given(self.resolve(node.func), node, self.expression, self.program)
         found, gives = self._called(node)
         names = list(dict.fromkeys(found))
         if not names:
@@ -476,6 +482,8 @@ class Reader:
         if isinstance(function, ast.Attribute) and not self._in_module(function):
             return self._method(function)
         kinds = self.expression(function)
+        if kinds == [UNSEEN] and self._is_argument(function):
+            return ["builtins.object.__call__"], [UNSEEN]
         names: list[str] = []
         gives: list[Kind] = []
         for kind in kinds:
@@ -492,6 +500,10 @@ class Reader:
                 return [], []
         return names, list(dict.fromkeys(gives))
 
+    def _is_argument(self, function: ast.expr) -> bool:
+        """Whether it is an argument of a function that computes: a constructor would make layers with it."""
+        return isinstance(function, ast.Name) and function.id in self.context.handed and not self.context.in_python
+
     def _in_module(self, function: ast.Attribute) -> bool:
         """Whether it is a function of a module that the file imports."""
         root: ast.expr = function
@@ -501,9 +513,11 @@ class Reader:
 
     def _known(self, name: str) -> str:
         """The name, if it has a row or is translated too; else raises Unwritable."""
+        owner, _, method = name.rpartition(".")
         if name in self.program.translated or name.startswith("builtins.") or is_settings(name, self.program):
             return name
-        owner, _, method = name.rpartition(".")
+        if name in self.program.unread or methods.defines(owner, method, self.program):
+            return name
         of_module = owner == "torch.nn.Module" and method in CELL_METHODS
         handled = of_module or has_handler(name) or owner == "torch.nn.init"
         if self.program.row(name) is None and name not in COUNTERPARTS and not handled:
@@ -518,19 +532,14 @@ class Reader:
         if name in self.program.translated or is_settings(name, self.program):
             modules = any(name in bases for bases in self.program.facts.orders)
             return [ModuleKind(name) if modules else UNSEEN]
-        return [SOME_TENSOR]
-
-    def _assigns(self, owner: str, attribute: str) -> bool:
-        """Whether a class of the program, or a base of it, assigns an attribute of `self`."""
-        classes = filter(None, map(self.program.class_of, self.program.facts.bases(owner)))
-        inside = (n for _, cls in classes for n in ast.walk(cls) if isinstance(n, ast.Attribute))
-        return any(n.attr == attribute and isinstance(n.ctx, ast.Store) for n in inside)
+        own = name in self.program.unread or methods.defines(*name.rpartition(".")[::2], self.program)
+        return [UNSEEN if own else SOME_TENSOR]
 
     def _method(self, function: ast.Attribute) -> tuple[list[str], list[Kind]]:
         """The callees and results of a method, or of a module that is an attribute."""
         if isinstance(function.value, ast.Name) and function.value.id == "self":
             kinds = self.program.attributes(self.context.owner).get(function.attr, [])
-            kinds = kinds or self._made(self.context.owner, function.attr)
+            kinds = kinds or methods.layers_made(self.context.owner, function.attr, self.program)
             if kinds and all(isinstance(kind, ModuleKind) for kind in kinds):
                 set_kinds(function, kinds)
                 return [f"module {kind.cls}" for kind in kinds if isinstance(kind, ModuleKind)], [SOME_TENSOR]
@@ -539,10 +548,12 @@ class Reader:
                 set_kinds(function, kinds)
                 return [*map(self._known, functions)], [g for name in functions for g in self._given(name)]
             for base in self.program.facts.bases(self.context.owner):
-                if f"{base}.{function.attr}" in self.program.functions or self._defines(base, function.attr):
+                if f"{base}.{function.attr}" in self.program.functions or methods.defines(
+                    base, function.attr, self.program
+                ):
                     return [f"{base}.{function.attr}"], [UNSEEN]
                 if base.startswith("torch.nn.Module"):
-                    if self._assigns(self.context.owner, function.attr):
+                    if methods.assigns(self.context.owner, function.attr, self.program):
                         raise Unwritable(f"self.{function.attr} is made by code of its class that did not run")
                     return [self._known(f"torch.nn.Module.{function.attr}")], [UNSEEN]
         names: list[str] = []
@@ -556,6 +567,9 @@ class Reader:
                 case ModuleKind() if function.attr in CELL_METHODS and function.attr != "forward":
                     names.append(f"torch.nn.Module.{function.attr}")
                     gives.append(UNSEEN)
+                case ModuleKind() if function.attr in ("to", "cpu", "cuda"):
+                    names.append(self._known(f"torch.nn.Module.{function.attr}"))
+                    gives.append(kind)
                 case ModuleKind(cls) if cls in self.program.translated:
                     inner = self.program.attributes(cls).get(function.attr, [])
                     if not inner or not all(isinstance(one, ModuleKind) for one in inner):
@@ -574,27 +588,12 @@ class Reader:
                 case DictKind():
                     names.append(f"builtins.dict.{function.attr}")
                     gives.append(UNSEEN)
-                case _ if kind == UNSEEN and function.attr in OF_PYTHON and not self._of_torch(function.attr):
+                case _ if kind == UNSEEN and function.attr in OF_PYTHON and not methods.of_torch(function.attr):
                     names.append(f"builtins.object.{function.attr}")
                     gives.append(UNSEEN)
-                case _ if kind == UNSEEN and (found := self._of_any_module(function.attr)):
+                case _ if kind == UNSEEN and (found := methods.methods_of_modules(function.attr, self.program)):
                     names += found
                     gives.append(UNSEEN)
                 case _:
                     return [], []
         return names, list(dict.fromkeys(gives))
-
-    def _of_any_module(self, method: str) -> list[str]:
-        """The methods of this name that the model's modules have, where other objects have none of that name."""
-        others = method in OF_PYTHON or self._of_torch(method)
-        modules = {cls for order in self.program.facts.orders for cls in order} & {*self.program.owners}
-        return [] if others else [f"{cls}.{method}" for cls in sorted(modules) if self._defines(cls, method)]
-
-    def _of_torch(self, method: str) -> bool:
-        """Whether torch's modules or tensors have a method of this name."""
-        return method in MODULE_METHODS or row_of(f"torch.Tensor.{method}") is not None
-
-    def _defines(self, cls: str, method: str) -> bool:
-        """Whether a class of the program has a method itself."""
-        own = self.program.class_of(cls)
-        return own is not None and any(isinstance(n, ast.FunctionDef) and n.name == method for n in own[1].body)

@@ -83,36 +83,39 @@ def written_arguments(function: ast.FunctionDef, files: SourceFiles, around: Seq
     """The tensor arguments of a function that it, or a function that it calls, writes into -> whether the name still
     stands for that tensor at the end; with the lists and dictionaries that it changes, where it can return them.
 
-    Without parameters, which stay the same object, and without writing into a part, `x[0] = y`, which MindSpore does as
-    torch. around: the functions from which this one is called.
+    Without parameters, which stay the same object. Writing into a part, `x[0] = y`, reaches the caller's tensor where
+    MindSpore does not compile. around: the functions from which this one is called.
     """
     known: dict[str, bool] | None = vars(function).get("written_arguments")
     if known is not None:
         return known
     kept = function.name.startswith("__") or gives_back(function) or not_compiled(function.name, files)
     writer = _Writer(function, compiled=not kept)
-    given = {each.arg for each in (*function.args.args, *function.args.kwonlyargs)}
+    arguments = {each.arg for each in (*function.args.args, *function.args.kwonlyargs)}
     first: dict[str, ast.stmt] = {}
+    whole: set[str] = set()
     for node in own_nodes(function):
         if isinstance(node, ast.stmt):
-            names = [target.id for target in _written_whole(node)] + writer.changed_containers(node)
-            names += [
-                name.id
+            given = [
+                one
                 for call, functions in _calls_of_model(node, files)
                 for called in functions
                 if called not in (*around, function)
-                for name in _handed(called, call, files, (*around, function))
-                if isinstance(name, ast.Name)
+                for one in _handed(called, call, files, (*around, function))
+                if one is not None
             ]
-            for name in names:
+            names = [name.id for name in (*_written_whole(node), *given) if isinstance(name, ast.Name)]
+            parts = [root.id for root in map(_root, given) if isinstance(root, ast.Name)] + writer.changed(node)
+            whole.update(names)
+            for name in names + (parts if writer.compiled else []):
                 first.setdefault(name, node)
     found: dict[str, bool] = {}
     for name, statement in first.items():
         kinds = writer.kinds.get(name, {})
-        held = writer.is_container(name)
-        if name not in given or not kinds:
+        held = name not in whole  # in Python it is the same object, unless it is compiled
+        if name not in arguments or not kinds:
             continue
-        if not held and not all(isinstance(k, TensorKind) and not k.parameter for k in kinds):
+        if not writer.is_container(name) and not all(isinstance(k, TensorKind) and not k.parameter for k in kinds):
             continue
         stored = [n for n in own_nodes(function) if isinstance(n, ast.stmt) and name in _stored_itself(n)]
         if not any(n.lineno <= statement.lineno for n in stored):
@@ -286,13 +289,17 @@ class _Writer:
     def _note_changes(
         self, called: ast.FunctionDef, call: ast.Call, statement: ast.stmt, loops: Sequence[Loop]
     ) -> None:
-        """Note the lists and dictionaries that a function with a result changes, and that are read after the call."""
+        """Note the lists, dictionaries and parts of tensors that a function with a result changes, and that are read
+        after the call."""
         if not gives_back(called) or called.name.startswith("__"):
             return
         writer = _Writer(called, compiled=True)
-        changed = {name for n in own_nodes(called) if isinstance(n, ast.stmt) for name in writer.changed_containers(n)}
+        changed = {name for n in own_nodes(called) if isinstance(n, ast.stmt) for name in writer.changed(n)}
+        refused = written_arguments(called, self.files) if self.files is not None else {}
         for name, given in _arguments(called, call).items():
-            if name not in changed or not isinstance(given, ast.Name) or not self.is_container(given.id):
+            if name not in changed or name in refused or not isinstance(given, ast.Name):
+                continue
+            if not self.is_container(given.id) and not self._is_tensor(given.id):
                 continue
             end = (call.end_lineno or 0, call.end_col_offset or 0)
             names = (n for n in ast.walk(statement) if isinstance(n, ast.Name) and n.id == given.id)
@@ -394,9 +401,9 @@ class _Writer:
         whole = view.index is not None and isinstance(view.index, ast.Slice)
         return self._may_be(name) and self.is_container(view.base) and not whole
 
-    def changed_containers(self, statement: ast.stmt) -> list[str]:
-        """The names of the lists and dictionaries that a statement changes."""
-        return [name for name in self._written_by(statement) if self.is_container(name)]
+    def changed(self, statement: ast.stmt) -> list[str]:
+        """The names of the tensors, lists and dictionaries that a statement changes."""
+        return [name for name in self._written_by(statement) if self.is_container(name) or self._is_tensor(name)]
 
     def _others(
         self, name: str, statement: ast.stmt, views: Mapping[str, View], loops: Sequence[Loop]

@@ -433,3 +433,58 @@ class Collected(nn.Module):
 
 def collected():
     return Collected(), (torch.randn(2, 6),)
+
+
+class Scaled(nn.Module):
+    """A norm of this file, whose momentum is torch's."""
+
+    def __init__(self, width: int, momentum: float = 0.1) -> None:
+        super().__init__()
+        self.momentum, self.weight = momentum, nn.Parameter(torch.ones(width))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.weight[:, None, None] * self.momentum
+
+
+class NormedAsGiven(nn.Module):
+    """Norms of classes that are given, with another momentum, by which they normalize right after."""
+
+    def __init__(self, norm=nn.BatchNorm2d, own=Scaled) -> None:
+        super().__init__()
+        self.first, self.second = norm(4, momentum=0.3), own(4, momentum=0.2)
+        self.norms = nn.ModuleList([each(4, momentum=0.4) for each in (nn.BatchNorm2d, partial(norm, eps=0.1), own)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.second(self.first(x))
+        for norm in self.norms:
+            y = norm(x)
+            norm.eval()
+            x = y + norm(x)
+            norm.train(self.training)
+        return x
+
+
+def normed_as_given():
+    return NormedAsGiven(), images()
+
+
+def spread(table: torch.Tensor, std: float = 0.1) -> None:
+    nn.init.normal_(table, std=std)
+
+
+class BegunByFunction(nn.Module):
+    """A function draws what begins as a tensor, and what is a parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        table = torch.zeros(40, 6)
+        spread(table)
+        self.table, self.fc = nn.Parameter(table), nn.Linear(6, 40)
+        spread(self.fc.weight, 0.2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.fc(x) @ self.table
+
+
+def begun_by_function():
+    return BegunByFunction(), (torch.randn(2, 6),)

@@ -112,3 +112,22 @@ class Cosine(nn.Module):
 def cosine():
     torch.manual_seed(0)
     return Cosine(8), (torch.rand(3, 8, 8),)
+
+
+class Shifted(nn.Module):
+    """Spectra with their zero frequency in the middle, several times, with axes and without."""
+
+    def __init__(self, axes: tuple[int, ...] | None = None) -> None:
+        super().__init__()
+        self.first = nn.Linear(6, 6)
+        self.axes = axes
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found = torch.fft.fftshift(torch.fft.fft2(self.first(x)))
+        again = torch.fft.fftshift(torch.fft.fft2(self.first(x * x))) * 2.0
+        parts = torch.fft.fftshift(found.real, dim=(-2, -1)) + torch.fft.ifftshift(again.imag, self.axes)
+        return torch.fft.ifft2(torch.fft.ifftshift(found)).real + parts + torch.fft.ifftshift(parts)
+
+
+def shifted():
+    return Shifted(), (torch.randn(3, 5, 6),)

@@ -3,6 +3,7 @@
 import functools
 from collections import OrderedDict
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -209,3 +210,27 @@ class Filled(nn.Module):
 
 def filled():
     return Filled(), (torch.randn(2, 4),)
+
+
+def set_seed(seed: int) -> None:
+    torch.manual_seed(seed)
+    torch.cuda.manual_seed_all(seed)
+    np.random.seed(seed)
+
+
+class Seeded(nn.Module):
+    """Seeds as it is made, so that two of its layers begin alike."""
+
+    def __init__(self, seed: int = 7) -> None:
+        super().__init__()
+        set_seed(seed)
+        self.first = nn.Linear(6, 6)
+        set_seed(seed)
+        self.second = nn.Linear(6, 6)
+
+    def forward(self, x):
+        return self.first(x) * self.second(x)
+
+
+def seeded():
+    return Seeded(), (torch.randn(2, 6),)

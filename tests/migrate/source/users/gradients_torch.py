@@ -64,3 +64,67 @@ class Unmarked(Coordinates):
 
 def unmarked():
     return Unmarked(), (torch.randn(5, 2),)
+
+
+class Pair(nn.Module):
+    """Gives two tensors."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.first(x), self.second(x)
+
+
+class CutOff(nn.Module):
+    """What is computed in contexts without gradients, in every form of statement."""
+
+    def __init__(self, frozen: bool = True, deep: bool = True):
+        super().__init__()
+        self.pair, self.more, self.head = Pair(), nn.Linear(4, 4), nn.Linear(4, 4)
+        self.rnn = nn.LSTM(4, 4, batch_first=True)
+        self.frozen, self.deep = frozen, deep
+
+    @torch.no_grad()
+    def state(self, x, twice: bool = False):
+        out, (h, c) = self.rnn(x)
+        if twice:
+            out, (h, c) = self.rnn(out)
+        return out + h.mean() + c.mean()
+
+    def forward(self, x):
+        same = self.more(x) * 1
+        with torch.no_grad():
+            a, b = self.pair(x)
+            if self.deep:
+                c = self.more(a)
+            d = x * 1
+            d += self.more(x)
+            found = []
+            for k in range(2):
+                found.append(self.more(x) * k)
+            named = {"b": self.more(b), "same": same}
+            other = same
+        with torch.set_grad_enabled(not self.frozen):
+            y = self.more(x)
+            with torch.enable_grad():
+                z = self.head(y)
+        return self.head(a + c + d + found[1] + named["b"] + named["same"]) + other + z + self.state(x)
+
+
+def cut_off():
+    return CutOff(), (torch.randn(2, 3, 4),)
+
+
+class CutTuple(CutOff):
+    """Keeps both together, so that neither is cut off."""
+
+    def forward(self, x):
+        with torch.no_grad():
+            both = self.pair(x)
+        return both[0] + both[1] + self.more(x)
+
+
+def cut_tuple():
+    return CutTuple(), (torch.randn(2, 3, 4),)

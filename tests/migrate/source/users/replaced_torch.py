@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 
 class Split(nn.Module):
@@ -219,3 +220,139 @@ class OfTwoNames(TwoNames):
 
 def of_two_names():
     return OfTwoNames(), (torch.randn(3, 4),)
+
+
+class Unread(nn.Module):
+    """Most of it does not run: what its names are is known from elsewhere in the class."""
+
+    def __init__(self, kind: str = "first", gated: bool = False, save: bool = False) -> None:
+        super().__init__()
+        self.fc = nn.Linear(4, 4)
+        self.kind, self.save = kind, save
+        self.ways = {"first": self.first, "second": self.second}
+        self.low = nn.ModuleList()
+        if kind == "second":
+            for _ in range(2):
+                self.low.append(nn.Linear(4, 4))
+        if gated:
+            self.gate = nn.Conv1d(4, 4, 1)
+            self.gate.weight.data.zero_()
+        self.apply(self.begin)
+
+    def begin(self, m) -> None:
+        if isinstance(m, nn.Parameter):
+            if m.data.dim() > 1:
+                nn.init.uniform_(m.data, -1, 1)
+        elif isinstance(m, nn.Linear):
+            nn.init.zeros_(m.bias)
+
+    def first(self, x, mask=False):
+        if mask:
+            mask = torch.tril(torch.ones(4, 4)).to(torch.bool)
+            mask = mask.unsqueeze(0).repeat(x.size(0), 1, 1)
+            x = x.masked_fill(mask, -1.0)
+        return x * 2
+
+    def second(self, x, layer=None):
+        for i, layer in enumerate(self.low):
+            x = layer(x) * i
+        for layer, k in zip(self.low, (1, 2)):
+            x = layer(x) + k
+        return x
+
+    def sample(self, n: int, where: torch.device):
+        return self(torch.randn(n, 4, 4).to(where))
+
+    def zeros(self, n, device):
+        return self.fc(torch.zeros(n, 4).to(device))
+
+    def values(self):
+        with torch.no_grad():
+            return torch.sigmoid(self.fc.weight).cpu().tolist()
+
+    def loss(self, states, loss_fn, target, decay: float = 0.9):
+        weights = torch.tensor([decay**k for k in range(len(states))])
+        return sum(w * loss_fn(state, target) for w, state in zip(weights / weights.sum(), states))
+
+    def forward(self, x):
+        if self.kind in {"second", "other"}:
+            return self.second(x) if self.kind not in {"other"} else x
+        if self.save and self.training:
+            x = checkpoint(self.fc, x, use_reentrant=False)
+        return self.first(self.fc(x))
+
+
+def unread():
+    return Unread(), (torch.randn(3, 4, 4),)
+
+
+def pyramid(x, levels: int = 2):
+    return torch.stack([x.mean(1).cumsum(-1) * k for k in range(1, levels + 1)], 1)
+
+
+def spoil(x):
+    x.mul_(0.0)
+
+
+class Wide(nn.Module):
+    """Never made, as the next ones."""
+
+    def __init__(self, emb, heads=2):
+        super(Wide, self).__init__()  # noqa: UP008  # as it was written for Python 2
+        self.heads, self.emb = heads, emb
+        self.keys = nn.Linear(emb, emb * heads, bias=False)
+        self.out = nn.Linear(emb * heads, emb)
+        self.scale = nn.Parameter(torch.ones(emb))
+
+    def forward(self, x):
+        b, t, e = x.size()
+        assert e == self.emb, f"{e} is not {self.emb}"
+        k = self.keys(x).view(b, t, self.heads, e).transpose(1, 2).contiguous().view(b * self.heads, t, e)
+        dot = torch.softmax(torch.bmm(k, k.transpose(1, 2)) / e**0.5, dim=2)
+        return self.out(torch.bmm(dot, k).view(b, self.heads, t, e).transpose(1, 2).reshape(b, t, -1)) * self.scale
+
+
+class Deeper(Wide):
+    def __init__(self, emb):
+        super().__init__(emb, heads=1)
+        self.norm = nn.LayerNorm(emb)
+
+    def forward(self, x):
+        return self.norm(super().forward(x))
+
+
+class Spoiled(nn.Module):
+    def forward(self, x):
+        x += 1
+        return x
+
+
+class Choosing(nn.Module):
+    """Has classes and functions of this file for what its arguments choose."""
+
+    def __init__(self, emb: int = 4, wide: bool = False, deep: bool = False, levels: int = 0, kind: str = "") -> None:
+        super().__init__()
+        self.inner = Wide(emb) if wide else nn.Linear(emb, emb)
+        if deep:
+            self.deep = Deeper(emb)
+        if kind == "spoiled":
+            self.more = Spoiled()
+        self.is_deep, self.levels, self.kind = deep, levels, kind
+
+    def forward(self, x):
+        x = self.inner(x)
+        if self.is_deep:
+            x = self.deep(x)
+        if self.levels > 0:
+            return pyramid(x, self.levels)
+        if self.kind == "spoil":
+            spoil(x)
+        return x
+
+
+def choosing():
+    return Choosing(), (torch.randn(3, 4, 4),)
+
+
+def chosen_wide():
+    return Choosing(wide=True), (torch.randn(3, 4, 4),)

@@ -464,6 +464,38 @@ def lost_tensors():
     return LostTensorNet(), vectors()
 
 
+class GivenPartsNet(nn.Module):
+    """Functions that write into parts of what they are given, and give nothing back."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def hide(self, scores, value=0.0):
+        rows, columns = torch.triu_indices(scores.size(1), scores.size(2), offset=1)
+        scores[:, rows, columns] = value
+
+    def first(self, table):
+        self.hide(table[0:1], -1.0)
+
+    def both(self, x, y):
+        x[:, 0] = 0.0
+        y[..., 1] += 2.0
+        return
+
+    def forward(self, x):
+        y, z = self.fc(x), self.fc(x * 2)
+        self.hide(y, value=-3.0)
+        self.both(y, z)
+        w = self.fc(x) + 1
+        self.first(w)
+        return y + z.exp() + w
+
+
+def given_parts():
+    return GivenPartsNet(), [torch.randn(2, 3, 3)]
+
+
 class WindowNet(nn.Module):
     """Windows that overlap, by how far a tensor's values lie from each other, and what is chosen by a method."""
 

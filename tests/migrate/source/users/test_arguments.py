@@ -138,3 +138,20 @@ def test_a_list_that_becomes_a_sequential_is_a_list_before(users: Users) -> None
     found.holds("self.net.append(nn.ReLU())", "self.net.extend([nn.Dense(6, 6), nn.Tanh()])", "nn.Dense(6, 3)")
     found.holds("# Layers that are collected in a list first.", "# Its name is a Sequential's afterwards.\nclass Coll")
     assert not found.source.not_run
+
+
+def test_a_momentum_is_as_the_class_takes_it_that_is_given(users: Users) -> None:
+    """MindSpore's BatchNorms take the weight of the old statistics; 0.7 went to whichever class was given."""
+    found = users["normed_as_given"]
+    found.agrees()
+    found.holds("norm(4, momentum=momentum_of(norm, 0.3))", "own(4, momentum=momentum_of(own, 0.2))")
+    found.holds("each(4, momentum=momentum_of(each, 0.4))")
+
+
+def test_a_function_draws_tensors_and_parameters(users: Users) -> None:
+    """What it drew into a tensor had no values yet, which MindSpore raises for."""
+    found = users["begun_by_function"]
+    found.agrees()
+    found.holds("table.copy_(initializer(Normal(sigma=std), table.shape, table.dtype).init_data())")
+    assert 0.08 < found.mindspore["fresh/table"].std() < 0.12
+    assert 0.17 < found.mindspore["fresh/fc.weight"].std() < 0.23

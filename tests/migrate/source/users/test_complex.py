@@ -38,3 +38,10 @@ def test_a_cosine_transform_by_a_matrix_that_a_fourier_transform_gives(users: Us
     found = users["cosine"]
     found.agrees()
     found.holds("* 3.141592653589793", "ops.fft(")
+
+
+def test_a_spectrum_that_is_shifted_along_all_axes(users: Users) -> None:
+    found = users["shifted"]
+    found.agrees()
+    found.holds("found = fftshift(ops.fft2(", "ops.fftshift(ops.real(found), dim=(-2, -1))")
+    found.holds("ifftshift(ops.imag(again), dim=self.axes)")

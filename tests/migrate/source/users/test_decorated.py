@@ -42,3 +42,10 @@ def test_dictionaries_are_written_as_import_left_them(users: Users) -> None:
     said = [one.text for one in found.source.left_out]
     assert "FILLED lacks entries that did not run: wide" in said
     assert "ENDS lacks entries that did not run: never" in said
+
+
+def test_a_model_that_seeds_as_it_is_made(users: Users) -> None:
+    found = users["seeded"]
+    found.agrees()
+    found.holds("manual_seed(seed)\n    np.random.seed(seed)\n")
+    assert (found.mindspore["fresh/first.weight"] == found.mindspore["fresh/second.weight"]).all()

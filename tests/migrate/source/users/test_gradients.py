@@ -29,3 +29,18 @@ def test_what_takes_gradients_or_switches_them_is_refused(users: Users) -> None:
     ]
     found = users["unmarked"].source.problems
     assert [problem.text.partition(" ")[0] for problem in found] == ["y.requires_grad", "torch.Tensor.requires_grad_"]
+
+
+def test_a_context_without_gradients_cuts_off_whatever_is_made_in_it(users: Users) -> None:
+    """Only what was assigned alone was, so that gradients flowed through tuples, lists and branches."""
+    found = users["cut_off"]
+    found.agrees()
+    found.holds("a, b = self.pair(x)\n        a = ops.stop_gradient(a)\n        b = ops.stop_gradient(b)\n")
+    found.holds("c = ops.stop_gradient(self.more(a))", "found.append(ops.stop_gradient(self.more(x) * k))")
+    found.holds("other = same", "'same': same", "if not self.frozen:\n            y = self.more(x)\n")
+    assert not found.source.not_run
+
+
+def test_tensors_that_stay_together_are_refused_there(users: Users) -> None:
+    left = [problem.text for problem in users["cut_tuple"].source.problems]
+    assert left == ["self.pair(x) may give tensors in a context without gradients: unpack them there"]

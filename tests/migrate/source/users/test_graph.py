@@ -34,6 +34,7 @@ NAMES = (
         "taking",
         "changing",
         "other_names",
+        "given_parts",
     ),
 )
 

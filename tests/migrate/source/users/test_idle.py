@@ -32,8 +32,7 @@ def test_a_setting_by_which_a_method_returns_is_one(users: Users) -> None:
     found.holds(
         "for parameter in self.second.get_parameters():\n            parameter.requires_grad = False",
         "if self.kind == 'short':\n            for parameter in self.second.get_parameters():",
-        "if (self.kind != 'short' or not self.more) and self.kind == 'short':\n"
-        "            for parameter in self.third.get_parameters():",
+        "if not self.more and self.kind == 'short':\n            for parameter in self.third.get_parameters():",
     )
 
 

@@ -58,3 +58,30 @@ def test_a_forward_that_is_another_method_of_a_base(users: Users) -> None:
     found = users["of_two_names"]
     found.agrees()
     found.holds("construct = _forward", "super().construct(x) + self._forward(x)")
+
+
+def test_what_did_not_run_is_read_by_what_its_class_says_elsewhere(users: Users) -> None:
+    """A method that a dictionary names, layers of one branch, a device by its name, an argument that is called."""
+    found = users["unread"]
+    found.agrees()
+    assert not found.source.not_run, found.source.not_run
+    found.holds("if self.kind in ('second', 'other'):", "return self.second(x) if self.kind not in ('other',) else x")
+    found.holds("for i, layer in enumerate(self.low):", "self.gate.weight.set_data(")
+    found.holds("x = self.fc(x)\n        return self.first", "ops.sigmoid(self.fc.weight).tolist()")
+    found.holds("m.set_data(initializer(Uniform(scale=1.0), m.shape, m.dtype))", "loss_fn(state, target)")
+
+
+def test_classes_and_functions_that_never_ran_are_read(users: Users) -> None:
+    """They raised as a whole; those that write into what they are given do, for the caller's would stay as it was."""
+    found, wide = users["choosing"], users["chosen_wide"]
+    found.agrees()
+    wide.agrees()
+    class_of = [
+        text.partition("class Wide")[2].partition("\n\n\n")[0] for text in (found.source.text, wide.source.text)
+    ]
+    assert class_of[0].replace("        # not run\n", "") == class_of[1]
+    found.holds("return self.norm(super().construct(x))", "return pyramid(x, self.levels)", "self.deep = Deeper(emb)")
+    assert sorted(one.text for one in found.source.not_run) == [
+        "what Spoiled does was not seen",
+        "what spoil does was not seen",
+    ]

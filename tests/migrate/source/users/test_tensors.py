@@ -141,6 +141,13 @@ def test_a_function_hands_back_the_tensors_that_it_writes_into(users: Users) -> 
     found.lacks(".copy_(")
 
 
+def test_a_function_hands_back_the_tensors_of_which_it_writes_into_a_part(users: Users) -> None:
+    found = users["given_parts"]
+    found.agrees()
+    found.holds("y = self.hide(y, value=-3.0)", "table[0:1] = self.hide(table[0:1], -1.0)", "return table")
+    found.holds("y, z = self.both(y, z)", "w = self.first(w)")
+
+
 def test_a_function_that_gives_something_else_back_than_it_writes_into_is_refused(users: Users) -> None:
     problems = users["lost_tensors"].source.problems
     assert [(problem.line, problem.text) for problem in problems] == [

@@ -25,7 +25,7 @@ from .noise import UsualNoise, is_of_a_step
 from .options import MODEL, STAGES, WHOLE, Narrowing
 from .replay.module_calls import Outcome, Recording, failed
 from .result import Finding
-from .run_folder import KEY, MINDSPORE, MINDSPORE_REPLAY, UNDEFINED, matched, replayed, torch_runs
+from .run_folder import KEY, MINDSPORE, MINDSPORE_REPLAY, UNDEFINED, UNJUDGED, matched, replayed, torch_runs
 from .trace import ALONE, DISTRIBUTION, SIDES_STAGE, Entry, Key, Part, Trace
 from .verdict import FLOOR_ULPS, Unjudged, Verdict, judge
 
@@ -183,14 +183,18 @@ def without_lone_outputs(findings: Sequence[Finding], traces: Traces) -> tuple[l
         {entry.name for entry in trace.select("forward", "eval") if is_model_output(entry)}
         for trace in (traces.alone[0], traces.mindspore)
     ]
-    lone = both[0] ^ both[1]
+    lone, others = both[0] ^ both[1], traces.mindspore.about.get(UNJUDGED)
+    notes = []
+    if type(others) is int and others > 0:
+        what = "1 tensor" if others == 1 else f"{others} tensors"
+        notes.append(f"not judged: {what} that {traces.sides[1]}'s model returns in evaluation, not floating")
     if not any(both) and any(traces.mindspore.select("forward", "eval")):
         return list(findings), ["not judged: what the models return in evaluation, which has no floating tensor"]
     if not lone:
-        return list(findings), []
+        return list(findings), notes
     counts = " and ".join(f"{side}'s {len(names)}" for side, names in zip(traces.sides, both, strict=True))
     said = f"not judged: {len(lone)} of the floating tensors that the models return in evaluation: {counts} of them"
-    return [each for each in findings if not (is_model_output(each) and each.name in lone)], [said]
+    return [each for each in findings if not (is_model_output(each) and each.name in lone)], [said, *notes]
 
 
 def _in_order(findings: list[Finding]) -> list[Finding]:

@@ -30,6 +30,7 @@ INDEXES = ("trace.json", "replay.json")  # written last
 FORMAT = 1
 
 
+UNJUDGED = "not floating"  # in the same: how many tensors the net returns in evaluation that are not floating
 RUNS_TWICE = "runs_twice"  # in the head of MindSpore's trace: whether a user's step ran the net twice on each batch
 REDUCER = "reducer"  # in the same, for a user's step that has one: whether what the step does after it was seen
 SCOPE = "scope"  # in the head of torch's: what it was taken to have in common with MindSpore's side

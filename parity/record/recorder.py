@@ -21,6 +21,7 @@ from ...training.recipe.schema import Recipe
 from ...workers.worker import progress
 from ..align.alignment import Alignment
 from ..options import MODEL
+from ..run_folder import UNJUDGED
 from ..trace import (
     BUFFERS,
     DISTRIBUTION,
@@ -434,7 +435,9 @@ def add_output(writer: TraceWriter, part: str, leaf: LeafOutput) -> None:
 def add_model_outputs(writer: TraceWriter, outputs: Sequence[np.ndarray]) -> None:
     """Record what a model returns in evaluation mode, which code behind its last layer may have made: the floating
     tensors, for rounding may decide which class is the largest."""
-    for index, array in enumerate(each for each in outputs if each.dtype.kind == "f"):
+    floating = [each for each in outputs if each.dtype.kind == "f"]
+    writer.about = {**writer.about, UNJUDGED: len(outputs) - len(floating)}
+    for index, array in enumerate(floating):
         writer.add("forward", "eval", f"{MODEL}.{index}" if index else MODEL, array)
 
 

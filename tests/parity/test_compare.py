@@ -12,7 +12,7 @@ from msmigrate.errors import BadTrace
 from msmigrate.parity.compare import Traces, compare, without_lone_outputs
 from msmigrate.parity.options import STAGES
 from msmigrate.parity.result import Finding, Report
-from msmigrate.parity.run_folder import MINDSPORE, TORCH32, TORCH32_OTHER, TORCH64, matched
+from msmigrate.parity.run_folder import MINDSPORE, TORCH32, TORCH32_OTHER, TORCH64, UNJUDGED, matched
 from msmigrate.parity.verdict import Verdict
 from traces import STEP, Run, Tensor, only, renamed, values, without
 
@@ -245,6 +245,14 @@ def test_a_fault_in_what_is_returned_in_evaluation_is_found(tmp_path: Path) -> N
     traces = run.traces(tmp_path)
     found, notes = without_lone_outputs(compare(traces), traces)
     assert [f.place for f in found if f.verdict is Verdict.FAIL] == ["forward (eval) (model)"] and not notes
+
+
+def test_whole_numbers_that_a_model_returns_in_evaluation_are_a_note(tmp_path: Path) -> None:
+    for count, said in ((0, []), (1, ["1 tensor"]), (2, ["2 tensors"])):
+        traces = Run(more=(RETURNED,), about={MINDSPORE: {UNJUDGED: count}}).traces(tmp_path / str(count))
+        _, notes = without_lone_outputs(compare(traces), traces)
+        expected = [f"not judged: {what} that MindSpore's model returns in evaluation, not floating" for what in said]
+        assert notes == expected
 
 
 def test_models_that_return_no_numbers_in_evaluation_are_a_note(tmp_path: Path) -> None:

@@ -315,12 +315,12 @@ def ihfft(input: Any, n: Any = None, dim: int = -1, norm: Any = None) -> Any:
 
 
 def fftshift(input: Any, dim: Any = None) -> Any:
-    """torch.fft.fftshift; from its second time on, the gradient of ops.fftshift without dim is wrong on the CPU."""
+    """torch.fft.fftshift; without dim the gradient of ops.fftshift is wrong on the CPU, often the second time."""
     return ops.fftshift(input, tuple(range(input.ndim)) if dim is None else dim)
 
 
 def ifftshift(input: Any, dim: Any = None) -> Any:
-    """torch.fft.ifftshift; from its second time on, the gradient of ops.ifftshift without dim is wrong on the CPU."""
+    """torch.fft.ifftshift; without dim the gradient of ops.ifftshift is wrong on the CPU, often the second time."""
     return ops.ifftshift(input, tuple(range(input.ndim)) if dim is None else dim)
 
 

@@ -30,7 +30,7 @@ from ..observe.observations import (
 )
 from ..source_files import REFUSED, blocks_of, comment, is_comment, local_names, of_gap, split_comments, substitute
 from .context import Context, Problem, Stage, Unwritable, handles
-from .devices import asks_for_device
+from .devices_and_no_grad import asks_for_device
 from .graph_mode import in_blocks, is_pure, iterated
 from .unseen import SAFE, Reader, unseen_expression, unseen_statements, was_observed
 

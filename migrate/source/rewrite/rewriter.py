@@ -31,7 +31,7 @@ from ..source_files import all_parameters, defaults_of, literal, local_names, sh
 from . import (
     complex_tensors,
     control_flow,
-    devices,
+    devices_and_no_grad,
     einops_patterns,
     graph_mode,
     initializers,
@@ -45,6 +45,7 @@ from . import (
 from .collected_outputs import write_collecting
 from .context import Context, Problem, Program, Unwritable, handles
 from .control_flow import pick_by_index, select_branches
+from .devices_and_no_grad import without_gradient, without_gradient_by_decorator
 from .graph_mode import ALWAYS, INSIDE, always_evaluated, format_texts, in_blocks, is_pure, not_compiled, place_of, put
 from .signatures import SignatureRewriter, expand_kwargs, only_looked_up
 from .tensors import StridedSlices, note_of_caller
@@ -53,7 +54,7 @@ from .views import LOST, hand_back, write_through_views
 # the files whose import registers their handlers
 HANDLERS = (
     *(einops_patterns, library_lookups, records, modules, initializers, tensors, graph_mode, control_flow),
-    *(complex_tensors, devices, replaced_methods),
+    *(complex_tensors, devices_and_no_grad, replaced_methods),
 )
 
 
@@ -68,8 +69,8 @@ def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.
     _normalise(found, context)
     entered = node.name == "forward" and context.owner in context.program.facts.classes.get("", ())
     body = select_branches(found, context, entered=entered)
-    if not context.in_python and devices.without_gradient_by_decorator(node):
-        statements = devices.without_gradient(body, context)
+    if not context.in_python and without_gradient_by_decorator(node):
+        statements = without_gradient(body, context)
     else:
         statements = [new for old in body for new in context.statement(old)]
     found.name, found.body = name, statements or [ast.Pass()]
@@ -151,7 +152,7 @@ def unseen_function(node: ast.FunctionDef, name: str, context: Context) -> ast.F
     suffice."""
     decorators = [ast.unparse(item) for item in node.decorator_list]
     silent = [ast.unparse(item) for item in node.decorator_list if _decorator(item, context) in SILENT]
-    plain = all(name in KEPT or name in silent or devices.without_gradient_by_decorator(node) for name in decorators)
+    plain = all(name in KEPT or name in silent or without_gradient_by_decorator(node) for name in decorators)
     known = all(literal(default)[0] for default in defaults_of(node.args).values())
     if plain and known:
         made = rewrite_function(node, name, context)

@@ -150,10 +150,8 @@ class Account:
             known = statement.owner.name in self._by_name or self.kinds(statement.node.value)
             if id(statement.owner) in self.trainers and not called and known:
                 return True  # it returns something to the library that calls it
-        targets: list[ast.expr] = list(getattr(statement.node, "targets", []))  # also of a deletion
-        if isinstance(statement.node, (ast.AugAssign, ast.AnnAssign)):
-            targets.append(statement.node.target)
-        for target in targets:
+        targets = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])  # also of a deletion
+        for target in filter(None, targets):
             if getattr(target, "attr", "") in OF_BARS:
                 continue
             for part in ast.walk(target):
@@ -161,6 +159,8 @@ class Account:
                     named = role_names.BY_ATTRIBUTE.get(getattr(part, "attr", ""))
                     written = self.kinds(part.value) | ({named} if named is not None else NONE)
                     if (written & HEAVY and not self._plain_holder(part.value)) or self._values.is_data(part.value):
+                        return True
+                    if LOSS in written and getattr(self.flow.value(part.value), "family", "") == families.MODULE:
                         return True
         if isinstance(statement.node, ast.AugAssign):  # in place, of a parameter or a gradient
             kinds = self.kinds(statement.node.target)
@@ -200,13 +200,16 @@ class Account:
         if (own := isinstance(called, (ScriptFunction, ScriptClass))) or silence.trains(call):
             return not own  # its statements are read by themselves
         given = frozenset().union(*(self.kinds(a) for a in [*call.args, *(k.value for k in call.keywords)]))
-        if isinstance(called, LibraryName):
+        if isinstance(called, LibraryName) and self.flow.of_library(call):
             runs = called.name.startswith(silence.CHANGING) or called.name.endswith(silence.RUNNING)
-            return runs or (not families.is_library(called.name) and bool(given & HEAVY))
+            writes = families.WRITING.fullmatch(called.name.rpartition(".")[2]) or not families.is_library(called.name)
+            return runs or (bool(writes) and bool(given & HEAVY))
         if isinstance(call.func, ast.Attribute):
             method, owner = call.func.attr, self.kinds(call.func.value)
             value = self.flow.value(call.func.value)
-            if method.startswith("__") or (isinstance(called, (LibraryObject, ScriptObject)) and called is not value):
+            writes = families.WRITING.fullmatch(method) or method in families.OF_MODULES
+            made = isinstance(called, (LibraryObject, ScriptObject)) and called is not value
+            if not writes and (method.startswith("__") or made):
                 return False  # super().__init__(); a module that is called gives a tensor
             moves = method in silence.STEPS and (owner or given)
             if method == "backward" or moves or self._values.drives(call.func.value):
@@ -376,7 +379,8 @@ class Account:
         if statement.stands_at(self.asked) and not further:
             return ASKED, "the draft asks for it"
         acts, live = id(statement) in self.acting, id(statement) in self.live
-        step = self._step(statement)
+        switches = any(map(self._values.switches_otherwise, statement.calls))
+        step = self._step(statement) if not switches else None
         moves = isinstance(statement.node, ast.Expr) and any(
             isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "backward") for call in statement.calls
         )
@@ -392,21 +396,17 @@ class Account:
         if not acts and not live:
             runs = trains_at(self.flow, statement, self.kinds)
             return (LISTED, RUNS) if runs else (SILENT, silence.said_of(self.flow, statement, UNUSED))
-        if isinstance(statement.node, (ast.If, ast.Try, ast.Match)) or type(statement.node).__name__ == "TryStar":
-            return SILENT, "a condition, whose statements are each accounted for"
-        if isinstance(statement.node, LOOPS):
-            if id(statement) in self._steps and not self._plain_loop(statement):
-                return LISTED, "a step runs in this loop"
-            return (SILENT, "a loop, whose statements are each accounted for") if not acts else (LISTED, "")
-        leaves = acts and self._leaves(statement)
+        changes = acts or any(map(self.flow.writes, statement.calls))
+        if isinstance(statement.node, LOOPS) and id(statement) in self._steps and not self._plain_loop(statement):
+            return LISTED, "a step runs in this loop"
+        if isinstance(statement.node, (*LOOPS, ast.If, ast.Match)) and not changes:
+            what = "a loop" if isinstance(statement.node, LOOPS) else "a condition"
+            return SILENT, f"{what}, whose statements are each accounted for"
         clears = any(getattr(call.func, "attr", "") == "zero_grad" for call in statement.calls)
-        if where and (leaves or clears):
+        if where and ((acts and self._leaves(statement)) or clears):
             return LISTED, where
-        silent = self._whitelisted(statement)
-        if silent is not None:
-            return SILENT, silent
-        silent = self._plain_value(statement, kinds) if not where else None
-        return (SILENT, silent) if silent is not None else (LISTED, where or silence.unpacks(statement))
+        silent = self._whitelisted(statement) or (None if where else self._plain_value(statement, kinds))
+        return (SILENT, silent) if silent else (LISTED, where or silence.unpacks(statement))
 
     def _takes_in(self, call: ast.Call, of: Statement) -> bool:
         """Whether something that the draft has is made in the arguments of another call: Moves(SGD(…), warmup)."""
@@ -423,10 +423,10 @@ class Account:
             return "a definition, which does nothing until it is used"
         plain = isinstance(node, ast.Delete) and all(isinstance(one, ast.Name) for one in node.targets)
         plain |= isinstance(node, ast.AnnAssign) and node.value is None  # it only says of which type a name is
-        if plain or isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal, ast.Assert, ast.Raise)):
+        plain |= isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)  # a string
+        plain |= isinstance(node, ast.Assert) and id(statement) not in self.live
+        if plain or isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal, ast.Raise)):
             return "it computes nothing that trains"
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            return "a string"
         if self._within(statement) and id(statement.function) not in self.open:
             if not self._of_part(statement):
                 return "only models and data sets call this function, and they are accounted for where they are made"
@@ -480,9 +480,8 @@ class Account:
     def _plain_loop(self, statement: Statement) -> bool:
         """Whether it is a loop over epochs, or over known batches."""
         node = statement.node
-        if isinstance(node, ast.While):
+        if not isinstance(node, (ast.For, ast.AsyncFor)):
             return False
-        assert isinstance(node, (ast.For, ast.AsyncFor))
         if self.roles.loops_over(node.iter) == role_names.LOADER:
             return True
         found = self.flow.value(node.iter)
@@ -510,7 +509,8 @@ class Account:
             )  # the values in it are used later
             cut = isinstance(node, ast.Assign) and any(isinstance(part, COMPUTES) for part in ast.walk(value.func))
             cut = cut or (isinstance(node, ast.Assign) and picks(self.roles, value, self._steps))
-            changes = any(self._changes(one) for one in inner) or id(statement) in self.acting
+            changes = any(self._changes(one) for one in inner) or any(map(self.flow.writes, calls))
+            changes = changes or id(statement) in self.acting
             if found and not kept and not changes and not used and not cut:
                 return found
             called = self.flow.value(value.func)
@@ -563,7 +563,7 @@ class Account:
             return None
         begins = getattr(statement.function, "name", "") == "__init__"  # it stores the object's arguments
         handed = isinstance(node, ast.Return) or (begins and isinstance(node.value, ast.Name))
-        if node.value is None or (kinds & HEAVY and not handed):
+        if node.value is None or (kinds & HEAVY and not handed) or (LOSS in kinds and id(statement) in self.acting):
             return None
         written = getattr(node, "targets", [])
         kept = [one for one in written if isinstance(one, (ast.Attribute, ast.Subscript))]

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from ...printable import shortened
+from ..source import library_names as families
 from ..source.infer.abstract_values import (
     LibraryName,
     LibraryObject,
@@ -28,7 +29,8 @@ from ..source.infer.calls import OF_LOGS, changed_arguments, is_outer, names_it,
 from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter, is_property
 from ..source.source_files import ScriptFile
 
-IS, EACH, ADDS, GIVEN, NAMED = "is", "each", "adds", "given", "named"  # how a definition binds its value
+# how a definition binds its value; inner: a name in a comprehension or a lambda, which is an element of it
+IS, EACH, ADDS, GIVEN, NAMED, INNER = "is", "each", "adds", "given", "named", "inner"
 BUDGET = 25_000  # statements read, and names copied; a project of four thousand statements takes half of it
 WIDEST = 200_000  # nodes times calls of one statement
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -88,12 +90,8 @@ class Statement:
         if isinstance(self.node, (ast.For, ast.AsyncFor)):
             return f"for {self.source.text(self.node.target)} in {self.source.text(self.node.iter)}:"
         if isinstance(self.node, (ast.With, ast.AsyncWith)):
-            items = [
-                self.source.text(item.context_expr)
-                + (f" as {self.source.text(item.optional_vars)}" if item.optional_vars is not None else "")
-                for item in self.node.items
-            ]
-            return f"with {', '.join(items)}:"
+            parts = (filter(None, (item.context_expr, item.optional_vars)) for item in self.node.items)
+            return f"with {', '.join(' as '.join(map(self.source.text, two)) for two in parts)}:"
         inner = ", ".join(self.source.text(part) for part in self.expressions)
         return f"{words.get(type(self.node), 'try')} {inner}".rstrip() + ":"
 
@@ -110,6 +108,7 @@ class Definition:
 
 
 Names = dict[str, frozenset[Definition]]
+Where = tuple[Any, ...]  # the file, function, class and heads that a statement is in
 
 
 @dataclass(eq=False)
@@ -130,17 +129,9 @@ class ScopeNames:
 
 
 def _head(node: ast.stmt) -> Iterator[ast.expr]:
-    if isinstance(node, (ast.For, ast.AsyncFor)):
-        yield from (node.target, node.iter)
-    elif isinstance(node, (ast.While, ast.If)):
-        yield node.test
-    elif isinstance(node, (ast.With, ast.AsyncWith)):
+    if isinstance(node, (ast.With, ast.AsyncWith)):
         for item in node.items:
-            yield item.context_expr
-            if item.optional_vars is not None:
-                yield item.optional_vars
-    elif isinstance(node, ast.Match):
-        yield node.subject
+            yield from filter(None, (item.context_expr, item.optional_vars))
     elif isinstance(node, FUNCTIONS):
         yield from (default for default in (*node.args.defaults, *node.args.kw_defaults) if default is not None)
     elif isinstance(node, ast.ClassDef):
@@ -184,6 +175,7 @@ class Flow:
         self.spent = 0  # of the budget
         self.ended: tuple[str, int] | None = None  # where there was too much to follow
         self._known: dict[int, Statement] = {}
+        self._inner: dict[int, Definition] = {}  # by the node that binds the name
         self._changed: dict[int, set[str]] = {}  # a function of the script -> the parameters that it changes
         self._late: list[tuple[ast.Name, ScopeNames]] = []
         self._outside: list[tuple[str, ScopeNames, Definition]] = []  # changes of names that are defined elsewhere
@@ -254,15 +246,9 @@ class Flow:
         ones = (node for node in moduli if known(self.value(node.right) or Value()) == 1)
         always = {id(part) for node in ones for part in ast.walk(node)}  # step % 1 is 0
         for node in (one for one in head.nodes if id(one) not in always):
-            found: Iterable[Definition] = ()
-            if isinstance(node, ast.Name):
-                found = self.reads.get(id(node), ())
-            elif isinstance(node, ast.Attribute):
-                found = self.attributes.get(node.attr, ())
+            found = self.written(node)
             each = any(one.way == EACH and id(one.statement) in loops for one in found)  # the loop's own variable
-            ways = [
-                one for one in found if one.way in (IS, ADDS) and one.value is not None and self._may_run(one.statement)
-            ]
+            ways = [d for d in found if d.way in (IS, ADDS) and d.value is not None and self._may_run(d.statement)]
             anew = (one.value for one in ways if loops & {id(outer) for outer in one.statement.around})
             called = any(isinstance(part, ast.Call) for value in anew if value for part in ast.walk(value))
             of = (one.statement for one in ways)  # several classes' fields of a name are one
@@ -368,23 +354,19 @@ class Flow:
             if not isinstance(node, ast.Call):
                 continue
             found = self.value(node.func)
-            if isinstance(found, ScriptFunction):
-                self.calls.setdefault(id(found.node), []).append((statement, node, found.receiver is not None))
-            elif isinstance(found, ScriptClass):
-                start = found.find("__init__")
-                if isinstance(start, ScriptFunction):
-                    self.calls.setdefault(id(start.node), []).append((statement, node, True))
+            start = found.find("__init__") if isinstance(found, ScriptClass) else found
+            if isinstance(start, ScriptFunction):
+                bound = start is not found or start.receiver is not None
+                self.calls.setdefault(id(start.node), []).append((statement, node, bound))
 
     # reading
 
-    def _block(
-        self, body: list[ast.stmt], names: Names, scope: ScopeNames, where: tuple[Any, ...], top: bool = False
-    ) -> Names:
+    def _block(self, body: list[ast.stmt], names: Names, scope: ScopeNames, where: Where, top: bool = False) -> Names:
         for node in body:
             names = self._statement(node, names, scope, where, top)
         return names
 
-    def _statement(self, node: ast.stmt, names: Names, scope: ScopeNames, where: tuple[Any, ...], top: bool) -> Names:
+    def _statement(self, node: ast.stmt, names: Names, scope: ScopeNames, where: Where, top: bool) -> Names:
         source, function, owner, around = where
         self.spent += 1
         if self.spent > BUDGET or _cost(node) > WIDEST:
@@ -398,7 +380,7 @@ class Flow:
             self.statements.append(statement)
         inside = (source, function, owner, (*around, statement))
         for expression in statement.expressions:
-            self._read(expression, names, scope, isinstance(node, ast.AugAssign))
+            self._read(expression, names, scope, statement)
         made: list[tuple[str, Definition]] = []
         bound = {(d.way, d.path, id(d.value)): d for d in statement.defines}
 
@@ -418,9 +400,8 @@ class Flow:
                 record = isinstance(self.value(target.value), (ParsedArguments, ScriptObject, ScriptModule))
                 define(root(target), value, ADDS) if not record and not _is_self(target.value) else None
             elif isinstance(target, ast.Subscript):
-                inner = target.value
-                if isinstance(inner, ast.Attribute):
-                    self._attribute(inner.attr, Definition(statement, value, ADDS), first)
+                if isinstance(target.value, ast.Attribute):
+                    self._attribute(target.value.attr, Definition(statement, value, ADDS), first)
                 define(root(target), value, ADDS) if not _is_self(root(target)) else None
 
         def echo(name: str, value: ast.expr | None, depth: int = 0) -> None:
@@ -445,10 +426,11 @@ class Flow:
             define(node.target, node.iter, EACH)
         elif isinstance(node, (ast.With, ast.AsyncWith)):
             for item in node.items:
-                if item.optional_vars is not None:
-                    define(item.optional_vars, item.context_expr, IS)
+                define(item.optional_vars, item.context_expr, IS) if item.optional_vars is not None else None
         if isinstance(node, (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)) and node.value is not None:
             self._changes(node.value, define, isinstance(node, ast.Expr))
+        for call in statement.calls:
+            self._changed_by(call, self.writes(call), define)
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for alias in node.names:
                 made.append((alias.asname or alias.name.partition(".")[0], definition_of(None, NAMED)))
@@ -494,7 +476,7 @@ class Flow:
         return self._inside(node, names, scope, inside, statement, top)
 
     def _inside(
-        self, node: Any, names: Names, scope: ScopeNames, inside: tuple[Any, ...], statement: Statement, top: bool
+        self, node: Any, names: Names, scope: ScopeNames, inside: Where, statement: Statement, top: bool
     ) -> Names:
         """Read the statements inside a compound statement."""
         if isinstance(node, LOOPS):
@@ -540,24 +522,35 @@ class Flow:
             call = call.value
         if not isinstance(call, ast.Call) or self.passed(call.func):
             return
-        arguments = changed_arguments(call, self.value, self.passed, self._changed)
-        changed: list[tuple[ast.expr, ast.expr | None]] = [(argument, None) for argument in arguments]
-        if isinstance(call.func, ast.Attribute):
-            changed.append((call.func.value, call))  # its arguments become part of it
-        if not alone:
-            known = self.value(root(call.func))
-            unknown = isinstance(call.func, ast.Attribute) and (known is None or type(known) is Value)
-            foreign = isinstance(known, LibraryObject) and not known.family and known.seen is None
-            changed = changed[-1:] if unknown or foreign else []
-        for one, given in changed:
-            at = one
+        own = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+        known = self.value(root(call.func))
+        foreign = isinstance(known, LibraryObject) and not known.family and known.seen is None
+        if alone:
+            self._changed_by(None, changed_arguments(call, self.value, self.passed, self._changed), define)
+        if alone or known is None or type(known) is Value or foreign:
+            self._changed_by(call, own, define)
+
+    def _changed_by(self, given: ast.Call | None, changed: list[ast.expr], define: Any) -> None:
+        """Define what is changed anew; given: the call whose arguments become part of it."""
+        for at in changed:
             while isinstance(at, ast.Subscript):
                 at = at.value
             if isinstance(at, ast.Attribute):
                 define(at, given, ADDS)
-            module = isinstance(self.value(root(one)), (LibraryName, ScriptModule))
-            if isinstance(root(one), ast.Name) and not _is_self(root(one)) and not module:
-                define(root(one), given, ADDS)
+            one = root(at)
+            while inner := [d.value for d in self.reads.get(id(one), ()) if d.way == INNER and d.value]:
+                one = root(inner[0])
+            if isinstance(one, ast.Name) and not _is_self(one):
+                define(one, given, ADDS) if not isinstance(self.value(one), (LibraryName, ScriptModule)) else None
+
+    def writes(self, call: ast.Call) -> list[ast.expr]:
+        """The expressions whose objects a call writes to, as its name says."""
+        return families.written(call, self.of_library(call))
+
+    def of_library(self, call: ast.Call) -> bool:
+        """Whether a call calls a library's function, and not a method of an object."""
+        parts = (call.func, getattr(call.func, "value", call.func))
+        return all(isinstance(self.value(part), LibraryName) for part in parts)
 
     def passed(self, func: ast.expr) -> bool:
         """Whether a call is one of those that change nothing, such as print."""
@@ -572,18 +565,25 @@ class Flow:
             known.append(definition)
             definition.statement.defines.append(definition)
 
-    def _read(self, expression: ast.expr, names: Names, scope: ScopeNames, stored: bool = False) -> None:
-        targets = (one.target for node in ast.walk(expression) for one in getattr(node, "generators", ()))
-        named = (part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name))
-        local: dict[str, frozenset[Definition]] = dict.fromkeys(named, frozenset())
-        for node in ast.walk(expression):
-            if not isinstance(node, ast.Name) or not (stored or isinstance(node.ctx, ast.Load)):
-                continue
-            found = local.get(node.id, names.get(node.id))
-            if found is None:
-                self._late.append((node, scope))
-            else:
-                self.reads[id(node)] = self.reads.get(id(node), frozenset()) | found
+    def _read(self, node: ast.AST, names: Names, scope: ScopeNames, statement: Statement, call: Any = None) -> None:
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Load) or isinstance(statement.node, ast.AugAssign):
+                found = names.get(node.id)
+                self._late += [(node, scope)] if found is None else []
+                self.reads[id(node)] = self.reads.get(id(node), frozenset()) | (found or frozenset())
+            return
+        loops: list[ast.comprehension] = getattr(node, "generators", [])
+        parts = [*ast.iter_child_nodes(node), *(part for loop in loops for part in ast.iter_child_nodes(loop))]
+        if loops:  # it is outside of its own names
+            self._read(parts.pop(parts.index(loops[0].iter)), names, scope, statement)
+        bound = [(part, part.id, loop.iter) for loop in loops for part in ast.walk(loop.target) if hasattr(part, "id")]
+        bound += [(one, one.arg, call) for one in node.args.args] if isinstance(node, ast.Lambda) else []
+        for one, name, over in bound:
+            each = self._inner.setdefault(id(one), Definition(statement, over, INNER))
+            names = {**names, name: frozenset({each})}
+        for part in parts:
+            if not isinstance(part, ast.comprehension):
+                self._read(part, names, scope, statement, node if isinstance(node, ast.Call) else None)
 
 
 def _is_self(node: ast.expr) -> bool:

@@ -21,7 +21,7 @@ from ..source.infer.abstract_values import (
 from ..source.infer.calls import is_outer
 from ..source.infer.interpreter import CERTAINTIES, OPTION
 from . import silence
-from .flow import ADDS, EACH, GIVEN, IS, LOOPS, NAMED, Definition, Flow, Statement
+from .flow import ADDS, EACH, GIVEN, INNER, IS, LOOPS, NAMED, Definition, Flow, Statement
 from .silence import name_of
 
 MODEL, OPTIMIZER, SCHEDULE, CRITERION, LOADER = "model", "optimizer", "schedule", "criterion", "loader"
@@ -514,11 +514,7 @@ class ValueKinds:
             return self.roles.exact(node.value) == MODEL or self._part_of_a_model(node.value)
         if not isinstance(node, ast.Name):
             return False
-        looped = [d.value for d in self.flow.reads.get(id(node), ()) if d.way in (IS, EACH) and d.value is not None]
-        around = self.flow.of.get(id(node))
-        for part in (part for expression in (around.expressions if around else ()) for part in ast.walk(expression)):
-            if isinstance(part, ast.comprehension) and getattr(part.target, "id", "") == node.id:
-                looped.append(part.iter)
+        looped = [d.value for d in self.flow.reads.get(id(node), ()) if d.way in (IS, EACH, INNER) and d.value]
         return any(self._gives_parts(value) for value in looped)
 
     def _gives_parts(self, value: ast.expr) -> bool:
@@ -566,7 +562,7 @@ class ValueKinds:
 
     def _propagate(self) -> None:
         definitions = [d for statement in self.flow.statements for d in statement.defines]
-        given = {d for found in self.flow.reads.values() for d in found if d.way == GIVEN}
+        given = {d for found in self.flow.reads.values() for d in found if d.way in (GIVEN, INNER)}
         for statement in self.flow.statements:
             for call in statement.calls:
                 if isinstance(call.func, ast.Attribute) and call.func.attr in BY_METHOD:

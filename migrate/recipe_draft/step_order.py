@@ -33,6 +33,7 @@ from .flow import ADDS, EACH, FUNCTIONS, IS, LOOPS, NAMED, Definition, Flow, Sta
 from .roles import EMA, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
 from .silence import LEAVING_ATTRIBUTES, name_of
 
+NO_UPDATE = "no step() of an optimizer was found that takes these gradients"
 CLEAR, RUN, BACKWARD, UNSCALE, CLIP, UPDATE = "clear", "run", "backward", "unscale", "clip", "update"
 RESCALE, AVERAGE, MOVE, MAKE = "rescale", "average", "move", "make"
 KEEPING = (OPTIMIZER, SCHEDULE, SCALER, EMA)  # these keep state from step to step
@@ -153,7 +154,8 @@ def misplaced(flow: Flow, roles: Roles, runs: Runs, undecided: Undecided) -> dic
     loop = backward[0].loop if backward else None
     updates = [one for one in of.get(UPDATE, []) if one.loop is loop]
     if loop is None or not updates:
-        return {}
+        alone = backward and of.get(MAKE) and not of.get(UPDATE)
+        return {id(backward[0].statement): NO_UPDATE} if alone else {}
     said = {id(one.statement): why for one, why in [*_wrong(of, loop, backward, updates, roles, undecided)][::-1]}
     for statement in _again(of[UPDATE], updates[0], runs, undecided):
         where = f", only where {' and '.join(undecided(statement))}" if undecided(statement) else ""
@@ -286,13 +288,9 @@ def _at_first(flow: Flow, node: ast.expr, depth: int = 0) -> int | None:
             return 0
         if left is None or right is None:
             return None
-        return (
-            left + right
-            if isinstance(node.op, ast.Add)
-            else left - right
-            if isinstance(node.op, ast.Sub)
-            else left * right
-        )
+        if isinstance(node.op, ast.Mult):
+            return left * right
+        return left + right if isinstance(node.op, ast.Add) else left - right
     if isinstance(node, (ast.Name, ast.Attribute)) and depth < 8:
         found = flow.reads.get(id(node), ()) if isinstance(node, ast.Name) else flow.attributes.get(node.attr, ())
         return _counted(flow, node, list(found), depth + 1)

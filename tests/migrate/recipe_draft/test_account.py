@@ -137,6 +137,91 @@ def test_what_touches_training_is_listed(anchor: str, line: str, listed: str, wr
     assert any(one.startswith(listed) for one in found), found
 
 
+# what changes the model, gradients, the optimizer, the rate or a batch, and behind which line
+CHANGES = {
+    "net.half()": MODEL.strip(),
+    "net.to(torch.float64)": MODEL.strip(),
+    "net.add_module('fc', nn.Identity())": MODEL.strip(),
+    "net.load_state_dict(torch.load('old.pt'))": MODEL.strip(),
+    "next(net.parameters()).data.mul_(2)": "        opt.step()",
+    "setattr(net, 'fc', nn.Identity())": MODEL.strip(),
+    "net.fc.weight.grad.zero_()": "        loss.backward()",
+    "opt.param_groups[0].update(lr=1)": "        opt.step()",
+    "opt.param_groups[0].__setitem__('lr', 1)": "        opt.step()",
+    "opt.state.clear()": "        opt.step()",
+    "loss.mul_(2)": "        loss = criterion(out, y)",
+    "out[0].fill_(0)": "        out = net(x)",
+    "x.mul_(2)": "    for x, y in loader:",
+    "x[0].view(-1).clamp_(0, 1)": "    for x, y in loader:",
+    "F.relu_(x)": "    for x, y in loader:",
+    "F.dropout(x, 0.5, inplace=True)": "    for x, y in loader:",
+    "torch.neg(x, out=x)": "    for x, y in loader:",
+    "random.shuffle(x)": "    for x, y in loader:",
+    "data.samples.pop()": "    for x, y in loader:",
+}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        *("{}", "kept = {}", "kept: object = {}", "kept = [{}, 1]", "kept = {{'a': {}}}", "kept, *_ = [{}]"),
+        *("kept = 1 if {} is None else 2", "(kept := {})", "kept = (lambda: {})()", "None if {} else None"),
+        *("print({})", "print(f'{{{}}}')", "torch.save({}, 'a.pt')", "str({})", "any(one is None for one in [{}])"),
+        *("if {} is None:\n    pass", "while {} is None:\n    pass", "for _ in [{}]:\n    pass", "assert {} is None"),
+        *("with torch.no_grad():\n    {}", "try:\n    {}\nexcept ValueError:\n    pass", "del [{}][0]"),
+    ],
+)
+def test_a_call_that_changes_something_is_listed_wherever_it_stands(form: str, write: Write) -> None:
+    """The rest of what the statement does is harmless, and its value is not used."""
+    lost = []
+    for call, anchor in CHANGES.items():
+        line = form.format(call.replace("'", '"') if form.startswith("print(f") else call)
+        depth = "    " if anchor.endswith(":") else ""
+        text = with_line(anchor, "\n".join(depth + one for one in line.splitlines()))
+        lost += [call] if left(write(text.replace(HEAD, f"import random\n{HEAD}"))) == [] else []
+    assert lost == []
+
+
+@pytest.mark.parametrize(
+    ("anchor", "line"),
+    [
+        (MODEL, "[q.requires_grad_(False) for q in net.parameters()]"),
+        (MODEL, "list(map(lambda q: q.requires_grad_(False), net.parameters()))"),
+        (MODEL, "all(q.data.zero_() is None for n, q in net.named_parameters() if 'bn' in n)"),
+        (OPTIMIZER, "[g.update(lr=1) for g in opt.param_groups]"),
+        ("    for x, y in loader:", "    [one.mul_(2) for one in x]"),
+        ("        loss.backward()", "torch._foreach_mul_([q.grad for q in net.parameters()], 2)"),
+        (LOSS, "criterion.reduction = 'sum'"),
+        (LOSS, "criterion.label_smoothing = 0.1"),
+        (MODEL, "models = {'a': net}\nmodels['a'].half()"),
+        ("    for x, y in loader:", "    net = net.eval()"),
+        ("    for x, y in loader:", "    right = [x for x in (x * 2).unbind()]\n    x = x / 2"),
+    ],
+)
+def test_what_changes_by_another_name_is_listed(anchor: str, line: str, write: Write) -> None:
+    assert left(write(with_line(anchor.strip("\n"), line)))
+
+
+def test_gradients_that_no_optimizer_takes_are_said(write: Write) -> None:
+    why = "no step() of an optimizer was found that takes these gradients"
+    assert f"loss.backward() [{why}]" in left(write(PLAIN.replace("        opt.step()\n", "")))
+
+
+@pytest.mark.parametrize(
+    ("anchor", "line"),
+    [
+        ("    for x, y in loader:", "    shown = x.clone().mul_(2)\n    print(shown.mean())"),
+        ("    for x, y in loader:", "    shown = (x * 2).clamp_(0, 1)\n    print(shown.mean())"),
+        ("        opt.step()", "right = out.argmax(1).eq_(y).sum().item()\nprint(right)"),
+        ("        opt.step()", "seen = []\nseen.append(loss.item())\nprint(seen.pop())"),
+        ("        opt.step()", "shown = sorted([(q.numel(), n) for n, q in net.named_parameters()], key=lambda q: q[0])"),
+        ("        opt.step()", "assert len(x) == len(y), [one.shape for one in x]"),
+    ],
+)
+def test_what_changes_only_what_nobody_trains_with_is_silent(anchor: str, line: str, write: Write) -> None:
+    assert left(write(with_line(anchor.strip("\n"), line))) == []
+
+
 @pytest.mark.parametrize(
     ("anchor", "line"),
     [

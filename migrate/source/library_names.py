@@ -75,36 +75,6 @@ def is_constant(node: ast.expr, value: bool) -> bool:
     return isinstance(node, ast.Constant) and node.value is value
 
 
-# x.mul_(2), F.relu_(x); the methods behind setattr, `del` and `+=`
-WRITING = re.compile(r"_?[a-z]\w*(?<!_)_|__(set|del)(attr|item)__|__i(add|sub|mul|truediv|pow|and|or)__")
-SHUFFLES = ("shuffle",)  # of random, and of NumPy's generators
-VIEWS, OF_MODULES, OF_LISTS = (frozenset(TABLES[name]) for name in ("views", "module_changes", "list_changes"))
-
-
-def written(call: ast.Call, of_library: bool) -> list[ast.expr]:
-    """The expressions whose objects a call writes to, as its name says: `x.mul_(2)`, `F.relu_(x)`, `neg(x, out=y)`.
-
-    of_library: whether it calls a library's function, which writes to its first argument.
-    """
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    found = [word.value for word in call.keywords if word.arg == "out"]
-    inplace = any(word.arg == "inplace" and not is_constant(word.value, False) for word in call.keywords)
-    if inplace or name in SHUFFLES or (of_library and WRITING.fullmatch(name)):
-        found += call.args[:1]
-    elif isinstance(call.func, ast.Attribute) and not of_library and (WRITING.fullmatch(name) or name in OF_LISTS):
-        found.append(call.func.value)
-    return [one for one in found if is_stored(one)]
-
-
-def is_stored(node: ast.expr) -> bool:
-    """Whether this is a name, or an attribute, an element or a view of one, and not a new value."""
-    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") not in VIEWS:
-            return False
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return isinstance(node, ast.Name)
-
-
 HINTS = ("annotation", "returns")
 
 
@@ -304,3 +274,35 @@ def _item_of(node: ast.expr) -> str:
 def _has_row(method: str) -> bool:
     """Whether it is a method of tensors that has a row, and none of Python's own objects or of modules."""
     return method not in OF_PYTHON and method not in MODULE_METHODS and row_of(f"torch.Tensor.{method}") is not None
+
+
+# what a call of a script changes, by its name
+
+# x.mul_(2), F.relu_(x); the methods behind setattr, `del` and `+=`
+WRITING = re.compile(r"_?[a-z]\w*(?<!_)_|__(set|del)(attr|item)__|__i(add|sub|mul|truediv|pow|and|or)__")
+SHUFFLES = ("shuffle",)  # of random, and of NumPy's generators
+VIEWS, OF_MODULES, OF_LISTS = (frozenset(TABLES[name]) for name in ("views", "module_changes", "list_changes"))
+
+
+def written(call: ast.Call, of_library: bool) -> list[ast.expr]:
+    """The expressions whose objects a call writes to, as its name says: `x.mul_(2)`, `F.relu_(x)`, `neg(x, out=y)`.
+
+    of_library: whether it calls a library's function, which writes to its first argument.
+    """
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    found = [word.value for word in call.keywords if word.arg == "out"]
+    inplace = any(word.arg == "inplace" and not is_constant(word.value, False) for word in call.keywords)
+    if inplace or name in SHUFFLES or (of_library and WRITING.fullmatch(name)):
+        found += call.args[:1]
+    elif isinstance(call.func, ast.Attribute) and not of_library and (WRITING.fullmatch(name) or name in OF_LISTS):
+        found.append(call.func.value)
+    return [one for one in found if is_stored(one)]
+
+
+def is_stored(node: ast.expr) -> bool:
+    """Whether this is a name, or an attribute, an element or a view of one, and not a new value."""
+    while isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") not in VIEWS:
+            return False
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return isinstance(node, ast.Name)

@@ -214,7 +214,7 @@ def test_gradients_that_no_optimizer_takes_are_said(write: Write) -> None:
         ("    for x, y in loader:", "    shown = (x * 2).clamp_(0, 1)\n    print(shown.mean())"),
         ("        opt.step()", "right = out.argmax(1).eq_(y).sum().item()\nprint(right)"),
         ("        opt.step()", "seen = []\nseen.append(loss.item())\nprint(seen.pop())"),
-        ("        opt.step()", "shown = sorted([(q.numel(), n) for n, q in net.named_parameters()], key=lambda q: q[0])"),
+        ("        opt.step()", "shown = sorted([(q.numel(), 1) for q in net.parameters()], key=lambda q: q[0])"),
         ("        opt.step()", "assert len(x) == len(y), [one.shape for one in x]"),
     ],
 )

@@ -186,6 +186,7 @@ def without_lone_outputs(findings: Sequence[Finding], traces: Traces) -> tuple[l
     lone, others = both[0] ^ both[1], traces.mindspore.about.get(UNJUDGED)
     notes = []
     if type(others) is int and others > 0:
+        # rounding may decide which of two classes is the larger, and then both are right
         what = "1 tensor" if others == 1 else f"{others} tensors"
         notes.append(f"not judged: {what} that {traces.sides[1]}'s model returns in evaluation, not floating")
     if not any(both) and any(traces.mindspore.select("forward", "eval")):

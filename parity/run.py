@@ -23,7 +23,7 @@ from ..migrate.checkpoint.convert import convert
 from ..printable import quoted
 from ..workers.messages import BEGUN, COUNTED, DIVERGED, Event, OnMessage, Progress, Ready, State, ignore
 from ..workers.parent import Workers
-from . import containers, run_folder
+from . import containers_alone, run_folder
 from .align import model_structure
 from .align.match_layers import align_pair
 from .build_result import early_failure, report
@@ -253,5 +253,5 @@ def _attend(workers: Workers, job: ParityJob, on_message: OnMessage) -> Seen:
         elif message.artifact in LAST_REPLAY.values():
             recorded.add(message.artifact)
             if recorded >= {*LAST_REPLAY.values()}:
-                seen.replayed = containers.choose(folder, job.narrowing)
+                seen.replayed = containers_alone.choose(folder, job.narrowing)
     return seen

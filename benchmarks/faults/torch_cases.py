@@ -23,7 +23,7 @@ import numpy as np
 import plan as planning
 import torch
 from losses_torch import LOSSES
-from msmigrate.parity import containers
+from msmigrate.parity import containers_alone
 from msmigrate.parity.align import model_structure as structures
 from msmigrate.parity.align import torch_user_model
 from msmigrate.parity.align.match_layers import align_pair
@@ -129,7 +129,9 @@ def verdict(recipe_file: Path, options: ParityJob, recorded: Any, written: set[s
     else:
         try:
             torch_worker.record_matched(options, *recorded)
-            with patch.object(torch_worker, "ready", lambda _: containers.choose(options.folder, options.narrowing)):
+            with patch.object(
+                torch_worker, "ready", lambda _: containers_alone.choose(options.folder, options.narrowing)
+            ):
                 torch_worker.record_replayed(options, recorded[0], written)
             found = report(recipe_file, options)
             if not found.modules:

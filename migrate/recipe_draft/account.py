@@ -42,6 +42,7 @@ TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # writing to one of these changes the training
 MAY_RUN = CERTAINTIES.index(PERHAPS)
 DRAFTED, ASKED, SILENT, LISTED = "drafted", "asked for", "silent", "listed"
+HEADS = (*LOOPS, ast.If, ast.Match, ast.Try, getattr(ast, "TryStar", ast.Try))
 COMPUTES = (ast.Slice, ast.BinOp, ast.UnaryOp, ast.Compare, ast.ListComp, ast.GeneratorExp)
 OF_BARS = ("desc", "postfix", "description", "print")  # what a progress bar shows; builtins.print
 RUNS = "the model runs here in training mode: its statistics move, and it draws"
@@ -105,11 +106,9 @@ class Account:
             self._data_files = shared | self._files.that_make_data(reach.reach(flow, self.acting.values()), self.kinds)
             if before == (self.effects, self.trainers, self._data_files.keys()):
                 break
-        self.open = {id(s.function) for s in self.acting.values() if s.function is not None and not self._within(s)}
-        for statement in self.flow.statements:
-            called = statement.stands_at(said | asked) or id(statement.owner) in self._driven
-            if statement.function is not None and called and not self._within(statement):
-                self.open.add(id(statement.function))
+        marked = self.acting.keys() | self._driven
+        runs = (s for s in flow.statements if {id(s), id(s.owner)} & marked or s.stands_at(said | asked))
+        self.open = {id(s.function) for s in runs if s.function is not None and not self._within(s)}
         self._mark_steps()
         self.roles.open, self.roles.steps = self.open, self._steps
         self._mark_ends()
@@ -158,9 +157,9 @@ class Account:
                 if isinstance(part, (ast.Attribute, ast.Subscript)) and not isinstance(part.ctx, ast.Load):
                     named = role_names.BY_ATTRIBUTE.get(getattr(part, "attr", ""))
                     written = self.kinds(part.value) | ({named} if named is not None else NONE)
-                    if (written & HEAVY and not self._plain_holder(part.value)) or self._values.is_data(part.value):
-                        return True
-                    if LOSS in written and getattr(self.flow.value(part.value), "family", "") == families.MODULE:
+                    loss = LOSS in written and getattr(self.flow.value(part.value), "family", "") == families.MODULE
+                    heavy = written & HEAVY and not self._plain_holder(part.value)
+                    if loss or heavy or self._values.is_data(part.value):
                         return True
         if isinstance(statement.node, ast.AugAssign):  # in place, of a parameter or a gradient
             kinds = self.kinds(statement.node.target)
@@ -170,12 +169,9 @@ class Account:
 
     def _plain_holder(self, node: ast.expr) -> bool:
         """Whether this is self, a list or a dict, which only holds values that are followed by themselves."""
-        found = self.flow.value(node)
-        if isinstance(found, ScriptObject):
-            return not found.of.family() or (isinstance(node, ast.Name) and node.id == "self")
-        return isinstance(found, (ListValue, DictValue, ParsedArguments, ScriptClass)) or (
-            isinstance(node, ast.Name) and node.id in ("self", "cls")
-        )
+        found, own = self.flow.value(node), getattr(node, "id", "") in ("self", "cls")
+        plain = isinstance(found, (ListValue, DictValue, ParsedArguments, ScriptClass))
+        return own or plain or (isinstance(found, ScriptObject) and not found.of.family())
 
     def _changes(self, call: ast.Call) -> bool:
         """Whether a call changes a model, an optimizer, a rate or gradients, or makes an object that trains."""
@@ -379,8 +375,7 @@ class Account:
         if statement.stands_at(self.asked) and not further:
             return ASKED, "the draft asks for it"
         acts, live = id(statement) in self.acting, id(statement) in self.live
-        switches = any(map(self._values.switches_otherwise, statement.calls))
-        step = self._step(statement) if not switches else None
+        step = None if any(map(self._values.switches_otherwise, statement.calls)) else self._step(statement)
         moves = isinstance(statement.node, ast.Expr) and any(
             isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "backward") for call in statement.calls
         )
@@ -396,10 +391,10 @@ class Account:
         if not acts and not live:
             runs = trains_at(self.flow, statement, self.kinds)
             return (LISTED, RUNS) if runs else (SILENT, silence.said_of(self.flow, statement, UNUSED))
-        changes = acts or any(map(self.flow.writes, statement.calls))
+        changes = self._writes(statement)
         if isinstance(statement.node, LOOPS) and id(statement) in self._steps and not self._plain_loop(statement):
             return LISTED, "a step runs in this loop"
-        if isinstance(statement.node, (*LOOPS, ast.If, ast.Match)) and not changes:
+        if isinstance(statement.node, HEADS) and not changes:
             what = "a loop" if isinstance(statement.node, LOOPS) else "a condition"
             return SILENT, f"{what}, whose statements are each accounted for"
         clears = any(getattr(call.func, "attr", "") == "zero_grad" for call in statement.calls)
@@ -424,7 +419,7 @@ class Account:
         plain = isinstance(node, ast.Delete) and all(isinstance(one, ast.Name) for one in node.targets)
         plain |= isinstance(node, ast.AnnAssign) and node.value is None  # it only says of which type a name is
         plain |= isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)  # a string
-        plain |= isinstance(node, ast.Assert) and id(statement) not in self.live
+        plain |= isinstance(node, ast.Assert) and not self._writes(statement)
         if plain or isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal, ast.Raise)):
             return "it computes nothing that trains"
         if self._within(statement) and id(statement.function) not in self.open:
@@ -437,6 +432,10 @@ class Account:
         if statement.function is not None and id(statement.function) not in self.open:
             return "inside a function that only computes, which is accounted for where it is called"
         return None
+
+    def _writes(self, of: Statement) -> bool:
+        """Whether it changes something of training, or what a live statement reads."""
+        return id(of) in self.acting or (id(of) in self.live and any(map(self.flow.writes, of.calls)))
 
     def _within(self, statement: Statement) -> bool:
         """Whether it is part of a model's or data set's class, or of a function that only such classes call."""
@@ -509,7 +508,7 @@ class Account:
             )  # the values in it are used later
             cut = isinstance(node, ast.Assign) and any(isinstance(part, COMPUTES) for part in ast.walk(value.func))
             cut = cut or (isinstance(node, ast.Assign) and picks(self.roles, value, self._steps))
-            changes = any(self._changes(one) for one in inner) or any(map(self.flow.writes, calls))
+            changes = any(self._changes(one) for one in inner) or any(map(self.flow.writes, inner))
             changes = changes or id(statement) in self.acting
             if found and not kept and not changes and not used and not cut:
                 return found
@@ -563,7 +562,8 @@ class Account:
             return None
         begins = getattr(statement.function, "name", "") == "__init__"  # it stores the object's arguments
         handed = isinstance(node, ast.Return) or (begins and isinstance(node.value, ast.Name))
-        if node.value is None or (kinds & HEAVY and not handed) or (LOSS in kinds and id(statement) in self.acting):
+        heavy = kinds & HEAVY or (LOSS in kinds and id(statement) in self.acting)
+        if node.value is None or (heavy and not handed):
             return None
         written = getattr(node, "targets", [])
         kept = [one for one in written if isinstance(one, (ast.Attribute, ast.Subscript))]

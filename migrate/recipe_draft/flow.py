@@ -429,7 +429,7 @@ class Flow:
                 define(item.optional_vars, item.context_expr, IS) if item.optional_vars is not None else None
         if isinstance(node, (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)) and node.value is not None:
             self._changes(node.value, define, isinstance(node, ast.Expr))
-        for call in statement.calls:
+        for call in (one for one in statement.calls if one is not statement.alone):
             self._changed_by(call, self.writes(call), define)
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for alias in node.names:

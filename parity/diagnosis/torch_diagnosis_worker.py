@@ -36,7 +36,7 @@ Explainer = Callable[[Context], list[Cause]]
 EXPLAINERS: dict[str, tuple[Explainer, ...]] = {
     "data": (torch_data.explain,),
     "init": (init.explain,),
-    "forward": (torch_precision.explain, torch_precision.returned, torch_modules.explain),
+    "forward": (torch_precision.explain, torch_loss.returned, torch_modules.explain),
     "loss": (torch_loss.explain,),
     "gradients": (torch_gradients.explain,),
     "update": (torch_optimizer.explain,),

@@ -34,7 +34,7 @@ from ...training.models.model_names import flat  # noqa: E402
 from ...training.recipe.schema import Recipe  # noqa: E402
 from ...training.step.mindspore_compile import Graphs  # noqa: E402
 from ...workers.messages import State  # noqa: E402
-from .. import compared_draws, containers, run_folder  # noqa: E402
+from .. import compared_draws, containers_alone, run_folder  # noqa: E402
 from ..align import mindspore_user_model  # noqa: E402
 from ..align.alignment import read_alignment  # noqa: E402
 from ..align.mindspore_user_model import (  # noqa: E402
@@ -233,7 +233,7 @@ def main(options: ParityJob) -> None:
         def needed() -> list[str]:
             ready(folder / MINDSPORE_REPLAY)
             progress("MindSpore: waiting for the outputs of torch's modules", State.WAITING)
-            return containers.chosen(wait_for(folder / containers.FILE))
+            return containers_alone.chosen(wait_for(folder / containers_alone.FILE))
 
         replay(
             folder,
@@ -246,7 +246,7 @@ def main(options: ParityJob) -> None:
             needed if options.chooses_containers else None,
             fresh=options.together,
         )
-        (folder / containers.RAN).touch()
+        (folder / containers_alone.RAN).touch()
         for run in range(1, len(MOVED) + 1) if options.noise else ():
             with side.moving(run):
                 replay(folder, net, held, about(options), options.narrowing, sample=options.sample, moves=run)

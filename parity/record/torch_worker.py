@@ -32,7 +32,7 @@ from ...training.recipe.schema import Recipe
 from ...training.step.parameter_groups import is_norm, picked
 from ...workers.messages import State
 from ...workers.worker import progress, ready, run, wait_for
-from .. import compared_draws, containers
+from .. import compared_draws, containers_alone
 from ..align import model_structure
 from ..align.alignment import Lack, read_alignment
 from ..align.torch_user_model import begin, build, load_start, replay_loss, tensors, write_start
@@ -238,10 +238,10 @@ def record_replayed(options: ParityJob, model: nn.Module, written: Collection[st
 
     def needed() -> list[str]:
         ready(folder / LAST_REPLAY["torch"])
-        labels = containers.chosen(wait_for(folder / containers.FILE))
+        labels = containers_alone.chosen(wait_for(folder / containers_alone.FILE))
         if labels:
             progress("torch: waiting for MindSpore's containers", State.WAITING)
-            wait_for(folder / containers.RAN)
+            wait_for(folder / containers_alone.RAN)
         return labels
 
     _each_alone(options, model, needed if options.chooses_containers else None, verified=written, ahead=ahead)
@@ -284,7 +284,7 @@ def record_choices(options: ParityJob, runner: Alone) -> None:
             differentiates = any(gradient is not None for gradient in call.gradients)
             outcome.wired[call.label] = BOTH_WAYS if differentiates else FORWARD
     if not options.thorough:
-        alone = containers.around(recording, containers.unjudged(recording, outcome))
+        alone = containers_alone.around(recording, containers_alone.unjudged(recording, outcome))
         outcome.by_parts = [label for label in recording.made_by if label not in {*alone, *outcome.left_out}]
     head = {**about(options.recipe, runner.dtype, runner.device), **outcome.head()}
     writer = TraceWriter(options.folder / CHOICES, head, None)

@@ -1,4 +1,4 @@
-"""Why the loss differs: other losses, on the given logits."""
+"""Why the loss differs, or only what the model returns in evaluation: other losses, functions behind the last layer."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from torch.overrides import TorchFunctionMode
 from ....mappings import table
 from ....training.recipe.schema import Recipe
 from ....training.step import torch_step
+from ...compare import is_model_output
+from ...options import MODEL
 from ...record.randomness import given_logits
 from ...result import Cause
-from ..context import Context
+from ..context import Context, key_of
 from ..differences import pattern
 from ..hypotheses import Hypothesis, Outcome, Prediction, cause, caused, first, judge_prediction, or_none
 
@@ -38,6 +40,7 @@ FUNCTIONS = {
     "nll_loss": ("vector-loss-sums", "mean"),
     "cross_entropy": ("softmaxce-reduction-none", "mean"),
 }
+FLOOR = 2e-6  # where torch happens to be nearly exact
 NO_SUCH_SHAPE = Outcome({"loss": inf}, frozenset(["loss"]))
 
 
@@ -465,3 +468,56 @@ def _added(real: Loss, p: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     least = 1e-12
     value = -(targets * (p + least).log() + (1 - targets) * (1 - p + least).log()).mean()
     return torchs + (value - torchs).detach()
+
+
+# what the model returns in evaluation
+
+RETURNED = "evaluation-output"
+BEHIND_THE_LAST: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "softmax": lambda x: x.softmax(1 if x.ndim > 1 else 0),
+    "softmax over the last axis": lambda x: x.softmax(-1),
+    "log_softmax": lambda x: x.log_softmax(1 if x.ndim > 1 else 0),
+    "sigmoid": torch.sigmoid,
+}
+
+
+def returned(context: Context) -> list[Cause]:
+    """The cause where in evaluation all layers agree, and what the model returns does not: code behind the last of them
+    that runs in evaluation alone, or does not."""
+    wrong = context.failed("forward", "eval")
+    if not wrong or not all(is_model_output(each) for each in wrong):
+        return []
+    text = (
+        "in evaluation every layer agrees, and what the model returns does not: the code behind the last layer differs"
+    )
+    key = key_of(wrong[0])
+    entry = context.mindspore.entries.get(key)
+    if entry is not None and context.comparable(key) and not entry.sampled:
+        values, shape = (context.torch_values(key), context.mindspore_values(key)), entry.shape
+
+        def applied(name: str, values: np.ndarray, dtype: torch.dtype) -> np.ndarray:
+            tensor = torch.from_numpy(values).to(dtype).reshape(shape)
+            found: np.ndarray = BEHIND_THE_LAST[name](tensor).reshape(-1).numpy()
+            return found
+
+        def outcome(tried: tuple[str, bool]) -> Outcome:
+            (name, lacks), (exact, other) = tried, values
+            if lacks:
+                prediction, subject = Prediction.rounded(exact), applied(name, other, torch.float64)
+            else:
+                prediction = Prediction(applied(name, exact, torch.float64), applied(name, exact, torch.float32))
+                subject = other
+            return Outcome.of({MODEL: judge_prediction(subject, prediction, FLOOR)})
+
+        found = first(_behind_the_last(), outcome, Outcome({MODEL: wrong[0].ratio or inf}, frozenset([MODEL])))
+        if found is not None:
+            return [caused("forward", MODEL, found, f"what the model returns in evaluation, {len(values[0])} numbers")]
+    return [cause("forward", MODEL, None, text, fix="compare what construct and forward do where they do not train")]
+
+
+def _behind_the_last() -> Iterator[Hypothesis[tuple[str, bool]]]:
+    for name in BEHIND_THE_LAST:
+        lacks = f"MindSpore's model lacks torch's {name} behind the last layer in evaluation"
+        yield Hypothesis(RETURNED, lacks, (name, True), f"apply {name} in construct `if not self.training`")
+        adds = f"MindSpore's model applies {name} behind the last layer in evaluation, and torch's does not"
+        yield Hypothesis(RETURNED, adds, (name, False), f"take {name} out of construct where it does not train")

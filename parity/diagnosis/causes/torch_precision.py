@@ -1,10 +1,9 @@
-"""Why passes and modules differ by precision or batch: a shorter format, the batch in other pieces, infinities; and why
-only what the model returns in evaluation does."""
+"""Why passes and modules differ by precision or batch: a shorter format, the batch in other pieces, infinities."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import inf, isfinite
 from statistics import median
 
@@ -13,21 +12,18 @@ import torch
 
 from ....mappings import table
 from ....training.recipe.schema import Amp, Recipe
-from ...compare import is_model_output
-from ...options import MODEL
 from ...record.recorder import LeafOutput
 from ...record.torch_precision import computing_in
 from ...record.torch_runner import TorchSide
 from ...result import Cause, Finding, ModuleVerdict
 from ...trace import Key, Trace
 from ...verdict import RATIO, Verdict, judge
-from ..context import Context, cell_of, in_code, key_of, recorded
+from ..context import Context, cell_of, in_code, recorded
 from ..hypotheses import (
     Hypothesis,
     Outcome,
     Prediction,
     cause,
-    caused,
     first,
     judge_prediction,
     module_hypotheses,
@@ -81,56 +77,6 @@ def explain(context: Context) -> list[Cause]:
     evidence = f"{len(trial.outcome.ratios)} outputs: the largest is {worst:.2g} times that precision's noise"
     fix, as_it_is = f"amp: {_precision(recipe.amp)}", before if isfinite(before) else None
     return [cause("forward", WHOLE, one.fault, one.text, evidence, worst, as_it_is, fix)]
-
-
-RETURNED = "evaluation-output"
-FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "softmax": lambda x: x.softmax(1 if x.ndim > 1 else 0),
-    "softmax over the last axis": lambda x: x.softmax(-1),
-    "log_softmax": lambda x: x.log_softmax(1 if x.ndim > 1 else 0),
-    "sigmoid": torch.sigmoid,
-}
-
-
-def returned(context: Context) -> list[Cause]:
-    """The cause where in evaluation all layers agree, and what the model returns does not: code behind the last of them
-    that runs in evaluation alone, or does not."""
-    wrong = context.failed("forward", "eval")
-    if not wrong or not all(is_model_output(each) for each in wrong):
-        return []
-    text = (
-        "in evaluation every layer agrees, and what the model returns does not: the code behind the last layer differs"
-    )
-    key = key_of(wrong[0])
-    entry = context.mindspore.entries.get(key)
-    if entry is not None and context.comparable(key) and not entry.sampled:
-        values, shape = (context.torch_values(key), context.mindspore_values(key)), entry.shape
-
-        def applied(name: str, values: np.ndarray, dtype: torch.dtype) -> np.ndarray:
-            found: np.ndarray = FUNCTIONS[name](torch.from_numpy(values).to(dtype).reshape(shape)).reshape(-1).numpy()
-            return found
-
-        def outcome(tried: tuple[str, bool]) -> Outcome:
-            (name, lacks), (ours, theirs) = tried, values
-            if lacks:
-                prediction, subject = Prediction.rounded(ours), applied(name, theirs, torch.float64)
-            else:
-                prediction = Prediction(applied(name, ours, torch.float64), applied(name, ours, torch.float32))
-                subject = theirs
-            return Outcome.of({MODEL: judge_prediction(subject, prediction, FLOOR)})
-
-        found = first(_functions(), outcome, Outcome({MODEL: wrong[0].ratio or inf}, frozenset([MODEL])))
-        if found is not None:
-            return [caused("forward", MODEL, found, f"what the model returns in evaluation, {len(values[0])} numbers")]
-    return [cause("forward", MODEL, None, text, fix="compare what construct and forward do where they do not train")]
-
-
-def _functions() -> Iterator[Hypothesis[tuple[str, bool]]]:
-    for name in FUNCTIONS:
-        lacks = f"MindSpore's model lacks torch's {name} behind the last layer in evaluation"
-        yield Hypothesis(RETURNED, lacks, (name, True), f"apply {name} in construct `if not self.training`")
-        adds = f"MindSpore's model applies {name} behind the last layer in evaluation, and torch's does not"
-        yield Hypothesis(RETURNED, adds, (name, False), f"take {name} out of construct where it does not train")
 
 
 def _in_pieces(context: Context) -> list[Cause]:

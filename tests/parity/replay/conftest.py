@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import side_by_side
-from msmigrate.parity import containers
+from msmigrate.parity import containers_alone
 from msmigrate.parity.build_result import module_verdicts
 from msmigrate.parity.compare import Traces, compare
 from msmigrate.parity.options import Narrowing
@@ -43,8 +43,8 @@ def _recorded(root: Path, names: list[str]) -> Path:
     def choose() -> None:
         """As the process does that starts both."""
         for marker in root.glob("*/torch-ready"):
-            if not (marker.parent / containers.FILE).exists():
-                containers.choose(marker.parent, Narrowing.to())
+            if not (marker.parent / containers_alone.FILE).exists():
+                containers_alone.choose(marker.parent, Narrowing.to())
 
     scripts = ("torch_cases.py", "mindspore_cases.py")
     side_by_side.run(root, *([HERE / script, root, *names] for script in scripts), meanwhile=choose)

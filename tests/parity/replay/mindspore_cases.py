@@ -15,8 +15,8 @@ import mindspore_nets  # noqa: E402
 import numpy as np  # noqa: E402
 from cases import BY_PARTS, CASES, PATTERNS  # noqa: E402
 from mindspore import Tensor  # noqa: E402
-from msmigrate.parity import containers  # noqa: E402
-from msmigrate.parity.containers import RAN  # noqa: E402
+from msmigrate.parity import containers_alone  # noqa: E402
+from msmigrate.parity.containers_alone import RAN  # noqa: E402
 from msmigrate.parity.options import Narrowing  # noqa: E402
 from msmigrate.parity.replay.mindspore_replay import replay  # noqa: E402
 from msmigrate.parity.run_folder import MINDSPORE  # noqa: E402
@@ -50,7 +50,7 @@ def main(root: Path, names: list[str]) -> None:
 
 def chosen(folder: Path) -> list[str]:
     """Which containers are to run alone, once that is known."""
-    return containers.chosen(wait_for(folder / containers.FILE))
+    return containers_alone.chosen(wait_for(folder / containers_alone.FILE))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from cases import AHEAD, BY_PARTS, CASES
-from msmigrate.parity import containers
+from msmigrate.parity import containers_alone
 from msmigrate.parity.record import torch_worker
 from msmigrate.parity.record.torch_precision import Precision, precisions
 from msmigrate.parity.replay.module_calls import FOLDER, Recording
@@ -82,8 +82,8 @@ def run_ahead(folder: Path, model: nn.Module) -> None:
 def chosen(folder: Path) -> list[str]:
     """Which containers ran alone in MindSpore, once they have."""
     (folder / "torch-ready").touch()
-    labels = containers.chosen(wait_for(folder / containers.FILE))
-    wait_for(folder / containers.RAN)
+    labels = containers_alone.chosen(wait_for(folder / containers_alone.FILE))
+    wait_for(folder / containers_alone.RAN)
     return labels
 
 

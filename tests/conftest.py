@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import subprocess
@@ -14,6 +15,7 @@ from xdist.scheduler import LoadScopeScheduling
 GIGABYTES = 8  # of memory for one process: ResNet50's step is recorded in torch (5 GB) and MindSpore (3 GB) at once
 FIXTURE = re.compile(r'@pytest\.fixture\([^)]*scope="session"[^)]*\)\s+def (\w+)')
 PARAMETERS = re.compile(r"def \w+\(([^)]*)\)")
+gc.disable()  # while the tests are collected: nothing of them is garbage
 # every core has a process of tests, and its nets are small: further threads of torch and MindSpore only spin
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 ISA = "ONEDNN_MAX_CPU_ISA"  # which MindSpore's processes set for themselves, and torch reads too
@@ -23,6 +25,8 @@ ISA_BEFORE = os.environ.get(ISA)
 def pytest_collection_finish() -> None:
     """Undo what importing modules has set here: torch's noise, started from a test, would be another, and what is
     piped would be wrapped."""
+    gc.freeze()  # the tests stay to the end
+    gc.enable()
     for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)  # readline's, which a process of xdist's has inherited
         os.unsetenv(name)  # and which os.environ does not know of where readline has set it

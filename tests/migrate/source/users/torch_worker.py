@@ -9,7 +9,6 @@ sum. A failure is NAME.json's `failed`.
 
 from __future__ import annotations
 
-import gc
 import json
 import sys
 import traceback
@@ -21,13 +20,13 @@ import torch
 from flat_values import flat, weights_for
 from msmigrate.errors import MsmigrateError
 from msmigrate.migrate.model_spec import parse
+from msmigrate.migrate.source.observe.torch_observe_worker import report
+from msmigrate.migrate.source.observe.torch_simplified_transformers import tie_weights
 from msmigrate.migrate.torch_models import builder
 
 
 def ran(spec: str, folder: Path, name: str) -> None:
     """Run a model in both modes, as it is when it is made anew."""
-    from msmigrate.migrate.source.observe.torch_simplified_transformers import tie_weights
-
     torch.manual_seed(0)
     model, inputs = builder(parse(spec))()
     tie_weights(model)
@@ -55,9 +54,6 @@ def ran(spec: str, folder: Path, name: str) -> None:
 
 def main(folder: Path, specs: list[str]) -> None:
     """Every model, one after the other."""
-    gc.freeze()  # a report looks through all objects, and torch's own are no model's; what is imported here may be
-    from msmigrate.migrate.source.observe.torch_observe_worker import report
-
     for spec in specs:
         name = spec.rpartition(":")[2]
         try:

@@ -24,7 +24,7 @@ from msmigrate.errors import MsmigrateError
 from msmigrate.migrate.analyze.script_analysis import analyze_script
 from msmigrate.migrate.recipe_draft.account import ASKED, DRAFTED, Account
 from msmigrate.migrate.recipe_draft.draft import Draft, draft_recipe
-from msmigrate.migrate.recipe_draft.flow import Statement
+from msmigrate.migrate.recipe_draft.flow import INNER, Statement
 from msmigrate.migrate.recipe_draft.roles import GRADIENTS, LOSS, MODEL, OPTIMIZER
 from msmigrate.migrate.recipe_draft.silence import Line
 from msmigrate.migrate.source.infer.abstract_values import Constant, LibraryName, ScriptModule
@@ -124,6 +124,7 @@ def _named(account: Account, statement: Statement) -> Iterable[tuple[str, str]]:
     for node in (node for node in statement.nodes if isinstance(node, ast.Name)):
         kinds = account.kinds(node)
         plain = isinstance(account.flow.value(node), (LibraryName, ScriptModule, Constant))
+        plain |= any(one.way == INNER for one in account.flow.reads.get(id(node), ()))  # not there in the next line
         if len(kinds) == 1 and not plain and node.id != "self":
             found[node.id] = next(iter(kinds))
     return found.items()

@@ -33,6 +33,7 @@ from .flow import ADDS, EACH, FUNCTIONS, IS, LOOPS, NAMED, Definition, Flow, Sta
 from .roles import EMA, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
 from .silence import LEAVING_ATTRIBUTES, name_of
 
+EARLY = "before there are gradients of this step"
 NO_UPDATE = "no step() of an optimizer was found that takes these gradients"
 CLEAR, RUN, BACKWARD, UNSCALE, CLIP, UPDATE = "clear", "run", "backward", "unscale", "clip", "update"
 RESCALE, AVERAGE, MOVE, MAKE = "rescale", "average", "move", "make"
@@ -151,9 +152,10 @@ def misplaced(flow: Flow, roles: Roles, runs: Runs, undecided: Undecided) -> dic
     for event in sorted((one for one in found if (one.kind, one.at) not in outer), key=lambda event: event.at):
         of.setdefault(event.kind, []).append(event)
     backward = of.get(BACKWARD, [])
-    loop = backward[0].loop if backward else None
-    updates = [one for one in of.get(UPDATE, []) if one.loop is loop]
-    if loop is None or not updates:
+    loops = [head for head, *_ in backward[0].around if isinstance(head.node, LOOPS)] if backward else []
+    made = [(head, [one for one in of.get(UPDATE, []) if one.loop is head]) for head in loops[::-1]]
+    loop, updates = next(((head, found) for head, found in made if found), (None, []))  # around a loop of micro-batches
+    if loop is None:
         alone = backward and of.get(MAKE) and not of.get(UPDATE)
         return {id(backward[0].statement): NO_UPDATE} if alone else {}
     said = {id(one.statement): why for one, why in [*_wrong(of, loop, backward, updates, roles, undecided)][::-1]}
@@ -200,10 +202,8 @@ def _wrong(
     if not good:
         for event in of.get(CLEAR, []):
             where = " and ".join(undecided(event.statement)) if event in clears else ""
-            yield (
-                event,
-                f"only where {where}: else gradients add up" if where else "not at every step: gradients add up",
-            )
+            what = f"only where {where}: else" if where else "not at every step:"
+            yield event, f"{what} gradients add up"
         if not of.get(CLEAR):
             yield backward[0], "nothing clears the gradients, so they add up from step to step"
     if roles.accumulate > 1 and not any(map(roles.divides, roles.flow.statements)):
@@ -228,7 +228,9 @@ def _wrong(
     for event in of.get(CLIP, []):
         scaled = [one for one in updates if one.meets(event) and _scaled(one, roles)]
         if event.loop is not loop or not before(event, backward):
-            yield event, "it clips before there are gradients of this step"
+            each = event.loop is backward[0].loop is not loop
+            what = "at every micro-batch, and a recipe once before the update" if each else EARLY
+            yield event, f"it clips {what}"
         elif not any(one.at > event.at and one.meets(event) for one in updates):
             yield event, "it clips after the update"
         elif roles.accumulate > 1 and not any(one.conditions() <= event.conditions() for one in updates):

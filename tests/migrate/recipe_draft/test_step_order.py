@@ -109,6 +109,37 @@ CASES = [
     ),
 ]  # fmt: skip
 
+# micro-batches in a loop of their own, as language models are trained: what stands behind that loop -> what is listed
+BEHIND = [
+    (f"{CLIPPED} | opt.step() | opt.zero_grad()", []),
+    ("opt.step()", ["(loss / 4).backward() [nothing clears the gradients"]),
+    (f"opt.step() | {CLIPPED} | opt.zero_grad()", [f"{CLIPPED} [it clips after the update"]),
+    ("opt.zero_grad() | opt.step()", ["opt.zero_grad() [it clears the gradients before the update"]),
+    ("opt.step() | opt.step() | opt.zero_grad()", ["opt.step() [a second update in this step"]),
+    ("opt.step() | sched.step() | opt.zero_grad()", ["sched.step() [the rate moves here too"]),
+    ("sched.step() | opt.step() | opt.zero_grad()", ["sched.step() [the rate moves before the update"]),
+    ("ema.update(net) | opt.step() | opt.zero_grad()", ["ema.update(net) [it averages before the update"]),
+    ("opt.zero_grad()", ["(loss / 4).backward() [no step() of an optimizer was found"]),
+]
+
+
+@pytest.mark.parametrize(("behind", "expected"), BEHIND)
+@pytest.mark.parametrize("inside", ["", CLIPPED])
+def test_the_order_around_a_loop_of_micro_batches(behind: str, expected: list[str], inside: str, write: Write) -> None:
+    """Where the update stands behind the loop of the backward passes, nothing of the order was looked at."""
+    body = "\n".join(" " * 8 + line for line in behind.split(" | "))
+    loop = "    for i in range(100):\n        for _ in range(4):\n            x, y = batches.get()\n"
+    loop += "            loss = criterion(net(x), y)\n            (loss / 4).backward()\n"
+    loop += f"            {inside}\n" if inside else ""
+    found = listed(write(f"{SCRIPT}for epoch in range(4):\n{loop}{body}\n    sched.step()\n"))
+    order = [line for line in found if "[" in line and "a step runs in this loop" not in line]
+    each = f"{CLIPPED} [it clips at every micro-batch, and a recipe once before the update"
+    wanted = [*expected, *([each] if inside and "opt.step()" in behind else [])]
+    for one in wanted:
+        assert any(line.startswith(one) for line in order), (one, order)
+    if not wanted:
+        assert not any(line.startswith((CLIPPED, "opt.", "sched.", "ema.")) for line in found), found
+
 
 def lines(text: str, depth: int) -> str:
     return "\n".join(" " * depth + line for line in text.split(" | "))

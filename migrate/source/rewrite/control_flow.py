@@ -28,7 +28,7 @@ from ..observe.observations import (
     reached,
     replacing,
 )
-from ..source_files import REFUSED, blocks_of, comment, is_comment, local_names, of_gap, split_comments, substitute
+from ..source_files import REFUSED, blocks_of, comment, is_comment, local_names, of_gap, substitute
 from .context import Context, Problem, Stage, Unwritable, handles
 from .devices_and_no_grad import asks_for_device
 from .graph_mode import in_blocks, is_pure, iterated
@@ -510,6 +510,11 @@ def _picked(loop: ast.stmt) -> list[ast.stmt]:
     picking = replacing(ast.Subscript(modules, wanted, ast.Load()), modules)
     by = {number: wanted, module: picking}
     return [substitute(part, lambda node: _picks(node, by)) for part in body]
+
+
+def split_comments(body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """The comments of a block that has nothing else, and the remaining block."""
+    return (body, []) if all(map(is_comment, body)) else ([], body)
 
 
 def _picks(node: ast.AST, by: Mapping[str, ast.expr]) -> ast.expr | None:

@@ -432,8 +432,7 @@ def attribute(node: ast.Attribute, context: Context) -> ast.expr | None:
         if name is None:
             raise Unwritable(f"{ast.unparse(node)}, which MindSpore's layers call {' or '.join(sorted(names))}")
         return ast.Call(ast.Name("getattr", ast.Load()), [context.visit(node.value), name], [])
-    one_row = all(isinstance(kind, ModuleKind) and kind.cls in TABLES["one_row"] for kind in kinds)
-    if kinds and one_row and node.attr in TABLES["one_row_attributes"]:
+    if node.attr in TABLES["one_row_attributes"] and context.program.all_derive(kinds, TABLES["one_row"]):
         return ast.Subscript(context.generic_visit(node), ast.Slice(ast.Constant(1)), ast.Load())
     if uncounted(node, context):
         raise Unwritable(f"{ast.unparse(node)}, which no layer of MindSpore has")

@@ -442,13 +442,17 @@ def call(node: ast.Call, context: Context) -> ast.AST:
 
 @handles(syntax=[ast.Subscript])
 def item(node: ast.Subscript, context: Context) -> ast.AST:
-    """A subscript; `a` for `(a, b)[0]`, to which some calls are rewritten."""
+    """A subscript; `a` for `(a, b)[0]`, and `a[1]` for `a[1:][0]`, to which some are rewritten."""
     found: ast.AST = context.generic_visit(node)
     match found:
         case ast.Subscript(ast.Tuple([first, *_]), ast.Constant(0), ast.Load()):
             return first
         case ast.Subscript(ast.Tuple([_, second, *_]), ast.Constant(1), ast.Load()):
             return second
+        case ast.Subscript(
+            ast.Subscript(of, ast.Slice(ast.Constant(int() as first), None, None)), ast.Constant(int() as n)
+        ):
+            return ast.Subscript(of, ast.Constant(first + n), node.ctx) if min(first, n) >= 0 else found
     return found
 
 

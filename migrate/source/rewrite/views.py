@@ -5,6 +5,8 @@ the new values: `x[0] = part`. The same is done for the rows in a loop over a te
 
 Lists and dictionaries are values, too, when MindSpore compiles: after `more = found`, `more.append(x)` leaves found as
 it was. `found = more` after it changes nothing in Python. A function without a result that changes one returns it.
+
+A slice of a list of modules is a new container in MindSpore, which names their parameters anew: see `some_of_list`.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from dataclasses import dataclass
 from ..observe.observations import (
     DictKind,
     Kind,
+    ModuleKind,
     PlainKind,
     TensorKind,
     always,
@@ -29,7 +32,8 @@ from ..observe.observations import (
     set_kinds,
 )
 from ..source_files import SourceFiles, local_names, own_nodes
-from .graph_mode import not_compiled
+from .context import Context, handles
+from .graph_mode import not_compiled, place_of
 from .initializers import underlying_tensor
 from .signatures import CHANGING
 from .tensors import gives_back, written_tensor
@@ -53,6 +57,7 @@ class View:
         return {self.base, *(node.id for node in inside if isinstance(node, ast.Name))}
 
 
+LISTS = ("torch.nn.ModuleList", "torch.nn.Sequential")
 LOST = "lost"  # attribute of a call's node: why its writing into an argument cannot be converted
 
 
@@ -496,3 +501,46 @@ def _forget(views: dict[str, View], names: set[str]) -> None:
     """Remove the views that depend on names that have been assigned."""
     for name in [name for name, view in views.items() if names & {name, *view.names()}]:
         del views[name]
+
+
+@handles(syntax=[ast.Subscript])
+def some_of_list(node: ast.Subscript, context: Context) -> ast.expr | None:
+    """`list(self.layers)[:-1]`, for modules that are gone over or run; a slice of MindSpore's own is another container,
+    which names all parameters anew, `0.weight`, so that those of two are saved under one name."""
+    if not isinstance(node.slice, ast.Slice) or not isinstance(node.ctx, ast.Load):
+        return None
+    kinds, all_derive = kinds_of(node.value), context.program.all_derive
+    if not all_derive(kinds, LISTS):
+        return None
+    if not _gone_over(node, context) and (context.builds or not all_derive(kinds, LISTS[:1])):
+        return None  # it becomes a part of the model, or is called under another name
+    whole = ast.Call(ast.Name("list", ast.Load()), [context.visit(node.value)], [])
+    return ast.Subscript(whole, context.visit(node.slice), ast.Load())
+
+
+@handles(syntax=[ast.Call])
+def run_some(node: ast.Call, context: Context) -> ast.expr | None:
+    """`in_turn(list(self.layers)[:2], x)` for `self.layers[:2](x)`."""
+    part = node.func
+    if not isinstance(part, ast.Subscript) or not isinstance(part.slice, ast.Slice) or len(node.args) != 1:
+        return None
+    if kinds_of(part.value) != [ModuleKind("torch.nn.Sequential")]:
+        return None
+    whole = ast.Call(ast.Name("list", ast.Load()), [context.visit(part.value)], [])
+    some = ast.Subscript(whole, context.visit(part.slice), ast.Load())
+    return ast.Call(context.name("msmigrate.nn.in_turn"), [some, context.visit(node.args[0])], [])
+
+
+def _gone_over(node: ast.Subscript, context: Context) -> bool:
+    """Whether a loop, an unpacking, or `len` is what reads this expression."""
+    for outer in ast.walk(context.function or node):
+        match outer:
+            case ast.For(iter=one) | ast.comprehension(iter=one) | ast.Starred(value=one):
+                read = [one]
+            case ast.Call(ast.Name("enumerate" | "zip" | "reversed" | "len" | "list" | "tuple"), read):
+                pass
+            case _:
+                continue
+        if any(isinstance(one, ast.Subscript) and place_of(one) == place_of(node) for one in read):
+            return True
+    return False

@@ -57,7 +57,7 @@ SITE = Path(torch.__file__).parents[1]  # where packages are installed
 
 
 # methods that are not instrumented, since describing an object may call them
-OF_OBJECTS = {"__getattribute__", "__getattr__", "__setattr__", "__eq__", "__hash__", "__repr__", "__str__", "__len__"}
+OF_OBJECTS = {"__getattribute__", "__getattr__", "__setattr__", "__eq__", "__hash__", "__repr__", "__str__"}
 NOWHERE = -1  # the site of a call that is in no source file
 
 

@@ -8,11 +8,11 @@ Cells; so an assignment to `forward` becomes one to construct, under the same co
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..library_names import COUNTERPARTS, INSTALLED, MODULE_METHODS, OF_PYTHON, TABLES
-from ..observe.observations import CallableKind, Kind, ModuleKind, always, kinds_of, of_constant
+from ..observe.observations import CallableKind, Kind, ModuleKind, ObjectKind, always, callees_of, kinds_of, of_constant
 from ..source_files import alternatives, defaults_of, literal
 from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_of
 
@@ -287,3 +287,24 @@ def _writes_into(function: ast.FunctionDef) -> bool:
         if isinstance(into, ast.Name) and into.id in given:
             return True
     return False
+
+
+def methods_by_syntax(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """The classes of objects, and their methods, that Python calls for an expression or a loop: `len(words)` calls
+    `Words.__len__`."""
+    match node:
+        case ast.Call(ast.Name("len" | "iter" | "next" as function), [of, *_]):
+            method = f"__{function}__"
+        case ast.Call(of):
+            method = "__call__"
+        case ast.Subscript(of, _, ast.Load()):
+            method = "__getitem__"
+        case ast.For(iter=of) | ast.comprehension(iter=of):
+            method = "__iter__"
+        case ast.Compare(_, [ast.In() | ast.NotIn()], [of]):
+            method = "__contains__"
+        case _:
+            return
+    called = callees_of(node) if isinstance(node, ast.Call) and method == "__call__" else []
+    yield from ((name.removeprefix("object "), method) for name in called if name.startswith("object "))
+    yield from ((kind.cls, method) for kind in kinds_of(of) if isinstance(kind, ObjectKind) and kind.cls)

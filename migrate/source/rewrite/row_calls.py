@@ -314,7 +314,7 @@ def _value(row: Row, argument: Argument, value: Any, given: Mapping[str, Observe
 
 
 def _defaults(row: Row, argument: Argument, given: Mapping[str, ObservedArgument], name: Namer) -> dict[str, ast.expr]:
-    if not argument.to:
+    if not argument.to or (argument.verb == "output_padding" and "padding" in given):  # 0: the padding is as it is
         return {}
     if argument.verb is None and not argument.values:
         value = argument.default

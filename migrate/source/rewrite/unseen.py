@@ -427,7 +427,8 @@ class Reader:
             set_kinds(root, self.variables.get("self", ()))
         if not own and (name := self.resolve(node)):
             if isinstance(node.value, (ast.Name, ast.Attribute)):
-                set_kinds(node.value, [PythonModule(self.resolve(node.value))])
+                of = self.resolve(node.value)
+                set_kinds(node.value, [CallableKind("class", of) if of in self.program.owners else PythonModule(of)])
             return self._of_file(name, node)
         first, _, path = ast.unparse(node).partition(".")
         if first == "self" and (seen := self.program.attributes(self.context.owner).get(path)):
@@ -440,8 +441,8 @@ class Reader:
         for kind in self.expression(node.value):
             if isinstance(kind, TensorKind) and node.attr in OF_TENSORS:
                 found.append(OF_TENSORS[node.attr])
-            elif isinstance(kind, ModuleKind) and node.attr in PARAMETERS:
-                found.append(TensorKind("float32", MOST, parameter=True))
+            elif isinstance(kind, ModuleKind) and node.attr in (*PARAMETERS, *TABLES["numbers_of_layers"]):
+                found.append(TensorKind("float32", MOST, parameter=True) if node.attr in PARAMETERS else UNSEEN)
             elif isinstance(kind, ModuleKind) and kind.cls in self.program.translated:
                 found += self.program.attributes(kind.cls).get(node.attr) or [UNSEEN]
             elif isinstance(kind, ObjectKind) and kind != UNSEEN:

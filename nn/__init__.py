@@ -101,6 +101,9 @@ from .padding import (
     ZeroPad1d,
     ZeroPad2d,
     ZeroPad3d,
+    pack_padded_sequence,
+    pad_packed_sequence,
+    run_packed,
 )
 from .pooling import (
     AdaptiveAvgMaxPool2d,

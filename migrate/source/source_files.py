@@ -67,7 +67,7 @@ def says_its_value(node: ast.Assign | ast.AnnAssign, resolve: Callable[[ast.expr
     attributes = [inner for inner in ast.walk(node.value) if isinstance(inner, ast.Attribute) and not resolve(inner)]
     calls = [inner.func for inner in ast.walk(node.value) if isinstance(inner, ast.Call)]
     return not attributes and all(
-        resolve(call).startswith(("torch.", "math.", "functools.")) or _makes(call) for call in calls
+        resolve(call).startswith(("torch.", "math.", "functools.", "collections.")) or _makes(call) for call in calls
     )
 
 

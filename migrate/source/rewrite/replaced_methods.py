@@ -308,3 +308,36 @@ def methods_by_syntax(node: ast.AST) -> Iterator[tuple[str, str]]:
     called = callees_of(node) if isinstance(node, ast.Call) and method == "__call__" else []
     yield from ((name.removeprefix("object "), method) for name in called if name.startswith("object "))
     yield from ((kind.cls, method) for kind in kinds_of(of) if isinstance(kind, ObjectKind) and kind.cls)
+
+
+# methods of tensors whose result shares the memory of what they are called on, at least sometimes
+SHARING = {
+    *("view", "reshape", "transpose", "permute", "squeeze", "unsqueeze", "expand", "t", "detach", "contiguous", "to"),
+    *("chunk", "split", "narrow", "select", "unbind", "flatten", "unflatten", "swapaxes", "movedim", "float", "type"),
+    *("diagonal", "unfold", "view_as", "expand_as", "reshape_as", "type_as", "requires_grad_"),
+}
+
+
+def shares(target: ast.Subscript, function: ast.AST | None) -> bool:
+    """Whether what is written into may be a part of another tensor, which changes with it: all but an item, or a slice
+    of a variable that holds a new tensor."""
+    name, index = target.value, target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    if not isinstance(name, ast.Name):
+        return True
+    if not any(isinstance(item, ast.Slice) for item in index):
+        return False
+    given = [
+        node
+        for node in ast.walk(function or name)
+        if isinstance(node, ast.Assign) and name.id in (getattr(target, "id", "") for target in node.targets)
+    ]
+    before = [node for node in given if node.lineno < name.lineno]
+    last = max(before, key=lambda node: node.lineno, default=None)
+    reaching = [last, *(node for node in given if node.lineno >= name.lineno)]
+    return not all(node is not None and _makes_new(node.value) for node in reaching)
+
+
+def _makes_new(value: ast.expr) -> bool:
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        return value.func.attr not in SHARING
+    return isinstance(value, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare))

@@ -270,7 +270,7 @@ class Reader:
     def _augmented(self, target: ast.expr) -> None:
         there = copy.deepcopy(target)
         if not isinstance(target, (ast.Name, ast.Attribute)):
-            raise Unwritable(f"{ast.unparse(target)} is changed")
+            self.stored(target, [])
         there.ctx = ast.Load()  # type: ignore[attr-defined]
         set_kinds(target, self.expression(there))
 
@@ -286,9 +286,8 @@ class Reader:
         elif isinstance(target, ast.Subscript):
             owner = self.expression(target.value)
             self.expression(target.slice)
-            index = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
-            alone = isinstance(target.value, ast.Name) and not any(isinstance(item, ast.Slice) for item in index)
-            if UNSEEN in owner or (not alone and any(isinstance(kind, TensorKind) for kind in owner)):
+            tensors = any(isinstance(kind, TensorKind) for kind in owner)
+            if UNSEEN in owner or (tensors and methods.shares(target, self.context.function)):
                 raise Unwritable(f"{ast.unparse(target)} is written to")
 
     def items(self, kinds: Sequence[Kind]) -> list[Kind]:

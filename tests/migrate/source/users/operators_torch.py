@@ -370,3 +370,72 @@ class TwoParts(nn.Module):
 def parts():
     torch.manual_seed(0)
     return TwoParts(), (torch.randn(3, 4),)
+
+
+class UpOrDown(nn.Module):
+    def __init__(self, inside, outside, deconv=True, **kwargs):
+        super().__init__()
+        layer = nn.ConvTranspose2d if deconv else nn.Conv2d
+        self.conv = (
+            nn.ConvTranspose2d(inside, outside, bias=False, **kwargs) if deconv else layer(inside, outside, **kwargs)
+        )
+
+    def forward(self, x):
+        return self.conv(x)
+
+
+class Unrun(nn.Module):
+    """Code that these inputs and arguments do not run."""
+
+    def __init__(self, scales=1, deep=False, more=False):
+        super().__init__()
+        self.up, self.down = (
+            UpOrDown(3, 4, kernel_size=4, stride=2, padding=1),
+            UpOrDown(4, 4, False, kernel_size=3, padding=1),
+        )
+        self.deep = nn.Conv2d(4, 4, (3, 2), padding=(1, 0), groups=2) if deep else None
+        self.fc, self.scales, self.more = nn.Linear(4, 4), scales, more
+        self.table = Unrun.grid(4, 4)
+        for m in self.modules():
+            if isinstance(m, nn.Conv2d) and m.groups == 2:
+                n = m.kernel_size[0] * m.kernel_size[1] * m.out_channels + m.padding[0]
+                m.weight.data.fill_(1 / n)
+            elif isinstance(m, nn.BatchNorm2d):
+                m.weight.data.fill_(1 / m.num_features)
+
+    @staticmethod
+    def grid(rows, width):
+        return torch.arange(rows * width, dtype=torch.float).view(rows, width) / 100
+
+    def forward(self, x):
+        x = self.down(self.up(x))
+        if self.deep is not None:
+            x = self.deep(x)[..., :4]
+        y = self.fc(x[..., :4, :4].mean(2))
+        if y.size(1) > self.table.size(0):
+            self.table = Unrun.grid(y.size(1), 4)
+        mask = y.ne(0)
+        if mask.all():
+            mask = None
+        if self.scales == 1:
+            found = y.mean(2, keepdim=True)
+        else:
+            parts = y.new_empty(y.size(0), y.size(1), self.scales)
+            for s in range(self.scales):
+                parts[:, :, s : s + 1] = y[:, :, s : s + 1] * s
+            found = parts
+        z = self.fc(y)
+        if self.more:
+            for j in range(z.size(1)):
+                z[:, j, :] += found[:, :, 0] * j
+        return found, z + self.table if mask is None else z * mask
+
+
+def unrun():
+    torch.manual_seed(0)
+    return Unrun(), (image(2, 3, 5, 5).abs(),)
+
+
+def unrun_otherwise():
+    torch.manual_seed(0)
+    return Unrun(scales=2, deep=True, more=True), (image(2, 3, 5, 5).abs(),)

@@ -118,3 +118,14 @@ def test_slices_of_lists_of_modules_keep_the_names_of_parameters(users: Users) -
     found.holds(
         "self.body[2:]", "in_turn(list(self.body)[:self.count], x)", "zip(list(self.layers)[1:], list(self.body)[::2])"
     )
+
+
+def test_writes_sizes_and_static_methods_in_code_that_did_not_run(users: Users) -> None:
+    """Also what a tensor's value decides; a transposed convolution takes a padding out of a dictionary."""
+    found = users["unrun"]
+    found.agrees()
+    found.lacks("NotImplementedError", "not_converted")
+    found.holds("if isinstance(m, nn.Conv2d) and m.group == 2:", "self.table = Unrun.grid(y.shape[1], 4)")
+    found.holds("parts[:, :, s:s + 1] = y[:, :, s:s + 1] * s", "z[:, j, :] += found[:, :, 0] * j")
+    found.holds("nn.Conv2dTranspose(inside, outside, kernel_size, stride=stride, pad_mode='pad', padding=padding)")
+    users["unrun_otherwise"].agrees()

@@ -155,7 +155,7 @@ def layer_size(layer: nn.Cell, name: str) -> Any:
     if name == "padding" and not pools:
         return padding_of(size, rank)
     sizes = tuple(size)[-rank:] if isinstance(size, (tuple, list)) else (size,) * rank
-    return sizes[0] if pools and len({*sizes}) == 1 else sizes
+    return sizes[0] if pools and sizes.count(sizes[0]) == rank else sizes
 
 
 def is_class(value: Any, *classes: Any) -> bool:

@@ -258,6 +258,10 @@ def size_of_layer(node: ast.Attribute, context: Context) -> ast.expr | None:
         return None
     rows = [context.program.torch_base(kind.cls) for kind in kinds if isinstance(kind, ModuleKind)]
     layers = {row.torch.removeprefix("torch.nn.") if row is not None else "" for row in rows}
+    if ast.unparse(node.value) == "self" and all(
+        node.attr in TABLES["not_kept"].get(f"torch.nn.{n}", ()) for n in layers
+    ):
+        return None  # its class keeps torch's
     ranks = {name[-2:] for name in layers}
     convolutions = all(name.startswith("Conv") for name in layers)
     if not all(name.startswith(SIZED) for name in layers) or any(

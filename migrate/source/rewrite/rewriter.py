@@ -65,7 +65,7 @@ def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.
     context.local = context.own = set(local_names(found))
     context.handed = {argument.arg for argument in ast.walk(found.args) if isinstance(argument, ast.arg)}
     context.in_python = name == "__init__"
-    context.builds = context.in_python or not_compiled(node.name, context.program)
+    context.builds = context.in_python or not_compiled(node.name, context.program, context.owner)
     _normalise(found, context)
     entered = node.name == "forward" and context.owner in context.program.facts.classes.get("", ())
     body = select_branches(found, context, entered=entered)

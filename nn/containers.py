@@ -98,6 +98,14 @@ def replace_cell(sequential: nn.SequentialCell, name: str, cell: nn.Cell) -> Non
     sequential.cell_list = list(sequential.cells())
 
 
+def drop_parameters(cell: nn.Cell, *names: str) -> None:
+    """Make parameters of a cell None; one that is only set to None stays among its parameters, where MindSpore compiles
+    no net with it."""
+    for name in names:
+        delattr(cell, name)
+        setattr(cell, name, None)
+
+
 def in_turn(cells: list[nn.Cell], input: Any) -> Any:
     """What some cells make of an input, each of what the one before it made, as a slice of torch's Sequential."""
     for cell in cells:

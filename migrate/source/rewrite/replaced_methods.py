@@ -155,6 +155,34 @@ def assigns(owner: str, attribute: str, program: Program) -> bool:
     return any(n.attr == attribute and isinstance(n.ctx, ast.Store) for n in inside)
 
 
+def handed_function(attribute: str, context: Context) -> tuple[list[str], list[Kind]]:
+    """What calls, and what gives, an attribute that a class only ever takes from an argument, where it computes; raises
+    Unwritable for any other, and for a constructor, which would make layers with it."""
+    classes = filter(None, map(context.program.class_of, context.program.facts.bases(context.owner)))
+    functions = [n for _, cls in classes for n in cls.body if isinstance(n, ast.FunctionDef)]
+    values = [
+        (value, {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)})
+        for function in functions
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign)
+        for target, value in _pairs(node)
+        if isinstance(target, ast.Attribute) and target.attr == attribute
+    ]
+    given = [getattr(value, "id", "") in arguments or literal(value) == (True, None) for value, arguments in values]
+    if context.in_python or not values or not all(given):
+        raise Unwritable(f"self.{attribute} is made by code of its class that did not run")
+    return ["builtins.object.__call__"], [UNSEEN]
+
+
+def _pairs(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The targets of an assignment, each with its value."""
+    for target in node.targets:
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            yield from zip(target.elts, node.value.elts, strict=False)
+        else:
+            yield target, node.value
+
+
 def methods_of_modules(method: str, program: Program) -> list[str]:
     """The methods of this name that the model's modules have, where other objects have none of that name."""
     others = method in OF_PYTHON or of_torch(method)

@@ -554,7 +554,7 @@ class Reader:
                     return [f"{base}.{function.attr}"], [UNSEEN]
                 if base.startswith("torch.nn.Module"):
                     if methods.assigns(self.context.owner, function.attr, self.program):
-                        raise Unwritable(f"self.{function.attr} is made by code of its class that did not run")
+                        return methods.handed_function(function.attr, self.context)
                     return [self._known(f"torch.nn.Module.{function.attr}")], [UNSEEN]
         names: list[str] = []
         gives: list[Kind] = []

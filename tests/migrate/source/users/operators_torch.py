@@ -387,8 +387,12 @@ class UpOrDown(nn.Module):
 class Unrun(nn.Module):
     """Code that these inputs and arguments do not run."""
 
-    def __init__(self, scales=1, deep=False, more=False):
+    def __init__(self, scales=1, deep=False, more=False, act=nn.functional.elu):
         super().__init__()
+        if more:
+            self.act = act
+        else:
+            self.act = None
         self.up, self.down = (
             UpOrDown(3, 4, kernel_size=4, stride=2, padding=1),
             UpOrDown(4, 4, False, kernel_size=3, padding=1),
@@ -425,6 +429,8 @@ class Unrun(nn.Module):
                 parts[:, :, s : s + 1] = y[:, :, s : s + 1] * s
             found = parts
         z = self.fc(y)
+        if self.act is not None:
+            z = self.act(z)
         if self.more:
             for j in range(z.size(1)):
                 z[:, j, :] += found[:, :, 0] * j

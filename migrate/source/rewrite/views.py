@@ -35,6 +35,7 @@ from ..source_files import SourceFiles, local_names, own_nodes
 from .context import Context, handles
 from .graph_mode import not_compiled, place_of
 from .initializers import underlying_tensor
+from .replaced_methods import SHARING
 from .signatures import CHANGING
 from .tensors import gives_back, written_tensor
 
@@ -299,7 +300,8 @@ class _Writer:
         if not gives_back(called) or called.name.startswith("__"):
             return
         writer = _Writer(called, compiled=True)
-        changed = {name for n in own_nodes(called) if isinstance(n, ast.stmt) for name in writer.changed(n)}
+        inside = [n for n in own_nodes(called) if isinstance(n, ast.stmt)]
+        changed = {name for n in inside for name in writer.changed(n) if not _given_anew(name, n, called)}
         refused = written_arguments(called, self.files) if self.files is not None else {}
         for name, given in _arguments(called, call).items():
             if name not in changed or name in refused or not isinstance(given, ast.Name):
@@ -529,6 +531,14 @@ def run_some(node: ast.Call, context: Context) -> ast.expr | None:
     whole = ast.Call(ast.Name("list", ast.Load()), [context.visit(part.value)], [])
     some = ast.Subscript(whole, context.visit(part.slice), ast.Load())
     return ast.Call(context.name("msmigrate.nn.in_turn"), [some, context.visit(node.args[0])], [])
+
+
+def _given_anew(name: str, statement: ast.stmt, function: ast.FunctionDef) -> bool:
+    """Whether a function's body gives a name another value before a statement, so that it is no argument any more."""
+    before = [n for n in function.body if isinstance(n, (ast.Assign, ast.AnnAssign)) and n.lineno < statement.lineno]
+    called = [callees_of(n.value) if isinstance(n.value, ast.Call) else [] for n in before if name in _stored(n)]
+    kept = {*SHARING, "dropout", "dropout1d", "dropout2d", "dropout3d", "identity"}  # these may return what they get
+    return any(kept.isdisjoint(one.rpartition(".")[2].lower() for one in names) for names in called)
 
 
 def _gone_over(node: ast.Subscript, context: Context) -> bool:

@@ -398,7 +398,7 @@ class Unrun(nn.Module):
             UpOrDown(4, 4, False, kernel_size=3, padding=1),
         )
         self.deep = nn.Conv2d(4, 4, (3, 2), padding=(1, 0), groups=2) if deep else None
-        self.fc, self.scales, self.more = nn.Linear(4, 4), scales, more
+        self.fc, self.norm, self.scales, self.more = nn.Linear(4, 4), nn.LayerNorm(4), scales, more
         self.table = Unrun.grid(4, 4)
         for m in self.modules():
             if isinstance(m, nn.Conv2d) and m.groups == 2:
@@ -406,6 +406,8 @@ class Unrun(nn.Module):
                 m.weight.data.fill_(1 / n)
             elif isinstance(m, nn.BatchNorm2d):
                 m.weight.data.fill_(1 / m.num_features)
+            elif isinstance(m, (nn.Linear, nn.LayerNorm)):
+                nn.init.constant_(m.bias, 0.25)
 
     @staticmethod
     def grid(rows, width):
@@ -415,7 +417,7 @@ class Unrun(nn.Module):
         x = self.down(self.up(x))
         if self.deep is not None:
             x = self.deep(x)[..., :4]
-        y = self.fc(x[..., :4, :4].mean(2))
+        y = self.norm(self.fc(x[..., :4, :4].mean(2)))
         if y.size(1) > self.table.size(0):
             self.table = Unrun.grid(y.size(1), 4)
         mask = y.ne(0)

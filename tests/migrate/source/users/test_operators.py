@@ -128,5 +128,8 @@ def test_writes_sizes_and_static_methods_in_code_that_did_not_run(users: Users) 
     found.holds("if isinstance(m, nn.Conv2d) and m.group == 2:", "self.table = Unrun.grid(y.shape[1], 4)")
     found.holds("parts[:, :, s:s + 1] = y[:, :, s:s + 1] * s", "z[:, j, :] += found[:, :, 0] * j")
     found.holds("# not run\n            self.act = act", "z = self.act(z)")
+    found.holds(
+        "bias = getattr(m, first_name(m, 'bias', 'beta'))", "bias.set_data(initializer(Constant(value=0.25), bias."
+    )
     found.holds("nn.Conv2dTranspose(inside, outside, kernel_size, stride=stride, pad_mode='pad', padding=padding)")
     users["unrun_otherwise"].agrees()

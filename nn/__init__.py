@@ -17,9 +17,12 @@ from .containers import (
     buffer,
     class_name,
     first_name,
+    in_turn,
     is_class,
+    layer_size,
     named_parameters,
     not_converted,
+    padding_of,
     parameters,
     replace_cell,
     reset_parameters,
@@ -98,6 +101,9 @@ from .padding import (
     ZeroPad1d,
     ZeroPad2d,
     ZeroPad3d,
+    pack_padded_sequence,
+    pad_packed_sequence,
+    run_packed,
 )
 from .pooling import (
     AdaptiveAvgMaxPool2d,

@@ -98,6 +98,21 @@ def replace_cell(sequential: nn.SequentialCell, name: str, cell: nn.Cell) -> Non
     sequential.cell_list = list(sequential.cells())
 
 
+def drop_parameters(cell: nn.Cell, *names: str) -> None:
+    """Make parameters of a cell None; one that is only set to None stays among its parameters, where MindSpore compiles
+    no net with it."""
+    for name in names:
+        delattr(cell, name)
+        setattr(cell, name, None)
+
+
+def in_turn(cells: list[nn.Cell], input: Any) -> Any:
+    """What some cells make of an input, each of what the one before it made, as a slice of torch's Sequential."""
+    for cell in cells:
+        input = cell(input)
+    return input
+
+
 def starting_at(cell: nn.Cell, value: float, *names: str) -> nn.Cell:
     """Give parameters of a new layer the number that torch's begin with; names: patterns such as `layers.*.bias`."""
     for name, parameter in cell.parameters_and_names():
@@ -120,10 +135,44 @@ def class_name(value: Any, **names: str) -> str:
     return names.get(name, name)
 
 
+def padding_of(padding: Any, rank: int) -> tuple[int, ...]:
+    """A convolution's padding in torch's form, a number for each dimension; MindSpore keeps one, or two for each."""
+    return (padding,) * rank if isinstance(padding, int) else tuple(padding)[-2 * rank :: 2]
+
+
+CONVOLUTIONS = (
+    *(nn.Conv1d, nn.Conv1dTranspose, nn.Conv2d, nn.Conv2dTranspose),
+    *(nn.Conv3d, nn.Conv3dTranspose),
+)
+POOLS = (nn.MaxPool1d, nn.AvgPool1d, nn.MaxPool2d, nn.AvgPool2d, nn.MaxPool3d, nn.AvgPool3d)
+
+
+def layer_size(layer: nn.Cell, name: str) -> Any:
+    """A size of a convolution or of pooling, as torch's layer has it.
+
+    name: kernel_size, stride, padding, dilation or output_padding. Raises AttributeError where MindSpore's layer does
+    not keep it.
+    """
+    places = [n // 2 + 1 for n, kind in enumerate((*CONVOLUTIONS, *POOLS)) if isinstance(layer, kind)]
+    size, pools = getattr(layer, name, None), isinstance(layer, POOLS)
+    if size is None and pools and layer.pad_mode.upper() == "VALID":  # which takes no others
+        size = 0 if name == "padding" else 1
+    if size is None or not places:
+        raise AttributeError(f"MindSpore's {type(layer).__name__} does not keep its {name}")
+    rank = (places[0] - 1) % 3 + 1
+    if name == "padding" and not pools:
+        return padding_of(size, rank)
+    sizes = tuple(size)[-rank:] if isinstance(size, (tuple, list)) else (size,) * rank
+    return sizes[0] if pools and sizes.count(sizes[0]) == rank else sizes
+
+
 def is_class(value: Any, *classes: Any) -> bool:
-    """Whether a value is one of these classes; a class with other defaults is a partial of it, with these arguments."""
+    """Whether a value is one of these classes; a class with other defaults is a partial of it, with these arguments.
+
+    The class of a layer is that of any partial of it.
+    """
     known = [(one.func, one.args, one.keywords) if isinstance(one, partial) else one for one in (value, *classes)]
-    return known[0] in known[1:]
+    return known[0] in known[1:] or value in [one.func for one in classes if isinstance(one, partial)]
 
 
 NORMS = (

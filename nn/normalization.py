@@ -10,6 +10,8 @@ from typing import Any
 
 from mindspore import Parameter, Tensor, nn, ops
 
+from .containers import drop_parameters
+
 
 class RMSNorm(nn.Cell):
     """Divides by the root of the mean square over the last axes, those of `normalized_shape`, and scales.
@@ -43,9 +45,9 @@ class PartialLayerNorm(nn.LayerNorm):
         super().__init__(normalized_shape, -len(normalized_shape), -len(normalized_shape), epsilon=epsilon)
         self.elementwise_affine = elementwise_affine
         if not elementwise_affine:
-            self.gamma = None
+            drop_parameters(self, "gamma")
         if not (elementwise_affine and bias):
-            self.beta = None
+            drop_parameters(self, "beta")
 
     def construct(self, input: Tensor) -> Tensor:
         """input: (..., *normalized_shape)."""
@@ -61,7 +63,7 @@ class NormWithoutWeights(nn.Cell):
         super().__init__(num_features, eps, momentum, affine)
         self.affine = affine
         if not affine:
-            self.gamma = self.beta = None
+            drop_parameters(self, "gamma", "beta")
             self.ones, self.zeros = ops.ones((num_features,)), ops.zeros((num_features,))
 
     def construct(self, x: Tensor) -> Tensor:
@@ -109,7 +111,7 @@ class PartialGroupNorm(nn.GroupNorm):
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True) -> None:
         super().__init__(num_groups, num_channels, eps, affine)
         if not affine:
-            self.gamma = self.beta = None
+            drop_parameters(self, "gamma", "beta")
 
     def construct(self, x: Tensor) -> Tensor:
         """x: (N, C, ...)."""
@@ -147,7 +149,7 @@ class InstanceNorm1d(nn.GroupNorm):
     ) -> None:
         super().__init__(num_features, num_features, eps, affine)
         if not affine:
-            self.gamma = self.beta = None
+            drop_parameters(self, "gamma", "beta")
         self.momentum, self.tracked = momentum or 0.0, track_running_stats
         if track_running_stats:
             self.moving_mean = Parameter(ops.zeros((num_features,)), name="moving_mean", requires_grad=False)

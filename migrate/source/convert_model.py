@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import keyword
+import re
 import tokenize
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -183,10 +184,24 @@ LINE = 120
 def formatted(text: str, model: str) -> str:
     """The text formatted by black, with `return a, b` for `return (a, b)`. Raises WorkerFailed for invalid Python."""
     try:
-        return with_ends(black.format_str(without_brackets(text), mode=black.Mode(line_length=LINE)))
+        return with_ends(
+            black.format_str(with_short_numbers(without_brackets(text)), mode=black.Mode(line_length=LINE))
+        )
     except (SyntaxError, black.parsing.InvalidInput, black.parsing.ASTSafetyError) as error:
         reason = " ".join(str(error).split())[:300]
         raise WorkerFailed(f"the source written for {model} is not valid Python: {reason}") from None
+
+
+def with_short_numbers(text: str) -> str:
+    """The text with numbers as people write them, 1e-6 and 1e9, for 1e-06 and 1000000000.0."""
+    lines = text.split("\n")
+    for token in [*tokenize.generate_tokens(iter(text.splitlines(keepends=True)).__next__)][::-1]:
+        if token.type == tokenize.NUMBER and not token.string.startswith("0x"):
+            number = re.sub(r"e\+?(-?)0*(?=[1-9])", r"e\1", token.string)
+            number = re.sub(r"^([1-9])(0{6,})\.0$", lambda found: f"{found[1]}e{len(found[2])}", number)
+            (row, first), (_, end) = token.start, token.end
+            lines[row - 1] = lines[row - 1][:first] + number + lines[row - 1][end:]
+    return "\n".join(lines)
 
 
 def with_ends(text: str) -> str:

@@ -11,7 +11,7 @@ import io
 import re
 import tokenize
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -23,7 +23,7 @@ from ...input_files import LARGEST_PYTHON, python_tree, read_bytes
 from ...printable import shortened
 from .library_names import public
 from .observe.instrument import ABOVE, AFTER, BEHIND, OF_BLOCK, Note, definition, placed_notes
-from .observe.observations import Function, Observations, replacing
+from .observe.observations import Function, Kind, ModuleKind, Observations, replacing
 
 OWN = {"net", "name", "parameter", "kwargs"}  # local names of the function that makes the model
 
@@ -67,7 +67,7 @@ def says_its_value(node: ast.Assign | ast.AnnAssign, resolve: Callable[[ast.expr
     attributes = [inner for inner in ast.walk(node.value) if isinstance(inner, ast.Attribute) and not resolve(inner)]
     calls = [inner.func for inner in ast.walk(node.value) if isinstance(inner, ast.Call)]
     return not attributes and all(
-        resolve(call).startswith(("torch.", "math.", "functools.")) or _makes(call) for call in calls
+        resolve(call).startswith(("torch.", "math.", "functools.", "collections.")) or _makes(call) for call in calls
     )
 
 
@@ -162,6 +162,11 @@ class SourceFiles:
     def derives(self, name: str, base: str) -> bool:
         """Whether a class of modules is this base or derives from it."""
         return any(bases[0] == name and base in bases for bases in self.facts.orders) or name == base
+
+    def all_derive(self, kinds: Iterable[Kind], bases: Sequence[str]) -> bool:
+        """Whether there are kinds, and all are modules of one of these classes, or derived from one."""
+        classes = [kind.cls if isinstance(kind, ModuleKind) else "" for kind in kinds]
+        return bool(classes) and all(any(self.derives(cls, base) for base in bases) for cls in classes)
 
     def at_top(self) -> set[str]:
         """The names that the new file may define at its top."""
@@ -375,11 +380,6 @@ def of_gap(call: ast.Call, node: ast.AST) -> ast.Call:
     """A call that raises in place of a node, with the names that this reads: who fills the gap needs their values."""
     vars(call)[IN_GAP] = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     return call
-
-
-def split_comments(body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
-    """The comments of a block that has nothing else, and the remaining block."""
-    return (body, []) if all(map(is_comment, body)) else ([], body)
 
 
 def with_notes(found: list[ast.stmt], notes: Sequence[Note]) -> list[ast.stmt]:

@@ -23,7 +23,7 @@ from ...training.models import mindspore_models
 from ...training.models.mindspore_models import Canonical
 from ...training.models.model_names import flat, of_batch
 from ...training.recipe.schema import Recipe
-from ...training.step.mindspore_step import StepResult, TrainStep
+from ...training.step.mindspore_step import StepResult, TrainStep, joined
 from ...workers.worker import ready, wait_for
 from ..job import ParityJob, recipe_of
 from ..record.batches import Images, read_inputs
@@ -386,7 +386,7 @@ class PairStep(TrainStep):
         self.found = checked(returned, Tensor, "MindSpore")
         logits = self.found.logits
         if logits is None and seen:
-            logits = seen[0] if len(seen) == 1 else ops.cat(seen)
+            logits = joined(seen)
         grads = self._named(self.found.grads or {}, "grads", self._all_names)
         finite = None if self.found.finite is None else bool(one_number(self.found.finite, "MindSpore", "finite"))
         self.steps += 1

@@ -34,7 +34,7 @@ from ...training.models import torch_models
 from ...training.models.model_names import flat, of_batch
 from ...training.recipe.schema import Recipe
 from ...training.step import torch_step
-from ...training.step.torch_step import StepResult, TrainStep, build_loss
+from ...training.step.torch_step import StepResult, TrainStep, build_loss, joined
 from ...workers.worker import ready
 from ..job import ParityJob, as_arrays, recipe_of
 from ..record.batches import Images, given_batches, write_inputs
@@ -448,7 +448,7 @@ class PairStep(TrainStep):
         finally:
             watch.remove()
         self.found = checked(returned, torch.Tensor, "torch")
-        logits = self.found.logits if self.found.logits is not None or not seen else torch.cat(seen)
+        logits = self.found.logits if self.found.logits is not None or not seen else joined(seen)
         grads = self.found.grads or {n: p.grad for n, p in self.parameters.items() if p.grad is not None}
         unknown = next((name for name in grads if name not in self.parameters), None)
         if unknown is not None:
@@ -490,7 +490,7 @@ class PairStep(TrainStep):
             outputs.append(first(output, torch.Tensor))
         grads = self.unscaled()
         image_grad = inputs[0].grad / scale if image_gradient and inputs[0].grad is not None else None
-        return StepResult(total, torch.cat(outputs).detach(), grads, image_grad)
+        return StepResult(total, joined(outputs).detach(), grads, image_grad)
 
 
 def replay_loss(recipe: Recipe, taken: Given | None) -> Callable[[Any, torch.Tensor], torch.Tensor]:

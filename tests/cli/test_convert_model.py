@@ -168,6 +168,39 @@ def build():
 """
 
 
+LOSS = """
+import torch
+from torch import nn
+
+
+class Listed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = [nn.Linear(6, 6)]
+        self.last = nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.last(self.layers[0](x))
+
+
+class Loss(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 3)
+
+    def forward(self, x, target):
+        return (self.fc(x) - target).abs().mean() + sum(p.norm() for p in self.fc.parameters())
+
+
+def loss():
+    return Loss(), (torch.randn(4, 6), torch.randn(4, 3))
+
+
+def listed():
+    return Listed(), torch.randn(4, 6)
+"""
+
+
 @pytest.fixture
 def net(tmp_path: Path) -> str:
     """The file of nets, up to the colon behind which a function is named."""
@@ -314,6 +347,21 @@ def test_a_model_that_draws_is_written_and_proven(tmp_path: Path) -> None:
     done = run(f"{tmp_path / 'net.py'}:build", "-o", tmp_path / "net_ms.py", "--json", "--steps", 2, "--mode", "graph")
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     assert json.loads(done.stdout)["proof"]["parity"]
+
+
+def test_a_model_that_returns_one_number_is_proven(tmp_path: Path) -> None:
+    """Torch's step joined its outputs along an axis that such a number does not have."""
+    (tmp_path / "net.py").write_text(LOSS)
+    done = run(f"{tmp_path / 'net.py'}:loss", "-o", tmp_path / "net_ms.py", "--json", "--steps", 2, "--no-replay")
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    assert json.loads(done.stdout)["proof"]["parity"]
+
+
+def test_layers_that_are_no_part_of_the_model_are_said(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(LOSS)
+    done = run(f"{tmp_path / 'net.py'}:listed", "-o", tmp_path / "net_ms.py", "--no-proof")
+    said = "layers that run are no part of the model, since they are in a plain list or made as it runs (Linear): torch"
+    assert said in done.stdout + done.stderr, done.stdout + done.stderr
 
 
 @pytest.mark.full

@@ -46,6 +46,11 @@ def all_times_zero(grads: Any) -> Any:
     return ops.equal(ops.sum(ops.cat(_map(_nothing_times, grads))), 0.0)
 
 
+def joined(outputs: list[Tensor]) -> Tensor:
+    """As torch_step.joined."""
+    return outputs[0] if len(outputs) == 1 else ops.cat(outputs) if outputs[0].ndim else ops.stack(outputs)
+
+
 _clear = ops.MultitypeFuncGraph("msmigrate_clear")
 _add_to = ops.MultitypeFuncGraph("msmigrate_add_to")
 _times = ops.MultitypeFuncGraph("msmigrate_times")
@@ -264,7 +269,7 @@ class TrainStep:
                 loss, logits, image_grad, grads, finite = self._whole_recorded(images, labels)
             else:
                 losses, logits, image_grads = self._accumulated(images, labels)
-                loss, logits, image_grad = _mean(losses), ops.cat(logits), image_grads
+                loss, logits, image_grad = _mean(losses), joined(logits), image_grads
                 if self.image_gradient:
                     image_grad = ops.cat(image_grads)
                 grads, finite = self._finish_recorded(losses)

@@ -49,6 +49,13 @@ def forward(amp: Amp | None, model: nn.Module, images: torch.Tensor) -> torch.Te
     return torch.func.functional_call(model, weights, (images.to(half),)).to(dtype)
 
 
+def joined(outputs: list[torch.Tensor]) -> torch.Tensor:
+    """What a model returned for each part of a batch, as one tensor; single numbers, such as a loss, as a vector."""
+    if len(outputs) == 1:
+        return outputs[0]
+    return torch.cat(outputs) if outputs[0].ndim else torch.stack(outputs)
+
+
 class MovingAverage:
     """An average of everything in the model's state_dict, which starts as a copy of it.
 
@@ -136,7 +143,7 @@ class TrainStep:
         # a parameter that does not affect the loss has no gradient in torch: its optimizer skips it
         grads = self.unscaled()
         image_grad = images.grad / scale if images.grad is not None else None
-        return StepResult(total, torch.cat(outputs).detach(), grads, image_grad)
+        return StepResult(total, joined(outputs).detach(), grads, image_grad)
 
     def unscaled(self) -> dict[str, torch.Tensor]:
         """State_dict name -> the gradient from the backward pass, without the loss scale; where there is no scale, the

@@ -31,7 +31,7 @@ from ..rewrite import control_flow, signatures
 from ..rewrite.context import Context, Problem, Program
 from ..rewrite.library_lookups import ChosenEntries
 from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration, leave_out_kept_objects
-from ..rewrite.replaced_methods import as_construct, handed_methods, lacks_forward, without_forward
+from ..rewrite.replaced_methods import as_construct, handed_methods, lacks_forward, methods_by_syntax, without_forward
 from ..rewrite.rewriter import as_told, list_method, popped_names, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..source_files import OWN, Constant, literal, local_names, says_its_value, short, with_notes
@@ -99,12 +99,12 @@ class FileBuilder(Program):
             found.add(name)
             node = self.node(self.functions[name])
             for inner in ast.walk(node) if node is not None else ():
+                for cls, method in methods_by_syntax(inner):
+                    waiting += [f"{base}.{method}" for base in self.facts.bases(cls)]
                 if isinstance(inner, ast.Call):
                     for callee in callees_of(inner):
                         plain = callee.removeprefix("partial ").removeprefix("module ")
                         waiting += [plain, *(f"{plain}.{one}" for one in CALLED_BY_PYTHON)]
-                        if callee.startswith("object "):
-                            waiting += [f"{base}.__call__" for base in self.facts.bases(callee.removeprefix("object "))]
                 elif isinstance(inner, (ast.Name, ast.Attribute)):  # passed on, as in self.apply(self._init)
                     kinds = kinds_of(inner)
                     functions = (kind for kind in kinds if isinstance(kind, CallableKind) and kind.what == "function")
@@ -318,8 +318,7 @@ class FileBuilder(Program):
         adds, handed = False, {*handed_methods(node), *([] if ran else ["__init__"])}
         for statement in node.body:
             if isinstance(statement, ast.FunctionDef):
-                first = first_line(statement)
-                context = Context(self, file, qualified)
+                first, context = first_line(statement), Context(self, file, qualified)
                 if first in ran and (ran[first].qualified in self.wanted or is_property(statement)):
                     self._needed(file, statement)
                     name = "construct" if statement.name == "forward" else statement.name
@@ -328,6 +327,7 @@ class FileBuilder(Program):
                     body += self._noted(file, statement, [as_told(made) if switches else made])
                     adds |= context.adds
                 elif self.derives(qualified, MODULE):  # also what ran before the model did, such as from_config
+                    self._needed(file, statement)
                     found = unseen_method(statement, context, wanted=statement.name in handed)
                     body += self._noted(file, statement, [*found])
                 elif not INSTALLED.intersection(Path(file).parts):

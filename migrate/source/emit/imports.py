@@ -122,6 +122,8 @@ class InlinedDefinitions:
         text = _file(module).read_text(encoding="utf-8")
         tree = ast.parse(text)
         defined = {key: node for node in tree.body for key in defines(node)}
+        beside = [one for one in tree.body if isinstance(one, ast.ImportFrom) and one.level]
+        others = {alias.name: f"{module.rpartition('.')[0]}.{one.module}" for one in beside for alias in one.names}
         node = defined[name]
         own = {item.arg for item in ast.walk(node) if isinstance(item, ast.arg)}
         own |= {item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)}
@@ -129,6 +131,8 @@ class InlinedDefinitions:
         for inner in ast.walk(node):
             if isinstance(inner, ast.Name) and inner.id in defined and inner.id != name and inner.id not in own:
                 renamed[inner.id] = self.need(module, inner.id)
+            elif isinstance(inner, ast.Name) and inner.id in others and inner.id not in own:
+                renamed[inner.id] = self.need(others[inner.id], inner.id)
             if isinstance(inner, ast.Name):
                 self.used.append((tree, inner.id))
         self.found[module, name] = _text(text.splitlines(), node, renamed)

@@ -107,6 +107,11 @@ class _Reporting(ast.NodeTransformer):
     def _call(self, node: ast.Call) -> ast.Call:
         """The call, with a report around its function; the report returns what is to be called."""
         if isinstance(node.func, ast.Name) and node.func.id in ("super", "locals", "vars", "dir", "eval", "exec"):
+            if node.func.id == "eval":
+                node.args = [
+                    self.report(VALUE, one, one) if isinstance(one, ast.JoinedStr) else self.visit(one)
+                    for one in node.args
+                ]
             return node  # they depend on the frame that calls them
         function = node.func
         inner: Any = self.generic_visit(function) if isinstance(function, ast.Attribute) else self.visit(function)

@@ -11,7 +11,7 @@ import math
 import sys
 import types
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import Enum
 from typing import Any, NamedTuple
@@ -68,6 +68,7 @@ IN_PLACE = {
 }
 NAMESPACE = "types.SimpleNamespace"
 NAMESPACES = {argparse.Namespace: "argparse.Namespace", types.SimpleNamespace: NAMESPACE}
+ONE_EACH = "make one for each of them"
 FEW = 4  # distinct constants that are reported for one expression
 OFTEN = 1000  # values of an expression that are all described; after that, one in so many
 
@@ -117,6 +118,10 @@ class ConstructionLog:
         self.numbers: dict[int, dict[str, Any]] = {}  # modules of the model -> their numbers before it ran
         self.states: dict[int, tuple[Any, dict[str, Any]]] = {}  # objects of settings -> these, when first passed on
         self.fresh: dict[int, dict[str, Any]] = {}  # the same -> these, when they were made
+        # objects that classes made -> the objects of settings among their arguments -> what those held at that time
+        self.given: dict[int, dict[int, dict[str, Any]]] = {}
+        self.around: dict[int, dict[str, Any]] = {}  # those of the object that is being described
+        self.settled: dict[int, dict[str, Any]] = {}  # objects of settings -> what they hold where they were described
         self.parents: dict[int, tuple[Any, str]] = {}  # modules -> what they were taken out of, and their name there
         self.looking = False  # whether a value is being described, which may run functions that report
         self.running = False  # whether the model is already built and runs
@@ -138,7 +143,8 @@ class ConstructionLog:
 
     def reached(self, number: int) -> None:
         """A statement is about to run."""
-        self.hit.add(number)
+        if not self.looking:
+            self.hit.add(number)
 
     def value(self, number: int, value: Any) -> Any:
         """An expression had this value, which is returned; in long loops only one of many is described."""
@@ -188,6 +194,7 @@ class ConstructionLog:
                 self._note_settings(one)
             began, before = next(self.count), (self.drawings, len(self.begun))
             given = (args, kwargs) if self.running else (as_given(args), as_given(kwargs))
+            held = self._held((*args, *kwargs.values())) if kind and not self.running else {}
             found = function(*args, **kwargs)
             args, kwargs = given  # as they were: the function may change its lists and dictionaries
             note_drawn(self, function, args, kwargs, found, began, before)
@@ -195,14 +202,15 @@ class ConstructionLog:
                 return found
             if not builder:
                 self.creations.setdefault(id(found), (found, function, args, kwargs))
+                self.given.setdefault(id(found), held)
                 self.begun.setdefault(id(found), began)
                 self.ended.setdefault(id(found), next(self.count))
                 if isinstance(found, torch.nn.Module):
                     self.orders.setdefault(self.names.name(type(found)), self._bases(found))
                 if self.running and isinstance(function, type):
                     self._note_record(function, found)
-                elif (held := settings_of(found)) is not None:
-                    self.fresh.setdefault(id(found), dict(held))
+                elif (own := settings_of(found)) is not None:
+                    self.fresh.setdefault(id(found), as_imported(dict(own)))
             elif isinstance(found, torch.nn.Module):  # the last function to return it, and so the outermost
                 self.built[id(found)] = (found, function, args, kwargs)
                 self.handed[id(found)] = next(self.count)
@@ -243,6 +251,8 @@ class ConstructionLog:
         before = set(self.describing)
         self.describing.add(id(value))
         try:
+            if self._unsteady(value):
+                return Unknown(f"{self.names.kind(value)} that is changed between the calls", ONE_EACH)
             if type(value) in NAMESPACES:
                 return replace(self.call_of(NAMESPACES[type(value)], (), self._settings(value)), id=id(value))
             return self._made_by_call(value, root=root)
@@ -275,7 +285,12 @@ class ConstructionLog:
                     args, kwargs = (*maker.args, *args), {**maker.keywords, **kwargs}
                 function = maker.func if isinstance(maker, functools.partial) else maker
                 kwargs = _with_configurations(value, kwargs)
+                around = self.around
+                self.around = (
+                    {**around, **self.given.get(id(value), {})} if creation is self.creations.get(id(value)) else {}
+                )
                 made = self.call_of(self.names.name(function), args, kwargs)
+                self.around = around
                 if not _unknown(made):
                     instead, changed = self._changed(value, creation)
                     return replace(instead or made, id=id(value), changes=None if changed == Changes() else changed)
@@ -305,11 +320,27 @@ class ConstructionLog:
         """Note what an object of settings holds before it is passed on, since the function may change it."""
         held = settings_of(value)
         if held is not None and id(value) not in self.states:
-            self.states[id(value)] = (value, dict(held))
+            self.states[id(value)] = (value, as_imported(dict(held)))
             for item in held.values():
                 self._note_settings(item)
 
+    def _held(self, values: Iterable[Any]) -> dict[int, dict[str, Any]]:
+        """What objects of settings hold now, by their ids, also those inside of others."""
+        found: dict[int, dict[str, Any]] = {}
+        for value in values:
+            if id(value) not in found and (held := settings_of(value)) is not None:
+                found[id(value)] = as_imported(dict(held))
+                found |= self._held(held.values())
+        return found
+
+    def _unsteady(self, value: Any) -> bool:
+        """Whether an object of settings held something else where it was described before."""
+        now = self.around.get(id(value))
+        return now is not None and self.settled.setdefault(id(value), now) != now
+
     def _settings(self, value: Any) -> dict[str, Any]:
+        if id(value) in self.around:
+            return self.around[id(value)]
         return self.states[id(value)][1] if id(value) in self.states else dict(vars(value))
 
     def _note_record(self, cls: type, made: Any) -> None:
@@ -326,7 +357,7 @@ class ConstructionLog:
 
     def _changed(self, value: Any, creation: Creation) -> tuple[Made | None, Changes]:
         """How to make a layer with its present settings, if that is known, and what was changed in a module later."""
-        if id(value) in self.states and id(value) in self.fresh:
+        if (id(value) in self.states or id(value) in self.around) and id(value) in self.fresh:
             fresh, now = self.fresh[id(value)], self._settings(value)
             other = {k: v for k, v in now.items() if k not in fresh or not same_setting(v, fresh[k])}
             return None, Changes(numbers=tuple(SetNumber((), key, self.made(item)) for key, item in other.items()))

@@ -57,7 +57,7 @@ SITE = Path(torch.__file__).parents[1]  # where packages are installed
 
 
 # methods that are not instrumented, since describing an object may call them
-OF_OBJECTS = {"__getattribute__", "__getattr__", "__setattr__", "__eq__", "__hash__", "__repr__", "__str__", "__len__"}
+OF_OBJECTS = {"__getattribute__", "__getattr__", "__setattr__", "__eq__", "__hash__", "__repr__", "__str__"}
 NOWHERE = -1  # the site of a call that is in no source file
 
 
@@ -122,8 +122,9 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
                     "sites": [first, len(nodes)],
                 }
             )
-    with SoftmaxOfOne() as softmax:
+    with SoftmaxOfOne() as softmax, _running() as ran:
         model, inputs = _run(make, spec, shapes, way, log)
+    notes += _unheld(model, ran)
     taken = taken_out(log, model)
     files = _files(name.rpartition(".")[0] for name in log.definitions_seen())
     beside = _same_packages({*files, *(str(f["module"]) for f in functions)})
@@ -148,6 +149,35 @@ def _report(text: str, shapes: tuple[str, ...], before: ExitStack, *, values: bo
         "versions": {"torch": torch.__version__.partition("+")[0]},
     }
     return {**report, "derivatives": {name: _derivative(*one) for name, one in log.applied.items()}}
+
+
+@contextmanager
+def _running() -> Iterator[dict[int, torch.nn.Module]]:
+    """Within this block, the modules with weights of their own that run, by their ids."""
+    ran: dict[int, torch.nn.Module] = {}
+
+    def note(module: torch.nn.Module, _: Any) -> None:
+        if any(True for _ in module.parameters(recurse=False)):
+            ran[id(module)] = module
+
+    handle = torch.nn.modules.module.register_module_forward_pre_hook(note)
+    try:
+        yield ran
+    finally:
+        handle.remove()
+
+
+def _unheld(model: torch.nn.Module, ran: dict[int, torch.nn.Module]) -> list[str]:
+    """A note on layers that run and are no part of the model, if there are some."""
+    held = {id(module) for module in model.modules()}
+    names = sorted({type(module).__name__ for place, module in ran.items() if place not in held})
+    if not names:
+        return []
+    return [
+        f"layers that run are no part of the model, since they are in a plain list or made as it runs "
+        f"({', '.join(names)}): torch neither saves nor trains their weights, and the new net draws others; "
+        "an nn.ModuleList would hold them"
+    ]
 
 
 class SoftmaxOfOne(TorchFunctionMode):

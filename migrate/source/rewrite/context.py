@@ -507,7 +507,7 @@ class Context(ast.NodeTransformer):
         function = call.func
         set_receivers(call, self._receivers(call))
         of_module = isinstance(function, ast.Attribute) and always(kinds_of(function.value), PythonModule)
-        if of_module and called and called[0] in self.program.translated:
+        if of_module and called and called[0] in self.program.translated | self.program.unread:
             call.func = ast.Name(self.program.called(called[0]), ast.Load())
         elif isinstance(function, ast.Attribute):
             call.func = ast.Attribute(

@@ -28,7 +28,7 @@ from ..observe.observations import (
     reached,
     replacing,
 )
-from ..source_files import REFUSED, blocks_of, comment, is_comment, local_names, of_gap, split_comments, substitute
+from ..source_files import REFUSED, blocks_of, comment, is_comment, local_names, of_gap, substitute
 from .context import Context, Problem, Stage, Unwritable, handles
 from .devices_and_no_grad import asks_for_device
 from .graph_mode import in_blocks, is_pure, iterated
@@ -181,9 +181,9 @@ class _Pruning:
             if not self.ran(statement.body) and all(isinstance(inner, ROUNDS) for inner in statement.body):
                 body = [*statement.body]  # these need no observation
             elif not self.ran(statement.body) and not all(isinstance(inner, SIMPLE) for inner in statement.body):
-                body = [self.undecided(statement, "a branch that did not run")]
+                body = self.by_value(statement, statement.body)
             elif statement.orelse and not self.ran(statement.orelse):
-                other = [self.undecided(statement, "a branch that did not run")]
+                other = self.by_value(statement, statement.orelse)
         elif not self.ran(statement.orelse) and statement.orelse:
             return [*self.said(statement.orelse, statement, always=True), *body]  # the test was always true
         elif not self.ran(statement.body):
@@ -225,6 +225,15 @@ class _Pruning:
             return [refused(self.context.did_not_run(first, str(error)), first)]
         plain = all(isinstance(statement, SIMPLE) for statement in body)
         return found if plain else [comment("not run"), *found]
+
+    def by_value(self, statement: ast.If, body: list[ast.stmt]) -> list[ast.stmt]:
+        """A branch that did not run and may run by a tensor's value, by what can be inferred; else it is missing."""
+        try:
+            with self.reader.within(statement.test):
+                found = unseen_statements(copy.deepcopy(body), self.reader, checks=self.checks)
+        except Unwritable:
+            return [self.undecided(statement, "a branch that did not run")]
+        return [comment("not run"), *found]
 
     def undecided(self, statement: ast.If | ast.While, what: str) -> ast.stmt:
         """A call that raises, for statements that did not run and may run by a tensor's value."""
@@ -510,6 +519,11 @@ def _picked(loop: ast.stmt) -> list[ast.stmt]:
     picking = replacing(ast.Subscript(modules, wanted, ast.Load()), modules)
     by = {number: wanted, module: picking}
     return [substitute(part, lambda node: _picks(node, by)) for part in body]
+
+
+def split_comments(body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """The comments of a block that has nothing else, and the remaining block."""
+    return (body, []) if all(map(is_comment, body)) else ([], body)
 
 
 def _picks(node: ast.AST, by: Mapping[str, ast.expr]) -> ast.expr | None:

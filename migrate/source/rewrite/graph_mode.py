@@ -394,8 +394,14 @@ def _template(node: ast.JoinedStr) -> tuple[str, list[ast.expr]]:
     return text, values
 
 
-def not_compiled(name: str, files: SourceFiles) -> bool:
-    """Whether no `forward`, and nothing that one may call, has a function of this name in it."""
+def not_compiled(name: str, files: SourceFiles, owner: str = "") -> bool:
+    """Whether no `forward`, and nothing that one may call, has a function of this name in it; owner: the class of a
+    method, of which `__call__` is asked for by the calls of its objects."""
+    if name == "__call__" and owner:
+        nodes = ((function.name, files.node(function)) for function in files.functions.values())
+        calls = [(f, n) for f, node in nodes for n in ast.walk(node or ast.Pass()) if isinstance(n, ast.Call)]
+        callers = {f.rpartition(".")[2] for f, call in calls if f"object {owner}" in callees_of(call)}
+        return bool(callers) and all(one == "__init__" or not_compiled(one, files) for one in callers)
     known: set[str] | None = vars(files).get("compiled_names")
     if known is None:
         known = vars(files)["compiled_names"] = {"forward", "__call__"}

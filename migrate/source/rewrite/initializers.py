@@ -22,6 +22,7 @@ from ..observe.observations import (
     of_constant,
     replacing,
 )
+from ..source_files import substitute
 from .context import Context, Namer, ObservedArgument, Stage, Unwritable, handles, row_of
 from .row_calls import arguments_of, is_method, is_variable, write_call
 
@@ -65,7 +66,25 @@ def write_value(context: Context, source: ast.expr, target: ast.expr, value: ast
 @handles("torch.nn.init.*", stage=Stage.STATEMENT)
 def initialize(call: ast.Call, context: Context) -> list[ast.stmt] | None:
     """`torch.nn.init.normal_(tensor)`, as a statement."""
-    return None if is_variable(call.func, context) else _initialized(call, callees_of(call)[0], context)
+    found = None if is_variable(call.func, context) else _initialized(call, callees_of(call)[0], context)
+    return found and _named_once(found, context)
+
+
+def _named_once(found: list[ast.stmt], context: Context) -> list[ast.stmt]:
+    """`weight = getattr(m, first_name(…))` in front of a statement that would have the expression three times."""
+    match found:
+        case [ast.Expr(ast.Call(ast.Attribute(ast.Call() as tensor, "set_data")) as whole)]:
+            text = ast.unparse(tensor)
+            texts = [str(n.value) for n in ast.walk(tensor) if isinstance(n, ast.Constant)]
+            taken = context.local | {n.id for n in ast.walk(context.function or tensor) if isinstance(n, ast.Name)}
+            free = (one for one in (*texts, "tensor", "tensor_of_layer") if one.isidentifier() and one not in taken)
+            name = next(free)
+            short = substitute(
+                whole,
+                lambda n: ast.Name(name, ast.Load()) if isinstance(n, ast.Call) and ast.unparse(n) == text else None,
+            )
+            return [ast.Assign([ast.Name(name, ast.Store())], tensor), ast.Expr(short)]
+    return found
 
 
 @handles(syntax=[ast.Call])

@@ -8,6 +8,7 @@ that are not called but passed on, also by `partial`.
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 import re
 from collections.abc import Callable, Mapping
@@ -38,6 +39,9 @@ from .row_calls import arguments_of, call_through_variable, is_variable, only_as
 
 # arguments of a model zoo's function that choose trained weights
 LOADING = {"pretrained", "weights", "weights_backbone", "progress", "model_name", "checkpoint_path", "force_reload"}
+# sizes of these layers that MindSpore's keep in another form, or not at all
+SIZES = ("kernel_size", "stride", "padding", "dilation", "output_padding")
+SIZED = ("Conv", "MaxPool", "AvgPool")
 BACKENDS = ("torch.nn.attention.SDPBackend.", "torch._C._SDPBackend.")
 
 
@@ -142,7 +146,7 @@ def compared_class(node: ast.Compare, context: Context) -> ast.expr | None:
     made = [_with_defaults(one, context) for one in named]
     if not any(made):
         return None
-    if isinstance(value, ast.Attribute) and value.attr == "func":
+    if _is_class_itself(value):
         classes = [context.visit(one) if call is None else call.args[0] for one, call in zip(named, made, strict=True)]
         against = ast.Tuple(classes, ast.Load()) if display else classes[0]
         return ast.Compare(context.visit(value), [comparison], [against])
@@ -150,6 +154,14 @@ def compared_class(node: ast.Compare, context: Context) -> ast.expr | None:
     found = ast.Call(context.name("msmigrate.nn.is_class"), [context.visit(value), *classes], [])
     negated = isinstance(comparison, (ast.NotEq, ast.IsNot, ast.NotIn))
     return ast.UnaryOp(ast.Not(), found) if negated else found
+
+
+def _is_class_itself(node: ast.expr) -> bool:
+    """Whether an expression is never a partial: `type(layer)`, `layer.__class__`, `made.func`."""
+    match node:
+        case ast.Attribute(attr="func" | "__class__") | ast.Call(ast.Name("type"), [_], []):
+            return True
+    return False
 
 
 def _with_defaults(node: ast.expr, context: Context) -> ast.Call | None:
@@ -238,6 +250,45 @@ def constant_of_module(node: ast.Attribute, context: Context) -> ast.expr | None
 
 
 @handles(syntax=[ast.Attribute])
+def size_of_layer(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """`padding_of(conv.padding, 2)` for `conv.padding`, of which MindSpore keeps one number or four; other sizes of
+    pooling, and of layers of several kinds, by `layer_size(layer, "stride")`. None for what is the same there."""
+    kinds = kinds_of(node.value)
+    if node.attr not in SIZES or not isinstance(node.ctx, ast.Load) or not always(kinds, ModuleKind):
+        return None
+    rows = [context.program.torch_base(kind.cls) for kind in kinds if isinstance(kind, ModuleKind)]
+    layers = {row.torch.removeprefix("torch.nn.") if row is not None else "" for row in rows}
+    if ast.unparse(node.value) == "self" and all(
+        node.attr in TABLES["not_kept"].get(f"torch.nn.{n}", ()) for n in layers
+    ):
+        return None  # its class keeps torch's
+    ranks = {name[-2:] for name in layers}
+    convolutions = all(name.startswith("Conv") for name in layers)
+    if not all(name.startswith(SIZED) for name in layers) or any(
+        isinstance(one, str) for one in constants_of(node) or ()
+    ):
+        return None
+    if node.attr == "padding" and convolutions and len(ranks) == 1:
+        if _for_convolution(node, context):
+            return None
+        rank = ast.Constant(int(ranks.pop()[0]))
+        return ast.Call(context.name("msmigrate.nn.padding_of"), [context.generic_visit(node), rank], [])
+    kept = convolutions or (ranks <= {"2d", "3d"} and node.attr in ("kernel_size", "stride"))
+    if kept and node.attr != "padding" and (len(ranks) == 1 or not convolutions):
+        return None
+    return ast.Call(context.name("msmigrate.nn.layer_size"), [context.visit(node.value), ast.Constant(node.attr)], [])
+
+
+def _for_convolution(node: ast.Attribute, context: Context) -> bool:
+    """Whether a convolution is given this padding as it is, and it was the same for all dimensions."""
+    even = all(isinstance(one, tuple) and len({*one}) == 1 for one in constants_of(node) or [()])
+    calls = [one for one in ast.walk(context.function or node) if isinstance(one, ast.Call)]
+    given = {id(one): call for call in calls for one in (*call.args, *(word.value for word in call.keywords))}
+    called = callees_of(given[id(node)]) if id(node) in given else []
+    return even and bool(called) and all(".conv" in name for name in called)
+
+
+@handles(syntax=[ast.Attribute])
 def constant_of_object(node: ast.Attribute, context: Context) -> ast.expr | None:
     """`Norm.BATCH`, a constant of a library's table; None for anything else, and for settings in a user's file."""
     owner, seen = node.value, constants_of(node)
@@ -316,6 +367,71 @@ def call_by_name(node: ast.Call, context: Context) -> ast.expr | None:
     same = {name: rows[name] for name, call in calls.items() if ast.dump(call) == ast.dump(calls[first])}
     calls[first].func = _by_name(getter, same, context)
     return calls[first]
+
+
+@handles(syntax=[ast.Call])
+def evaluated(node: ast.Call, context: Context) -> ast.expr | None:
+    """`{"nn.ReLU()": nn.ReLU}[text]()` for `eval(text)`, whose names are torch's; None where it names nothing."""
+    if not isinstance(node.func, ast.Name) or node.func.id not in ("eval", "exec") or node.func.id in context.local:
+        return None
+    text = node.args[0] if len(node.args) == 1 and not node.keywords else None
+    seen = (
+        [] if text is None else [literal(text)[1]] if literal(text)[0] else [*dict.fromkeys(constants_of(text) or ())]
+    )
+    plain = always(kinds_of(node), PlainKind) if not seen else not any(_names_more(one, context) for one in seen)
+    if node.func.id == "eval" and plain:
+        return None
+    read = [_evaluated(str(one), context) for one in seen]
+    if text is None or not read or None in read or len({calls for _, calls in filter(None, read)}) > 1:
+        said = f", which was {' or '.join(map(repr, seen))}," if seen else ""
+        raise Unwritable(
+            f"{ast.unparse(node)}{said} may name what MindSpore has not: write a dictionary of what it may be"
+        )
+    values, calls = [value for value, _ in filter(None, read)], any(called for _, called in filter(None, read))
+    if literal(text)[0]:
+        return (
+            values[0].body if isinstance(values[0], ast.Lambda) else ast.Call(values[0], [], []) if calls else values[0]
+        )
+    found = ast.Subscript(ast.Dict([*map(ast.Constant, seen)], values), context.visit(text), ast.Load())
+    return ast.Call(found, [], []) if calls else found
+
+
+def _names_more(text: Any, context: Context) -> bool:
+    """Whether an evaluated text has names other than Python's own and the function's."""
+    try:
+        inside = ast.walk(ast.parse(str(text).strip(), mode="eval"))
+    except SyntaxError:
+        return True
+    names = {one.id for one in inside if isinstance(one, ast.Name)} - context.local
+    return any(not hasattr(builtins, name) for name in names)
+
+
+def _evaluated(text: str, context: Context) -> tuple[ast.expr, bool] | None:
+    """The class or function that a text names, and whether it calls that without arguments; None for other texts."""
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        return None
+    named = node.func if isinstance(node, ast.Call) else node
+    name = context.program.names(context.file).name(named) if isinstance(named, (ast.Name, ast.Attribute)) else ""
+    here = next((module for module, file in context.program.modules.items() if file == context.file), "")
+    own = next((one for one in (name, f"{here}.{ast.unparse(named)}") if one in context.program.translated), "")
+    row = context.program.row(name) if name and not own else None
+    if not own and (row is None or row.mindspore is None or any(state.start is not None for state in row.state)):
+        return None
+    given = [*node.args, *(word.value for word in node.keywords)] if isinstance(node, ast.Call) else []
+    if not all(literal(one)[0] for one in given):
+        return None
+    if not given:
+        plain = (
+            ast.Name(context.program.called(own), ast.Load()) if row is None else write_reference(row, {}, context.name)
+        )
+        return plain, named is not node
+    assert isinstance(node, ast.Call)
+    if row is None:
+        node.func = ast.Name(context.program.called(own), ast.Load())
+    made = node if row is None else write_call(row, arguments_of(row, node, context), context.name)
+    return ast.Lambda(ast.arguments([], [], None, [], [], None, []), made), True
 
 
 def _rows_by_name(node: ast.Call, context: Context) -> dict[str, Row]:

@@ -42,7 +42,7 @@ ATTENTION = "torch.nn.MultiheadAttention"
 CHECKPOINT = "torch.utils.checkpoint.checkpoint"
 # arguments of torch.utils.checkpoint that control how memory is saved, not what is computed
 SPARING = {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop"}
-LISTS: dict[str, str] = TABLES["parameter_lists"]
+KEPT_CALLS: dict[str, str] = TABLES["kept_calls"]
 OWNERS = ("torch.nn.Module.", "torch.nn.Sequential.", "torch.nn.ModuleList.", "torch.nn.ModuleDict.")
 # what makes a layer's weight computed from other parameters -> its counterpart
 NORMS = {
@@ -262,14 +262,25 @@ def set_train(call: ast.Call, context: Context) -> ast.expr | None:
     return ast.Call(owner, [training], [])
 
 
-@handles(*LISTS)
-def parameter_list(call: ast.Call, context: Context) -> ast.expr | None:
-    """A list or a dictionary of parameters."""
+@handles(*(f"module torch.nn.{name}" for name in ("LSTM", "GRU", "RNN")))
+def packed_sequences(call: ast.Call, context: Context) -> ast.expr | None:
+    """`run_packed(self.lstm, packed)`, for a recurrent layer that is given packed sequences."""
+    given = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "input")]
+    if not given or any(getattr(kind, "type", "") != "PackedSequence" for kind in kinds_of(given[0])):
+        return None
+    args = [context.visit(one) for one in (call.func, *call.args)]
+    words = [ast.keyword(word.arg, context.visit(word.value)) for word in call.keywords]
+    return ast.Call(context.name("msmigrate.nn.run_packed"), args, words)
+
+
+@handles(*KEPT_CALLS)
+def kept_call(call: ast.Call, context: Context) -> ast.expr | None:
+    """The same call of msmigrate's class or function, such as a list of parameters."""
     callees = callees_of(call)
     if len(callees) != 1:
         return None
     kept = context.kept(call)
-    kept.func = context.name(LISTS[callees[0]])
+    kept.func = context.name(KEPT_CALLS[callees[0]])
     return kept
 
 
@@ -432,8 +443,7 @@ def attribute(node: ast.Attribute, context: Context) -> ast.expr | None:
         if name is None:
             raise Unwritable(f"{ast.unparse(node)}, which MindSpore's layers call {' or '.join(sorted(names))}")
         return ast.Call(ast.Name("getattr", ast.Load()), [context.visit(node.value), name], [])
-    one_row = all(isinstance(kind, ModuleKind) and kind.cls in TABLES["one_row"] for kind in kinds)
-    if kinds and one_row and node.attr in TABLES["one_row_attributes"]:
+    if node.attr in TABLES["one_row_attributes"] and context.program.all_derive(kinds, TABLES["one_row"]):
         return ast.Subscript(context.generic_visit(node), ast.Slice(ast.Constant(1)), ast.Load())
     if uncounted(node, context):
         raise Unwritable(f"{ast.unparse(node)}, which no layer of MindSpore has")
@@ -541,7 +551,8 @@ def name_of_class(node: ast.Attribute, context: Context) -> ast.expr | None:
         case _:
             return None
     there = {kind.cls for kind in kinds if isinstance(kind, ModuleKind)}
-    names = _other_names(there | {name.removesuffix("()") for name in context.program.named}, context)
+    named = set() if ast.unparse(value) == "self" else {name.removesuffix("()") for name in context.program.named}
+    names = _other_names(there | {name for name in named if not name.endswith("Tensor")}, context)
     if not names or (kinds and not there and UNSEEN not in kinds):
         return None
     words = [ast.keyword(own, ast.Constant(torchs)) for own, torchs in sorted(names.items())]

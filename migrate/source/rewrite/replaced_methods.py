@@ -8,11 +8,11 @@ Cells; so an assignment to `forward` becomes one to construct, under the same co
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..library_names import COUNTERPARTS, INSTALLED, MODULE_METHODS, OF_PYTHON, TABLES
-from ..observe.observations import CallableKind, Kind, ModuleKind, always, kinds_of, of_constant
+from ..observe.observations import CallableKind, Kind, ModuleKind, ObjectKind, always, callees_of, kinds_of, of_constant
 from ..source_files import alternatives, defaults_of, literal
 from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_of
 
@@ -155,6 +155,34 @@ def assigns(owner: str, attribute: str, program: Program) -> bool:
     return any(n.attr == attribute and isinstance(n.ctx, ast.Store) for n in inside)
 
 
+def handed_function(attribute: str, context: Context) -> tuple[list[str], list[Kind]]:
+    """What calls, and what gives, an attribute that a class only ever takes from an argument, where it computes; raises
+    Unwritable for any other, and for a constructor, which would make layers with it."""
+    classes = filter(None, map(context.program.class_of, context.program.facts.bases(context.owner)))
+    functions = [n for _, cls in classes for n in cls.body if isinstance(n, ast.FunctionDef)]
+    values = [
+        (value, {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)})
+        for function in functions
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign)
+        for target, value in _pairs(node)
+        if isinstance(target, ast.Attribute) and target.attr == attribute
+    ]
+    given = [getattr(value, "id", "") in arguments or literal(value) == (True, None) for value, arguments in values]
+    if context.in_python or not values or not all(given):
+        raise Unwritable(f"self.{attribute} is made by code of its class that did not run")
+    return ["builtins.object.__call__"], [UNSEEN]
+
+
+def _pairs(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The targets of an assignment, each with its value."""
+    for target in node.targets:
+        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+            yield from zip(target.elts, node.value.elts, strict=False)
+        else:
+            yield target, node.value
+
+
 def methods_of_modules(method: str, program: Program) -> list[str]:
     """The methods of this name that the model's modules have, where other objects have none of that name."""
     others = method in OF_PYTHON or of_torch(method)
@@ -287,3 +315,57 @@ def _writes_into(function: ast.FunctionDef) -> bool:
         if isinstance(into, ast.Name) and into.id in given:
             return True
     return False
+
+
+def methods_by_syntax(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """The classes of objects, and their methods, that Python calls for an expression or a loop: `len(words)` calls
+    `Words.__len__`."""
+    match node:
+        case ast.Call(ast.Name("len" | "iter" | "next" as function), [of, *_]):
+            method = f"__{function}__"
+        case ast.Call(of):
+            method = "__call__"
+        case ast.Subscript(of, _, ast.Load()):
+            method = "__getitem__"
+        case ast.For(iter=of) | ast.comprehension(iter=of):
+            method = "__iter__"
+        case ast.Compare(_, [ast.In() | ast.NotIn()], [of]):
+            method = "__contains__"
+        case _:
+            return
+    called = callees_of(node) if isinstance(node, ast.Call) and method == "__call__" else []
+    yield from ((name.removeprefix("object "), method) for name in called if name.startswith("object "))
+    yield from ((kind.cls, method) for kind in kinds_of(of) if isinstance(kind, ObjectKind) and kind.cls)
+
+
+# methods of tensors whose result shares the memory of what they are called on, at least sometimes
+SHARING = {
+    *("view", "reshape", "transpose", "permute", "squeeze", "unsqueeze", "expand", "t", "detach", "contiguous", "to"),
+    *("chunk", "split", "narrow", "select", "unbind", "flatten", "unflatten", "swapaxes", "movedim", "float", "type"),
+    *("diagonal", "unfold", "view_as", "expand_as", "reshape_as", "type_as", "requires_grad_"),
+}
+
+
+def shares(target: ast.Subscript, function: ast.AST | None) -> bool:
+    """Whether what is written into may be a part of another tensor, which changes with it: all but an item, or a slice
+    of a variable that holds a new tensor."""
+    name, index = target.value, target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    if not isinstance(name, ast.Name):
+        return True
+    if not any(isinstance(item, ast.Slice) for item in index):
+        return False
+    given = [
+        node
+        for node in ast.walk(function or name)
+        if isinstance(node, ast.Assign) and name.id in (getattr(target, "id", "") for target in node.targets)
+    ]
+    before = [node for node in given if node.lineno < name.lineno]
+    last = max(before, key=lambda node: node.lineno, default=None)
+    reaching = [last, *(node for node in given if node.lineno >= name.lineno)]
+    return not all(node is not None and _makes_new(node.value) for node in reaching)
+
+
+def _makes_new(value: ast.expr) -> bool:
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        return value.func.attr not in SHARING
+    return isinstance(value, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare))

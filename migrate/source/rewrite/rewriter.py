@@ -65,7 +65,7 @@ def rewrite_function(node: ast.FunctionDef, name: str, context: Context) -> ast.
     context.local = context.own = set(local_names(found))
     context.handed = {argument.arg for argument in ast.walk(found.args) if isinstance(argument, ast.arg)}
     context.in_python = name == "__init__"
-    context.builds = context.in_python or not_compiled(node.name, context.program)
+    context.builds = context.in_python or not_compiled(node.name, context.program, context.owner)
     _normalise(found, context)
     entered = node.name == "forward" and context.owner in context.program.facts.classes.get("", ())
     body = select_branches(found, context, entered=entered)
@@ -442,13 +442,17 @@ def call(node: ast.Call, context: Context) -> ast.AST:
 
 @handles(syntax=[ast.Subscript])
 def item(node: ast.Subscript, context: Context) -> ast.AST:
-    """A subscript; `a` for `(a, b)[0]`, to which some calls are rewritten."""
+    """A subscript; `a` for `(a, b)[0]`, and `a[1]` for `a[1:][0]`, to which some are rewritten."""
     found: ast.AST = context.generic_visit(node)
     match found:
         case ast.Subscript(ast.Tuple([first, *_]), ast.Constant(0), ast.Load()):
             return first
         case ast.Subscript(ast.Tuple([_, second, *_]), ast.Constant(1), ast.Load()):
             return second
+        case ast.Subscript(
+            ast.Subscript(of, ast.Slice(ast.Constant(int() as first), None, None)), ast.Constant(int() as n)
+        ):
+            return ast.Subscript(of, ast.Constant(first + n), node.ctx) if min(first, n) >= 0 else found
     return found
 
 

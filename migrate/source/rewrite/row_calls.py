@@ -17,7 +17,6 @@ from ..observe.observations import (
     DictKind,
     DtypeKind,
     Kind,
-    ModuleKind,
     ObjectKind,
     PlainKind,
     PythonModule,
@@ -315,7 +314,7 @@ def _value(row: Row, argument: Argument, value: Any, given: Mapping[str, Observe
 
 
 def _defaults(row: Row, argument: Argument, given: Mapping[str, ObservedArgument], name: Namer) -> dict[str, ast.expr]:
-    if not argument.to:
+    if not argument.to or (argument.verb == "output_padding" and "padding" in given):  # 0: the padding is as it is
         return {}
     if argument.verb is None and not argument.values:
         value = argument.default
@@ -461,10 +460,9 @@ def argument_of(node: ast.expr, context: Context) -> ObservedArgument:
             raise Unwritable(f"{ast.unparse(node)} is a Python class used as a dtype: write torch's dtype")
         return ObservedArgument(context.name(f"mindspore.{of_python[0]}"), [DtypeKind()], None)
     found = context.visit(node)
-    if isinstance(node, ast.Attribute) and node.attr == "weight":  # in such a layer its shape has another 1
-        owners = [kind.cls for kind in kinds_of(node.value) if isinstance(kind, ModuleKind)]
-        if owners and all(name in TABLES["one_row"] for name in owners):
-            found = ast.Call(context.name("mindspore.ops.squeeze"), [found, ast.Constant(2)], [])
+    weight_of = kinds_of(node.value) if isinstance(node, ast.Attribute) and node.attr == "weight" else []
+    if context.program.all_derive(weight_of, TABLES["one_row"]):  # in such a layer its shape has another 1
+        found = ast.Call(context.name("mindspore.ops.squeeze"), [found, ast.Constant(2)], [])
     return ObservedArgument(*pythons_number(found, kinds), constants)
 
 

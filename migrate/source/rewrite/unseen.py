@@ -270,7 +270,7 @@ class Reader:
     def _augmented(self, target: ast.expr) -> None:
         there = copy.deepcopy(target)
         if not isinstance(target, (ast.Name, ast.Attribute)):
-            raise Unwritable(f"{ast.unparse(target)} is changed")
+            self.stored(target, [])
         there.ctx = ast.Load()  # type: ignore[attr-defined]
         set_kinds(target, self.expression(there))
 
@@ -286,9 +286,8 @@ class Reader:
         elif isinstance(target, ast.Subscript):
             owner = self.expression(target.value)
             self.expression(target.slice)
-            index = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
-            alone = isinstance(target.value, ast.Name) and not any(isinstance(item, ast.Slice) for item in index)
-            if UNSEEN in owner or (not alone and any(isinstance(kind, TensorKind) for kind in owner)):
+            tensors = any(isinstance(kind, TensorKind) for kind in owner)
+            if UNSEEN in owner or (tensors and methods.shares(target, self.context.function)):
                 raise Unwritable(f"{ast.unparse(target)} is written to")
 
     def items(self, kinds: Sequence[Kind]) -> list[Kind]:
@@ -427,7 +426,8 @@ class Reader:
             set_kinds(root, self.variables.get("self", ()))
         if not own and (name := self.resolve(node)):
             if isinstance(node.value, (ast.Name, ast.Attribute)):
-                set_kinds(node.value, [PythonModule(self.resolve(node.value))])
+                of = self.resolve(node.value)
+                set_kinds(node.value, [CallableKind("class", of) if of in self.program.owners else PythonModule(of)])
             return self._of_file(name, node)
         first, _, path = ast.unparse(node).partition(".")
         if first == "self" and (seen := self.program.attributes(self.context.owner).get(path)):
@@ -440,8 +440,8 @@ class Reader:
         for kind in self.expression(node.value):
             if isinstance(kind, TensorKind) and node.attr in OF_TENSORS:
                 found.append(OF_TENSORS[node.attr])
-            elif isinstance(kind, ModuleKind) and node.attr in PARAMETERS:
-                found.append(TensorKind("float32", MOST, parameter=True))
+            elif isinstance(kind, ModuleKind) and node.attr in (*PARAMETERS, *TABLES["numbers_of_layers"]):
+                found.append(TensorKind("float32", MOST, parameter=True) if node.attr in PARAMETERS else UNSEEN)
             elif isinstance(kind, ModuleKind) and kind.cls in self.program.translated:
                 found += self.program.attributes(kind.cls).get(node.attr) or [UNSEEN]
             elif isinstance(kind, ObjectKind) and kind != UNSEEN:
@@ -554,7 +554,7 @@ class Reader:
                     return [f"{base}.{function.attr}"], [UNSEEN]
                 if base.startswith("torch.nn.Module"):
                     if methods.assigns(self.context.owner, function.attr, self.program):
-                        raise Unwritable(f"self.{function.attr} is made by code of its class that did not run")
+                        return methods.handed_function(function.attr, self.context)
                     return [self._known(f"torch.nn.Module.{function.attr}")], [UNSEEN]
         names: list[str] = []
         gives: list[Kind] = []

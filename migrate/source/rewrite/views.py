@@ -5,6 +5,8 @@ the new values: `x[0] = part`. The same is done for the rows in a loop over a te
 
 Lists and dictionaries are values, too, when MindSpore compiles: after `more = found`, `more.append(x)` leaves found as
 it was. `found = more` after it changes nothing in Python. A function without a result that changes one returns it.
+
+A slice of a list of modules is a new container in MindSpore, which names their parameters anew: see `some_of_list`.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from dataclasses import dataclass
 from ..observe.observations import (
     DictKind,
     Kind,
+    ModuleKind,
     PlainKind,
     TensorKind,
     always,
@@ -29,8 +32,10 @@ from ..observe.observations import (
     set_kinds,
 )
 from ..source_files import SourceFiles, local_names, own_nodes
-from .graph_mode import not_compiled
+from .context import Context, handles
+from .graph_mode import not_compiled, place_of
 from .initializers import underlying_tensor
+from .replaced_methods import SHARING
 from .signatures import CHANGING
 from .tensors import gives_back, written_tensor
 
@@ -53,6 +58,7 @@ class View:
         return {self.base, *(node.id for node in inside if isinstance(node, ast.Name))}
 
 
+LISTS = ("torch.nn.ModuleList", "torch.nn.Sequential")
 LOST = "lost"  # attribute of a call's node: why its writing into an argument cannot be converted
 
 
@@ -294,7 +300,8 @@ class _Writer:
         if not gives_back(called) or called.name.startswith("__"):
             return
         writer = _Writer(called, compiled=True)
-        changed = {name for n in own_nodes(called) if isinstance(n, ast.stmt) for name in writer.changed(n)}
+        inside = [n for n in own_nodes(called) if isinstance(n, ast.stmt)]
+        changed = {name for n in inside for name in writer.changed(n) if not _given_anew(name, n, called)}
         refused = written_arguments(called, self.files) if self.files is not None else {}
         for name, given in _arguments(called, call).items():
             if name not in changed or name in refused or not isinstance(given, ast.Name):
@@ -496,3 +503,54 @@ def _forget(views: dict[str, View], names: set[str]) -> None:
     """Remove the views that depend on names that have been assigned."""
     for name in [name for name, view in views.items() if names & {name, *view.names()}]:
         del views[name]
+
+
+@handles(syntax=[ast.Subscript])
+def some_of_list(node: ast.Subscript, context: Context) -> ast.expr | None:
+    """`list(self.layers)[:-1]`, for modules that are gone over or run; a slice of MindSpore's own is another container,
+    which names all parameters anew, `0.weight`, so that those of two are saved under one name."""
+    if not isinstance(node.slice, ast.Slice) or not isinstance(node.ctx, ast.Load):
+        return None
+    kinds, all_derive = kinds_of(node.value), context.program.all_derive
+    if not all_derive(kinds, LISTS):
+        return None
+    if not _gone_over(node, context) and (context.builds or not all_derive(kinds, LISTS[:1])):
+        return None  # it becomes a part of the model, or is called under another name
+    whole = ast.Call(ast.Name("list", ast.Load()), [context.visit(node.value)], [])
+    return ast.Subscript(whole, context.visit(node.slice), ast.Load())
+
+
+@handles(syntax=[ast.Call])
+def run_some(node: ast.Call, context: Context) -> ast.expr | None:
+    """`in_turn(list(self.layers)[:2], x)` for `self.layers[:2](x)`."""
+    part = node.func
+    if not isinstance(part, ast.Subscript) or not isinstance(part.slice, ast.Slice) or len(node.args) != 1:
+        return None
+    if kinds_of(part.value) != [ModuleKind("torch.nn.Sequential")]:
+        return None
+    whole = ast.Call(ast.Name("list", ast.Load()), [context.visit(part.value)], [])
+    some = ast.Subscript(whole, context.visit(part.slice), ast.Load())
+    return ast.Call(context.name("msmigrate.nn.in_turn"), [some, context.visit(node.args[0])], [])
+
+
+def _given_anew(name: str, statement: ast.stmt, function: ast.FunctionDef) -> bool:
+    """Whether a function's body gives a name another value before a statement, so that it is no argument any more."""
+    before = [n for n in function.body if isinstance(n, (ast.Assign, ast.AnnAssign)) and n.lineno < statement.lineno]
+    called = [callees_of(n.value) if isinstance(n.value, ast.Call) else [] for n in before if name in _stored(n)]
+    kept = {*SHARING, "dropout", "dropout1d", "dropout2d", "dropout3d", "identity"}  # these may return what they get
+    return any(kept.isdisjoint(one.rpartition(".")[2].lower() for one in names) for names in called)
+
+
+def _gone_over(node: ast.Subscript, context: Context) -> bool:
+    """Whether a loop, an unpacking, or `len` is what reads this expression."""
+    for outer in ast.walk(context.function or node):
+        match outer:
+            case ast.For(iter=one) | ast.comprehension(iter=one) | ast.Starred(value=one):
+                read = [one]
+            case ast.Call(ast.Name("enumerate" | "zip" | "reversed" | "len" | "list" | "tuple"), read):
+                pass
+            case _:
+                continue
+        if any(isinstance(one, ast.Subscript) and place_of(one) == place_of(node) for one in read):
+            return True
+    return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from msmigrate.errors import WorkerFailed
-from msmigrate.migrate.source.convert_model import LINE, formatted, without_brackets
+from msmigrate.migrate.source.convert_model import LINE, formatted, with_short_numbers, without_brackets
 from msmigrate.migrate.source.source_files import AT_END
 
 
@@ -69,3 +69,9 @@ LISTED = "    number,\n"
 )
 def test_comments_behind_their_statement(written: str, layout: str) -> None:
     assert formatted(written, "a model") == layout
+
+
+def test_numbers_are_written_as_people_write_them() -> None:
+    text = "x = f(eps=1e-06, low=-1000000000.0, high=1e+16, mask=0xe01, wide=1200000.0)  # 1e-06\ny = '1e-06'\n"
+    found = with_short_numbers(text)
+    assert found == "x = f(eps=1e-6, low=-1e9, high=1e16, mask=0xe01, wide=1200000.0)  # 1e-06\ny = '1e-06'\n"

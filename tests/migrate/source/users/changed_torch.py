@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+from collections import defaultdict
 from functools import partial
 
 import torch
@@ -201,3 +203,77 @@ def taken_out():
     pool = nn.MaxPool2d(2)
     pool.stride = 1
     return Wrapped(nn.Sequential(features[0], features[1], pool, *features[2:], nn.Flatten())), images()
+
+
+MADE = defaultdict(lambda: 0)
+
+
+class Words:
+    """A vocabulary, which is empty when it is made."""
+
+    def __init__(self):
+        self.words, self.counts, self.places = [], [], {}
+        self.pad = self.add("<pad>")
+
+    def add(self, word, n=1):
+        if word in self.places:
+            self.counts[self.places[word]] += n
+        else:
+            self.places[word] = len(self.words)
+            self.words.append(word)
+            self.counts.append(n)
+        return self.places[word]
+
+    def __len__(self):
+        return len(self.words)
+
+
+class Table(nn.Module):
+    def __init__(self, args, words):
+        super().__init__()
+        self.table = nn.Embedding(len(words), args.width, padding_idx=words.pad)
+        self.rate = args.rate
+        MADE[type(self).__name__] += 1
+
+    def forward(self, tokens):
+        return self.table(tokens) * self.rate * (1 if MADE["Table"] else 2)
+
+
+class TwoTables(nn.Module):
+    def __init__(self, args, one, two):
+        super().__init__()
+        self.one, self.two = one, two
+        self.fc = nn.Linear(args.width, 3)
+
+    @classmethod
+    def build(cls, args, words):
+        defaults(args)
+        return cls(args, Table(args, words), Table(args, words))
+
+    def forward(self, tokens):
+        return self.fc(self.one(tokens) + self.two(tokens))
+
+
+def defaults(args):
+    args.width = getattr(args, "width", 4)
+    args.rate = args.rate * 2
+
+
+def tokens():
+    return (torch.tensor([[1, 4, 5, 0], [2, 3, 1, 0]]),)
+
+
+def filled_later():
+    args, words = argparse.Namespace(rate=0.5), Words()
+    for word in "abcde":
+        words.add(word)
+    return TwoTables.build(args, words), tokens()
+
+
+def changed_between():
+    args, words = argparse.Namespace(rate=0.5, width=4), Words()
+    for word in "abcde":
+        words.add(word)
+    one = Table(args, words)
+    args.rate = 2.0
+    return TwoTables(args, one, Table(args, words)), tokens()

@@ -284,3 +284,166 @@ class Guessing(nn.Module):
 def guessing():
     torch.manual_seed(0)
     return Guessing(), (torch.randn(4, 3, 6), torch.randn(2, 6))
+
+
+class Fine(nn.Module):
+    def __init__(self, by=2.0):
+        super().__init__()
+        self.by = by
+
+    def forward(self, x):
+        return x * self.by
+
+
+class ByText(nn.Module):
+    """Layers of which a text gives the name, and sizes that layers are asked for."""
+
+    def __init__(self, act="LeakyReLU", names=("Fine", "nn.GELU"), pad=(1, 2), deep="True"):
+        super().__init__()
+        self.act = eval("nn.{}()".format(act))
+        self.some = nn.ModuleList([eval(name)() for name in names])
+        self.own, self.slope = eval(f"{names[0]}(by=3.0)"), eval("nn.LeakyReLU(0.3)")
+        self.fc = nn.Linear(4, 4) if eval(deep) else None
+        self.conv = nn.Conv2d(3, 4, (3, 5), padding=pad, stride=(1, 2))
+        self.rows = nn.Sequential(
+            nn.Conv1d(4, 4, 3, padding=2), nn.MaxPool1d(2), nn.Conv1d(4, 4, 1), nn.AvgPool1d(3, 1)
+        )
+        for module in self.modules():
+            if type(module) == nn.Conv2d:  # noqa: E721  # as people write it
+                nn.init.constant_(module.weight, 0.1)
+            elif module.__class__ in (nn.Conv1d, nn.Linear):
+                nn.init.constant_(module.weight, 0.2)
+        kind = type(self.act)
+        self.is_leaky, self.wide = kind == nn.LeakyReLU, self.conv.padding[1] + self.rows[0].padding[0]
+        self.length = 9
+        for layer in self.rows:
+            sizes = (layer.kernel_size, layer.stride, layer.padding)
+            kernel, stride, padding = (size if isinstance(size, int) else size[0] for size in sizes)
+            self.length = (self.length + 2 * padding - kernel) // stride + 1
+
+    def forward(self, x):
+        x = self.rows(self.conv(x).mean(2)) * self.wide
+        y = nn.functional.conv2d(x[:, None], self.conv.weight[:, :1], padding=self.conv.padding)
+        x = self.act(self.fc(torch.cat((x, y.mean((1, 3))[:, :4, None]), 2)))
+        for one in self.some:
+            x = one(x)
+        return self.own(self.slope(x)) if self.is_leaky else x, x.new_full((1,), self.length)
+
+
+def by_text():
+    torch.manual_seed(0)
+    return ByText(), (torch.randn(2, 3, 8, 17),)
+
+
+class Parts(nn.Module):
+    """Slices of lists of modules, each of which is made of the same layers in two places."""
+
+    def __init__(self, width=4):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(width, width) for _ in range(4)])
+        self.body = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width), nn.Tanh())
+        self.tail, self.count = self.body[2:], len(self.layers[1:])
+        for layer in self.layers[:2]:
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, x):
+        for layer in self.layers[:-1]:
+            x = torch.tanh(layer(x))
+        rest = self.layers[1:3]
+        for i, layer in enumerate(rest):
+            x = x + i * layer(x)
+        x = self.body[: self.count](x)
+        for layer, other in zip(self.layers[1:], self.body[::2]):
+            x = layer(x) - other(x)
+        return self.tail(x)
+
+
+class TwoParts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one, self.two = Parts(), Parts()
+
+    def forward(self, x):
+        return self.one(x) + self.two(x)
+
+
+def parts():
+    torch.manual_seed(0)
+    return TwoParts(), (torch.randn(3, 4),)
+
+
+class UpOrDown(nn.Module):
+    def __init__(self, inside, outside, deconv=True, **kwargs):
+        super().__init__()
+        layer = nn.ConvTranspose2d if deconv else nn.Conv2d
+        self.conv = (
+            nn.ConvTranspose2d(inside, outside, bias=False, **kwargs) if deconv else layer(inside, outside, **kwargs)
+        )
+
+    def forward(self, x):
+        return self.conv(x)
+
+
+class Unrun(nn.Module):
+    """Code that these inputs and arguments do not run."""
+
+    def __init__(self, scales=1, deep=False, more=False, act=nn.functional.elu):
+        super().__init__()
+        if more:
+            self.act = act
+        else:
+            self.act = None
+        self.up, self.down = (
+            UpOrDown(3, 4, kernel_size=4, stride=2, padding=1),
+            UpOrDown(4, 4, False, kernel_size=3, padding=1),
+        )
+        self.deep = nn.Conv2d(4, 4, (3, 2), padding=(1, 0), groups=2) if deep else None
+        self.fc, self.norm, self.scales, self.more = nn.Linear(4, 4), nn.LayerNorm(4), scales, more
+        self.table = Unrun.grid(4, 4)
+        for m in self.modules():
+            if isinstance(m, nn.Conv2d) and m.groups == 2:
+                n = m.kernel_size[0] * m.kernel_size[1] * m.out_channels + m.padding[0]
+                m.weight.data.fill_(1 / n)
+            elif isinstance(m, nn.BatchNorm2d):
+                m.weight.data.fill_(1 / m.num_features)
+            elif isinstance(m, (nn.Linear, nn.LayerNorm)):
+                nn.init.constant_(m.bias, 0.25)
+
+    @staticmethod
+    def grid(rows, width):
+        return torch.arange(rows * width, dtype=torch.float).view(rows, width) / 100
+
+    def forward(self, x):
+        x = self.down(self.up(x))
+        if self.deep is not None:
+            x = self.deep(x)[..., :4]
+        y = self.norm(self.fc(x[..., :4, :4].mean(2)))
+        if y.size(1) > self.table.size(0):
+            self.table = Unrun.grid(y.size(1), 4)
+        mask = y.ne(0)
+        if mask.all():
+            mask = None
+        if self.scales == 1:
+            found = y.mean(2, keepdim=True)
+        else:
+            parts = y.new_empty(y.size(0), y.size(1), self.scales)
+            for s in range(self.scales):
+                parts[:, :, s : s + 1] = y[:, :, s : s + 1] * s
+            found = parts
+        z = self.fc(y)
+        if self.act is not None:
+            z = self.act(z)
+        if self.more:
+            for j in range(z.size(1)):
+                z[:, j, :] += found[:, :, 0] * j
+        return found, z + self.table if mask is None else z * mask
+
+
+def unrun():
+    torch.manual_seed(0)
+    return Unrun(), (image(2, 3, 5, 5).abs(),)
+
+
+def unrun_otherwise():
+    torch.manual_seed(0)
+    return Unrun(scales=2, deep=True, more=True), (image(2, 3, 5, 5).abs(),)

@@ -8,6 +8,7 @@ from collections import OrderedDict
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 
 def words() -> tuple[torch.Tensor]:
@@ -377,3 +378,35 @@ class KeepingNet(nn.Module):
 
 def keeping():
     return KeepingNet(), (torch.randn(4, 6),)
+
+
+class PackedNet(nn.Module):
+    """Recurrent layers that are given packed sequences, of lengths in no order, and of other ones than they return."""
+
+    def __init__(self, first=True, both=True):
+        super().__init__()
+        self.embed = nn.Embedding(11, 6, padding_idx=0)
+        self.lstm = nn.LSTM(6, 4, 2, batch_first=first, bidirectional=both)
+        self.gru, self.rnn = nn.GRU(8 if both else 4, 3), nn.RNN(3, 3, batch_first=True)
+        self.fc = nn.Linear(3, 2)
+
+    def forward(self, tokens, lengths):
+        x = self.embed(tokens)
+        packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+        out, (h, c) = self.lstm(packed)
+        out, sizes = pad_packed_sequence(out, batch_first=True, padding_value=0.5)
+        again = nn.utils.rnn.pack_padded_sequence(out, sizes.tolist(), True, False)
+        out, last = self.gru(again, x.new_zeros(1, tokens.size(0), 3))
+        out, end = self.rnn(out)
+        y, _ = pad_packed_sequence(out, total_length=tokens.size(1))
+        return self.fc(y), h, c, last, end, sizes.float()
+
+
+def packed():
+    torch.manual_seed(0)
+    return PackedNet(), (torch.randint(1, 11, (3, 7)), torch.tensor([3, 6, 1]))
+
+
+def packed_in_one_direction():
+    torch.manual_seed(0)
+    return PackedNet(first=False, both=False), (torch.randint(1, 11, (2, 5)), torch.tensor([5, 2]))

@@ -85,3 +85,18 @@ def test_layers_out_of_a_model_that_drew_them(users: Users) -> None:
     found.holds("features = layers(5)", "classifier = Classifier(features)", "classifier.features[0], ")
     found.holds("class Classifier(nn.Cell):", "sigma=0.3", "nn.MaxPool2d(kernel_size=2), classifier.features[2]")
     found.lacks("mean((2, 3))")  # what it would do with them, had it kept them
+
+
+def test_objects_that_a_function_changes_before_a_class_gets_them(users: Users) -> None:
+    """They were written as they were made: another rate, and a vocabulary of one word."""
+    found = users["filled_later"]
+    found.agrees()
+    found.holds("args = Namespace(rate=1.0, width=4)", "words.words = ['<pad>', 'a', 'b', 'c', 'd', 'e']")
+    found.holds("def __len__(self):", "self.counts[self.places[word]] += n", "defaults(args)")
+    found.holds("MADE = defaultdict(lambda: 0)", "MADE[type(self).__name__] += 1")
+
+
+def test_an_object_that_changes_between_two_classes_is_told(users: Users) -> None:
+    (problem,) = users["changed_between"].source.problems
+    assert "argparse.Namespace that is changed between the calls" in problem.text
+    assert problem.text.endswith("make one for each of them")

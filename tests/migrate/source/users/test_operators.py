@@ -95,3 +95,41 @@ def test_a_softmax_over_a_single_value_spoils_no_other(users: Users) -> None:
     found = users["to_many_places"]
     found.agrees()
     found.holds("nn.Softmax()")
+
+
+def test_layers_that_a_text_names_and_sizes_that_layers_are_asked_for(users: Users) -> None:
+    """`eval` gave MindSpore's layer of that name, with other defaults; no class was one that MindSpore needs arguments
+    for; `padding[1]` of a convolution was that of its first side, and of a Conv1d 0."""
+    found = users["by_text"]
+    found.agrees()
+    found.holds("self.act = {'nn.LeakyReLU()': partial(nn.LeakyReLU, alpha=0.01)}['nn.{}()'.format(act)]()")
+    found.holds("{'Fine': Fine, 'nn.GELU': partial(nn.GELU, approximate=False)}[name]() for name in names")
+    found.holds("{'Fine(by=3.0)': lambda: Fine(by=3.0)}[f'{names[0]}(by=3.0)']()", "nn.LeakyReLU(alpha=0.3)")
+    found.holds("type(module) == nn.Conv2d", "module.__class__ in (nn.Conv1d, nn.Dense)", "if eval(deep) else None")
+    found.holds("is_class(kind, partial(nn.LeakyReLU, alpha=0.01))", "padding_of(self.conv.padding, 2)[1]")
+    found.holds("layer_size(layer, 'kernel_size')", "padding_of(self.rows[0].padding, 1)[0]")
+
+
+def test_slices_of_lists_of_modules_keep_the_names_of_parameters(users: Users) -> None:
+    """MindSpore's slice is a container that names them anew, each time it is taken: `0.weight` in both parts."""
+    found = users["parts"]
+    found.agrees()
+    found.holds("for layer in list(self.layers)[:-1]:", "rest = list(self.layers)[1:3]", "self.tail, self.count = (")
+    found.holds(
+        "self.body[2:]", "in_turn(list(self.body)[:self.count], x)", "zip(list(self.layers)[1:], list(self.body)[::2])"
+    )
+
+
+def test_writes_sizes_and_static_methods_in_code_that_did_not_run(users: Users) -> None:
+    """Also what a tensor's value decides; a transposed convolution takes a padding out of a dictionary."""
+    found = users["unrun"]
+    found.agrees()
+    found.lacks("NotImplementedError", "not_converted")
+    found.holds("if isinstance(m, nn.Conv2d) and m.group == 2:", "self.table = Unrun.grid(y.shape[1], 4)")
+    found.holds("parts[:, :, s:s + 1] = y[:, :, s:s + 1] * s", "z[:, j, :] += found[:, :, 0] * j")
+    found.holds("# not run\n            self.act = act", "z = self.act(z)")
+    found.holds(
+        "bias = getattr(m, first_name(m, 'bias', 'beta'))", "bias.set_data(initializer(Constant(value=0.25), bias."
+    )
+    found.holds("nn.Conv2dTranspose(inside, outside, kernel_size, stride=stride, pad_mode='pad', padding=padding)")
+    users["unrun_otherwise"].agrees()

@@ -21,7 +21,12 @@ def test_classes_that_are_sequential(users: Users) -> None:
 def test_modules_in_lists_and_dictionaries_by_number_slice_and_name(users: Users) -> None:
     found = users["lists"]
     found.agrees()
-    found.holds("zip(self.layers[1:], self.norms[1:])", "self.heads['one'](x)", "layer.in_channels", "self.layers[-1]")
+    found.holds(
+        "zip(list(self.layers)[1:], list(self.norms)[1:])",
+        "self.heads['one'](x)",
+        "layer.in_channels",
+        "self.layers[-1]",
+    )
 
 
 def test_a_shared_module_and_tied_weights(users: Users) -> None:

@@ -16,6 +16,14 @@ def test_recurrent_layers(users: Users) -> None:
     found.holds("PaddedEmbedding(vocab, embed, padding_idx=0")
 
 
+def test_packed_sequences(users: Users) -> None:
+    """MindSpore's layers take padded ones, and their lengths."""
+    found = users["packed"]
+    found.agrees()
+    found.holds("out, (h, c) = run_packed(self.lstm, packed)", "pack_padded_sequence(out, sizes.tolist(), True, False)")
+    users["packed_in_one_direction"].agrees()
+
+
 @pytest.mark.full
 def test_lists_that_shrink_and_dictionaries_of_others(users: Users) -> None:
     found = users["stacked"]

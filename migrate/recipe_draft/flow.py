@@ -353,7 +353,8 @@ class Flow:
             self.of[id(node)] = statement
             if not isinstance(node, ast.Call):
                 continue
-            found = self.value(node.func)
+            closure = self.value(node.args[0]) if getattr(node.func, "attr", "") == "step" and node.args else None
+            found = closure if isinstance(closure, ScriptFunction) else self.value(node.func)
             start = found.find("__init__") if isinstance(found, ScriptClass) else found
             if isinstance(start, ScriptFunction):
                 bound = start is not found or start.receiver is not None
@@ -443,9 +444,8 @@ class Flow:
             self.returns.setdefault(id(function), []).append((statement, node.value))
             if is_property(function):
                 self._attribute(function.name, definition_of(node.value, IS), first)
-        for part in statement.nodes:
-            if isinstance(part, ast.NamedExpr):
-                define(part.target, part.value, IS)
+        for part in (one for one in statement.nodes if isinstance(one, ast.NamedExpr)):
+            define(part.target, part.value, IS)
         for name, definition in list(made):
             if definition.way == ADDS:
                 echo(name, definition.value)

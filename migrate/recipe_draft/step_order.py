@@ -8,6 +8,7 @@ are another step, so each of these is reported with the reason.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -37,8 +38,10 @@ EARLY = "before there are gradients of this step"
 NO_UPDATE = "no step() of an optimizer was found that takes these gradients"
 CLEAR, RUN, BACKWARD, UNSCALE, CLIP, UPDATE = "clear", "run", "backward", "unscale", "clip", "update"
 RESCALE, AVERAGE, MOVE, MAKE = "rescale", "average", "move", "make"
+TWICE = {RUN: "the model runs again", UPDATE: "a second update", BACKWARD: "a second backward pass"}
 KEEPING = (OPTIMIZER, SCHEDULE, SCALER, EMA)  # these keep state from step to step
 CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad.clip_grad_norm_")
+BEHIND = (sys.maxsize, 0)  # the place of an update within its call: it runs a closure first
 DEPTH = 6  # of nested function calls
 Runs = Callable[[Statement], bool]
 Undecided = Callable[[Statement], Iterable[str]]
@@ -221,10 +224,11 @@ def _wrong(
             why = _uneven(roles, head.node.test)  # type: ignore[attr-defined]
             if why is not None:
                 yield event, why
-    for kind, what in ((RUN, "the model runs again in this step"), (UPDATE, "a second update in this step")):
-        for event in inside(kind):
-            if before(event, [one for one in inside(kind) if one.statement is not event.statement]):
-                yield event, what
+    for kind, what in TWICE.items():
+        events = inside(kind) if kind != BACKWARD else [one for one in backward if one.loop is backward[0].loop]
+        for event in events:
+            if before(event, [one for one in events if one.statement is not event.statement]):
+                yield event, f"{what} in this step"
     for event in of.get(CLIP, []):
         scaled = [one for one in updates if one.meets(event) and _scaled(one, roles)]
         if event.loop is not loop or not before(event, backward):
@@ -339,17 +343,15 @@ def _kinds(flow: Flow, roles: Roles, statement: Statement) -> Iterator[str]:
     """The kinds of a step's calls that a statement makes."""
     node = statement.node
     none = isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None
-    if none and any(
-        isinstance(target, ast.Attribute) and target.attr == "grad" for target in getattr(node, "targets", [])
-    ):
+    if none and any(getattr(target, "attr", "") == "grad" for target in getattr(node, "targets", [])):
         yield CLEAR
     for call in statement.calls:
         root = roles.roots.get(id(call))
         if root in (*KEEPING, MODEL) and not isinstance(statement.node, (ast.With, ast.AsyncWith)):
             yield MODEL if root == MODEL else MAKE
-        if name_of(flow, call) in CLIPS:
-            yield CLIP
         method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        if name_of(flow, call) in CLIPS or method.startswith("clip_grad"):
+            yield CLIP
         owner = roles.role(call.func.value) if isinstance(call.func, ast.Attribute) else None
         if method == "zero_grad":
             yield CLEAR
@@ -371,9 +373,8 @@ def _kinds(flow: Flow, roles: Roles, statement: Statement) -> Iterator[str]:
 
 def _measures(flow: Flow, statement: Statement) -> bool:
     """Whether a statement runs with gradients switched off."""
-    heads = [
-        e for head in statement.around if isinstance(head.node, (ast.With, ast.AsyncWith)) for e in head.expressions
-    ]
+    withs = (head for head in statement.around if isinstance(head.node, (ast.With, ast.AsyncWith)))
+    heads = [expression for head in withs for expression in head.expressions]
     heads += statement.function.decorator_list if isinstance(statement.function, FUNCTIONS) else []
     calls = [head for head in heads if isinstance(head, ast.Call)]
     return any(name_of(flow, call).rpartition(".")[2] in ("no_grad", "inference_mode") for call in calls)
@@ -382,16 +383,14 @@ def _measures(flow: Flow, statement: Statement) -> bool:
 def _events(flow: Flow, statement: Statement, kind: str, depth: int = 0) -> Iterator[Event]:
     """A statement's call, once for every call of its function."""
     callers = flow.calls.get(id(statement.function), []) if statement.function is not None else []
+    closes = any(getattr(call.func, "attr", "") == "step" and call.args for call in statement.calls)
+    own = ((statement.node.lineno, statement.node.col_offset), *[BEHIND] * (kind == UPDATE and closes and not depth))
     if not callers or depth > DEPTH:
-        yield Event(kind, (statement,), (_at(statement),), _around(statement, 0))
+        yield Event(kind, (statement,), own, _around(statement, 0))
     for caller in dict.fromkeys(caller for caller, *_ in callers) if depth <= DEPTH else ():
         for outer in _events(flow, caller, kind, depth + 1):
             around = (*outer.around, *_around(statement, len(outer.at)))
-            yield Event(kind, (*outer.calls, statement), (*outer.at, _at(statement)), around)
-
-
-def _at(statement: Statement) -> tuple[int, int]:
-    return statement.node.lineno, statement.node.col_offset
+            yield Event(kind, (*outer.calls, statement), (*outer.at, *own), around)
 
 
 def _around(statement: Statement, level: int) -> tuple[Head, ...]:

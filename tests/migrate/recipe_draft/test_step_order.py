@@ -50,6 +50,8 @@ CASES = [
     ("loss.backward() | opt.step()", CLEARED, "", ["opt.zero_grad() [not at every step"]),
     ("if i % 3: opt.zero_grad() | loss.backward() | opt.step()", "", "", ["opt.zero_grad() [only where i % 3: else"]),
     ("loss.backward() | opt.zero_grad() | opt.step()", "", "", ["opt.zero_grad() [it clears the gradients before the"]),
+    ("opt.zero_grad() | loss.backward(retain_graph=True) | loss.backward() | opt.step()", "", "",
+     ["loss.backward(retain_graph=True)", "loss.backward() [a second backward pass in this step"]),
     ("opt.zero_grad() | opt.step() | loss.backward()", "", "", ["opt.step() [the update comes before the backward"]),
     ("opt.zero_grad() | loss.backward() | opt.step() | opt.step()", "", "", ["opt.step() [a second update"]),
     (f"opt.zero_grad() | loss.backward() | {CLIPPED} | opt.step()", "", "", []),
@@ -108,6 +110,35 @@ CASES = [
         ["sched.step() [the rate moves at every micro-batch"],
     ),
 ]  # fmt: skip
+
+# the step in a closure that the update runs: its lines -> what is listed besides the update
+CLOSED = [
+    (f"opt.zero_grad() | loss = criterion(net(x), y) | loss.backward() | {CLIPPED} | return loss", []),
+    ("loss = criterion(net(x), y) | loss.backward() | return loss", ["loss.backward() [nothing clears the gradients"]),
+    ("loss = criterion(net(x), y) | loss.backward() | opt.zero_grad() | return loss",
+     ["opt.zero_grad() [it clears the gradients before the update"]),
+    (f"opt.zero_grad() | loss = criterion(net(x), y) | {CLIPPED} | loss.backward() | return loss",
+     [f"{CLIPPED} [it clips before there are gradients"]),
+    ("opt.zero_grad() | loss = criterion(net(x), y) | loss.backward(retain_graph=True) | loss.backward() | return loss",
+     ["loss.backward() [a second backward pass in this step"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("lines", "expected"), CLOSED)
+def test_the_order_in_a_closure(lines: str, expected: list[str], write: Write) -> None:
+    """What an optimizer calls had no place in the loop, and nothing of the order was looked at."""
+    body = "\n".join(" " * 12 + line for line in lines.split(" | "))
+    loop = (
+        f"for epoch in range(4):\n    for x, y in loader:\n        def closure():\n{body}\n        opt.step(closure)\n"
+    )
+    found = listed(write(f"{SCRIPT}{loop}    sched.step()\n"))
+    order = [one for one in found if one.startswith(("opt.zero", "loss.backward()", CLIPPED))]
+    assert "opt.step(closure)" in found and len(order) == len(expected), found
+    assert all(any(line.startswith(one) for line in order) for one in expected), order
+    assert any(
+        "the rate moves here too" in one for one in listed(write(f"{SCRIPT}{loop}    sched.step(); sched.step()\n"))
+    )
+
 
 # micro-batches in a loop of their own, as language models are trained: what stands behind that loop -> what is listed
 BEHIND = [

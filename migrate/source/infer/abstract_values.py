@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from ..library_names import BASES, family_of, is_class
+from ..library_names import BASES, LOADER, family_of, is_class
 from ..source_files import ScriptFile
 
 LARGEST = 10_000  # letters of a string, and nested values; anything larger is not followed
@@ -253,6 +253,11 @@ class ScriptClass(Value):
         places = list(self.fields()) if settings and self.library_base() is None else []
         by_place = (one.value for one in arguments if one.name is None)
         given = dict(zip(places, by_place, strict=False))
+        for one in arguments:
+            if isinstance(one.value, DictValue) and one.name == "**":
+                given |= one.value.pairs
+            elif one.name in ("*", "**"):  # any of them
+                given = dict.fromkeys(self.fields(), Value()) | given
         return given | {one.name: one.value for one in arguments if one.name}
 
     def library_base(self) -> str | None:
@@ -309,6 +314,30 @@ class ParsedArguments(Value):
     def get(self, name: str) -> Value:
         """The value of `args.name`."""
         return self.assigned[name] if name in self.assigned else self.parser.defaults.get(name, Value())
+
+    def given(self, arguments: list[CallArgument]) -> ParsedArguments:
+        """These, as parse_args returns them for its own arguments: words and namespaces make options unknown."""
+        for argument in arguments:
+            words = known(argument.value) if argument.name in (None, "args") else None
+            if isinstance(words, (list, tuple)):
+                texts = (word for word in words if isinstance(word, str) and word.startswith("-"))
+                forget(self.assigned, [text.partition("=")[0].lstrip("-").replace("-", "_") for text in texts])
+            elif argument.name not in (None, "args"):
+                forget(self.assigned, self.parser.defaults)
+        return self
+
+
+def forget(values: dict[Any, Value], names: Iterable[Any]) -> None:
+    """Take the values of these names as unknown where they are plain."""
+    values.update({name: Value() for name in names if name not in values or is_known(values[name])})
+
+
+def no_round(before: dict[str, Value], names: dict[str, Value]) -> None:
+    """Take the names as unknown that had another known value before a loop, which may have no round."""
+    for name, value in before.items():
+        now = names.get(name)
+        if now is not value and is_known(now) and is_known(value) and known(now) != known(value):
+            names[name] = Value()
 
 
 def with_other(value: Value, other: Value | None) -> Value:
@@ -529,3 +558,39 @@ def _refuse(self: Expression, *rest: Any) -> Any:
 
 for _name in "float int index iter len add radd sub rsub mul rmul truediv neg lt le gt ge".split():  # noqa: SIM905
     setattr(Expression, f"__{_name}__", _refuse)
+
+
+def keys_of(table: DictValue, pairs: bool = False) -> Value:
+    """The keys of a table of loaders, whose loops are followed one by one, or with pairs each with its loader."""
+    loaders = [isinstance(one, LibraryObject) and one.family == LOADER for one in table.pairs.values()]
+    if not table.closed or not any(loaders):
+        return Value()
+    keys = [(wrapped(key), value) for key, value in table.pairs.items()]
+    return ListValue([ListValue([key, value]) if pairs else key for key, value in keys])
+
+
+def method_of_pairs(pairs: DictValue, method: str, arguments: list[CallArgument], keep: bool) -> Value:
+    """The result of a method of a dictionary; keep: whether the call surely runs and so changes it."""
+    values = [argument.value for argument in arguments if argument.name is None]
+    key: Any = known(values[0]) if values else None
+    if method in ("get", "pop", "setdefault") and isinstance(key, (str, int)):
+        found = pairs.pairs.get(key) or (values[1] if len(values) > 1 else Value())
+        if method == "pop" and keep:
+            pairs.pairs.pop(key, None)
+        elif method == "setdefault" and keep:
+            pairs.pairs.setdefault(key, found)
+        return found
+    if method == "values":
+        return ListValue(list(pairs.pairs.values()), origins=origins(*pairs.pairs.values()))
+    if method in ("keys", "items"):
+        return keys_of(pairs, method == "items")
+    pairs.closed = pairs.closed and method in ("get", "copy")
+    if method == "update" and keep:
+        whole = [one.value for one in arguments if one.name in (None, "*", "**")]
+        if not all(isinstance(one, DictValue) for one in whole):
+            forget(pairs.pairs, list(pairs.pairs))
+        pairs.pairs |= {key: one for given in whole if isinstance(given, DictValue) for key, one in given.pairs.items()}
+        pairs.pairs |= {
+            argument.name: argument.value for argument in arguments if argument.name not in (None, "*", "**")
+        }
+    return Value() if method != "copy" else DictValue(dict(pairs.pairs), origins=pairs.origins)

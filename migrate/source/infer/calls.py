@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 from .. import library_names as names
 from ..source_files import ScriptFile
@@ -31,8 +31,9 @@ from .abstract_values import (
     Value,
     declare,
     default_of,
+    forget,
     known,
-    origins,
+    method_of_pairs,
 )
 from .expressions import (
     FIELDS,
@@ -42,7 +43,6 @@ from .expressions import (
     default_of_field,
     hyperparameters,
     joined,
-    keys_of,
     of_math,
     of_namespace,
     of_text,
@@ -294,6 +294,8 @@ def _method(
 ) -> Value:
     values = [argument.value for argument in arguments]
     keep = interpreter.certainty != OPTION
+    if method == "update" and keep:
+        _note_fields(interpreter, node.func, arguments, scope)
     if isinstance(value, ArgumentParser):
         return _of_parser(value, method, arguments, node, scope.source, keep)
     if isinstance(value, ListValue):
@@ -301,7 +303,7 @@ def _method(
         value.closed = value.closed and (interpreter.repeats <= value.loops or method in ("index", "count", "copy"))
         return found
     if isinstance(value, DictValue):
-        return _of_pairs(value, method, arguments, keep)
+        return method_of_pairs(value, method, arguments, keep)
     if isinstance(value, Constant):
         return of_text(value, method, values)
     if isinstance(value, ScriptClass) and method == "from_argparse_args":  # of a data module
@@ -447,25 +449,20 @@ def _of_items(items: ListValue, method: str, values: list[Value], keep: bool) ->
     return Value()
 
 
-def _of_pairs(pairs: DictValue, method: str, arguments: list[CallArgument], keep: bool) -> Value:
-    values = [argument.value for argument in arguments if argument.name is None]
-    key: Any = known(values[0]) if values else None
-    if method in ("get", "pop", "setdefault") and isinstance(key, (str, int)):
-        found = pairs.pairs.get(key) or (values[1] if len(values) > 1 else Value())
-        if method == "pop" and keep:
-            pairs.pairs.pop(key, None)
-        elif method == "setdefault" and keep:
-            pairs.pairs.setdefault(key, found)
-        return found
-    if method == "values":
-        return ListValue(list(pairs.pairs.values()), origins=origins(*pairs.pairs.values()))
-    if method in ("keys", "items"):
-        return keys_of(pairs, method == "items")
-    pairs.closed = pairs.closed and method in ("get", "copy")
-    if method == "update" and keep:
-        pairs.pairs |= values[0].pairs if values and isinstance(values[0], DictValue) else {}
-        pairs.pairs |= {argument.name: argument.value for argument in arguments if argument.name not in _UNNAMED}
-    return Value() if method != "copy" else DictValue(dict(pairs.pairs), origins=pairs.origins)
+def _note_fields(interpreter: Interpreter, func: ast.expr, arguments: list[CallArgument], scope: Scope) -> None:
+    """Take the attributes as unknown that `vars(args).update(…)` or `args.__dict__.update(…)` may write."""
+    fields = getattr(func, "value", None)
+    of = (
+        fields.args[0]
+        if isinstance(fields, ast.Call) and getattr(fields.func, "id", "") == "vars" and fields.args
+        else None
+    )
+    of = fields.value if isinstance(fields, ast.Attribute) and fields.attr == "__dict__" else of
+    owner = interpreter.value(of, scope) if of is not None else None
+    if isinstance(owner, ParsedArguments):
+        forget(owner.assigned, [*owner.parser.defaults, *owner.assigned])
+    elif isinstance(owner, ScriptObject):
+        forget(owner.attributes, list(owner.attributes))
 
 
 def _of_parser(
@@ -474,14 +471,15 @@ def _of_parser(
     """The result of a method of an argparse parser; keep: whether the call surely runs and so changes the parser."""
     if method == "add_argument" and keep:
         declare(parser, arguments, node, source)
-    if method == "set_defaults" and keep:
-        for argument in arguments:
-            if argument.name:
-                parser.defaults[argument.name] = default_of(source, argument.name, argument.node, argument.value)
+    for argument in arguments if method == "set_defaults" and keep else ():
+        if argument.name == "**":
+            forget(parser.defaults, list(parser.defaults))
+        elif argument.name:
+            parser.defaults[argument.name] = default_of(source, argument.name, argument.node, argument.value)
     if method == "parse_args":
-        return ParsedArguments(parser)
+        return ParsedArguments(parser).given(arguments)
     if method in ("parse_known_args", "parse_known_intermixed_args"):
-        return ListValue([ParsedArguments(parser), Value()])
+        return ListValue([ParsedArguments(parser).given(arguments), Value()])
     return parser if method in _OF_A_GROUP else Value()
 
 

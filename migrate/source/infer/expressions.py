@@ -37,7 +37,9 @@ from .abstract_values import (
     Value,
     agreed,
     first,
+    forget,
     is_known,
+    keys_of,
     known,
     origins,
     plain,
@@ -249,6 +251,8 @@ def _dict(interpreter: Interpreter, node: ast.Dict, scope: Scope) -> Value:
             pairs[name] = _entry(name, item, value, scope)
         elif key is None and isinstance(value, DictValue):
             pairs |= value.pairs
+        elif key is None:
+            forget(pairs, list(pairs))
     whole = len(pairs) == len(node.keys)
     return DictValue(pairs, origins=origins(*pairs.values()), closed=whole)
 
@@ -410,15 +414,6 @@ def each_of(interpreter: Interpreter, node: ast.expr, scope: Scope) -> tuple[str
     if not is_known(value) and names.habit(scope.source.text(node).rpartition(".")[2]) == names.LOADER:
         return BATCHES, LibraryObject(names.TENSOR)
     return OTHER, Value()
-
-
-def keys_of(table: DictValue, pairs: bool = False) -> Value:
-    """The keys of a table of loaders, whose loops are followed one by one, or with pairs each with its loader."""
-    loaders = [isinstance(one, LibraryObject) and one.family == names.LOADER for one in table.pairs.values()]
-    if not table.closed or not any(loaders):
-        return Value()
-    keys = [(wrapped(key), value) for key, value in table.pairs.items()]
-    return ListValue([ListValue([key, value]) if pairs else key for key, value in keys])
 
 
 def _dotted(module: ScriptModule) -> str:

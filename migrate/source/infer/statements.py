@@ -28,8 +28,10 @@ from .abstract_values import (
     Value,
     either,
     first,
+    forget,
     is_known,
     known,
+    no_round,
     origins,
     with_other,
     wrapped,
@@ -119,12 +121,11 @@ def _to_subscript(interpreter: Interpreter, target: ast.Subscript, value: Value,
     holder, key = interpreter.value(target.value, scope), known(interpreter.value(target.slice, scope))
     if isinstance(holder, DictValue) and not isinstance(key, (str, int)):
         holder.closed = False
+        forget(holder.pairs, list(holder.pairs) if interpreter.certainty != OPTION else [])
     if isinstance(holder, DictValue) and isinstance(key, (str, int)) and interpreter.certainty != OPTION:
         holder.closed = holder.closed and interpreter.certainty == DEFAULT
         holder.pairs[key] = value
-    elif (
-        key == "lr" and isinstance(target.slice, ast.Constant) and not interpreter.elsewhere
-    ):  # of a parameter group: a schedule written by hand
+    elif key == "lr" and isinstance(target.slice, ast.Constant) and not interpreter.elsewhere:  # a group's, by hand
         text = scope.source.text(target)
         interpreter.rates.append((Origin(scope.source.shown, target.lineno, text), interpreter.certainty))
 
@@ -268,6 +269,7 @@ def _for(interpreter: Interpreter, node: Any, scope: Scope) -> None:
         _note_epochs(interpreter, node, scope)
     rounds = element.items[:ROUNDS] if kind == LISTED and isinstance(element, ListValue) else [element]
     followed = kind == LISTED and isinstance(element, ListValue) and element.closed and len(element.items) <= ROUNDS
+    before = interpreter.names_of(scope)
     if not followed:
         _forget(interpreter, node.body, scope)
     interpreter.loops.append(OTHER if kind == LISTED else kind)
@@ -278,6 +280,7 @@ def _for(interpreter: Interpreter, node: Any, scope: Scope) -> None:
     interpreter.repeats -= not followed
     interpreter.loops.pop()
     interpreter.over = outer
+    no_round(before if not followed else {}, scope.names)
     interpreter.block(node.orelse, scope)
 
 
@@ -307,6 +310,7 @@ def _note_epochs(interpreter: Interpreter, node: Any, scope: Scope) -> None:
 
 @executes(ast.While)
 def _while(interpreter: Interpreter, node: ast.While, scope: Scope) -> None:
+    before = interpreter.names_of(scope)
     _forget(interpreter, node.body, scope)
     interpreter.value(node.test, scope)
     interpreter.loops.append(OTHER)
@@ -314,6 +318,7 @@ def _while(interpreter: Interpreter, node: ast.While, scope: Scope) -> None:
     interpreter.block(node.body, scope)
     interpreter.repeats -= 1
     interpreter.loops.pop()
+    no_round(before, scope.names)
     interpreter.block(node.orelse, scope)
 
 
@@ -333,13 +338,9 @@ def _forget(interpreter: Interpreter, body: list[ast.stmt], scope: Scope) -> Non
         for node in nodes:
             found += [(target, value, of) for target, value in _stores(node)]
             called = interpreter.value(node.func, of) if isinstance(node, ast.Call) and _is_chain(node.func) else None
-            if (
-                isinstance(called, ScriptFunction)
-                and id(called.node) not in done
-                and isinstance(called.node.body, list)
-            ):
+            if isinstance(called, ScriptFunction) and id(called.node) not in done:
                 done.add(id(called.node))
-                waiting.append((called.node.body, _inside(called)))
+                waiting += [(called.node.body, _inside(called))] if isinstance(called.node.body, list) else []
     for target, value, of in found:
         _forget_one(interpreter, target, value, of)
     interpreter.seen, interpreter.values, interpreter.varied = seen, values, varied

@@ -382,6 +382,54 @@ def test_what_cannot_be_told_is_asked_for(old: str, new: str, key: str, write: W
         reader.load(path)
 
 
+PARSER = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--rate', type=float, default=0.2)\n"
+FIELDS = "from dataclasses import dataclass\n@dataclass\nclass Settings:\n    rate: float = 0.2\n    other: int = 3\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "rate = 0.2\nfor one in read():\n    rate = 0.7\n",
+        "rate = 0.2\nwhile read() > rate:\n    rate = 0.7\n",
+        "table = {'rate': 0.2}\ntable[read()] = 0.7\nrate = table['rate']\n",
+        "table = {'rate': 0.2}\ntable.update(read())\nrate = table['rate']\n",
+        "table = {'rate': 0.2, **read()}\nrate = table['rate']\n",
+        f"{PARSER}rate = p.parse_args(['--rate', '0.7']).rate\n",
+        f"{PARSER}rate = p.parse_args(args=['--rate=0.7']).rate\n",
+        f"{PARSER}rate = p.parse_args(namespace=read()).rate\n",
+        f"{PARSER}p.set_defaults(**read())\nrate = p.parse_args().rate\n",
+        f"{PARSER}args = p.parse_args()\nvars(args).update(read())\nrate = args.rate\n",
+        f"{PARSER}args = p.parse_args()\nargs.__dict__.update(read())\nrate = args.rate\n",
+        f"{FIELDS}rate = Settings(**read()).rate\n",
+        f"{FIELDS}rate = Settings(*read()).rate\n",
+        f"{FIELDS}settings = Settings()\nvars(settings).update(read())\nrate = settings.rate\n",
+    ],
+)
+def test_a_value_that_may_be_another_is_asked_for(code: str, write: Write) -> None:
+    """The value before was drafted, and for most of these no line said that another may follow."""
+    script = write(PLAIN.replace(OPTIMIZER, code + OPTIMIZER.replace("lr=0.2", "lr=rate")))
+    assert draft(recipe_text(analyze_script(script)))["optimizer"]["args"]["lr"] == "???"
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (f"{PARSER}rate = p.parse_args([]).rate\n", 0.2),
+        (f"{PARSER}rate = p.parse_args(['--other', '3']).rate\n", 0.2),
+        (f"{PARSER}p.set_defaults(rate=0.7)\nrate = p.parse_args().rate\n", 0.7),
+        ("table = {'rate': 0.2}\ntable.update(rate=0.7)\nrate = table['rate']\n", 0.7),
+        ("table = {'rate': 0.2, **{'rate': 0.7}}\nrate = table['rate']\n", 0.7),
+        (f"{FIELDS}rate = Settings(**{{'rate': 0.7}}).rate\n", 0.7),
+        (f"{FIELDS}rate = Settings(**{{'other': 4}}).rate\n", 0.2),
+        (f"{FIELDS}rate = Settings(rate=0.7, **read()).rate\n", 0.7),
+        ("rate = 0.2\nfor one in read():\n    print(rate)\n", 0.2),
+    ],
+)
+def test_a_value_that_is_known_is_drafted(code: str, expected: float, write: Write) -> None:
+    script = write(PLAIN.replace(OPTIMIZER, code + OPTIMIZER.replace("lr=0.2", "lr=rate")))
+    assert draft(recipe_text(analyze_script(script)))["optimizer"]["args"]["lr"] == expected
+
+
 def test_a_draft_runs_when_each_line_is_settled(write: Write, tmp_path: Path) -> None:
     text = recipe_text(analyze_script(write(with_line(MODEL.strip(), "net.fc = nn.Linear(512, 3)"))))
     path = tmp_path / "left.yaml"

@@ -11,7 +11,6 @@ another: where every core has a process of tests, two fifths of an eager step's 
 
 from __future__ import annotations
 
-import gc
 import importlib
 import json
 import os
@@ -212,7 +211,6 @@ def serve(framework: str, channel: socket.socket) -> NoReturn:
     if framework == "mindspore":
         prepare_mindspore()
     module: Any = __import__(framework)
-    gc.freeze()  # a fork that looked through all of this for garbage would copy the memory that it is in
     if framework == "mindspore":
         module.runtime.launch_blocking()
     else:

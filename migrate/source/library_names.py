@@ -281,7 +281,8 @@ def _has_row(method: str) -> bool:
 # x.mul_(2), F.relu_(x); the methods behind setattr, `del` and `+=`
 WRITING = re.compile(r"_?[a-z]\w*(?<!_)_|__(set|del)(attr|item)__|__i(add|sub|mul|truediv|pow|and|or)__")
 SHUFFLES = ("shuffle",)  # of random, and of NumPy's generators
-VIEWS, OF_MODULES, OF_LISTS = (frozenset(TABLES[name]) for name in ("views", "module_changes", "list_changes"))
+VIEWS = frozenset(TABLES["views"])
+OF_MODULES, OF_LISTS = frozenset(TABLES["module_changes"]), frozenset(TABLES["list_changes"])
 
 
 def written(call: ast.Call, of_library: bool) -> list[ast.expr]:

@@ -87,6 +87,9 @@ class LibraryName(Value):
     name: str
 
 
+UNNAMED = (None, "*", "**")  # how an argument is called that has no name of its own
+
+
 @dataclass(eq=False)
 class CallArgument:
     """One argument of a call: its name where it has one (`*` and `**` for unpacked ones), its node and value."""
@@ -586,11 +589,9 @@ def method_of_pairs(pairs: DictValue, method: str, arguments: list[CallArgument]
         return keys_of(pairs, method == "items")
     pairs.closed = pairs.closed and method in ("get", "copy")
     if method == "update" and keep:
-        whole = [one.value for one in arguments if one.name in (None, "*", "**")]
+        whole = [one.value for one in arguments if one.name in UNNAMED]
         if not all(isinstance(one, DictValue) for one in whole):
             forget(pairs.pairs, list(pairs.pairs))
         pairs.pairs |= {key: one for given in whole if isinstance(given, DictValue) for key, one in given.pairs.items()}
-        pairs.pairs |= {
-            argument.name: argument.value for argument in arguments if argument.name not in (None, "*", "**")
-        }
+        pairs.pairs |= {argument.name: argument.value for argument in arguments if argument.name not in UNNAMED}
     return Value() if method != "copy" else DictValue(dict(pairs.pairs), origins=pairs.origins)

@@ -57,7 +57,6 @@ _SAME = ("copy.copy", "copy.deepcopy", "pathlib.Path", "os.path.expanduser")  # 
 _ITSELF = ("to", "cuda", "cpu", "train", "eval", "half", "float", "requires_grad_")  # methods that return their module
 FROM_ARGUMENTS, ADDS_ARGUMENTS = ".Trainer.from_argparse_args", ".add_argparse_args"  # of Lightning
 _OF_A_GROUP = ("add_argument_group", "add_mutually_exclusive_group")
-_UNNAMED = (None, "*", "**")
 
 HOLDERS = ("torch.nn.ModuleDict", "torch.nn.ModuleList", "torch.nn.Sequential")  # their attributes are modules
 
@@ -295,7 +294,7 @@ def _method(
     values = [argument.value for argument in arguments]
     keep = interpreter.certainty != OPTION
     if method == "update" and keep:
-        _note_fields(interpreter, node.func, arguments, scope)
+        _note_fields(interpreter, node.func, scope)
     if isinstance(value, ArgumentParser):
         return _of_parser(value, method, arguments, node, scope.source, keep)
     if isinstance(value, ListValue):
@@ -449,20 +448,15 @@ def _of_items(items: ListValue, method: str, values: list[Value], keep: bool) ->
     return Value()
 
 
-def _note_fields(interpreter: Interpreter, func: ast.expr, arguments: list[CallArgument], scope: Scope) -> None:
+def _note_fields(interpreter: Interpreter, func: ast.expr, scope: Scope) -> None:
     """Take the attributes as unknown that `vars(args).update(…)` or `args.__dict__.update(…)` may write."""
-    fields = getattr(func, "value", None)
-    of = (
-        fields.args[0]
-        if isinstance(fields, ast.Call) and getattr(fields.func, "id", "") == "vars" and fields.args
-        else None
-    )
-    of = fields.value if isinstance(fields, ast.Attribute) and fields.attr == "__dict__" else of
-    owner = interpreter.value(of, scope) if of is not None else None
-    if isinstance(owner, ParsedArguments):
-        forget(owner.assigned, [*owner.parser.defaults, *owner.assigned])
-    elif isinstance(owner, ScriptObject):
-        forget(owner.attributes, list(owner.attributes))
+    match getattr(func, "value", None):
+        case ast.Call(ast.Name("vars"), [of, *_]) | ast.Attribute(of, "__dict__"):
+            owner = interpreter.value(of, scope)
+            if isinstance(owner, ParsedArguments):
+                forget(owner.assigned, [*owner.parser.defaults, *owner.assigned])
+            elif isinstance(owner, ScriptObject):
+                forget(owner.attributes, list(owner.attributes))
 
 
 def _of_parser(

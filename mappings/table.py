@@ -117,9 +117,9 @@ def _own(paths: tuple[Path, ...]) -> tuple[Row, ...]:
 
 
 def files(kind: str) -> list[Path]:
-    """Return the files that hold the rows of one kind: its own, then those of a part of it."""
+    """Return the files that hold the rows of one kind: its own where it has one, then those of a part of it."""
     folder = HERE / "tables"
-    return [folder / f"{KINDS[kind]}.yaml", *sorted(folder.glob(f"{KINDS[kind]}_*.yaml"))]
+    return [*folder.glob(f"{KINDS[kind]}.yaml"), *sorted(folder.glob(f"{KINDS[kind]}_*.yaml"))]
 
 
 @cache

@@ -32,7 +32,7 @@ import yaml
 from msmigrate.errors import MsmigrateError
 from msmigrate.parity import run_folder
 from msmigrate.parity.build_result import coarser
-from msmigrate.parity.compare import Traces
+from msmigrate.parity.compare_traces import Traces
 from msmigrate.parity.result import Report
 from msmigrate.parity.run import with_causes
 from msmigrate.workers.messages import ignore

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from msmigrate.errors import MsmigrateError
 from msmigrate.migrate.analyze.script_analysis import analyze_script
-from msmigrate.migrate.recipe_draft.account import ASKED, DRAFTED, LISTED, SILENT
 from msmigrate.migrate.recipe_draft.draft import Draft
+from msmigrate.migrate.recipe_draft.statement_verdicts import ASKED, DRAFTED, LISTED, SILENT
 
 
 def main() -> None:

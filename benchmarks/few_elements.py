@@ -9,7 +9,7 @@ for each number of elements the share that fails.
 from __future__ import annotations
 
 import numpy as np
-from msmigrate.parity.verdict import BY_LUCK, RATIO, uncertain
+from msmigrate.parity.tensor_verdict import BY_LUCK, RATIO, uncertain
 
 TENSORS = 2_000_000
 ROUNDS_MORE = 1.5  # MindSpore's rounding, in units of torch's

@@ -23,7 +23,7 @@ from msmigrate.parity.build_result import report
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.options import STAGES
 from msmigrate.parity.result import Report
-from msmigrate.parity.verdict import RATIO, Verdict
+from msmigrate.parity.tensor_verdict import RATIO, Verdict
 from msmigrate.training.recipe import reader as recipes
 
 CASES = Path(__file__).parent.parent / "tests" / "parity"

@@ -141,12 +141,12 @@ def doctor(target: str | None, quick: bool, json_file: Path | None) -> None:
     from ..doctor import examine
     from ..doctor.machine import blocks, here
     from ..doctor.packages import Packages
-    from ..reports import environment
+    from ..reports import doctor
     from ..reports.terminal import Console
     from ..workflows.results import only_json
 
     with Console(stderr=True).status("looking" if quick else "starting MindSpore and torch"):
         findings = examine(here(), Packages(), target=target, start=not quick)
-    if not only_json(lambda: environment.as_json(findings), json_file):
-        environment.show(findings, Console())
+    if not only_json(lambda: doctor.as_json(findings), json_file):
+        doctor.show(findings, Console())
     sys.exit(1 if blocks(findings) else 0)

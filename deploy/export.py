@@ -3,7 +3,7 @@
 The net's weights for MindSpore, how images are prepared for it and the torch model it is of are chosen first, as serve
 settles them too.
 
-Judged as parity-step judges (parity/verdict.py). With the torch model at hand, its float64 run is the reference and its
+Judged as parity-step judges (tensor_verdict.py). With the torch model at hand, its float64 run is the reference and its
 float32 runs are the noise, for the net and for the file. The file is also compared with the net itself, where the same
 noise counts; without a torch model the noise is what the net's outputs move when its weights and inputs are off by
 float32's own rounding. Where the net gives the same for every example, as one whose last layer is all zeros does, there
@@ -26,7 +26,7 @@ import numpy as np
 from ..errors import Ambiguous, BadInput, MsmigrateError, Unsupported
 from ..migrate import model_spec
 from ..migrate.checkpoint.convert import convert
-from ..parity.verdict import Measure, Verdict, judge
+from ..parity.tensor_verdict import Measure, Verdict, judge
 from ..training import inference
 from ..training.inference import Subject, image_files
 from ..training.models import model_names

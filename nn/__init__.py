@@ -48,7 +48,6 @@ from .dropout import (
     StochasticDepth,
 )
 from .indexing import EmbeddingBag, PaddedEmbedding
-from .interpolate import DepthToSpace, SpaceToDepth, UpsamplingBilinear2d, UpsamplingNearest2d
 from .losses import (
     AsymmetricLossMultiLabel,
     AsymmetricLossSingleLabel,
@@ -118,6 +117,7 @@ from .pooling import (
     SelectAdaptivePool2d,
 )
 from .vision import (
+    DepthToSpace,
     EcaModule,
     EffectiveSEModule,
     LayerScale,
@@ -125,6 +125,9 @@ from .vision import (
     Mlp,
     Permute,
     SEModule,
+    SpaceToDepth,
     SqueezeExcitation,
     SwiGLU,
+    UpsamplingBilinear2d,
+    UpsamplingNearest2d,
 )

@@ -21,7 +21,6 @@ from .indexing import (
     take,
     take_along_dim,
 )
-from .interpolate import interpolate, upsample
 from .linalg import cdist, dot, einsum, linalg_norm, matrix_power, multi_dot, norm, solve, svdvals, vector_norm
 from .losses import (
     binary_cross_entropy,
@@ -134,7 +133,9 @@ from .vision import (
     box_iou,
     clip_boxes_to_image,
     generalized_box_iou,
+    interpolate,
     nms,
     remove_small_boxes,
     roi_align,
+    upsample,
 )

@@ -23,11 +23,11 @@ from ..errors import BadTrace
 from ..mappings import table
 from ..mappings.rows import Fault
 from ..printable import few, shortened
-from ..training.code_digest import code_digest, file_digest
+from ..training.recipe.digest import code_digest, file_digest
 from ..training.recipe.schema import Recipe
-from .align import unlike
+from .align import mismatched_tensors
 from .align.alignment import Alignment, pair_notes, read_alignment
-from .compare import SIDES, Sides, Traces, compare, declared, without_lone_outputs
+from .compare_traces import SIDES, Sides, Traces, compare, declared, without_lone_outputs
 from .compared_draws import Compared
 from .graph_mode import GRAPH, MARK, Compiled, judge_compiled
 from .job import ParityJob
@@ -46,8 +46,8 @@ from .run_folder import (
     UNDEFINED,
     torch_runs,
 )
+from .tensor_verdict import Unjudged, Verdict
 from .trace import ALONE, GIVEN_GRADIENTS, REDUCED_GRADIENTS, WIRING, Device, Entry, Trace, device_notes
-from .verdict import Unjudged, Verdict
 
 GROSS = 1e-3  # share of a tensor's size; known faults that nothing shows end to end stay well below
 CLEAR = 10.0  # times what rounding explains; a larger difference is no accident
@@ -240,7 +240,7 @@ def report(
         options.steps if "update" in narrowing.stages else len(kinks["matched"]),
         options.step_batch,
     )
-    findings = [*findings, *unlike.explained(compiled.findings, alignment)]
+    findings = [*findings, *mismatched_tensors.explained(compiled.findings, alignment)]
     failed = any(finding.verdict is Verdict.FAIL for finding in findings)
     if narrowing.modules:  # a module without parameters has nothing in the init stage, by its nature
         there = {finding.stage for finding in findings}
@@ -269,7 +269,7 @@ def report(
         ],
         made_with=made_with if sides == SIDES else None,
         sides=sides,
-        causes=unlike.causes(alignment) if failed else [],
+        causes=mismatched_tensors.causes(alignment) if failed else [],
         modules=modules,
         narrowing=narrowing,
         devices=on,
@@ -290,8 +290,8 @@ def _findings(
     narrowing = options.narrowing
     findings, unjudged = without_lone_outputs(compare(traces, narrowing, stepped, replayed), traces)
     if not alignment.identity:  # a recipe's own two nets have the same modules: no difference in them is excused
-        findings = unlike.compared(findings, alignment)
-        findings = unlike.explained(inside_what_agrees(built_otherwise(findings)), alignment)
+        findings = mismatched_tensors.compared(findings, alignment)
+        findings = mismatched_tensors.explained(inside_what_agrees(built_otherwise(findings)), alignment)
     if alignment.scope.own_step:
         findings, more = of_both_steps(findings, traces)
         unjudged += more

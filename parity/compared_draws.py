@@ -18,8 +18,8 @@ from .options import Stage
 from .record.randomness import NORMAL, OUTSIDE, ROOT, UNIFORM, Draw, Draws, Place
 from .replay.module_calls import parse_label
 from .result import Cause, Finding
+from .tensor_verdict import Unjudged, Verdict
 from .trace import RATES, WIRING, Part
-from .verdict import Unjudged, Verdict
 
 KEY = "draws"  # in the head of a trace
 LABEL = " draws"  # the suffix, after the module's name, of the names of findings about draws

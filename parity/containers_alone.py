@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..input_files import read_json, typed
-from .compare import Traces, compare_replayed
+from .compare_traces import Traces, compare_replayed
 from .options import Narrowing
 from .replay.module_calls import (
     BOTH_WAYS,
@@ -25,7 +25,7 @@ from .replay.module_calls import (
     failed,
 )
 from .result import Finding
-from .verdict import Unjudged, Verdict
+from .tensor_verdict import Unjudged, Verdict
 
 FILE = "containers.json"  # in a run's folder: the labels of those that are to run alone, once it is known
 RAN = "containers-ran"  # empty, there once they have in MindSpore

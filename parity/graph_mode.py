@@ -14,11 +14,11 @@ import numpy as np
 
 from ..errors import BadTrace
 from ..printable import shortened
-from .compare import Traces, compare, is_model_output
+from .compare_traces import Traces, compare, is_model_output
 from .options import MODEL, WHOLE, Narrowing, Stage
 from .result import Finding
+from .tensor_verdict import RATIO, Unjudged, Verdict
 from .trace import REDUCED_GRADIENTS, Entry, Key, Part, Trace
-from .verdict import RATIO, Unjudged, Verdict
 
 GRAPH = "mindspore-graph"  # the trace's name
 MARK = "graph "  # the prefix of its findings' parts

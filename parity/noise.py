@@ -24,6 +24,7 @@ import numpy as np
 
 from ..mappings.row_reader import Fields, read_yaml
 from .replay.module_calls import state_name
+from .tensor_verdict import EPS32, FEW, ZERO, Measured, distance, without_farthest
 from .trace import (
     ALONE,
     GIVEN_GRADIENTS,
@@ -38,7 +39,6 @@ from .trace import (
     RecordedStage,
     Trace,
 )
-from .verdict import EPS32, FEW, ZERO, Measured, distance, without_farthest
 
 
 def is_change(entry: Entry) -> bool:

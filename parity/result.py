@@ -11,8 +11,8 @@ from typing import Any
 
 from .align.alignment import Lack
 from .options import STAGES, WHOLE, Narrowing, Stage
+from .tensor_verdict import BY_NATURE, Unjudged, Verdict
 from .trace import SIDES_STAGE, Device, Entry, Part
-from .verdict import BY_NATURE, Unjudged, Verdict
 
 
 class Outcome(str, Enum):

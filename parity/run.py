@@ -27,7 +27,7 @@ from . import containers_alone, run_folder
 from .align import model_structure
 from .align.match_layers import align_pair
 from .build_result import early_failure, report
-from .compare import SIDES, Sides, Traces, compare_steps
+from .compare_traces import SIDES, Sides, Traces, compare_steps
 from .job import ParityJob, check_inputs
 from .options import STAGES
 from .record import resume
@@ -44,7 +44,7 @@ from .run_folder import (
     drop_half_traces,
     log_file,
 )
-from .verdict import Verdict
+from .tensor_verdict import Verdict
 
 WORKER = (sys.executable, "-m", "msmigrate.parity.diagnosis.torch_diagnosis_worker")
 FAILED, CAUSES, LOG = "failed.json", "causes.json", "diagnosis.log"

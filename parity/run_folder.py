@@ -17,8 +17,8 @@ from pydantic import Field, PositiveInt
 
 from ..errors import BadDestination, BadInput, BadTrace
 from ..input_files import read_json, typed
-from ..training.code_digest import file_digest
 from ..training.recipe import reader as recipes
+from ..training.recipe.digest import file_digest
 from .job import Pair, ParityJob
 from .options import Narrowing
 from .trace import sha256

@@ -14,7 +14,7 @@ from rich.text import Text
 from ..mappings import table
 from ..migrate.analyze.model_analysis import Analysis, Coverage, Covered
 from ..migrate.analyze.operators import BY_HAND, COMPOSED, NO_ROW, OURS, Operator, patterns
-from .html.page import still_page
+from .html import still_page
 from .terminal import Console, one_line
 
 COLOURS = {"direct": "green", "composed": "green", BY_HAND: "yellow", "missing": "red", NO_ROW: "red"}

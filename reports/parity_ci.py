@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 
 from ..atomic_files import write_whole
 from ..parity.result import Cause, Finding, Report, StageSummary, unproven
-from ..parity.verdict import RATIO, Verdict
+from ..parity.tensor_verdict import RATIO, Verdict
 from ..printable import printable, printable_lines, shown, times
 from .parity_terminal import explains, known, unproven_sentence, where
 

@@ -17,8 +17,8 @@ from ..atomic_files import write_whole
 from ..parity.options import STAGES, Narrowing
 from ..parity.result import NARROWED as PART
 from ..parity.result import Cause, CellChange, Finding, MadeWith, ModuleVerdict, Outcome, Report, StageSummary
+from ..parity.tensor_verdict import BY_NATURE, RATIO, Unjudged
 from ..parity.trace import Device
-from ..parity.verdict import BY_NATURE, RATIO, Unjudged
 
 
 def write_json(report: Report, path: Path) -> None:

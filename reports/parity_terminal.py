@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ..mappings import table
-from ..parity.compare import SIDES
+from ..parity.compare_traces import SIDES
 from ..parity.result import Cause, Finding, Report
-from ..parity.verdict import RATIO, Unjudged, Verdict
+from ..parity.tensor_verdict import RATIO, Unjudged, Verdict
 from ..printable import MANNER
 from .terminal import Console, one_line
 

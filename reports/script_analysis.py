@@ -19,7 +19,7 @@ from ..migrate.recipe_draft.draft import draft_recipe
 from ..printable import printable
 from ..temporary import temporary_folder
 from ..training.recipe import reader
-from .html.page import still_page
+from .html import still_page
 from .terminal import Console
 
 COLOURS = {DIRECT: "green", COMPOSED: "green", BY_HAND: "yellow", MISSING: "red", NO_ROW: "red"}

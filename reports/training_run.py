@@ -20,8 +20,8 @@ from ..errors import BadDestination
 from ..printable import bytes_text, clock_text, count_text, few, percent
 from ..training.checkpoints import BEST
 from ..training.options import Spread
+from ..training.recipe.recipe_in_checkpoint import enough
 from ..training.recipe.schema import ARRAYS, Recipe
-from ..training.recipe.stored import enough
 from ..training.run.plan import RunPlan
 from ..training.run.run_log import History, json_text
 from ..training.run.train_job import Job

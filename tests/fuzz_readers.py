@@ -45,7 +45,7 @@ from fuzz_damage import (
 )
 from msmigrate.deploy.job import read_key, shape_of
 from msmigrate.deploy.output_files import refuse_code
-from msmigrate.deploy.serving import rest_values
+from msmigrate.deploy.serving import rest_app
 from msmigrate.errors import MsmigrateError
 from msmigrate.mappings import user_rows
 from msmigrate.migrate.analyze import onnx_worker
@@ -62,7 +62,7 @@ from msmigrate.parity.options import STAGES
 from msmigrate.parity.replay import module_calls
 from msmigrate.parity.result import Finding, MadeWith, Report
 from msmigrate.parity.run import read_causes
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.printable import json_line
 from msmigrate.reports import mapping_table, parity_terminal, script_analysis
 from msmigrate.reports.html.parity_page import page
@@ -351,15 +351,15 @@ def read_script(path: Path) -> None:
 
 def read_request(path: Path) -> None:
     body = path.read_bytes()
-    for instance in rest_values.instances_of(body):
+    for instance in rest_app.instances_of(body):
         try:
-            (value,) = rest_values.values_of(instance, ["x"])
-            rest_values.plain(rest_values.array_of(value, (2, 2), "float32"))
+            (value,) = rest_app.values_of(instance, ["x"])
+            rest_app.plain(rest_app.array_of(value, (2, 2), "float32"))
         except MsmigrateError:
             pass
         try:
-            (value,) = rest_values.values_of(instance, ["x"])
-            rest_values.image_of(value).load()
+            (value,) = rest_app.values_of(instance, ["x"])
+            rest_app.image_of(value).load()
         except (MsmigrateError, OSError, SyntaxError, ValueError):  # the worker catches what decoders raise
             pass
 

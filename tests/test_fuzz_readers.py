@@ -27,7 +27,7 @@ from fuzz_checking import check, outcomes
 from fuzz_readers import ALL, CHECKPOINTS, KINDS, Kind, case
 from msmigrate.errors import BadInput, MsmigrateError
 from msmigrate.printable import quoted
-from msmigrate.training.recipe import stored
+from msmigrate.training.recipe import recipe_in_checkpoint
 
 SEED = 2026
 QUICK, FULL = 25, 10_000  # inputs: of each reader, of all together
@@ -118,10 +118,12 @@ def test_what_was_found_once_is_refused_in_a_line(name: str, empty: Path) -> Non
 
 def test_a_number_beyond_every_float_is_none_that_a_transform_takes() -> None:
     with pytest.raises(MsmigrateError, match="18 digits"):
-        stored.read("x.ckpt", {"model": {"name": "lenet5", "args": {"num_classes": 10**400}}}, None)
+        recipe_in_checkpoint.read("x.ckpt", {"model": {"name": "lenet5", "args": {"num_classes": 10**400}}}, None)
     with pytest.raises(MsmigrateError):
         transforms = [{"name": "Normalize", "args": {"mean": [10**400], "std": [0.5]}}]
-        stored.read("x.ckpt", {"model": {"name": "lenet5"}, "data": {"eval_transforms": transforms}}, None)
+        recipe_in_checkpoint.read(
+            "x.ckpt", {"model": {"name": "lenet5"}, "data": {"eval_transforms": transforms}}, None
+        )
 
 
 def test_digests_of_other_recipes_are_shortened(empty: Path) -> None:

@@ -194,7 +194,7 @@ def test_what_names_no_framework_loads_none(tmp_path: Path) -> None:
         "msmigrate.cli",
         "msmigrate.mappings.table",
         "msmigrate.migrate.checkpoint.convert",
-        "msmigrate.parity.verdict",
+        "msmigrate.parity.tensor_verdict",
     } < {*light}
     assert loaded_frameworks(light, tmp_path) == {}
 

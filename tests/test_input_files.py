@@ -31,13 +31,14 @@ from msmigrate.parity.align import model_structure
 from msmigrate.parity.replay.module_calls import Recording
 from msmigrate.parity.run import read_causes
 from msmigrate.parity.trace import Trace
-from msmigrate.training import checkpoints, code_digest
+from msmigrate.training import checkpoints
 from msmigrate.training.checkpoints import is_foreign
 from msmigrate.training.data import image_folder, sources
 from msmigrate.training.data.array_files import read_batches
 from msmigrate.training.inference import class_file
 from msmigrate.training.models.converted_models import maker
-from msmigrate.training.recipe import reader, schema
+from msmigrate.training.recipe import digest as digests
+from msmigrate.training.recipe import reader
 from msmigrate.workflows import parity_gate
 
 CHECKOUT = Path(__file__).parent.parent
@@ -47,8 +48,8 @@ READERS: dict[str, Reader] = {
     "recipe.yaml": reader.load,
     "map.yaml": read_rules,
     "rows.yaml": lambda path: user_rows.read((path,), ("layer",)),
-    "rows.yaml, for its digest": code_digest._content,
-    "source.py, for its digest": schema._content,
+    "rows.yaml, for its digest": digests._content,
+    "source.py, for its digest": digests._source,
     "source.py": lambda path: maker(path, "torchvision:resnet18"),
     "report.json": lambda path: parity_gate._read(path),
     "trace.json": lambda path: Trace(path.parent),
@@ -65,7 +66,7 @@ READERS: dict[str, Reader] = {
     "model.onnx, by name": lambda path: analyze(str(path), mode="graph", target="CPU"),
     "weights.pth": lambda path: open_source(str(path)),
     "weights.ckpt": checkpoints.read,
-    "weights.ckpt, for its digest": code_digest.file_digest,
+    "weights.ckpt, for its digest": digests.file_digest,
     "weights.ckpt, for its kind": is_foreign,
     "image.png": image_folder.read,
     "key": lambda path: read_key(path, "AES-GCM"),
@@ -185,8 +186,8 @@ def test_json_that_means_no_small_tree_of_data_is_refused(content: bytes, says: 
 
 OWN = {  # what else the package opens for reading: nothing that a user, or a file of the user's, names
     "installed with msmigrate": "cli/options "
-    "mappings/row_reader mappings/state_names migrate/source/emit/imports reports/html/parity_page "
-    "reports/html/page training/data/sources training/code_digest",
+    "mappings/row_reader mappings/state_names migrate/source/emit/names_and_imports reports/html/parity_page "
+    "reports/html/__init__ training/data/sources training/recipe/digest",
     "the machine's own": "doctor/machine doctor/packages doctor/frameworks training/device_targets "
     "parity/record/torch_device processes temporary migrate/analyze/onnx_worker workers/worker",
     "left by a process of msmigrate's in a folder of its own": "deploy/lite deploy/mindspore_export_worker "

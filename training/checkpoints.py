@@ -31,7 +31,8 @@ from ..input_files import json_value, open_regular
 from ..migrate.checkpoint.formats.ckpt import CRC_MARK, TENSOR_TYPES, Value, begins, entries, header, pieces
 from ..migrate.checkpoint.stored_source import DIGEST
 from ..printable import few, quoted
-from .recipe.schema import OUTSIDE_THE_STEP, Recipe
+from .recipe.digest import OUTSIDE_THE_STEP
+from .recipe.schema import Recipe
 
 HEAD = 512  # bytes that are examined
 

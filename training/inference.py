@@ -1,7 +1,7 @@
 """Evaluate or predict: resolve the job, its images and its weights, and have a worker carry it out.
 
 What the user names (`--model`, `--recipe`) is built as given. What only the checkpoint names is data, which is not
-trusted: see training/recipe/stored.py.
+trusted: see training/recipe/recipe_in_checkpoint.py.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from .models.converted_models import maker, takes_arguments, torch_spec
 from .options import NetOptions
 from .recipe import check, schema
 from .recipe import reader as recipes
-from .recipe import stored as stored_recipe
-from .recipe.parts import is_random
+from .recipe import recipe_in_checkpoint as stored_recipe
+from .recipe.part_arguments import is_random
 from .recipe.schema import ARRAY_SUFFIXES, ARRAYS, FOLDER, PLACES, Data, Model, Optimizer, Part, Recipe, Strict
 
 

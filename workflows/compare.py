@@ -32,7 +32,7 @@ from ..parity import run_folder
 from ..parity.align import model_structure
 from ..parity.align.alignment import ALIGNMENT, Alignment, read_alignment
 from ..parity.build_result import report
-from ..parity.compare import Sides, Traces, alone_without_flips, compare_replayed, label_of, without_flips
+from ..parity.compare_traces import Sides, Traces, alone_without_flips, compare_replayed, label_of, without_flips
 from ..parity.containers_alone import around, suspects, unjudged
 from ..parity.graph_mode import GRAPH
 from ..parity.job import ParityJob

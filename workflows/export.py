@@ -25,7 +25,7 @@ from ..deploy.serving import servable
 from ..errors import BadInput, WorkerFailed
 from ..input_files import open_regular, unreadable
 from ..option_fields import STDOUT, as_path, values_of, with_model
-from ..parity.verdict import Verdict
+from ..parity.tensor_verdict import Verdict
 from ..printable import echo
 from ..processes import ENDING, interrupt, signals_to
 from ..reports.progress import images_counted

@@ -12,19 +12,19 @@ import yaml
 
 from ..errors import BadInput, Unsupported
 from ..input_files import read_json
-from ..parity.compare import SIDES
+from ..parity.compare_traces import SIDES
 from ..parity.graph_mode import MARK
 from ..parity.job import ParityJob
 from ..parity.options import MODES, WHOLE, Narrowing
 from ..parity.run import MINDSPORE_WORKER
-from ..parity.verdict import Verdict
+from ..parity.tensor_verdict import Verdict
 from ..printable import note
 from ..reports.parity_json import write_json
 from ..reports.parity_terminal import show
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
-from ..training.code_digest import code_digest, file_digest
 from ..training.recipe import reader as recipes
+from ..training.recipe.digest import code_digest, file_digest
 from ..training.recipe.schema import Recipe
 from .parity_step import of_recipe, with_progress
 

@@ -29,9 +29,9 @@ from ..training.checkpoints import is_foreign
 from ..training.device_targets import Targets
 from ..training.options import TrainOptions
 from ..training.recipe import reader as recipes
+from ..training.recipe.recipe_in_checkpoint import foreign_argument
 from ..training.recipe.schema import Amp, Recipe
-from ..training.recipe.stored import foreign_argument
-from ..training.run import launch, plan, train_job
+from ..training.run import launch, plan
 from ..training.run.plan import RunData, RunPlan
 from ..training.run.run_log import finite, read
 from ..training.run.train_job import JOB_FILE, Job
@@ -383,7 +383,7 @@ def _planned_gate(options: Options, recipe: Recipe, problems: list[str]) -> dict
 def _planned_launch(options: Options, job: Job, problems: list[str]) -> list[dict[str, str]]:
     """Every way to start the processes of this run; the first is what train does."""
     try:
-        forms = train_job.launch_forms(job, options.spread)
+        forms = launch.launch_forms(job, options.spread)
     except MsmigrateError as error:
         problems.append(str(error))
         return []

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from msmigrate.parity.verdict import RATIO
+from msmigrate.parity.tensor_verdict import RATIO
 
 HERE = Path(__file__).parent
 STEPS = 2

@@ -47,8 +47,7 @@ from .batching import (  # noqa: E402
     Split,
     sizes_up_to,
 )
-from .rest_app import Connection, Method, application, most_connections  # noqa: E402  # noqa: E402
-from .rest_values import array_of, image_of  # noqa: E402
+from .rest_app import Connection, Method, application, array_of, image_of, most_connections  # noqa: E402  # noqa: E402
 
 THREADS = 4  # that decode and prepare images
 GRACE = 20  # seconds in which requests may end after the stop

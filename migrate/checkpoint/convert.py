@@ -18,8 +18,8 @@ from ...errors import BadCheckpoint, BadDestination, BadInput, MsmigrateError, U
 from ..model_spec import one_start
 from . import model_checks, tensor_names
 from .computed_tensors import Constants, Maker, folded, number
-from .formats.byte_copy import Losses, Progress, castable, read_range
-from .formats.reader import MAX_NAME, Checkpoint, Source, Tensor, check_name, checksums_compared
+from .formats.byte_copy import Losses, Progress, castable, checksums_compared, read_range
+from .formats.reader import MAX_NAME, Checkpoint, Source, Tensor, check_name
 from .formats.registry import Form, Holder, form, open_source
 from .model_checks import against, under_own_names
 from .plan import DROP, REFUSE, RESTORE, Entry, Model, Net, Plan, crossed, refuse, refuse_twins

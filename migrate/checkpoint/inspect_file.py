@@ -10,8 +10,9 @@ from typing import NamedTuple
 from ...errors import Ambiguous, BadCheckpoint, MsmigrateError
 from ...input_files import json_value
 from . import infer_layers, tensor_names
+from .formats.byte_copy import compare_checksums
 from .formats.pth_weights import TorchSource, is_module, read
-from .formats.reader import RUN, Checkpoint, Source, Tensor, compare_checksums, product, read_at
+from .formats.reader import RUN, Checkpoint, Source, Tensor, product, read_at
 from .formats.registry import open_source
 from .infer_layers import AFFINE_NORM, BATCH_NORM, BATCH_NORM_3D, EMBEDDING, LINEAR, PRELU, RMS_NORM, Family
 from .plan import OWN

@@ -25,7 +25,8 @@ from ..source.infer.abstract_values import (
 )
 from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS, UNCALLED, Interpreter, joined
 from ..source.library_names import DATASET, OPTIMIZER
-from .entries import (
+from .data_flow import LOOPS, Flow, Statement
+from .recipe_lines import (
     ASK,
     DATA,
     Comment,
@@ -34,7 +35,6 @@ from .entries import (
     argument_text,
     calls,
     computed,
-    either,
     number,
     part,
     partly_unread,
@@ -46,9 +46,9 @@ from .entries import (
     surely,
     unread,
 )
-from .flow import LOOPS, Flow, Statement
 from .roles import LOADER, Roles
 from .step_order import accumulated_by_library
+from .trained_model import either
 from .trainers import Given, not_found
 
 LOADER_ARGUMENTS: tuple[str, ...] = (

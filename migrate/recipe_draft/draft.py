@@ -27,25 +27,15 @@ from ..source.infer.abstract_values import (
 )
 from ..source.infer.interpreter import CERTAINTIES, DEFAULT, MOST_FILES, UNCALLED, Interpreter
 from . import step_sections, training_sections
-from .account import Account
+from .data_flow import Flow, Statement
 from .data_section import data
-from .entries import (
-    ASK,
-    MODELS,
-    Comment,
-    Entry,
-    Place,
-    calls,
-    number,
-    place,
-    sources,
-    trained,
-)
-from .flow import Flow, Statement
 from .lightning import Fit
+from .passed_over import reason
+from .recipe_lines import ASK, MODELS, Comment, Entry, Place, calls, number, place, sources
 from .roles import WRAPPERS
-from .silence import reason
+from .statement_verdicts import Account
 from .step_order import accumulate
+from .trained_model import trained
 from .trainers import Settings, words_of
 from .training_sections import unread_model
 

@@ -24,10 +24,11 @@ from ..source.infer.abstract_values import (
     known,
 )
 from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS
-from .entries import ASK, Comment, Entry, Place, by_sureness, distinct, either, place, surely, unwrapped
-from .flow import Flow, Statement
-from .reach import named
-from .silence import name_of
+from .data_flow import Flow, Statement
+from .passed_over import name_of
+from .recipe_lines import ASK, Comment, Entry, Place, by_sureness, distinct, place, surely
+from .relevance import named
+from .trained_model import either, unwrapped
 from .trainers import MEASURED, Given, certainty_of, given_in, mixed, value_in
 
 OF_LIGHTNING = re.compile(r"(lightning|pytorch_lightning)\.(\w+\.)*Trainer\.fit")

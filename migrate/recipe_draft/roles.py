@@ -18,11 +18,11 @@ from ..source.infer.abstract_values import (
     Value,
     known,
 )
-from ..source.infer.calls import is_outer
 from ..source.infer.interpreter import CERTAINTIES, OPTION
-from . import silence
-from .flow import ADDS, EACH, GIVEN, INNER, IS, LOOPS, NAMED, Definition, Flow, Statement
-from .silence import name_of
+from . import passed_over
+from .changed_arguments import is_outer
+from .data_flow import ADDS, EACH, GIVEN, INNER, IS, LOOPS, NAMED, Definition, Flow, Statement
+from .passed_over import name_of
 
 MODEL, OPTIMIZER, SCHEDULE, CRITERION, LOADER = "model", "optimizer", "schedule", "criterion", "loader"
 SCALER, EMA = "scaler", "ema"  # of the loss; of the weights
@@ -128,8 +128,8 @@ class Roles:
             if node.attr == "module" and self.role(node.value) == MODEL:
                 return MODEL
             written = self.flow.attributes.get(node.attr)
-            if node.attr in silence.LEAVING_ATTRIBUTES or not written:
-                return self._loosely([node.value]) if node.attr not in silence.LEAVING_ATTRIBUTES else None
+            if node.attr in passed_over.LEAVING_ATTRIBUTES or not written:
+                return self._loosely([node.value]) if node.attr not in passed_over.LEAVING_ATTRIBUTES else None
             return self._one(written)
         found = self.exact(node)
         if found is None and isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
@@ -162,8 +162,8 @@ class Roles:
     def leaves(self, call: ast.Call) -> bool:
         """Whether a call returns a plain number, string or array."""
         if isinstance(call.func, ast.Attribute):
-            return call.func.attr in silence.LEAVING_METHODS
-        return isinstance(call.func, ast.Name) and call.func.id in silence.LEAVING_FUNCTIONS
+            return call.func.attr in passed_over.LEAVING_METHODS
+        return isinstance(call.func, ast.Name) and call.func.id in passed_over.LEAVING_FUNCTIONS
 
     def _one(self, definitions: Iterable[Definition]) -> str | None:
         """The common role of all definitions that run with the defaults; a value that a call changes keeps its role."""
@@ -237,7 +237,7 @@ class Roles:
     def _of_loop(self, over: ast.expr, path: tuple[int, ...]) -> str | None:
         """The role of a loop's target in each round."""
         over = self._handed_through(over)
-        if isinstance(over, ast.Call) and over.args and silence.looked_through(name_of(self.flow, over)):
+        if isinstance(over, ast.Call) and over.args and passed_over.looked_through(name_of(self.flow, over)):
             if getattr(over.func, "id", "") == "enumerate":
                 return self._of_loop(over.args[0], path[1:]) if path[:1] == (1,) else None
             return self._of_loop(over.args[0], path)
@@ -247,7 +247,7 @@ class Roles:
     def loops_over(self, over: ast.expr) -> str | None:
         """The role of a loop's iterable."""
         over = self._handed_through(over)
-        while isinstance(over, ast.Call) and over.args and silence.looked_through(name_of(self.flow, over)):
+        while isinstance(over, ast.Call) and over.args and passed_over.looked_through(name_of(self.flow, over)):
             over = self._handed_through(over.args[0])
         return self.role(over)
 
@@ -386,7 +386,7 @@ class ValueKinds:
             found: Kinds = frozenset().union(*(self.bound.get(d, NONE) for d in self.flow.reads.get(id(node), ())))
             return found | self._of_value(node) | self._by_name(node, node.id)
         if isinstance(node, ast.Attribute):
-            if node.attr in silence.LEAVING_ATTRIBUTES:
+            if node.attr in passed_over.LEAVING_ATTRIBUTES:
                 return NONE
             own = frozenset().union(*(self.bound.get(d, NONE) for d in self.flow.attributes.get(node.attr, ())))
             extra = frozenset({BY_ATTRIBUTE[node.attr]}) if node.attr in BY_ATTRIBUTE else NONE
@@ -440,7 +440,7 @@ class ValueKinds:
             return own.union(*given)
         handed = frozenset().union(*(self.of(a) for a in [*node.args, *(k.value for k in node.keywords)]))
         if isinstance(called, LibraryName):
-            return own | (NONE if silence.reason(called.name) and not own else handed)
+            return own | (NONE if passed_over.reason(called.name) and not own else handed)
         callee = self.of(node.func)
         if isinstance(node.func, ast.Attribute):  # a method's result belongs to its object
             return own | callee | handed
@@ -451,13 +451,13 @@ class ValueKinds:
         found = self.flow.value(node)
         if isinstance(found, ScriptObject):
             return id(found.of.node) in self._driven and found.of.family() != families.MODULE
-        return isinstance(found, LibraryObject) and silence.matches(found.name, silence.DRIVEN)
+        return isinstance(found, LibraryObject) and passed_over.matches(found.name, passed_over.DRIVEN)
 
     def fits(self, call: ast.Call) -> bool:
         """Whether a call has such an object train, Trainer(max_epochs=3).fit(module), or makes one that does."""
         called = self.flow.value(call.func)
         name = called.library_base() if isinstance(called, ScriptClass) else getattr(called, "name", "")
-        if (name or "").endswith(silence.RUNNING):
+        if (name or "").endswith(passed_over.RUNNING):
             return True
         return isinstance(call.func, ast.Attribute) and call.func.attr == "fit" and self.drives(call.func.value)
 
@@ -480,7 +480,7 @@ class ValueKinds:
         drawn."""
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         other = bool(given) and (seed is None or known(self.flow.value(given[0])) != seed)
-        return other and silence.matches(name_of(self.flow, call), silence.SEEDS)
+        return other and passed_over.matches(name_of(self.flow, call), passed_over.SEEDS)
 
     def keeps(self, statement: Statement, open_: set[int]) -> bool:
         """Whether a statement changes the content of an object, by itself or by a call that is the whole statement;
@@ -489,7 +489,7 @@ class ValueKinds:
         targets = getattr(statement.node, "targets", [getattr(statement.node, "target", None)])
         if any(isinstance(one, (ast.Attribute, ast.Subscript)) or is_outer(one, statement.function) for one in targets):
             return True
-        changes = alone is not None and getattr(alone.func, "attr", "") in silence.CHANGERS
+        changes = alone is not None and getattr(alone.func, "attr", "") in passed_over.CHANGERS
         return changes or (alone is not None and id(self.flow.function_of(alone)) in open_)
 
     def _another_model(self, node: ast.expr) -> bool:
@@ -543,7 +543,7 @@ class ValueKinds:
     def changes_data(self, call: ast.Call) -> bool:
         """Whether a method changes the content of a data set or a loader: data.samples.reverse()."""
         func = call.func
-        if not isinstance(func, ast.Attribute) or func.attr not in silence.CHANGERS:
+        if not isinstance(func, ast.Attribute) or func.attr not in passed_over.CHANGERS:
             return False
         return isinstance(func.value, (ast.Attribute, ast.Subscript)) and self.is_data(func.value)
 

@@ -29,10 +29,11 @@ from ..source.infer.abstract_values import (
 from ..source.infer.expressions import truth
 from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter
 from ..source.source_files import ScriptFile
-from .entries import LONGEST_WORD, Comment, behind_names, place, several_train, shown, sources
-from .flow import ADDS, EACH, FUNCTIONS, IS, LOOPS, NAMED, Definition, Flow, Statement
+from .data_flow import ADDS, EACH, FUNCTIONS, IS, LOOPS, NAMED, Definition, Flow, Statement
+from .passed_over import LEAVING_ATTRIBUTES, name_of
+from .recipe_lines import LONGEST_WORD, Comment, behind_names, place, shown, sources
 from .roles import EMA, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
-from .silence import LEAVING_ATTRIBUTES, name_of
+from .trained_model import several_train
 
 EARLY = "before there are gradients of this step"
 NO_UPDATE = "no step() of an optimizer was found that takes these gradients"

@@ -14,7 +14,9 @@ from ...mappings.aliases import row_of
 from ...mappings.rows import Row
 from ..source.infer.abstract_values import LibraryName, LibraryObject, LibraryUse, ScriptObject, known
 from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter, joined
-from .entries import (
+from .data_flow import Flow, Statement
+from .passed_over import name_of
+from .recipe_lines import (
     AMP,
     ASK,
     EMA,
@@ -32,18 +34,15 @@ from .entries import (
     place,
     setting,
     settings,
-    several_train,
     shown,
     sources,
     surely,
     unread,
-    unwrapped,
 )
-from .flow import Flow, Statement
-from .reach import named
+from .relevance import named
 from .roles import CRITERION, FUNCTIONAL, LOSS, Roles
-from .silence import name_of
 from .step_order import part_of
+from .trained_model import several_train, unwrapped
 from .trainers import Given, not_found, words_of
 from .training_sections import part_section
 

@@ -26,7 +26,9 @@ from ..source.infer.abstract_values import (
 )
 from ..source.infer.expressions import PARSES
 from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS
-from .entries import (
+from .data_flow import FUNCTIONS, Flow, Statement
+from .passed_over import name_of, trains
+from .recipe_lines import (
     ASK,
     LONGEST_WORD,
     Comment,
@@ -39,9 +41,7 @@ from .entries import (
     sources,
     unread,
 )
-from .flow import FUNCTIONS, Flow, Statement
-from .reach import PLAIN_BASES, named
-from .silence import name_of, trains
+from .relevance import PLAIN_BASES, named
 
 MEASURED = "ReduceLROnPlateau"  # the schedule that depends on step()'s argument
 TRAINERS = re.compile(r"(transformers|trl|lightning|pytorch_lightning)\.(\w+\.)*\w*Trainer")

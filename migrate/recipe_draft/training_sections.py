@@ -25,15 +25,16 @@ from ..source.infer.abstract_values import (
 )
 from ..source.infer.expressions import BATCHES, EPOCHS
 from ..source.infer.interpreter import CERTAINTIES, OPTION, UNCALLED, Interpreter
+from .data_flow import GIVEN, Flow, Statement
 from .data_section import around_steps
-from .entries import (
+from .passed_over import name_of
+from .recipe_lines import (
     ASK,
     CLIP,
     SEED,
     TENSORBOARD,
     Comment,
     Entry,
-    all_handed_over,
     argument_text,
     by_sureness,
     calls,
@@ -43,17 +44,13 @@ from .entries import (
     part,
     place,
     setting,
-    several_train,
     short_name,
     sources,
     surely,
-    trained,
     unread,
-    unwrapped,
 )
-from .flow import GIVEN, Flow, Statement
-from .reach import named
-from .silence import name_of
+from .relevance import named
+from .trained_model import all_handed_over, several_train, trained, unwrapped
 from .trainers import MEASURED, Given, handed_to_trainers, maker_of, not_found, of_trainer, words_of
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are not a class's

@@ -51,9 +51,9 @@ from .layers import (
     opened,
     regions,
 )
+from .match_tensors import Crossed
+from .mismatched_tensors import left_alone, unlike
 from .model_structure import Shape, Structure, channels_moved, file, for_all, join, parent, read, regrouped
-from .tensors import Crossed
-from .unlike import left_alone, unlike
 
 FORCED = 1000.0
 BETWEEN, BEFORE, BEHIND = slice(0, 2), slice(1, 2), slice(0, 1)  # what is known of where a layer is

@@ -16,13 +16,13 @@ from ...mappings import table
 from ...training.recipe.schema import Recipe
 from ...training.step.parameter_groups import is_norm
 from ..align.user_model import Paired
-from ..compare import Traces
+from ..compare_traces import Traces
 from ..job import ParityJob, recipe_of
 from ..record.batches import Inputs, read_inputs
 from ..replay.module_calls import Made
 from ..result import CellChange, Finding, ModuleVerdict
+from ..tensor_verdict import EPS32, Verdict
 from ..trace import Key, RecordedStage, Trace, sample_positions
-from ..verdict import EPS32, Verdict
 from .hypotheses import Prediction
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from ...mappings.row_reader import Fields, read_yaml
 from ..options import STAGES
 from ..replay.module_calls import parse_label
 from ..result import Cause, CellChange, Finding
+from ..tensor_verdict import EPS32, FLOOR_ULPS, RATIO, Measure, Verdict, judge
 from ..trace import ALONE, WIRING
-from ..verdict import EPS32, FLOOR_ULPS, RATIO, Measure, Verdict, judge
 
 C = TypeVar("C")
 T = TypeVar("T")

@@ -17,9 +17,9 @@ from ...workers.worker import progress, run
 from .. import compared_draws
 from ..align import torch_user_model
 from ..align.alignment import Alignment, Lack, Unlike, read_alignment
-from ..align.unlike import without_consequences
+from ..align.mismatched_tensors import without_consequences
 from ..align.user_model import Paired
-from ..compare import SIDES
+from ..compare_traces import SIDES
 from ..job import ParityJob
 from ..result import Cause, ModuleVerdict
 from ..run import CAUSES, read_failed, write_causes

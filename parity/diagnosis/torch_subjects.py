@@ -31,8 +31,8 @@ from ..replay import module_calls
 from ..replay.module_calls import FOLDER, Call, Made, Recording, Stored, label, rebuilt, relative, tensor_name
 from ..replay.torch_replay import packed, tensors
 from ..run_folder import MINDSPORE_REPLAY, replayed, torch_runs
+from ..tensor_verdict import EPS32, FLOOR_ULPS, Verdict, judge
 from ..trace import ALONE, WIRING, Key, Part, Trace
-from ..verdict import EPS32, FLOOR_ULPS, Verdict, judge
 from .context import Context, recorded
 from .hypotheses import Outcome, finite_alike
 from .mutations.torch_layers import Mutation

@@ -28,13 +28,13 @@ from ...parity.graph_mode import GRAPH, MARK
 from ...parity.options import STAGES
 from ...parity.result import Finding, ModuleVerdict, Report, StageSummary
 from ...parity.run_folder import MINDSPORE, MINDSPORE_REPLAY, TORCH32, TORCH64, matched, replayed
+from ...parity.tensor_verdict import RATIO, Verdict
 from ...parity.trace import Key, Trace, sample_positions
-from ...parity.verdict import RATIO, Verdict
 from ...printable import packed, shown, times
 from ...training.recipe import reader
 from ...training.recipe import reader as recipes
 from ..parity_terminal import also_at, explains, known, where
-from .page import HERE, pages, policy_of
+from . import HERE, pages, policy_of
 
 SCRIPTS = ("data.js", "detail.js", "plot.js", "table.js", "explore.js", "tree.js")
 MARKS = {Verdict.PASS: "pass", Verdict.FAIL: "fail", Verdict.NONE: "none"}
@@ -293,7 +293,7 @@ def pack(findings: Sequence[Finding], stages: Sequence[str] = STAGES) -> dict[st
     }
 
 
-# exact, the float32 run whose noise is shown, MindSpore; where an entry is in several, the last counts (compare.py)
+# exact, the float32 run whose noise is shown, MindSpore; where an entry is in several, the last counts
 FAMILIES = (
     (TORCH64, TORCH32, MINDSPORE),
     (matched(TORCH64), matched(TORCH32), MINDSPORE),

@@ -20,8 +20,7 @@ import pytest
 import uvicorn
 from msmigrate.deploy.serving import rest_app
 from msmigrate.deploy.serving.batching import Batches, Split
-from msmigrate.deploy.serving.rest_app import Connection, Method, application
-from msmigrate.deploy.serving.rest_values import array_of, bytes_of, instances_of, plain
+from msmigrate.deploy.serving.rest_app import Connection, Method, application, array_of, bytes_of, instances_of, plain
 from msmigrate.errors import BadInput
 
 SHAPE, MOST = (2, 2), 20_000

@@ -25,8 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from msmigrate.deploy.serving.batching import Batches
-from msmigrate.deploy.serving.rest_app import Method, application
-from msmigrate.deploy.serving.rest_values import array_of, image_of
+from msmigrate.deploy.serving.rest_app import Method, application, array_of, image_of
 from msmigrate.errors import BadInput
 from msmigrate.training.data.sample import alone, in_mode
 from PIL import Image

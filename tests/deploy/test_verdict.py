@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from msmigrate.deploy.export import FILE, NET, compare
 from msmigrate.deploy.job import EXPORTED, INPUTS, TORCH32, TORCH32_OTHER, TORCH64, in_batches, load, save
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 
 EPS = 1e-6  # how far a float32 run is made to be off
 

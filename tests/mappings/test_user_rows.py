@@ -13,7 +13,7 @@ from msmigrate import errors
 from msmigrate.mappings import table, user_rows
 from msmigrate.mappings.rows import Call, build, resolve
 from msmigrate.mappings.state_names import LAYER_STATES, layer_states
-from msmigrate.training.code_digest import code_digest
+from msmigrate.training.recipe.digest import code_digest
 
 SCALE = """
 - kind: layer

@@ -12,7 +12,7 @@ from msmigrate import errors
 from msmigrate.mappings import table, user_rows
 from msmigrate.mappings.verb_registry import SHAPES, ShapeVerb, Verbs
 from msmigrate.mappings.verbs import VERBS, Verb
-from msmigrate.training.code_digest import code_digest
+from msmigrate.training.recipe.digest import code_digest
 
 MODULE = """
 import ast

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from msmigrate.parity.build_result import built_otherwise, inside_what_agrees
 from msmigrate.parity.result import Finding
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.parity.trace import ALONE
-from msmigrate.parity.verdict import Verdict
 
 STEP = [
     Finding(stage, part, name, i, Verdict.PASS, error=1e-7, noise=1e-7, allowed=4e-7)

@@ -10,7 +10,7 @@ from msmigrate.errors import BadTrace
 from msmigrate.parity.compared_draws import FAULT, KEY, Compared, about, causes
 from msmigrate.parity.record.randomness import OUTSIDE, ROOT, Draws, Place
 from msmigrate.parity.result import Finding, unproven
-from msmigrate.parity.verdict import Unjudged, Verdict
+from msmigrate.parity.tensor_verdict import Unjudged, Verdict
 
 ENCODER = Place("encoder", line="model.py, line 7")
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from msmigrate.errors import BadTrace
-from msmigrate.parity.compare import Traces, compare
+from msmigrate.parity.compare_traces import Traces, compare
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.result import Report
 from msmigrate.parity.run import parity_step

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from msmigrate.errors import BadTrace
-from msmigrate.parity import compare, run_folder
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity import compare_traces, run_folder
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.training.data.sample import decode
 from msmigrate.training.data.sources import crops
 from PIL import Image
@@ -28,7 +28,7 @@ EXACT = images(BOX, Image.Resampling.BILINEAR)
 
 
 def test_another_average_of_the_same_pixels_passes():
-    verdict, why, error = compare.image_verdict(EXACT, images(BOX, Image.Resampling.BOX), LEVEL)
+    verdict, why, error = compare_traces.image_verdict(EXACT, images(BOX, Image.Resampling.BOX), LEVEL)
     assert (verdict, why) == (Verdict.PASS, "")
     assert 0.001 < error < 0.2
 
@@ -45,7 +45,7 @@ def test_another_average_of_the_same_pixels_passes():
     ids=["aside", "nearest", "flipped", "bgr", "brighter"],
 )
 def test_what_resizing_does_not_explain_fails(other):
-    verdict, why, _ = compare.image_verdict(EXACT, np.ascontiguousarray(other), LEVEL)
+    verdict, why, _ = compare_traces.image_verdict(EXACT, np.ascontiguousarray(other), LEVEL)
     assert verdict is Verdict.FAIL
     assert "grey levels from torchvision's" in why
     assert "C++ resizing explains 64 (5, 0.5)" in why
@@ -54,10 +54,10 @@ def test_what_resizing_does_not_explain_fails(other):
 def test_only_images_of_a_trace_that_says_so_are_held_to_the_bounds():
     entry = SimpleNamespace(stage="data", name="images")
     said = SimpleNamespace(about={run_folder.KEY: 0.02}, folder=Path("trace"))
-    assert compare.declared(said, entry) == 0.02
-    assert compare.declared(said, SimpleNamespace(stage="data", name="labels")) is None
-    assert compare.declared(said, SimpleNamespace(stage="forward", name="images")) is None
-    assert compare.declared(SimpleNamespace(about={}, folder=Path("trace")), entry) is None
+    assert compare_traces.declared(said, entry) == 0.02
+    assert compare_traces.declared(said, SimpleNamespace(stage="data", name="labels")) is None
+    assert compare_traces.declared(said, SimpleNamespace(stage="forward", name="images")) is None
+    assert compare_traces.declared(SimpleNamespace(about={}, folder=Path("trace")), entry) is None
     for nonsense in (0.0, -1.0, float("inf"), float("nan"), "0.02", True):
         with pytest.raises(BadTrace, match="no size of a grey level"):
-            compare.declared(SimpleNamespace(about={run_folder.KEY: nonsense}, folder=Path("trace")), entry)
+            compare_traces.declared(SimpleNamespace(about={run_folder.KEY: nonsense}, folder=Path("trace")), entry)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from msmigrate.parity.result import Report
-from msmigrate.parity.verdict import RATIO, Verdict
+from msmigrate.parity.tensor_verdict import RATIO, Verdict
 
 CASES = json.loads((Path(__file__).parent / "cases.json").read_text())
 

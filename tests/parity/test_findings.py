@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msmigrate.parity.options import STAGES
 from msmigrate.parity.result import Finding, Outcome, Report, summarise
-from msmigrate.parity.verdict import BY_NATURE, Unjudged, Verdict
+from msmigrate.parity.tensor_verdict import BY_NATURE, Unjudged, Verdict
 
 
 def finding(stage: str = "forward", verdict: Verdict = Verdict.PASS, order: int = 0, **more: Any) -> Finding:

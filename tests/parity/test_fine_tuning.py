@@ -12,8 +12,8 @@ from msmigrate.errors import MsmigrateError
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.result import Report
 from msmigrate.parity.run import parity_step
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.parity.trace import DISTRIBUTION
-from msmigrate.parity.verdict import Verdict
 from msmigrate.training.recipe import reader as recipes
 
 HERE = Path(__file__).parent

@@ -13,8 +13,8 @@ import pytest
 from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.parity.run import parity_step
 from msmigrate.parity.run_folder import MINDSPORE
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.parity.trace import SIDES_STAGE, Part, Trace
-from msmigrate.parity.verdict import Verdict
 from msmigrate.training.recipe import reader as recipes
 
 HERE = Path(__file__).parent

@@ -18,7 +18,7 @@ from msmigrate.parity.build_result import early_failure
 from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.parity.result import Report
 from msmigrate.parity.run_folder import INPUTS, MINDSPORE, MOVED
-from msmigrate.parity.verdict import Unjudged, Verdict
+from msmigrate.parity.tensor_verdict import Unjudged, Verdict
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.workflows.compare import COARSE, COARSE_BOTH, OWN, compare_folders
 from msmigrate.workflows.record import record_side

@@ -7,7 +7,7 @@ from msmigrate.mappings import table
 from msmigrate.parity.build_result import MOST, SHOWS, hints
 from msmigrate.parity.options import STAGES
 from msmigrate.parity.result import Finding
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.training.recipe import reader as recipes
 
 RECIPE = recipes.load(recipes.DEFAULT)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from msmigrate.parity.compare import compare_distributions
+from msmigrate.parity.compare_traces import compare_distributions
 from msmigrate.parity.record.recorder import PER_SEED, add_initial_values
 from msmigrate.parity.trace import DISTRIBUTION, Trace, TraceWriter
 from scipy import stats

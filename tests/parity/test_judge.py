@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from msmigrate.parity.verdict import (
+from msmigrate.parity.tensor_verdict import (
     BLIND,
     BY_LUCK,
     EPS32,

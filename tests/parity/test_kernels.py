@@ -15,7 +15,7 @@ from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.parity.noise import Kernel, kernels
 from msmigrate.parity.result import Report
 from msmigrate.parity.run import parity_step
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.training.recipe import reader as recipes
 
 HERE = Path(__file__).parent

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 from msmigrate.parity.align.alignment import IDENTITY
-from msmigrate.parity.compare import compare
+from msmigrate.parity.compare_traces import compare
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.noise import UsualNoise, measuring_step
 from msmigrate.parity.record.batches import Inputs
 from msmigrate.parity.record.recorder import StepArrays, record_steps
 from msmigrate.parity.result import Finding
 from msmigrate.parity.run_folder import MINDSPORE, TORCH32, TORCH32_OTHER, matched
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.parity.trace import RATES, STEPS_TAKEN, Trace, TraceWriter
-from msmigrate.parity.verdict import Verdict
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.training.recipe import schema
 from traces import LATER, NOISE, Run, Tensor

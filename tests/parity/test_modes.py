@@ -7,11 +7,11 @@ from pathlib import Path
 import modes_cases
 import pytest
 from msmigrate.errors import BadInput, BadTrace
-from msmigrate.parity.compare import Traces, compare, is_model_output, without_lone_outputs
+from msmigrate.parity.compare_traces import Traces, compare, is_model_output, without_lone_outputs
 from msmigrate.parity.graph_mode import AGAIN, EVALUATION_FAILED, FAILED, GRAPH, UNSEEN, Compiled, judge_compiled
 from msmigrate.parity.job import ParityJob
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.parity.trace import Trace, TraceWriter
-from msmigrate.parity.verdict import Verdict
 from msmigrate.training.recipe import reader as recipes
 from traces import Run, Tensor, values
 

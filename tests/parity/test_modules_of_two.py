@@ -24,8 +24,8 @@ from msmigrate.parity.run_folder import (
     TORCH64,
     replayed,
 )
+from msmigrate.parity.tensor_verdict import Unjudged, Verdict
 from msmigrate.parity.trace import ALONE, SIDES_STAGE, WIRING, Part, TraceWriter
-from msmigrate.parity.verdict import Unjudged, Verdict
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.workflows.compare import (
     NO_START,

@@ -16,7 +16,7 @@ from msmigrate.errors import BadInput, BadTrace
 from msmigrate.parity import run_folder
 from msmigrate.parity.align.alignment import IDENTITY
 from msmigrate.parity.build_result import report
-from msmigrate.parity.compare import compare
+from msmigrate.parity.compare_traces import compare
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.options import OF_MODULES, STAGES, WHOLE, Narrowing, ParityOptions
 from msmigrate.parity.record.batches import Inputs

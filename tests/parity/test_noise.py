@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msmigrate.parity.noise import LOG_SUM, UsualNoise, is_of_a_step
+from msmigrate.parity.tensor_verdict import FEW
 from msmigrate.parity.trace import Entry, Trace, TraceWriter
-from msmigrate.parity.verdict import FEW
 
 PART = ("gradients", "parameters")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from msmigrate.parity.record.recorder import NORMS, OVERFLOWS
 from msmigrate.parity.result import Report
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 
 
 def failed(report: Report) -> set[str]:

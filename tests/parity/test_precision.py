@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from msmigrate.parity.result import Report
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 
 full = pytest.mark.full
 

@@ -17,8 +17,8 @@ from msmigrate.parity.replay.module_calls import Outcome
 from msmigrate.parity.result import Report
 from msmigrate.parity.run_folder import MINDSPORE, MINDSPORE_REPLAY, RUN, TORCH32, replayed
 from msmigrate.parity.run_folder import RECIPE as RECIPE_COPY
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.parity.trace import Trace
-from msmigrate.parity.verdict import Verdict
 from msmigrate.reports.html.parity_page import write_html
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.workflows.compare import NO_START, _headed, _joined, compare, compare_folders

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from msmigrate.parity.compare import Traces, compare
+from msmigrate.parity.compare_traces import Traces, compare
 from msmigrate.parity.result import Report
 from msmigrate.parity.run_folder import MINDSPORE, TORCH32, TORCH32_OTHER, TORCH64, matched
 from msmigrate.parity.trace import TraceWriter

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from msmigrate.parity.options import Narrowing
 from msmigrate.parity.result import Cause, Finding, MadeWith, ModuleVerdict, Report
-from msmigrate.parity.verdict import RATIO, Verdict
+from msmigrate.parity.tensor_verdict import RATIO, Verdict
 
 VERSIONS = {"torch": "2.15.0", "torchvision": "0.29.2", "mindspore": "2.10.0", "numpy": "1.26.4"}
 FAULTS = {"layer2.1.bn2": 1650.0, "layer3.2": 4.1e4, "layer4.0.downsample.1": 19.1, "maxpool": 7.1e5}

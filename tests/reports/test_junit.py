@@ -11,7 +11,7 @@ import made_up_reports
 import pytest
 from msmigrate.errors import BadDestination
 from msmigrate.parity.result import Report
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.reports.parity_ci import junit, write_junit
 
 # What windyroad's JUnit.xsd (Apache Ant) and xunit-plugin's junit-10.xsd (Jenkins) both allow: attributes that have to

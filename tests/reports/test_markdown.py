@@ -11,7 +11,7 @@ import made_up_reports
 import pytest
 from markdown_it import MarkdownIt
 from msmigrate.parity.result import Cause, Finding, Report
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.reports.parity_ci import LONGEST, markdown
 
 KNOWN_TAGS = {

@@ -14,7 +14,7 @@ import pytest
 from msmigrate.errors import BadDestination
 from msmigrate.parity.options import STAGES, Narrowing
 from msmigrate.parity.result import Cause, CellChange, Finding, Report
-from msmigrate.parity.verdict import Unjudged, Verdict
+from msmigrate.parity.tensor_verdict import Unjudged, Verdict
 from msmigrate.reports.html.parity_page import page
 from msmigrate.reports.parity_ci import markdown
 from msmigrate.reports.parity_json import write_json

@@ -12,7 +12,7 @@ from msmigrate.training.data.array_files import check_inputs, check_rows, read_i
 from msmigrate.training.data.sources import open_arrays, open_sources
 from msmigrate.training.metrics import Metrics, Scores, Tally, evaluate
 from msmigrate.training.recipe import reader as recipes
-from msmigrate.training.recipe import stored
+from msmigrate.training.recipe import recipe_in_checkpoint
 from msmigrate.training.recipe.schema import Recipe
 from msmigrate.training.run import plan
 from msmigrate.training.run.run_log import ValidationLine, history
@@ -151,7 +151,7 @@ def test_where_a_file_lies_does_not_count_and_is_not_read_at_a_checkpoint_s_word
     (tmp_path / "net.py").write_text("def Net(): pass\n")
     recipe = load(tmp_path, more=", validation: arrays:val.npz")
     assert recipe.digest == load(tmp_path, "elsewhere/other.npz").digest
-    kept = stored.read(tmp_path / "x.ckpt", recipe.model_dump(mode="json"), None)
+    kept = recipe_in_checkpoint.read(tmp_path / "x.ckpt", recipe.model_dump(mode="json"), None)
     assert kept.data.source == "arrays:" and kept.data.of_arrays
     with pytest.raises(NotTrusted, match="the checkpoint's validation data are in arrays:"):
         inference.source_named(None, kept, stored=True)

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from msmigrate.parity.verdict import uncertain
+from msmigrate.parity.tensor_verdict import uncertain
 from msmigrate.training.options import Spread
 from msmigrate.training.run import launch
 from msmigrate.training.run.train_job import Job

@@ -12,8 +12,8 @@ from msmigrate.errors import BadRecipe, Unsupported
 from msmigrate.training.data import pil_transforms, random_draws
 from msmigrate.training.data.pil_transforms import RandAugment, RandomErasing
 from msmigrate.training.data.random_draws import apply_random
-from msmigrate.training.recipe import parts
-from msmigrate.training.recipe.parts import DRAWABLE
+from msmigrate.training.recipe import part_arguments
+from msmigrate.training.recipe.part_arguments import DRAWABLE
 from msmigrate.training.recipe.schema import Part
 from PIL import Image
 from scipy import stats
@@ -132,8 +132,8 @@ def test_what_cannot_be_drawn_says_what_can():
     with pytest.raises(Unsupported, match=r"AutoAugment cannot be drawn .* RandAugment, RandomCrop"):
         random_draws.draw(Part(name="AutoAugment"), random_draws.generator((0, 0, 0)), IMAGE)
     for name in ("AugMix", "AutoAugment", "RandomRotation", "TrivialAugmentWide", "torchvision.transforms.RandomCrop"):
-        assert parts.is_random(Part(name=name))
-    assert not parts.is_random(Part(name="CenterCrop"))
+        assert part_arguments.is_random(Part(name=name))
+    assert not part_arguments.is_random(Part(name="CenterCrop"))
 
 
 @pytest.mark.parametrize(
@@ -160,14 +160,14 @@ def test_what_cannot_be_drawn_says_what_can():
 )
 def test_arguments_that_nothing_can_be_drawn_from(name, args, message):
     with pytest.raises(BadRecipe, match=message) as refused:
-        parts.check(Part(name=name, args=args))
+        part_arguments.check(Part(name=name, args=args))
     assert "\n" not in str(refused.value)
 
 
 def test_every_transform_that_is_drawn_passes_with_its_defaults():
     assert set(DRAWABLE) == set(random_draws._DRAWS) == set(pil_transforms._APPLY)
     for name in DRAWABLE:
-        parts.check(Part(name=name, args={"size": 8} if name in ("RandomCrop", "RandomResizedCrop") else {}))
+        part_arguments.check(Part(name=name, args={"size": 8} if name in ("RandomCrop", "RandomResizedCrop") else {}))
 
 
 def test_values_that_do_not_fit_the_channels():

@@ -254,7 +254,7 @@ def test_a_free_port_is_free():
     ports = {Spread(nproc=2).port for _ in range(5)}
     assert all(1024 < port < 65536 for port in ports)
     assert Spread(nproc=2, master_port=4711).port == 4711
-    assert Spread(nproc=2, nnodes=2).port == train_job.SEVERAL_MACHINES_PORT
+    assert Spread(nproc=2, nnodes=2).port == launch.SEVERAL_MACHINES_PORT
 
 
 @pytest.mark.parametrize(
@@ -296,10 +296,10 @@ def test_the_command_of_one_machine_of_several(tmp_path):
 def test_forms_that_are_shown(tmp_path):
     folder = tmp_path / "with space"
     job = Job(recipe=Path("r.yaml"), folder=folder, target="Ascend")
-    alone = train_job.launch_forms(job)
+    alone = launch.launch_forms(job)
     assert [title for title, _ in alone] == ["one process"]
     assert shlex.split(alone[0][1])[1:] == ["-m", "msmigrate.training.run.mindspore_worker", str(folder / "JOB.json")]
-    forms = dict(train_job.launch_forms(job, Spread(nproc=4, nnodes=2, node_rank=1, master_addr="10.0.0.1")))
+    forms = dict(launch.launch_forms(job, Spread(nproc=4, nnodes=2, node_rank=1, master_addr="10.0.0.1")))
     assert list(forms) == ["msrun", "mpirun", "rank table"]
     assert "-n 8 -H 10.0.0.1:4,MACHINE1:4 " in forms["mpirun"]
     assert "for ((i = 4; i <= 7; i++)); do" in forms["rank table"]
@@ -309,9 +309,7 @@ def test_forms_that_are_shown(tmp_path):
         assert checked.returncode == 0, checked.stderr
         assert f"'{folder}/JOB.json'" in text
     assert not folder.exists()
-    assert [title for title, _ in train_job.launch_forms(job.model_copy(update={"target": "CPU"}), Spread(2))] == [
-        "msrun"
-    ]
+    assert [title for title, _ in launch.launch_forms(job.model_copy(update={"target": "CPU"}), Spread(2))] == ["msrun"]
 
 
 def test_another_python_in_path_is_not_taken(tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ from msmigrate.errors import BadRecipe, Unsupported
 from msmigrate.mappings import table
 from msmigrate.mappings.rows import Argument
 from msmigrate.training.recipe.check import HANDED_OVER, LOSSES, OUTSIDE
-from msmigrate.training.recipe.parts import AFTER_TO_TENSOR, DRAWABLE
+from msmigrate.training.recipe.part_arguments import AFTER_TO_TENSOR, DRAWABLE
 from msmigrate.training.recipe.reader import load
 from msmigrate.training.recipe.schema import Recipe
 from msmigrate.training.run import plan

@@ -12,8 +12,8 @@ import pytest
 from msmigrate.errors import BadCheckpoint, BadInput, Unsupported
 from msmigrate.parity.options import STAGES, Narrowing
 from msmigrate.parity.result import Finding, MadeWith, Report
+from msmigrate.parity.tensor_verdict import Unjudged, Verdict
 from msmigrate.parity.trace import Part
-from msmigrate.parity.verdict import Unjudged, Verdict
 from msmigrate.reports.parity_json import write_json
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.training.recipe.schema import Amp, Recipe

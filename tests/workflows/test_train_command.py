@@ -20,7 +20,7 @@ from msmigrate.errors import BadCheckpoint, BadDestination, BadInput, MsmigrateE
 from msmigrate.option_fields import STDOUT
 from msmigrate.parity.options import STAGES
 from msmigrate.parity.result import Finding, MadeWith, Report
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.processes import signals_raised
 from msmigrate.reports import training_run
 from msmigrate.reports.parity_json import write_json

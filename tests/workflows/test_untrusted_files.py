@@ -30,7 +30,7 @@ from msmigrate.option_fields import STDOUT
 from msmigrate.training import checkpoints
 from msmigrate.training.data.sources import open_source
 from msmigrate.training.models import converted_models
-from msmigrate.training.recipe import stored
+from msmigrate.training.recipe import recipe_in_checkpoint
 from msmigrate.training.recipe.schema import Model
 from msmigrate.training.run.train_job import Job
 from msmigrate.workflows import export, record
@@ -341,7 +341,7 @@ def test_no_argument_of_a_checkpoint_s_reaches_further_than_a_size_or_a_rate(
 def test_harmless_arguments_are_taken(tmp_path: Path) -> None:
     args = {"num_classes": 10, "drop_rate": 0.1, "in_chans": 1, "img_size": [32, 32], "global_pool": "avg"}
     args |= {"zero_init_last": False}
-    assert stored.foreign_argument(Model(name="timm:resnet18", args=args)) is None
+    assert recipe_in_checkpoint.foreign_argument(Model(name="timm:resnet18", args=args)) is None
     for command in commands(checkpoint(tmp_path, changed(model__args=args)), tmp_path):
         with pytest.raises((WorkerFailed, BadInput)) as caught:  # as far as a framework, or images without a size
             command()

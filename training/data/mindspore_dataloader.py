@@ -21,13 +21,13 @@ import numpy as np
 from mindspore import Tensor, dataset
 from PIL import Image
 
-from ...errors import BadInput, BadRecipe, MsmigrateError, Unsupported, WorkerFailed
-from ..recipe.parts import as_parts, refuse_random
+from ...errors import BadInput, BadRecipe, MsmigrateError, WorkerFailed
+from ..recipe.part_arguments import as_parts, refuse_random
 from ..recipe.schema import Recipe
 from . import dataset_cache
 from .mindspore_pipeline import FastPrepare, Prepare
 from .preprocessing import PreparedImages, reason
-from .random_draws import Mix, batch_generator, draw_mix, mix_images, soft_targets
+from .random_draws import Mix, batch_generator, draw_mix, mix_images, randperm, soft_targets
 from .sample import encode
 from .sources import Arrays, Source
 
@@ -336,9 +336,6 @@ class _Places:
         return (np.int64(self._places[row]),)
 
 
-MOST = (2**32 - 1) // 20  # from here on torch draws 64 bits for each position, by another rule
-
-
 def epoch_order(
     count: int, *, seed: int, epoch: int, shuffle: bool, drop_last: bool, rank: int = 0, world: int = 1
 ) -> np.ndarray:
@@ -361,23 +358,3 @@ def epoch_order(
     order = randperm(count, seed + epoch) if shuffle else np.arange(count, dtype=np.int64)
     each = count // world if drop_last else -(-count // world)
     return np.resize(order, each * world)[rank::world]  # np.resize cuts off, or repeats from the start
-
-
-def randperm(count: int, seed: int) -> np.ndarray:
-    """torch.randperm(count) on the CPU after manual_seed(seed), int64 (count,).
-
-    Both seed mt19937 with the lower 32 bits of the seed, as its authors' init_genrand does, and torch swaps place i
-    with place i + (draw i modulo (count - i)): aten/src/ATen/native/TensorFactories.cpp, randperm_cpu.
-    Raises Unsupported above 214 million, where torch draws by another rule.
-    """
-    if count >= MOST:
-        raise Unsupported(f"{count} images are more than the {MOST - 1} that can be shuffled as torch does")
-    bits = np.random.MT19937()
-    bits._legacy_seeding(seed & 0xFFFFFFFF)  # the public way hashes the seed first
-    draws = bits.random_raw(max(count - 1, 0)).astype(np.int64)
-    places = np.arange(count - 1, dtype=np.int64)
-    others = (places + draws % (count - places)).tolist()
-    order = list(range(count))
-    for place, other in enumerate(others):  # element by element, a plain list is twenty times as fast as an array
-        order[place], order[other] = order[other], order[place]
-    return np.array(order, dtype=np.int64)

@@ -21,7 +21,7 @@ from mindspore.dataset import vision
 from PIL import Image
 
 from ...errors import BadRecipe, Unsupported
-from ..recipe.parts import arguments, as_parts, is_random, short
+from ..recipe.part_arguments import arguments, as_parts, is_random, short
 from ..recipe.schema import Part, construct
 from . import pil_transforms, random_draws
 from .preprocessing import reason

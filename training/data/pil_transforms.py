@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image, ImageEnhance, ImageOps
 
 from ...errors import BadRecipe
-from ..recipe.parts import arguments, check, short
+from ..recipe.part_arguments import arguments, check, short
 from ..recipe.schema import Part
 from .random_draws import Drawn, apply_random, pair
 

@@ -21,7 +21,7 @@ import numpy as np
 from PIL import Image
 
 from ...errors import BadRecipe, Unsupported
-from ..recipe.parts import (
+from ..recipe.part_arguments import (
     AFTER_TO_TENSOR,
     DRAWABLE,
     arguments,
@@ -333,3 +333,26 @@ def apply_random(part: Part, apply: Apply, image: Any, generator: np.random.Gene
     else:
         raise wrong_side(part)
     return apply(part, draw(part, generator, (width, height), channels), image)
+
+
+MOST = (2**32 - 1) // 20  # from here on torch draws 64 bits for each position, by another rule
+
+
+def randperm(count: int, seed: int) -> np.ndarray:
+    """torch.randperm(count) on the CPU after manual_seed(seed), int64 (count,).
+
+    Both seed mt19937 with the lower 32 bits of the seed, as its authors' init_genrand does, and torch swaps place i
+    with place i + (draw i modulo (count - i)): aten/src/ATen/native/TensorFactories.cpp, randperm_cpu.
+    Raises Unsupported above 214 million, where torch draws by another rule.
+    """
+    if count >= MOST:
+        raise Unsupported(f"{count} images are more than the {MOST - 1} that can be shuffled as torch does")
+    bits = np.random.MT19937()
+    bits._legacy_seeding(seed & 0xFFFFFFFF)  # the public way hashes the seed first
+    draws = bits.random_raw(max(count - 1, 0)).astype(np.int64)
+    places = np.arange(count - 1, dtype=np.int64)
+    others = (places + draws % (count - places)).tolist()
+    order = list(range(count))
+    for place, other in enumerate(others):  # element by element, a plain list is twenty times as fast as an array
+        order[place], order[other] = order[other], order[place]
+    return np.array(order, dtype=np.int64)

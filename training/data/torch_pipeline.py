@@ -12,7 +12,7 @@ from torchvision.transforms import InterpolationMode, autoaugment
 from torchvision.transforms import functional as vision
 
 from ...errors import BadRecipe
-from ..recipe.parts import arguments, as_parts, is_random, short
+from ..recipe.part_arguments import arguments, as_parts, is_random, short
 from ..recipe.schema import Part
 from . import random_draws
 from .pil_transforms import patch_value

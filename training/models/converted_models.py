@@ -22,7 +22,7 @@ from ...atomic_files import atomic_file
 from ...errors import BadDestination, BadRecipe, Unsupported
 from ...input_files import LARGEST_PYTHON, python_tree, read_bytes
 from ...migrate import model_spec
-from ..code_digest import code_digest
+from ..recipe.digest import code_digest
 from .model_names import is_file
 
 MADE_OF = ("torch", "torchvision", "timm", "mindspore", "black")  # distributions that the written source depends on

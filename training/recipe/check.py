@@ -15,7 +15,7 @@ from ...mappings import table
 from ...mappings.rows import Argument, Row
 from ..models import model_names
 from ..step.parameter_groups import BACK
-from . import parts
+from . import part_arguments
 from .schema import (
     ARRAY_SUFFIXES,
     ARRAYS,
@@ -217,15 +217,15 @@ def _transforms(data: Data) -> Iterator[Problem]:
     for key, transforms in (("transforms", data.transforms), ("eval_transforms", data.eval_transforms or [])):
         for index, transform in enumerate(transforms):
             yield from _part("transform", transform, ("data", key, index))
-            if parts.is_random(transform) and not parts.can_draw(transform):
+            if part_arguments.is_random(transform) and not part_arguments.can_draw(transform):
                 message = (
                     f"data.{key}.{index}: {transform.name} draws, and both frameworks cannot be given the same draws"
                 )
-                yield Problem(("data", key, index), BadRecipe(f"{message}: use {', '.join(parts.DRAWABLE)}"))
-            if key == "eval_transforms" and parts.is_random(transform):
+                yield Problem(("data", key, index), BadRecipe(f"{message}: use {', '.join(part_arguments.DRAWABLE)}"))
+            if key == "eval_transforms" and part_arguments.is_random(transform):
                 message = f"data.{key}.{index}: {transform.name} is random, and an evaluation has to be repeatable"
                 yield Problem(("data", key, index), BadRecipe(f"{message}: leave it out"))
-        found = parts.misplaced(transforms)
+        found = part_arguments.misplaced(transforms)
         if found:
             index, error = found
             yield Problem(("data", key, index), BadRecipe(f"data.{key}.{index}: {error}"))
@@ -318,8 +318,8 @@ def _part(kind: str, part: Part, loc: Loc, partial: bool = False) -> Iterator[Pr
             return
     try:
         table.translate(part.name, table_args(part), partial=partial)
-        if parts.can_draw(part):
-            parts.check(part)
+        if part_arguments.can_draw(part):
+            part_arguments.check(part)
     except BadInput as error:
         yield Problem(loc, BadRecipe(f"{where}: {error}"))
     except MsmigrateError as error:
@@ -332,7 +332,7 @@ def _wanted(row: Row, argument: Argument, value: Any) -> str | None:
     if argument.values:
         return None
     default = None if argument.required else argument.default
-    return parts.wanted(row.short, argument.torch, value, default)
+    return part_arguments.wanted(row.short, argument.torch, value, default)
 
 
 def _closest(kind: str, part: Part) -> str:

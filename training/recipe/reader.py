@@ -162,7 +162,7 @@ def _questions(value: Any, loc: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 def _without_questions(raw: dict[str, Any]) -> dict[str, Any]:
     """A draft without the values that it asks for; keys that every recipe needs, and arguments without which a part
     cannot be made, get a stand-in."""
-    from .parts import stand_ins
+    from .part_arguments import stand_ins
 
     def answered(value: Any) -> Any:
         if isinstance(value, dict):

@@ -1,10 +1,8 @@
-"""What a recipe may say: the types of its sections, the recipe itself and its digest."""
+"""What a recipe may say: the types of its sections, and the recipe itself."""
 
 from __future__ import annotations
 
 import difflib
-import hashlib
-import json
 import math
 import re
 from collections.abc import Iterator
@@ -23,13 +21,13 @@ from pydantic import (
 )
 
 from ...errors import BadInput, BadRecipe
-from ...input_files import LARGEST_PYTHON, read_bytes, with_neighbours
 from ...mappings import table
 from ...mappings.rows import build
 from ...migrate import model_spec
 from ...printable import quoted
 from ..models import model_names
 from ..options import DEVICE
+from .digest import OUTSIDE_THE_STEP, step_digest
 
 StrictT = TypeVar("StrictT", bound="Strict")
 
@@ -342,14 +340,6 @@ def refuse_odd(value: Any, where: str = "") -> None:
 
 ASK = "???"  # in a draft, the value that the script does not say
 FINE_TUNING = ("fresh", "freeze", "freeze_statistics")  # the patterns of a recipe's model
-# keys that a step does not depend on, and that its digest leaves out
-OUTSIDE_THE_STEP: Any = {
-    "train": True,
-    "devices": True,
-    "not_in_this_recipe": True,
-    "ignore": True,
-    "data": {"validation", "eval_batch", "eval_transforms", "shuffle", "drop_last", "workers", "cache", "on_corrupt"},
-}
 
 
 class Devices(Strict):
@@ -405,25 +395,8 @@ class Recipe(Strict):
         has the same digest on every machine. The content of those files is compared separately, to the bit: the
         starting weights and the batches are part of every trace.
         """
-        tree = _canonical(self.model_dump(mode="json", exclude=OUTSIDE_THE_STEP))
-        if self.model.checkpoint is not None:
-            tree["model"]["checkpoint"] = "a checkpoint"
-        tree["model"].pop("source")
-        for key in (*FINE_TUNING, "classes"):  # a recipe without these keys keeps the digest from before they existed
-            if not tree["model"][key]:
-                del tree["model"][key]
-        if self.model.source is not None:
-            tree["model"]["source"] = _content(self.model.source)
-        del tree["loss"]["source"]
-        if self.loss.source is not None:
-            tree["loss"]["source"] = _content(self.loss.source)
-        for key, name in (("model", self.model.name), ("loss", self.loss.name)):
-            if model_names.is_file(name):
-                place, _, own = name.rpartition(":")
-                tree[key]["name"] = [own, _content(Path(place))]
-        kind, colon, _ = self.data.source.partition(":")
-        tree["data"]["source"] = kind + colon if kind + colon in PLACES else self.data.source
-        return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
+        tree = self.model_dump(mode="json", exclude=OUTSIDE_THE_STEP)
+        return step_digest(tree, later=(*FINE_TUNING, "classes"), places=PLACES)
 
     @property
     def one_hot(self) -> bool:
@@ -504,29 +477,3 @@ def _parts_of(annotation: Any) -> Iterator[type[BaseModel]]:
         yield annotation
     for inner in get_args(annotation):
         yield from _parts_of(inner)
-
-
-def _canonical(value: Any) -> Any:
-    """The value with every number as a float, and every part under its row's full name."""
-    if isinstance(value, dict):
-        return {k: _full_name(v) if k == "name" and isinstance(v, str) else _canonical(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_canonical(item) for item in value]
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-def _full_name(name: str) -> str:
-    row = table.known(name)
-    return name if row is None else row.torch  # a model's name has no row
-
-
-def _content(source: Path) -> str:
-    """The digest of a source file and of those in its folder that it imports. Raises BadRecipe where one cannot be
-    read."""
-    contents = []
-    for file in with_neighbours(source):
-        try:
-            contents.append(hashlib.sha256(read_bytes(file, LARGEST_PYTHON).replace(b"\r\n", b"\n")).hexdigest())
-        except OSError as error:
-            raise BadRecipe(f"the recipe's {file} cannot be read: {error.strerror or error}") from None
-    return contents[0] if len(contents) == 1 else hashlib.sha256("".join(contents).encode()).hexdigest()

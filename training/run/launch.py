@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -21,9 +23,9 @@ from ... import processes
 from ...errors import BadDestination, MsmigrateError, WorkerFailed
 from ...processes import EXIT_CODE, PARENT, PROC, STARTED, STATE, all_processes, end_with_parent, environment, stat
 from ...workers.messages import Failure
-from ..options import ALONE, Spread
+from ..options import ALONE, SEVERAL_MACHINES_PORT, Spread
 from .run_log import Follower, append
-from .train_job import Job, command, job_file, python_first
+from .train_job import WORKER, Job, command, job_file, python_first
 
 LOOK = 0.1  # seconds between two checks of the processes
 LINGER = 20.0  # seconds that processes may take to exit after the last one has reported that it is done
@@ -404,3 +406,48 @@ def _see(rank: Rank) -> None:
             rank.code = -os.WTERMSIG(status)
         elif os.WIFEXITED(status):
             rank.code = os.WEXITSTATUS(status)
+
+
+def launch_forms(job: Job, spread: Spread = ALONE) -> list[tuple[str, str]]:
+    """(title, shell text) of every way to start this run; the first is what `train` does. Nothing is started.
+
+    For several Ascend devices also MindSpore's two other ways, with OpenMPI and with a rank table; these write no logs
+    of their own, and when one process fails the others are not ended.
+    """
+    spread.check()
+    if spread.processes == 1:
+        return [("one process", shlex.join(command(job, spread, 0)))]
+    port = spread.master_port or SEVERAL_MACHINES_PORT  # a free port is only known once the run starts
+    first = f"PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH "
+    forms = [("msrun", first + shlex.join(command(job, spread, port)))]
+    if job.target == "Ascend":
+        forms += [("mpirun", _mpirun(job, spread)), ("rank table", _rank_table(job, spread))]
+    return forms
+
+
+def _mpirun(job: Job, spread: Spread) -> str:
+    logs = shlex.quote(str(job.output(0).parent / "mpirun"))
+    hosts = ""
+    if spread.nnodes > 1:
+        others = [f"MACHINE{number}:{spread.nproc}" for number in range(1, spread.nnodes)]
+        hosts = f" -H {','.join([f'{spread.master_addr}:{spread.nproc}', *others])}"
+    worker = shlex.join([sys.executable, *WORKER, str(job_file(job))])
+    return f"mpirun -n {spread.processes}{hosts} --output-filename {logs} --merge-stderr-to-stdout {worker}"
+
+
+def _rank_table(job: Job, spread: Spread) -> str:
+    """The loop of MindSpore's rank table start-up, for this machine."""
+    first, last = spread.ranks[0], spread.ranks[-1]
+    worker = shlex.join([sys.executable, *WORKER, str(job_file(job))])
+    table = f"rank_table_{spread.processes}pcs.json"
+    logs = shlex.quote(str(job.output(0).parent))
+    local = "i" if first == 0 else f"i - {first}"
+    return "\n".join(
+        [
+            f"export RANK_TABLE_FILE=$PWD/{table} RANK_SIZE={spread.processes}",
+            f"for ((i = {first}; i <= {last}; i++)); do",
+            f"    RANK_ID=$i DEVICE_ID=$(({local})) {worker} > {logs}/rank_$i.log 2>&1 &",
+            "done",
+            "wait",
+        ]
+    )

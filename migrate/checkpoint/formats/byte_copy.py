@@ -1,4 +1,4 @@
-"""Copy bytes of tensors: unchanged, as shared blocks (reflink), reordered, or cast.
+"""Copy bytes of tensors: unchanged, as shared blocks (reflink), reordered, or cast; compared with their CRCs meanwhile.
 
 Small tensors and headers are gathered in a buffer, since a system call for each would cost more than the bytes.
 Large ones are mapped, a window at a time, and written from there: one copy, from the source's page cache to the new
@@ -21,11 +21,14 @@ import errno
 import mmap
 import os
 import struct
-from collections.abc import Callable, Iterator, Sequence
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ....errors import BadCheckpoint
-from .reader import ITEM_SIZES, ByteRange, Piece, Tensor
+from .reader import ITEM_SIZES, ByteRange, Checksum, Piece, Source, Tensor, Tensors, shown
 
 BUFFER = 1 << 20  # bytes gathered before a write; a tensor smaller than SMALL goes through it
 SMALL = 64 << 10
@@ -340,3 +343,111 @@ def _blocks(view: Any) -> Iterator[Any]:
     else:
         for row in view:
             yield from _blocks(row)
+
+
+CHECKSUM_BLOCK = 1 << 20  # bytes that are read at a time
+
+
+LISTED = 3  # names in a message
+
+
+@contextmanager
+def checksums_compared(source: Source, tensors: Tensors, *, whole: bool = False) -> Iterator[Callable[[], int]]:
+    """Compare in the background what was described so far, or all of the file, with the checksums that it has.
+
+    The copy itself never reads the bytes: they are mapped, or shared by the file system (byte_copy.py). Here they are
+    read a second time, usually from the page cache, which takes a second processor less time than the copy takes the
+    first.
+
+    tensors: by their names, for a message. Yields a function that waits for the end and returns how many bytes were
+    compared; it raises BadCheckpoint where they do not have the file's checksums.
+    """
+    checksums = sorted(source.checksums(whole=whole), key=lambda each: (each.range.file, each.range.offset))
+    work = _Comparison(source.descriptors, checksums)
+    thread = threading.Thread(target=work.run, daemon=True)
+    thread.start()
+
+    def finish() -> int:
+        thread.join()
+        if work.failure is not None:
+            raise work.failure
+        if work.damaged:
+            raise BadCheckpoint(_damage(source.path, work.damaged, tensors()))
+        return sum(each.range.length for each in work.checksums)
+
+    try:
+        yield finish
+    finally:
+        work.stopped = True
+        thread.join()
+
+
+def compare_checksums(source: Source, tensors: Tensors, *, whole: bool = False) -> int:
+    """The same, waiting for the result; returns how many bytes were compared."""
+    with checksums_compared(source, tensors, whole=whole) as finish:
+        return finish()
+
+
+class _Comparison:
+    """A thread's work and its result: the ranges that are damaged, or why not all could be compared."""
+
+    def __init__(self, descriptors: Sequence[int], checksums: Sequence[Checksum]) -> None:
+        self.descriptors, self.checksums = descriptors, checksums
+        self.damaged: list[Checksum] = []
+        self.failure: BaseException | None = None
+        self.stopped = False
+        self.block = memoryview(bytearray(CHECKSUM_BLOCK))  # bytes of a file, from `at`
+        self.file, self.at, self.filled = -1, 0, 0
+
+    def run(self) -> None:
+        try:
+            for each in self.checksums:
+                if self._crc(each.range) != each.crc:
+                    self.damaged.append(each)
+        except OSError as error:
+            self.failure = BadCheckpoint(f"cannot read the source: {error.strerror}; nothing was written")
+        except BaseException as error:  # else an error in a thread would go unnoticed
+            self.failure = error
+
+    def _crc(self, where: ByteRange) -> int:
+        offset, length, file = where
+        crc = 0
+        while length:
+            block = self._block(file, offset, length)
+            crc = zlib.crc32(block, crc)
+            offset += len(block)
+            length -= len(block)
+        return crc
+
+    def _block(self, file: int, offset: int, length: int) -> memoryview:
+        """At most `length` bytes; the block read last is used again, since it may hold many small tensors."""
+        if self.stopped:
+            raise InterruptedError
+        start = offset - self.at
+        if file != self.file or not 0 <= start <= self.filled - min(length, CHECKSUM_BLOCK):
+            self.file, self.at, start = file, offset, 0
+            self.filled = os.preadv(self.descriptors[file], [self.block], offset)
+            if not self.filled:
+                raise BadCheckpoint("the source became shorter while it was read; nothing was written")
+        return self.block[start : min(start + length, self.filled)]
+
+
+def _damage(path: str, damaged: Sequence[Checksum], tensors: Mapping[str, Tensor]) -> str:
+    """What is damaged, which tensors it holds, and what to do."""
+    names = [
+        name
+        for name, tensor in tensors.items()
+        if any(_holds(each.range, span) for each in damaged for span in tensor.spans)
+    ]
+    places = ", ".join(shown(each.name) for each in damaged[:LISTED])
+    more = f" and {len(damaged) - LISTED} more" if len(damaged) > LISTED else ""
+    held = ", ".join(map(shown, names[:LISTED])) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+    return (
+        f"{path} is damaged: the checksum of {places}{more} is not that of the bytes there"
+        f"{f', which are those of {held}' if names else ''}. Copy or download the file again; or take the bytes as "
+        f"they are: msmigrate convert-ckpt {path} OUT --no-crc"
+    )
+
+
+def _holds(outer: ByteRange, inner: ByteRange) -> bool:
+    return outer.file == inner.file and outer.offset <= inner.offset < outer.offset + max(outer.length, 1)

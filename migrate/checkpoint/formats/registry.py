@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
 from ....errors import Ambiguous, BadCheckpoint, BadDestination, Unsupported
-from .reader import ITEM_SIZES, Piece, Source, compare_checksums, open_file, read_at
+from .byte_copy import compare_checksums
+from .reader import ITEM_SIZES, Piece, Source, open_file, read_at
 
 if TYPE_CHECKING:
     from .byte_copy import Losses, Progress

@@ -27,18 +27,17 @@ from ..observe.observations import (
     names_in_making,
     observed,
 )
-from ..rewrite import control_flow, signatures
+from ..rewrite import control_flow, dataclasses_and_configs, signatures
 from ..rewrite.context import Context, Problem, Program
 from ..rewrite.library_lookups import ChosenEntries
-from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration, leave_out_kept_objects
 from ..rewrite.replaced_methods import as_construct, handed_methods, lacks_forward, methods_by_syntax, without_forward
 from ..rewrite.rewriter import as_told, list_method, popped_names, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..source_files import OWN, Constant, literal, local_names, says_its_value, short, with_notes
 from ..variations import Variation, variations
 from .idle_layers import freeze_idle_layers
-from .imports import Imports, report_undefined, undefined
 from .model_function import ModelFunction
+from .names_and_imports import Imports, report_undefined, undefined
 from .unused_code import defines, fill_empty_blocks, lost_arguments, tidy
 
 LOOSE_COMMENT = re.compile(r"^( *# .*)\n\n(?= *(?:def |@))", re.MULTILINE)  # as ast writes those above methods
@@ -64,7 +63,7 @@ class FileBuilder(Program):
 
     def __init__(self, facts: Observations, renamed: Mapping[str, str]) -> None:
         super().__init__(facts)
-        leave_out_kept_objects(self)
+        dataclasses_and_configs.leave_out_kept_objects(self)
         self.new_names = renamed
         self.configurations: list[str] = []
         self.makers: dict[tuple[Made, str], str] = {}  # how a module is made, and a wanted name -> its function
@@ -302,9 +301,9 @@ class FileBuilder(Program):
         node = None if file is None else self.class_node(file, qualified.removeprefix(f"{module}."))
         if file is None or node is None:
             return
-        if is_configuration(qualified, node, self):
+        if dataclasses_and_configs.is_configuration(qualified, node, self):
             self.configurations.append(qualified)
-            self.definitions[qualified] = empty_dataclass(qualified, self)
+            self.definitions[qualified] = dataclasses_and_configs.empty_dataclass(qualified, self)
             return
         self.definitions[qualified] = ast.Pass()
         if qualified in self.facts.derivatives:
@@ -477,7 +476,7 @@ def _assembled(facts: Observations, new_names: Mapping[str, str]) -> tuple[FileB
         del assembly.problems[before:]
         plan, made = plan[:1], made[:1]
     more = [*assembly.model.shared.before, root, *filter(None, made)]
-    fill_configurations(assembly.configurations, assembly, assembly.model.expression, more)
+    dataclasses_and_configs.fill_configurations(assembly.configurations, assembly, assembly.model.expression, more)
     gone = tidy(assembly.definitions, more)
     freeze_idle_layers(assembly, assembly.definitions, more)
     texts = ("" if one is None else ast.unparse(one) for one in made)

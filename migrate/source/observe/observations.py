@@ -200,7 +200,7 @@ class Made:
     changes: Changes | None = None
 
 
-# What has to be done to a module after it is made by its original call; see torch_changes.py
+# What has to be done to a module after it is made by its original call; see torch_changes_after_init.py
 
 
 class Step(NamedTuple):

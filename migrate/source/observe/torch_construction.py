@@ -102,7 +102,7 @@ class ConstructionLog:
     """Collects what instrumented functions report: statements, values and calls, by the number of their site."""
 
     def __init__(self, compare: Compare) -> None:
-        self.compare = compare  # finds what was changed in a module since it was made: see torch_changes.py
+        self.compare = compare  # finds what was changed in a module since it was made: see torch_changes_after_init.py
         self.hit: set[int] = set()
         self.times: Counter[int] = Counter()
         self.kinds: dict[int, dict[Kind, None]] = {}

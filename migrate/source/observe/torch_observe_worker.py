@@ -36,7 +36,7 @@ from ...torch_models import WAYS, Inputs, builder, empty_weights, inputs_for, lo
 from . import torch_collected_outputs as collected_outputs
 from .instrument import definition, install, instrumented, qualified
 from .observations import parsed, to_json
-from .torch_changes import changes
+from .torch_changes_after_init import changes
 from .torch_construction import ConstructionLog, as_imported, is_table, taken_out
 from .torch_simplified_transformers import for_training, tie_weights
 from .torch_simplified_transformers import install as install_simplified

@@ -42,7 +42,7 @@ from ..observe.observations import (
 from ..source_files import all_parameters, blocks_of, local_names, own_nodes
 from .context import Context, Program, Unwritable
 from .control_flow import refused
-from .records import leave_out, record_of_call
+from .dataclasses_and_configs import leave_out, record_of_call
 
 Place = tuple[str, int]  # the file and the first line of a function
 LAST = "last_hidden_state"

@@ -558,8 +558,8 @@ class Context(ast.NodeTransformer):
         return [name for name in plain if name in self.program.translated]
 
     def read(self, kinds: list[Kind], attribute: str, seen: list[Any] | None) -> None:
-        """Note that an attribute is read of an expression of these kinds; see records.py. Code that did not run, which
-        is tried strictly, does not replace what was seen elsewhere."""
+        """Note that an attribute is read of an expression of these kinds, for dataclasses_and_configs.py. Code that did
+        not run, which is tried strictly, does not replace what was seen elsewhere."""
         for kind in kinds:
             if isinstance(kind, ObjectKind):
                 known = self.program.reads.setdefault(kind.cls, {})

@@ -1,7 +1,7 @@
 """Branches that ran or did not, also by a value or a shape; loops over modules.
 
-The kinds of expressions in a branch that did not run are inferred from the names in the file (unseen.py). Where that
-does not suffice, the branch raises. A loop over modules may pick one of them, as TorchScript required:
+The kinds of expressions in a branch that did not run are inferred from the names in the file, by unexecuted_code.py.
+Where that does not suffice, the branch raises. A loop over modules may pick one of them, as TorchScript required:
 
     for i, layer in enumerate(layers):
         if i == n:
@@ -32,7 +32,7 @@ from ..source_files import REFUSED, blocks_of, comment, is_comment, local_names,
 from .context import Context, Problem, Stage, Unwritable, handles
 from .devices_and_no_grad import asks_for_device
 from .graph_mode import in_blocks, is_pure, iterated
-from .unseen import SAFE, Reader, unseen_expression, unseen_statements, was_observed
+from .unexecuted_code import SAFE, Reader, unseen_expression, unseen_statements, was_observed
 
 SIMPLE = (ast.Raise, ast.Pass)
 ROUNDS = (ast.Continue, ast.Break)

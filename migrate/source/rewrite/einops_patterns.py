@@ -27,7 +27,7 @@ from ..observe.observations import (
     set_kinds,
 )
 from .context import Context, Unwritable, fill_template, handles
-from .unseen import MOST
+from .unexecuted_code import MOST
 
 NAMES = {f"einops.einops.{word}": word for word in ("rearrange", "repeat", "reduce")}
 LAYERS = {"einops.layers.torch.Rearrange": "rearrange", "einops.layers.torch.Reduce": "reduce"}

@@ -31,13 +31,13 @@ from ..source_files import all_parameters, defaults_of, literal, local_names, sh
 from . import (
     complex_tensors,
     control_flow,
+    dataclasses_and_configs,
     devices_and_no_grad,
     einops_patterns,
     graph_mode,
     initializers,
     library_lookups,
     modules,
-    records,
     replaced_methods,
     row_calls,
     tensors,
@@ -53,7 +53,16 @@ from .views import LOST, hand_back, write_through_views
 
 # the files whose import registers their handlers
 HANDLERS = (
-    *(einops_patterns, library_lookups, records, modules, initializers, tensors, graph_mode, control_flow),
+    *(
+        einops_patterns,
+        library_lookups,
+        dataclasses_and_configs,
+        modules,
+        initializers,
+        tensors,
+        graph_mode,
+        control_flow,
+    ),
     *(complex_tensors, devices_and_no_grad, replaced_methods),
 )
 

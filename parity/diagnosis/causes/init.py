@@ -15,7 +15,7 @@ from itertools import permutations
 import numpy as np
 
 from ....training.step.parameter_groups import is_norm
-from ...compare import compare_distributions
+from ...compare_traces import compare_distributions
 from ...result import Cause, CellChange
 from ...trace import DISTRIBUTION, Entry, Trace
 from ..context import Context, cell_of, key_of, recorded

@@ -17,13 +17,13 @@ from ....mappings import table
 from ....training.data import random_draws
 from ....training.data.random_draws import Key, Mix, apply_random
 from ....training.data.sample import Sample, decode
-from ....training.recipe.parts import is_random, short
+from ....training.recipe.part_arguments import is_random, short
 from ....training.recipe.schema import Part
 from ...record.batches import classes, step_keys, step_mix, step_samples
 from ...record.torch_worker import exact_transforms
 from ...result import Cause, Finding
+from ...tensor_verdict import Verdict
 from ...trace import Entry, sample_positions
-from ...verdict import Verdict
 from ..context import Context, key_of
 from ..differences import ChannelMap, OtherBatch, affine, listed, order, pattern, read_normalisation, shifted
 from ..hypotheses import Hypothesis, Outcome, Prediction, cause, caused, first, judge_prediction, or_none

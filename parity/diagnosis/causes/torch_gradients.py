@@ -22,12 +22,12 @@ from ...align.torch_user_model import replay_loss
 from ...noise import UsualNoise
 from ...record.torch_kinks import KinkSides, taking
 from ...result import Cause, Finding
+from ...tensor_verdict import Measure, Verdict
 from ...trace import DISTRIBUTION, Part
-from ...verdict import Measure, Verdict
 from ..context import Context, key_of, recorded
 from ..differences import pattern
 from ..hypotheses import Outcome, Prediction, cause, judge_prediction, or_none
-from .gradient_scaling import (
+from .clipping_and_loss_scale import (
     behind_the_reducer,
     between_steps,
     first_step,

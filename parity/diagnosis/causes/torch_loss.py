@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 from ....mappings import table
 from ....training.recipe.schema import Recipe
 from ....training.step import torch_step
-from ...compare import is_model_output
+from ...compare_traces import is_model_output
 from ...options import MODEL
 from ...record.randomness import given_logits
 from ...result import Cause

@@ -20,11 +20,11 @@ from torch import nn
 from ....mappings import table
 from ....printable import times
 from ....workers.worker import progress
-from ...align.unlike import explains
+from ...align.mismatched_tensors import explains
 from ...options import STAGES
 from ...result import Cause, CellChange, ModuleVerdict
+from ...tensor_verdict import RATIO, Verdict
 from ...trace import Key, sample_positions
-from ...verdict import RATIO, Verdict
 from .. import differences
 from ..context import Context, cell_of, counterpart, in_code, own_line, written
 from ..hypotheses import (

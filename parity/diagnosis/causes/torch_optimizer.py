@@ -21,8 +21,8 @@ from ...align.torch_user_model import PairStep
 from ...align.user_model import without_optimizer
 from ...record.randomness import GIVEN_STEPS, given_gradient, given_weights
 from ...result import Cause
+from ...tensor_verdict import EPS32, RATIO, Measure
 from ...trace import Key
-from ...verdict import EPS32, RATIO, Measure
 from ..context import Context, recorded
 from ..differences import pattern
 from ..hypotheses import (
@@ -55,7 +55,7 @@ from ..mutations.optimizers import (
     single_changes,
     stand_ins,
 )
-from . import gradient_scaling
+from . import clipping_and_loss_scale
 
 FAINT = 0.3  # decimal orders of magnitude per parameter by which a fault at the edge of noise has to bring torch nearer
 BEAM = 12  # rules that are followed further where no single change explains everything
@@ -73,20 +73,20 @@ def explain(context: Context) -> list[Cause]:
     if context.paired is not None and context.paired.alignment.scope.own_step:
         held = given is not None and given.step is not None and given.optimizer is not None
         causes = _average_between_steps(context) + (_of_an_own_optimizer(context) if held else [])
-        return causes or gradient_scaling.another_rate(context)
+        return causes or clipping_and_loss_scale.another_rate(context)
     if not context.failed("update") or (given is not None and given.step is not None):
         return []
     if given is not None and given.optimizer is not None:
         return _of_an_own_optimizer(context)
     subject = OptimizerSubject(context, UpdateRule.of(context.recipe))
-    causes = subject.causes() or gradient_scaling.given_norms(context)
-    causes += _average(context) + gradient_scaling.loss_scaling(context)
-    causes += gradient_scaling.statistics_decayed(context)
+    causes = subject.causes() or clipping_and_loss_scale.given_norms(context)
+    causes += _average(context) + clipping_and_loss_scale.loss_scaling(context)
+    causes += clipping_and_loss_scale.statistics_decayed(context)
     if not causes:
         causes += _skipped_rates(subject)
     if not causes and subject.names:
         rule = subject.rule
-        causes += gradient_scaling.first_update(context, subject.rates(rule), rule.kind, rule.switches)
+        causes += clipping_and_loss_scale.first_update(context, subject.rates(rule), rule.kind, rule.switches)
     return causes
 
 
@@ -121,7 +121,7 @@ def _skipped_rates(subject: OptimizerSubject) -> list[Cause]:
     """A schedule that stands still in a step that is skipped; the rates are recorded step by step."""
     part, context = "learning rate and weight decay", subject.context
     wrong = context.failed("update", part)
-    finite = [float(v) for v in gradient_scaling.series(context.mindspore, "finite")]
+    finite = [float(v) for v in clipping_and_loss_scale.series(context.mindspore, "finite")]
     keys = [key for f in wrong if context.comparable(key := ("update", part, f.name, 0))]
     if not keys or not finite or all(finite) or subject.rule.schedule is None:
         return []
@@ -454,7 +454,7 @@ def _average(context: Context) -> list[Cause]:
     if rule is None:
         return []
     causes = _average_rule(rule, context) if context.failed("update", AVERAGES) else []
-    step = gradient_scaling.first_step(context.mindspore)
+    step = clipping_and_loss_scale.first_step(context.mindspore)
     if causes or not context.failed("update", f"step{step} ema"):
         return causes
     return _averaged_buffers(rule, context, step) or _averaged_before(context, step)
@@ -463,7 +463,7 @@ def _average(context: Context) -> list[Cause]:
 def _average_between_steps(context: Context) -> list[Cause]:
     """How the moving average of a user's own step differs from the other side's: in what it holds, in when it is taken,
     or in its decay, as far as the first average shows."""
-    paired, step = context.paired, gradient_scaling.first_step(context.mindspore)
+    paired, step = context.paired, clipping_and_loss_scale.first_step(context.mindspore)
     part = f"step{step} ema"
     if paired is None or not paired.alignment.scope.own_step or not context.failed("update", part):
         return []

@@ -16,8 +16,8 @@ from ...record.recorder import LeafOutput
 from ...record.torch_precision import computing_in
 from ...record.torch_runner import TorchSide
 from ...result import Cause, Finding, ModuleVerdict
+from ...tensor_verdict import RATIO, Verdict, judge
 from ...trace import Key, Trace
-from ...verdict import RATIO, Verdict, judge
 from ..context import Context, cell_of, in_code, recorded
 from ..hypotheses import (
     Hypothesis,

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from msmigrate.errors import BadCheckpoint
 from msmigrate.migrate.checkpoint import convert, inspect_file
-from msmigrate.migrate.checkpoint.formats import reader
+from msmigrate.migrate.checkpoint.formats import byte_copy
+from msmigrate.migrate.checkpoint.formats.byte_copy import checksums_compared, compare_checksums
 from msmigrate.migrate.checkpoint.formats.ckpt import CRC_MARK
-from msmigrate.migrate.checkpoint.formats.reader import checksums_compared, compare_checksums
 from msmigrate.migrate.checkpoint.formats.registry import check_before_torch, open_source
 from tiny_checkpoints import SMALL, Tensor, floats, integer, mapping, rebuilt, save, write
 from tiny_legacy import save_legacy
@@ -178,7 +178,7 @@ def test_a_comparison_that_fails_is_no_comparison(
     path = save(tmp_path / "x.pth", LARGE)
     with open_source(str(path)) as source:
         source.checkpoint()
-        monkeypatch.setattr(reader.zlib, "crc32", lambda *_: fails(path))
+        monkeypatch.setattr(byte_copy.zlib, "crc32", lambda *_: fails(path))
         with pytest.raises(says):
             compare_checksums(source, dict)
 

@@ -27,11 +27,11 @@ from msmigrate.parity.align.alignment import (
 )
 from msmigrate.parity.align.layers import torch_class
 from msmigrate.parity.align.match_layers import align
+from msmigrate.parity.align.mismatched_tensors import compared
 from msmigrate.parity.align.model_structure import Held, Module, Structure
-from msmigrate.parity.align.unlike import compared
 from msmigrate.parity.result import Finding
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.parity.trace import ALONE
-from msmigrate.parity.verdict import Verdict
 from structures import SHAPE, Layer, structure
 
 CHAIN = (

@@ -20,7 +20,7 @@ from msmigrate.parity.align.model_structure import cut_otherwise, same_but_cut
 from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.parity.result import Outcome, Report
 from msmigrate.parity.run import parity_step
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.training.recipe import reader as recipes
 from structures import Layer, structure
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from msmigrate.parity.result import Outcome, Report
-from msmigrate.parity.verdict import Unjudged, Verdict
+from msmigrate.parity.tensor_verdict import Unjudged, Verdict
 from pair_cases import DRAWING, SLOW_DRAWING
 
 CLEAN = [name for name in SLOW_DRAWING if DRAWING[name] == name and name != "Unfixed"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from msmigrate.parity.result import Report
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 
 HERE = Path(__file__).parent
 

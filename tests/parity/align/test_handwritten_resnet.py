@@ -8,7 +8,7 @@ import pytest
 from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.parity.result import Report
 from msmigrate.parity.run import parity_step
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.training.recipe import reader as recipes
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "handwritten_resnet"

@@ -14,8 +14,8 @@ from msmigrate.parity.align.user_model import checked, given, optimizer_inside, 
 from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.parity.result import Report
 from msmigrate.parity.run import parity_step
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.parity.trace import REDUCED_GRADIENTS
-from msmigrate.parity.verdict import Verdict
 from msmigrate.training.recipe import reader as recipes
 
 HERE = Path(__file__).parent

@@ -9,8 +9,8 @@ import pytest
 from msmigrate.parity.replay import module_calls
 from msmigrate.parity.result import Outcome, Report
 from msmigrate.parity.run_folder import MINDSPORE_REPLAY
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.parity.trace import Trace
-from msmigrate.parity.verdict import Verdict
 
 # a fresh embedding is drawn from another distribution in MindSpore: a real difference, not one of the twins
 KNOWN = {("init", "embed.weight")}

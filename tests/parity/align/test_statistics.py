@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 from msmigrate.parity.result import Outcome, Report
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 from pair_cases import STATISTICS
 from pair_runs import recorded
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from msmigrate.parity.diagnosis.causes.gradient_scaling import PART, given_norms
+from msmigrate.parity.diagnosis.causes.clipping_and_loss_scale import PART, given_norms
 from msmigrate.parity.diagnosis.context import Context
 from msmigrate.parity.record.recorder import NORMS
 from msmigrate.parity.result import Cause, Finding
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 
 LARGEST = 0.05
 WRONG = [Finding("update", PART, "gradients' norms at 1.001", 0, Verdict.FAIL)]

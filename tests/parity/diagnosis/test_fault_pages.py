@@ -12,7 +12,10 @@ import pytest
 from msmigrate.mappings import row_reader, table
 
 PARITY = Path(msmigrate.__file__).parent / "parity"
-FILES = [*sorted((PARITY / "diagnosis").rglob("*.py")), PARITY / "align" / "unlike.py"]  # where causes are made
+FILES = [
+    *sorted((PARITY / "diagnosis").rglob("*.py")),
+    PARITY / "align" / "mismatched_tensors.py",
+]  # where causes are made
 OF_AN_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
 NO_IDS = {"utf-8", "nearest-exact"}  # an encoding, and a rule of resizing
 # where the fault's id stands among the arguments

@@ -11,8 +11,8 @@ import pytest
 from msmigrate.parity.diagnosis.hypotheses import Outcome, Prediction, judge_prediction, ranked
 from msmigrate.parity.diagnosis.mutations.optimizers import UpdateRule, single_changes
 from msmigrate.parity.result import Cause, Finding
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.parity.trace import ALONE
-from msmigrate.parity.verdict import Verdict
 from msmigrate.training.recipe.schema import Group, Optimizer
 
 VALUES = np.array([1.0, -2.0, 3.0])

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msmigrate.parity.verdict import RATIO
+from msmigrate.parity.tensor_verdict import RATIO
 
 HERE = Path(__file__).parent
 Causes = dict[str, Any]

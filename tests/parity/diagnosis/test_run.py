@@ -13,7 +13,7 @@ from msmigrate.errors import WorkerFailed
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.result import Cause, Finding, ModuleVerdict, Report
 from msmigrate.parity.run import CAUSES, FAILED, diagnose, read_causes, read_failed, write_causes
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.workers.messages import Message, Progress, ignore
 

@@ -28,7 +28,7 @@ from msmigrate.parity.diagnosis.torch_subjects import (
 from msmigrate.parity.replay.module_calls import Recording
 from msmigrate.parity.replay.torch_recording import record
 from msmigrate.parity.result import ModuleVerdict
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 from torch import nn
 from torch_module_cases import Holder, computing, exercise, subject, x
 

@@ -33,7 +33,7 @@ from msmigrate.parity.diagnosis.torch_subjects import (
 from msmigrate.parity.replay.module_calls import Made, Recording
 from msmigrate.parity.replay.torch_recording import record
 from msmigrate.parity.result import Cause, ModuleVerdict
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 from torch import nn
 
 Plant = Callable[[nn.Module], Any]

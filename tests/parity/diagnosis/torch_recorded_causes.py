@@ -12,13 +12,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
-from msmigrate.parity.compare import Traces, compare
+from msmigrate.parity.compare_traces import Traces, compare
 from msmigrate.parity.diagnosis import torch_diagnosis_worker
 from msmigrate.parity.diagnosis.causes import torch_modules
 from msmigrate.parity.diagnosis.context import Context
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.run_folder import WEIGHTS
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.training.models import torch_models
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.workers.worker import defer_compiler

@@ -28,7 +28,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from msmigrate.parity.align.alignment import Left
-from msmigrate.parity.compare import Traces, compare
+from msmigrate.parity.compare_traces import Traces, compare
 from msmigrate.parity.diagnosis import torch_diagnosis_worker
 from msmigrate.parity.diagnosis.causes import torch_gradients, torch_loss, torch_modules
 from msmigrate.parity.diagnosis.context import Context
@@ -40,8 +40,8 @@ from msmigrate.parity.record.torch_device import CPU
 from msmigrate.parity.record.torch_runner import TorchSide
 from msmigrate.parity.result import Cause, ModuleVerdict
 from msmigrate.parity.run_folder import MINDSPORE
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.parity.trace import TraceWriter
-from msmigrate.parity.verdict import Verdict
 from msmigrate.training.recipe.schema import Recipe
 from msmigrate.training.step import torch_step
 from torch import nn

@@ -11,7 +11,7 @@ import pytest
 import side_by_side
 from msmigrate.parity import containers_alone
 from msmigrate.parity.build_result import module_verdicts
-from msmigrate.parity.compare import Traces, compare
+from msmigrate.parity.compare_traces import Traces, compare
 from msmigrate.parity.options import Narrowing
 from msmigrate.parity.result import Finding, ModuleVerdict
 from msmigrate.parity.trace import ALONE

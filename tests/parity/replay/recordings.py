@@ -8,8 +8,8 @@ import numpy as np
 from msmigrate.parity.replay.module_calls import FOLDER, Call, Module, Outcome, Writer
 from msmigrate.parity.result import Finding
 from msmigrate.parity.run_folder import MINDSPORE_REPLAY
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.parity.trace import ALONE, TraceWriter
-from msmigrate.parity.verdict import Verdict
 
 MODULES = [
     Module("", "Net", ("block", "fc"), ("block.conv.weight",)),

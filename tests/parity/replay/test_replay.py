@@ -14,8 +14,8 @@ from cases import AHEAD, CASES, QUICK
 from msmigrate.parity.replay.module_calls import FOLDER, Recording
 from msmigrate.parity.run_folder import replayed as replay_of
 from msmigrate.parity.run_folder import torch_runs
+from msmigrate.parity.tensor_verdict import RATIO, Verdict
 from msmigrate.parity.trace import Trace
-from msmigrate.parity.verdict import RATIO, Verdict
 
 EVERY = [name if name in QUICK else pytest.param(name, marks=pytest.mark.full) for name in CASES]
 HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ import pytest
 from msmigrate.errors import BadTrace
 from msmigrate.parity.build_result import module_verdicts
 from msmigrate.parity.replay.module_calls import NOT_ASKED, Outcome
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 from recordings import finding, run
 
 PASS, FAIL, NONE = Verdict.PASS, Verdict.FAIL, Verdict.NONE

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from msmigrate.parity.graph_mode import GRAPH, MARK
 from msmigrate.parity.run_folder import MINDSPORE, MINDSPORE_REPLAY, TORCH32, TORCH64, matched, replayed
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.parity.trace import Trace, sample_positions
-from msmigrate.parity.verdict import Verdict
 from msmigrate.reports.html.parity_page import LOWEST, MOST_FAILED, PER_DECADE, WORST_OF_STAGE, Histograms
 from traced import judged, record
 

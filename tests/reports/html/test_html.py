@@ -16,10 +16,10 @@ import pytest
 from msmigrate.errors import BadDestination
 from msmigrate.parity.result import Finding, Report
 from msmigrate.parity.run_folder import MINDSPORE, TORCH32, TORCH64
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.parity.trace import Device
-from msmigrate.parity.verdict import Verdict
 from msmigrate.printable import packed, printable, shown, times
-from msmigrate.reports.html.page import HERE
+from msmigrate.reports.html import HERE
 from msmigrate.reports.html.parity_page import page, write_html
 from traced import judged, record
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import made_up_reports
 from msmigrate.parity.result import ModuleVerdict
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 from msmigrate.reports.html.parity_page import Node, of_report, tree
 
 

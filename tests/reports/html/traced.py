@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 from msmigrate.parity.result import Finding
+from msmigrate.parity.tensor_verdict import judge
 from msmigrate.parity.trace import TraceWriter
-from msmigrate.parity.verdict import judge
 
 ABOUT = {"device": "CPU", "recipe": "0", "versions": {}}
 
@@ -30,7 +30,7 @@ def record(folder: Path, names: tuple[str, str, str], tensors: dict[tuple[str, s
 
 
 def judged(folder: Path, names: tuple[str, str, str], place: tuple[str, str, str], mark: str = "") -> Finding:
-    """The finding of one tensor, as compare.py would have it."""
+    """The finding of one tensor, as compare_traces.py would have it."""
     from msmigrate.parity.trace import Trace
 
     stage, part, name = place

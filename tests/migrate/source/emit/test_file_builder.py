@@ -9,7 +9,7 @@ import pytest
 from msmigrate.migrate import model_spec
 from msmigrate.migrate.source.convert_model import formatted
 from msmigrate.migrate.source.emit.file_builder import Emitted, build_file
-from msmigrate.migrate.source.emit.imports import Imports
+from msmigrate.migrate.source.emit.names_and_imports import Imports
 from msmigrate.migrate.source.observe.observations import Observations
 
 MODEL = '''

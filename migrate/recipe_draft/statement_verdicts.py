@@ -26,15 +26,16 @@ from ..source.infer.abstract_values import (
     is_known,
 )
 from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, joined
-from . import reach, silence
+from . import passed_over, relevance
 from . import roles as role_names
-from .entries import all_handed_over
-from .flow import FUNCTIONS, LOOPS, Flow, Statement
-from .reach import by_callers, called_where, ends_early, handed_values
+from .data_files import DataFiles
+from .data_flow import FUNCTIONS, LOOPS, Flow, Statement
+from .passed_over import Line, name_of
+from .relevance import by_callers, called_where, ends_early, handed_values
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
-from .silence import DataFiles, Line, name_of
 from .step_order import DEPTH, Counting, misplaced, picks, trains_at
 from .step_sections import rougher
+from .trained_model import all_handed_over
 from .trainers import read_by_libraries, used_by_draft
 from .training_sections import computes, made_by, makers_in_models, measures, read_arguments, set_elsewhere, trains
 
@@ -45,12 +46,6 @@ DRAFTED, ASKED, SILENT, LISTED = "drafted", "asked for", "silent", "listed"
 HEADS = (*LOOPS, ast.If, ast.Match, ast.Try, getattr(ast, "TryStar", ast.Try))
 COMPUTES = (ast.Slice, ast.BinOp, ast.UnaryOp, ast.Compare, ast.ListComp, ast.GeneratorExp)
 OF_BARS = ("desc", "postfix", "description", "print")  # what a progress bar shows; builtins.print
-RUNS = "the model runs here in training mode: its statistics move, and it draws"
-NO_LOSS = "the draft asks for the loss of this step"
-LOADS = "the loader of a recipe"
-MADE, USED = "which is accounted for where it is made", "a value, which is accounted for where it is used"
-UNUSED = "what it computes reaches only prints, logs and files"
-NOT_MADE = "of which nothing that was read makes an object"
 
 
 class Account:
@@ -77,10 +72,11 @@ class Account:
         self.roots, self.said, self.asked, self.conditions, self.seed = roots, said, asked, conditions, seed
         made = (one for found in flow.interpreter.made for one in found.of.lineage() if isinstance(one, ScriptClass))
         self._made = {id(one.node) for one in made}
-        self._overridden, self._reached = reach.overridden(flow), reach.called_from_elsewhere(flow)
+        self._overridden, self._reached = relevance.overridden(flow), relevance.called_from_elsewhere(flow)
         self._steps: set[int] = set()  # the heads of loops and functions that hold a step
-        self._by_name = {match[1] for s in flow.statements for part in s.nodes if (match := silence.made_by_name(part))}
-        driven = (of for of in flow.classes() if of.name in self._by_name or silence.driven(flow.class_of(of)))
+        parts = [part for s in flow.statements for part in s.nodes]
+        self._by_name = {match[1] for part in parts if (match := passed_over.made_by_name(part))}
+        driven = (of for of in flow.classes() if of.name in self._by_name or passed_over.driven(flow.class_of(of)))
         self._driven = {id(of) for of in driven}
         self._makers = makers_in_models(flow, self._driven)
         # the classes that make an optimizer or step, or that a library calls
@@ -88,22 +84,24 @@ class Account:
         around = [one for s in used_by_draft(flow, said | asked) for one in (s.function, s.owner)]
         used = self._by_name | {one.name for one in around if isinstance(one, (*FUNCTIONS, ast.ClassDef))}
         self.named, running = used, flow.statements  # a function that the draft uses counts as called
-        while (names := reach.names_in(running) | used) != self.named:
+        while (names := relevance.names_in(running) | used) != self.named:
             self.named = names
             running = [s for s in flow.statements if self._runs(s)]  # what names a function may not run itself
-        self._only_in_parts = reach.only_in_parts(flow, self._of_part)
+        self._only_in_parts = relevance.only_in_parts(flow, self._of_part)
         self.trainers = set()
         self._values = ValueKinds(flow, self.roles, self._driven)
         self.kinds = self._values.of
         self.effects: set[int] = set()  # the functions that change something of training
         self._files = DataFiles(flow, name_of)
-        self._data_files = shared = silence.normalised_by_device(flow)  # these, and what writes files of data -> words
+        shared = passed_over.normalised_by_device(flow)
+        self._data_files = shared  # these, and what writes files of data -> words
         for _ in range(3):  # a call of such a function is an effect too
             before = self.effects, self.trainers, self._data_files.keys()
             self.acting = {id(statement): statement for statement in self.flow.statements if self._acts(statement)}
             self.effects = {id(s.function) for s in self.acting.values() if s.function is not None}
             self.trainers = self._driven | {id(s.owner) for s in self.acting.values() if trains(flow, s, self._makers)}
-            self._data_files = shared | self._files.that_make_data(reach.reach(flow, self.acting.values()), self.kinds)
+            acting = relevance.reach(flow, self.acting.values())
+            self._data_files = shared | self._files.that_make_data(acting, self.kinds)
             if before == (self.effects, self.trainers, self._data_files.keys()):
                 break
         marked = self.acting.keys() | self._driven
@@ -112,7 +110,7 @@ class Account:
         self._mark_steps()
         self.roles.open, self.roles.steps = self.open, self._steps
         self._mark_ends()
-        self.live = reach.reach(flow, self.acting.values())
+        self.live = relevance.reach(flow, self.acting.values())
         self._read = read_arguments(flow, self.live)
         self.counting, self._said_of = Counting.read(flow), set[int]()
         while self._opens_more():
@@ -193,11 +191,11 @@ class Account:
             return id(called.node) in self.effects and name != "forward" and not name.startswith("__")
         if isinstance(called, ScriptClass) and id(called.node) in self._driven:
             return True  # a library calls its methods
-        if (own := isinstance(called, (ScriptFunction, ScriptClass))) or silence.trains(call):
+        if (own := isinstance(called, (ScriptFunction, ScriptClass))) or passed_over.trains(call):
             return not own  # its statements are read by themselves
         given = frozenset().union(*(self.kinds(a) for a in [*call.args, *(k.value for k in call.keywords)]))
         if isinstance(called, LibraryName) and self.flow.of_library(call):
-            runs = called.name.startswith(silence.CHANGING) or called.name.endswith(silence.RUNNING)
+            runs = called.name.startswith(passed_over.CHANGING) or called.name.endswith(passed_over.RUNNING)
             writes = families.WRITING.fullmatch(called.name.rpartition(".")[2]) or not families.is_library(called.name)
             return runs or (bool(writes) and bool(given & HEAVY))
         if isinstance(call.func, ast.Attribute):
@@ -207,10 +205,10 @@ class Account:
             made = isinstance(called, (LibraryObject, ScriptObject)) and called is not value
             if not writes and (method.startswith("__") or made):
                 return False  # super().__init__(); a module that is called gives a tensor
-            moves = method in silence.STEPS and (owner or given)
+            moves = method in passed_over.STEPS and (owner or given)
             if method == "backward" or moves or self._values.drives(call.func.value):
                 return True
-            if method in silence.CONTAINERS and not isinstance(value, (LibraryObject, ScriptObject)):
+            if method in passed_over.CONTAINERS and not isinstance(value, (LibraryObject, ScriptObject)):
                 return False
             if owner & {MODEL, OPTIMIZER, RATE, GRADIENTS}:
                 tensor = isinstance(value, LibraryObject) and value.family == families.TENSOR
@@ -219,7 +217,7 @@ class Account:
         name = call.func.id if isinstance(call.func, ast.Name) and not self.flow.reads.get(id(call.func)) else ""
         if hasattr(builtins, name):
             return name in ("setattr", "delattr", "exec", "eval")
-        known = self.kinds(call.func) & {MODEL, LOSS} or silence.looked_through(name_of(self.flow, call))
+        known = self.kinds(call.func) & {MODEL, LOSS} or passed_over.looked_through(name_of(self.flow, call))
         return bool(given & HEAVY) and not known
 
     def passed(self, call: ast.Call) -> str | None:
@@ -228,9 +226,9 @@ class Account:
         if isinstance(called, (ScriptFunction, ScriptClass)):
             return None
         name = name_of(self.flow, call)
-        if name and (found := silence.reason(name)):
+        if name and (found := passed_over.reason(name)):
             return None if self._values.seeds_otherwise(call, self.seed) else found
-        if not isinstance(call.func, ast.Attribute) or silence.trains(call):
+        if not isinstance(call.func, ast.Attribute) or passed_over.trains(call):
             return None
         if call.func.attr == "train" and self._values.drives(call.func.value):
             return None
@@ -238,14 +236,14 @@ class Account:
             return "it declares an argument, whose default stands where it is used"
         if call.func.attr == "to" and any(map(self.roles.is_dtype, [*call.args, *(k.value for k in call.keywords)])):
             return None
-        return None if self._values.switches_otherwise(call) else silence.method_reason(call.func.attr)
+        return None if self._values.switches_otherwise(call) else passed_over.method_reason(call.func.attr)
 
     def _mark_steps(self) -> None:
         """Mark the loops and functions that contain an optimizer's step or a backward pass."""
         waiting = [
             s
             for s in self.acting.values()
-            if any(getattr(c.func, "attr", "") in ("backward", "step") or silence.trains(c) for c in s.calls)
+            if any(getattr(c.func, "attr", "") in ("backward", "step") or passed_over.trains(c) for c in s.calls)
         ]
         done: set[int] = set()
         while waiting:
@@ -274,7 +272,7 @@ class Account:
     def _leaves(self, statement: Statement) -> bool:
         """Whether it leaves a loop, a function, or the script."""
         call = statement.alone
-        exits = isinstance(call, ast.Call) and name_of(self.flow, call) in silence.EXITS
+        exits = isinstance(call, ast.Call) and name_of(self.flow, call) in passed_over.EXITS
         return exits or isinstance(statement.node, (ast.Break, ast.Continue, ast.Return))
 
     # how surely it runs
@@ -382,15 +380,16 @@ class Account:
         further = further or any(map(self._gives_computed, statement.calls))
         said = said and not moves and not further  # a recipe has steps and backward passes in one place only
         lossless = LOSS in kinds and not {role_names.CRITERION, role_names.FUNCTIONAL} & {*self.roots.values()}
-        if lossless and (moves or step not in (None, LOADS)):
-            return LISTED, where or ", ".join(filter(None, (NO_LOSS, self._where(statement, all_=True))))
+        if lossless and (moves or step not in (None, passed_over.LOADS)):
+            return LISTED, where or ", ".join(filter(None, (passed_over.NO_LOSS, self._where(statement, all_=True))))
         if step and self.roles.takes_more(statement, self.live):
-            return LISTED, where or silence.PARTS
+            return LISTED, where or passed_over.PARTS
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
             return (LISTED, where) if where else (DRAFTED, step or "a value of the draft comes from here")
         if not acts and not live:
             runs = trains_at(self.flow, statement, self.kinds)
-            return (LISTED, RUNS) if runs else (SILENT, silence.said_of(self.flow, statement, UNUSED))
+            unused = passed_over.said_of(self.flow, statement, passed_over.UNUSED)
+            return (LISTED, passed_over.RUNS) if runs else (SILENT, unused)
         changes = self._writes(statement)
         if isinstance(statement.node, LOOPS) and id(statement) in self._steps and not self._plain_loop(statement):
             return LISTED, "a step runs in this loop"
@@ -401,16 +400,16 @@ class Account:
         if where and ((acts and self._leaves(statement)) or clears):
             return LISTED, where
         silent = self._whitelisted(statement) or (None if where else self._plain_value(statement, kinds))
-        return (SILENT, silent) if silent else (LISTED, where or silence.unpacks(statement))
+        return (SILENT, silent) if silent else (LISTED, where or passed_over.unpacks(statement))
 
     def _takes_in(self, call: ast.Call, of: Statement) -> bool:
         """Whether something that the draft has is made in the arguments of another call: Moves(SGD(…), warmup)."""
         given = [part for one in (*call.args, *(k.value for k in call.keywords)) for part in ast.walk(one)]
         if id(call) in self.roots or not any(id(part) in self.roots for part in given):
             return False
-        holds = getattr(call.func, "attr", "") in silence.CONTAINERS or self._plain_call(call)
+        holds = getattr(call.func, "attr", "") in passed_over.CONTAINERS or self._plain_call(call)
         runs = any(self._hands(one) and call in (one, getattr(one.func, "value", None)) for one in of.calls)
-        return not (holds or runs or silence.looked_through(name_of(self.flow, call)) or self.roles.exact(call))
+        return not (holds or runs or passed_over.looked_through(name_of(self.flow, call)) or self.roles.exact(call))
 
     def _by_kind(self, statement: Statement) -> str | None:
         node = statement.node
@@ -426,9 +425,10 @@ class Account:
             if not self._of_part(statement):
                 return "only models and data sets call this function, and they are accounted for where they are made"
             assert statement.owner is not None
-            return f"inside {statement.owner.name}, {MADE if id(statement.owner) in self._made else NOT_MADE}"
+            made = passed_over.MADE if id(statement.owner) in self._made else passed_over.NOT_MADE
+            return f"inside {statement.owner.name}, {made}"
         if not self._runs(statement):
-            return reach.why_not(statement, self.flow)
+            return relevance.why_not(statement, self.flow)
         if statement.function is not None and id(statement.function) not in self.open:
             return "inside a function that only computes, which is accounted for where it is called"
         return None
@@ -464,7 +464,7 @@ class Account:
             given = {self.roles.exact(part) for part in parts}
             if parts and None not in given and (not unpacks or given == {role_names.BATCH} or self._hands(node.value)):
                 simple = all(isinstance(one, (ast.Name, ast.Tuple, ast.Attribute)) for one in targets)
-                words = "the step of a recipe" if given - {role_names.LOADER, "evaluation"} else LOADS
+                words = "the step of a recipe" if given - {role_names.LOADER, "evaluation"} else passed_over.LOADS
                 return words if simple else None
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             return self.roles.updates(node.value)
@@ -553,7 +553,7 @@ class Account:
         """Whether a call makes a plain value from plain values, as int(x) and "a".lower(), or may be omitted."""
         of = self.flow.value(call.func.value) if isinstance(call.func, ast.Attribute) else None
         text = isinstance(of, Constant) and isinstance(of.value, str)
-        return text or self.passed(call) is not None or name_of(self.flow, call) in silence.PLAIN_FUNCTIONS
+        return text or self.passed(call) is not None or name_of(self.flow, call) in passed_over.PLAIN_FUNCTIONS
 
     def _plain_value(self, statement: Statement, kinds: Kinds) -> str | None:
         """The reason where a statement only computes a known value, whose uses are drafted or listed; else None."""
@@ -572,11 +572,11 @@ class Account:
         rank, _ = self.interpreter.reached.get(id(node), (0, ()))  # where it does not run, another value stays
         if any(self._values.is_data(one.value) for one in kept) or any(changed) or (kept and rank == MAY_RUN):
             return None  # it changes an existing object
-        if all(isinstance(part, silence.LITERAL) for part in ast.walk(node.value)):
+        if all(isinstance(part, passed_over.LITERAL) for part in ast.walk(node.value)):
             anew = self.counting.starts_anew(statement)  # its uses do not show that
-            return None if anew else silence.said_of(self.flow, statement, USED)
+            return None if anew else passed_over.said_of(self.flow, statement, passed_over.USED)
         parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-        if isinstance(node, ast.Return) and id(statement) not in self.acting and all(map(reach.is_path, parts)):
+        if isinstance(node, ast.Return) and id(statement) not in self.acting and all(map(relevance.is_path, parts)):
             return "it passes values on"
         found = self.flow.value(node.value)
         if isinstance(found, (ParsedArguments, ArgumentParser)):
@@ -596,5 +596,5 @@ class Account:
         empty = isinstance(found, (ListValue, DictValue)) and not getattr(found, "items", getattr(found, "pairs", 0))
         if empty or isinstance(found, Constant) or (found is not None and is_known(found)):
             return "a value known by reading, which is accounted for where it is used"
-        copied = isinstance(node.value, ast.Name) and not silence.unpacks(statement)
+        copied = isinstance(node.value, ast.Name) and not passed_over.unpacks(statement)
         return "a copy" if copied and (begins or not kept) else None

@@ -26,8 +26,8 @@ from .options import MODEL, STAGES, WHOLE, Narrowing
 from .replay.module_calls import Outcome, Recording, failed
 from .result import Finding
 from .run_folder import KEY, MINDSPORE, MINDSPORE_REPLAY, UNDEFINED, UNJUDGED, matched, replayed, torch_runs
+from .tensor_verdict import FLOOR_ULPS, Unjudged, Verdict, judge
 from .trace import ALONE, DISTRIBUTION, SIDES_STAGE, Entry, Key, Part, Trace
-from .verdict import FLOOR_ULPS, Unjudged, Verdict, judge
 
 Sides = tuple[str, str]  # the names of the reference and of what is judged against it
 SIDES: Sides = ("torch", "MindSpore")

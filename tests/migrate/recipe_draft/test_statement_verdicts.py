@@ -11,7 +11,7 @@ import yaml
 from drafts import listed, reasons
 from msmigrate.errors import BadRecipe
 from msmigrate.migrate.analyze.script_analysis import analyze_script
-from msmigrate.migrate.recipe_draft import account
+from msmigrate.migrate.recipe_draft import statement_verdicts
 from msmigrate.migrate.recipe_draft.draft import Draft, draft_recipe
 from msmigrate.reports.script_analysis import recipe_text
 from msmigrate.training.recipe import reader
@@ -346,7 +346,7 @@ class SmallResNet(nn.Module):
     found = draft(recipe_text(analyze_script(script)))
     assert found["model"] == "???" and left(script) == []
     verdicts = {line.statement.text: line.verdict for line in Draft(analyze_script(script).interpreter).account.lines}
-    assert verdicts["net = SmallResNet(10)"] == account.ASKED
+    assert verdicts["net = SmallResNet(10)"] == statement_verdicts.ASKED
 
 
 def test_a_loss_of_ones_own_is_asked_for(write: Write, tmp_path: Path) -> None:

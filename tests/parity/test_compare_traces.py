@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msmigrate.errors import BadTrace
-from msmigrate.parity.compare import Traces, compare, without_lone_outputs
+from msmigrate.parity.compare_traces import Traces, compare, without_lone_outputs
 from msmigrate.parity.options import STAGES
 from msmigrate.parity.result import Finding, Report
 from msmigrate.parity.run_folder import MINDSPORE, TORCH32, TORCH32_OTHER, TORCH64, UNJUDGED, matched
-from msmigrate.parity.verdict import Verdict
+from msmigrate.parity.tensor_verdict import Verdict
 from traces import STEP, Run, Tensor, only, renamed, values, without
 
 

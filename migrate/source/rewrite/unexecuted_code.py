@@ -51,8 +51,8 @@ from ..observe.observations import (
 from ..source_files import all_of, asks_class, class_question, literal
 from . import replaced_methods as methods
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
+from .dataclasses_and_configs import is_enum, is_settings, kinds_before
 from .devices_and_no_grad import says_how
-from .records import is_enum, is_settings, kinds_before
 from .row_calls import is_super
 
 MOST = 99  # dimensions of an unknown tensor, so that no rewrite for few dimensions is chosen

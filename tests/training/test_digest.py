@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadCheckpoint
-from msmigrate.training.code_digest import PACKAGE, ROOMS, code_digest, file_digest
+from msmigrate.training.recipe.digest import PACKAGE, ROOMS, code_digest, file_digest
 
 
 @pytest.fixture

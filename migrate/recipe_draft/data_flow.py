@@ -25,9 +25,9 @@ from ..source.infer.abstract_values import (
     Value,
     known,
 )
-from ..source.infer.calls import OF_LOGS, changed_arguments, is_outer, names_it, root
 from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter, is_property
 from ..source.source_files import ScriptFile
+from .changed_arguments import OF_LOGS, changed_arguments, is_outer, names_it, root
 
 # how a definition binds its value; inner: a name in a comprehension or a lambda, which is an element of it
 IS, EACH, ADDS, GIVEN, NAMED, INNER = "is", "each", "adds", "given", "named", "inner"

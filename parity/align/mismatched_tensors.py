@@ -15,12 +15,12 @@ from ...mappings import table
 from ...training.step.parameter_groups import is_norm
 from ..replay.module_calls import state_name
 from ..result import Cause, Finding, ModuleVerdict
+from ..tensor_verdict import Verdict
 from ..trace import ALONE
-from ..verdict import Verdict
 from .alignment import Alignment, Lack, Unlike
 from .layers import row_of, torch_class
+from .match_tensors import Crossed, statistic
 from .model_structure import Structure, join, parent, squeezed
-from .tensors import Crossed, statistic
 
 OPTIONS = ("bias", "affine", "elementwise_affine")  # torch's arguments that decide which tensors a layer has
 SHOWN = 4  # names, in one sentence

@@ -14,11 +14,11 @@ from math import inf, log2
 import numpy as np
 
 from ....training.recipe.schema import Recipe
-from ...compare import Traces
+from ...compare_traces import Traces
 from ...record.recorder import NORMS, REDUCED
 from ...result import Cause
+from ...tensor_verdict import EPS32
 from ...trace import REDUCED_GRADIENTS, Key, Part, Trace
-from ...verdict import EPS32
 from ..context import Context, key_of
 from ..differences import pattern
 from ..hypotheses import Hypothesis, Outcome, Prediction, cause, caused, first, judge_prediction

@@ -26,9 +26,9 @@ from ..source.infer.abstract_values import (
 )
 from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, UNCALLED, joined
 from ..source.infer.statements import RAISES
-from .entries import LONGEST_WORD
-from .flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, MOST_BEHIND, Definition, Flow, Statement
-from .silence import ENVIRONMENT, LEAVING_FUNCTIONS, matches, name_of, reason
+from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, MOST_BEHIND, Definition, Flow, Statement
+from .passed_over import ENVIRONMENT, LEAVING_FUNCTIONS, matches, name_of, reason
+from .recipe_lines import LONGEST_WORD
 
 LAUNCHERS = ("torch.multiprocessing.spawn", "accelerate.notebook_launcher", "xmp.spawn")  # they give back no result
 

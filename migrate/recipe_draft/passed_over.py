@@ -1,0 +1,301 @@
+"""What a draft may omit: calls, as data, each kind with the reason, and the line that says so of a statement.
+
+The lists are about callees, never about a script. A call that is in none of them is listed in the draft; so is one that
+writes a file which data are read from, while checkpoints, logs and figures are not.
+"""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ..source.infer.abstract_values import LibraryName, LibraryObject, ScriptClass, ScriptObject
+from .data_flow import NAMED, Flow, Statement
+from .recipe_lines import shown
+from .trained_model import makes_model
+
+
+@dataclass(frozen=True)
+class Line:
+    """The account of one statement: a verdict, and the reason in words."""
+
+    statement: Statement
+    kinds: frozenset[str]
+    verdict: str
+    why: str
+    loop: str = ""  # the loops around it, the innermost first, which determine how often it runs
+    values: str = ""  # the values of its names
+
+    @property
+    def text(self) -> str:
+        """Its source, why it is listed where that is not obvious, the loops around it, and the values of its names."""
+        more = (f" [{shown(one)}]" for one in (self.why, self.loop, self.values) if one)
+        return shown(self.statement.text) + "".join(more)
+
+
+RUNS = "the model runs here in training mode: its statistics move, and it draws"
+NO_LOSS = "the draft asks for the loss of this step"
+LOADS = "the loader of a recipe"
+MADE, USED = "which is accounted for where it is made", "a value, which is accounted for where it is used"
+UNUSED = "what it computes reaches only prints, logs and files"
+NOT_MADE = "of which nothing that was read makes an object"
+LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
+PRINTS = "it prints, logs or draws"
+SWITCHES = "it chooses how a device computes, and how quickly"
+PLACES = "it names, makes or removes a place for files"
+# variables of the environment that decide where and how loudly a process runs, and not what it computes
+ENVIRONMENT = (
+    *("PYTHONHASHSEED", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "TOKENIZERS_PARALLELISM", "TF_CPP_MIN_LOG_LEVEL"),
+    *("WANDB_*", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "KMP_DUPLICATE_LIB_OK", "MASTER_ADDR", "MASTER_PORT"),
+)
+SEEDS = (
+    *("random.seed", "numpy.random.seed", "torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed"),
+    *(
+        "torch.cuda.manual_seed_all",
+        "*.seed_everything",
+        "*.set_seed",
+        "*.set_random_seed",
+    ),  # the last three: of Lightning, transformers and their like
+)
+# by a qualified name's pattern -> why
+CALLS: dict[str, tuple[str, ...]] = {
+    PRINTS: (
+        *("print", "pprint.*", "logging.*", "warnings.*", "wandb.*", "mlflow.*", "neptune.*", "comet_ml.*", "rich.*"),
+        *("torch.utils.tensorboard.*", "tensorboardX.*", "tensorboard.*", "matplotlib.*", "seaborn.*", "visdom.*"),
+        *("tqdm*", "torchsummary.*", "torchinfo.*", "torchvision.utils.save_image", "torchvision.utils.make_grid"),
+    ),
+    "it measures time": ("time.*", "datetime.*", "timeit.*"),
+    PLACES: ("os.*", "pathlib.*", "shutil.*", "glob.*", "sys.*", "tempfile.*"),
+    "it names an option": ("torchvision.transforms.InterpolationMode", "torchvision.transforms.*.InterpolationMode"),
+    "it writes a file": (
+        *("torch.save", "json.dump", "json.dumps", "pickle.dump", "yaml.dump", "csv.*", "numpy.save*", "joblib.dump"),
+        *("yaml.safe_dump", "yaml.dump_all", "yaml.safe_dump_all", "pickle.dumps", "toml.dump", "tomli_w.dump"),
+    ),
+    "it opens a file, and what is read from it is accounted for": ("open", "io.*", "gzip.open", "codecs.open"),
+    "it sets a seed, which the recipe has": SEEDS,
+    SWITCHES: ("torch.use_deterministic_algorithms", "torch.set_deterministic*"),
+    "it chooses or cleans a device": (
+        *("torch.device", "torch.accelerator.*", "torch.backends.*", "gc.*", "torch.set_num_threads"),
+        *("torch.cuda.is_available", "torch.cuda.device_count", "torch.cuda.set_device", "torch.cuda.empty_cache"),
+        *("torch.cuda.synchronize", "torch.cuda.current_device", "torch.cuda.get_device_*", "torch.cuda.memory_*"),
+        *("torch.cuda.max_memory_*", "torch.cuda.reset_*", "torch.cuda.device", "torch.mps.empty_cache"),
+        *(
+            "torch.distributed.init_process_group",
+            "torch.distributed.destroy_process_group",
+            "torch.distributed.barrier",
+        ),
+        *("torch.distributed.get_rank", "torch.distributed.get_world_size", "torch.distributed.is_*"),
+        *("torch.multiprocessing.set_*", "torch.cuda.Event", "torch.xpu.is_available"),
+    ),
+    "it reads the command line or the environment": (
+        "argparse.*",
+        "os.environ*",
+        "os.getenv",
+        "exit",
+        "quit",
+        "*.HfArgumentParser",
+    ),
+    "it says the default of a setting, which stands where it is used": ("dataclasses.field", "attr.ib", "attrs.field"),
+    "it switches gradients off where no update is computed": (
+        *("torch.no_grad", "torch.inference_mode", "torch.set_grad_enabled", "torch.enable_grad"),
+    ),
+    "it spreads one model over devices, which is an option of the run": (
+        *("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.DistributedDataParallel"),
+        *("apex.parallel.DistributedDataParallel", "torch.compile", "torch.jit.script"),
+        "torch.utils.data.distributed.DistributedSampler",
+    ),
+}
+# methods of a model, an optimizer or a loader that change nothing that is trained
+METHODS: dict[str, tuple[str, ...]] = {
+    "it chooses a device": ("to", "cuda", "cpu", "share_memory"),
+    "it switches between training and evaluation": ("train", "eval"),
+    "it clears gradients, as every step does": ("zero_grad",),
+    "it reads": (
+        *("state_dict", "parameters", "named_parameters", "modules", "named_modules", "children", "named_children"),
+        *("buffers", "named_buffers", "get_last_lr", "get_lr", "keys", "values", "items", "copy"),
+    ),
+    "it writes a file": ("save_pretrained", "save"),
+    PLACES: ("mkdir",),
+    "it keeps an object's arguments, whose values stand where they are used": ("save_hyperparameters",),
+    "it reshuffles, as every epoch does": ("set_epoch",),
+    PRINTS: (
+        *(
+            "add_scalar",
+            "add_scalars",
+            "add_image",
+            "add_images",
+            "add_histogram",
+            "add_graph",
+            "add_text",
+            "add_figure",
+        ),
+        *("set_postfix", "set_postfix_str", "set_description", "set_description_str", "info", "debug", "warning"),
+        *("error", "watch", "print", "write", "close", "flush", "savefig"),
+    ),
+}
+# calls that make a plain number, string or array from a tensor: values computed from that train nothing by themselves
+LEAVING_METHODS = (
+    *("item", "tolist", "numpy", "size", "dim", "numel", "stride", "data_ptr", "is_contiguous", "nelement"),
+    *("get_device", "element_size"),
+)
+LEAVING_ATTRIBUTES = ("shape", "ndim", "dtype", "device", "is_cuda", "__name__", "__class__")
+LEAVING_FUNCTIONS = (
+    *("len", "float", "int", "str", "repr", "bool", "isinstance", "type", "id", "hasattr", "callable", "format", "dir"),
+)
+# a loop over the result of these is a loop over their argument
+LOOKING_THROUGH = (
+    "enumerate",
+    "tqdm*",
+    "iter",
+    "list",
+    "*.tqdm",
+    "*.trange",
+    "track",
+    "*.track",
+    "alive_it",
+    "reversed",
+)
+# methods of lists and dicts, which affect only these
+CONTAINERS = (
+    *("append", "extend", "add", "update", "insert", "setdefault", "pop", "clear", "remove", "sort", "get", "items"),
+    *("keys", "values", "popleft", "appendleft", "format", "join", "split", "strip", "index", "count", "copy"),
+    *("replace", "startswith", "endswith", "lower", "upper", "lstrip", "rstrip"),
+)
+# those of them, and other methods of lists, that change their object
+CHANGERS = (
+    *("append", "extend", "add", "update", "insert", "setdefault", "pop", "clear", "remove", "sort", "reverse"),
+    *("popleft", "appendleft", "fill", "put"),
+)
+LISTS = ("os.listdir*", "os.walk*", "os.scandir*", "glob.*")
+# classes whose methods a library calls: classes derived from them train, or change objects that do
+DRIVEN = (
+    *("*lightning*.LightningModule", "*lightning*.LightningDataModule", "*Trainer", "*TrainerCallback", "*.Callback"),
+    *("*.Trainer*", "*.Learner", "*Runner", "*.Hook", "*lightning*.callbacks.*", "keras.callbacks.*", "*.Engine"),
+    "*.LightningCLI",
+)
+EXITS = ("exit", "quit", "sys.exit", "os._exit")  # calls that end a run
+# methods and functions of libraries that train by themselves, and the arguments that say how long
+TRAINERS = re.compile(r"_?(re|pre)?train(?!er)\w*|fit\w*|fine_?tune\w*|learn|run\w*|start\w*")
+LONG = re.compile(r"(max_|num_|n_|nb_|train_|total_)*(epochs?|iters?|iterations|steps|timesteps)")
+PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
+# calls that are never omitted: those of torch that change their arguments, or global settings, and methods
+CHANGING = ("torch.nn.init.", "torch.nn.utils.", "torch.set_", "torch.use_", "torch.autograd.", "apex.", "torch.fx.")
+SHARE_A_BATCH = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.data_parallel")
+RUNNING = (".LightningCLI",)  # calls that train
+STEPS = ("backward", "step", "unscale_", "scale_loss", "add_param_group", "manual_backward", "register_hook")
+
+
+@lru_cache(maxsize=4096)
+def matches(name: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a qualified name is among these."""
+    return any(fnmatch.fnmatchcase(name, one) for one in patterns)
+
+
+def reason(name: str) -> str | None:
+    """Why a call of this qualified name may be omitted, or None; calls that list files may choose the data."""
+    if matches(name, LISTS):
+        return None
+    found = (why for why, patterns in CALLS.items() if matches(name, patterns))
+    return next(found, None)
+
+
+def method_reason(method: str) -> str | None:
+    """Why a method of this name may be omitted, or None."""
+    return next((why for why, methods in METHODS.items() if method in methods), None)
+
+
+def trains(call: ast.Call) -> bool:
+    """Whether a call has a library train by itself: `model.train(data="d.yaml", epochs=3)`, where torch's takes only a
+    mode; `model.fit(x, y, epochs=3)`."""
+    names = [keyword.arg for keyword in call.keywords]
+    method = getattr(call.func, "attr", "")
+    if method == "train":
+        texts = any(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in call.args)
+        return texts or len(call.args) > 1 or any(name != "mode" for name in names)
+    named = method or getattr(call.func, "id", "")
+    return bool(TRAINERS.fullmatch(named)) and any(name and LONG.fullmatch(name) for name in names)
+
+
+def driven(of: ScriptClass | None) -> bool:
+    """Whether a class derives from one whose methods a library calls."""
+    bases = [one.name for one in of.lineage() if isinstance(one, LibraryName)] if of is not None else []
+    return any(matches(base, DRIVEN) for base in bases)
+
+
+def made_by_name(node: ast.AST) -> re.Match[str] | None:
+    """A match, with the class's name as group 1, if this is a string such as "module:Class", by which a library such as
+    gym makes an object; else None."""
+    text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+    return re.fullmatch(r"[\w.%]*:(\w+)", text)
+
+
+def name_of(flow: Flow, call: ast.Call) -> str:
+    """The qualified name of a call's callee, as far as it is known; "" for the script's own and for objects."""
+    found = flow.value(call.func)
+    if isinstance(found, LibraryName):
+        return found.name
+    if isinstance(call.func, ast.Name):
+        own = any(
+            d.way != NAMED or d.statement.node.__class__.__name__ != "ImportFrom"
+            for d in flow.reads.get(id(call.func), ())
+        )
+        return "" if own else call.func.id
+    if isinstance(call.func, ast.Attribute):
+        receiver = flow.value(call.func.value)
+        if isinstance(receiver, LibraryObject) and receiver.name and not receiver.family:
+            return f"{receiver.name}.{call.func.attr}"
+        if isinstance(receiver, LibraryName):
+            return f"{receiver.name}.{call.func.attr}"
+    return ""
+
+
+def looked_through(name: str) -> bool:
+    """Whether a loop over a function's result is a loop over its argument."""
+    return matches(name, LOOKING_THROUGH)
+
+
+def said_of(flow: Flow, statement: Statement, why: str) -> str:
+    """The reason for a bar over a loader and for a switch of a device; any other statement's is `why`."""
+    value, targets = getattr(statement.node, "value", None), getattr(statement.node, "targets", [])
+    if isinstance(value, ast.Call) and looked_through(name_of(flow, value)):
+        return "a loop over it is a loop over its argument"
+    return SWITCHES if any(ast.unparse(one).startswith("torch.backends.") for one in targets) else why
+
+
+NORMALISES_APART = "a BatchNorm in it normalises each device's part of the batch by itself"
+WITHOUT_BATCHNORM = re.compile(r"(?i)(vit|deit|swin|beit|mixer|convnext|bert|gpt)")  # models of torchvision and timm
+
+
+def normalised_by_device(flow: Flow) -> dict[int, str]:
+    """Statement (its id) -> words, for those that share a batch among devices, where the model may have a BatchNorm: no
+    such layer in the files that were read, where the model is of one of their classes, means that there is none."""
+    made = [seen for seen in flow.interpreter.seen if seen.arguments is not None]
+    layers = any(re.search(r"\.(Lazy)?BatchNorm\dd$", seen.name) for seen in made)
+    zoo = [seen for seen in made if makes_model(seen)]
+    layers = layers or any(
+        WITHOUT_BATCHNORM.search(" ".join(seen.source.text(seen.node).split())) is None for seen in zoo
+    )
+    found: dict[int, str] = {}
+    for statement in flow.statements:
+        for call in (call for call in statement.calls if name_of(flow, call) in SHARE_A_BATCH):
+            of = [flow.value(given) for given in (*call.args, *(k.value for k in call.keywords if k.arg == "module"))]
+            known = of and (isinstance(of[0], ScriptObject) or (isinstance(of[0], LibraryObject) and of[0].seen))
+            found |= {id(statement): NORMALISES_APART} if layers or not known else {}
+    return found
+
+
+# files of data
+
+PARTS = "which of these are the input and the label?"
+
+
+def unpacks(statement: Statement) -> str:
+    """A question where it unpacks what a name holds into more than two names."""
+    if not isinstance(getattr(statement.node, "value", None), ast.Name):
+        return ""
+    targets = [one for one in getattr(statement.node, "targets", []) if isinstance(one, (ast.Tuple, ast.List))]
+    names = {part.id for one in targets for part in ast.walk(one) if isinstance(part, ast.Name)}
+    return PARTS if len({name for name in names if name.strip("_")}) > 2 else ""

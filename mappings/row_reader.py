@@ -62,9 +62,12 @@ def read_rows(paths: Sequence[Path], kind: str) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def read_faults(path: Path) -> tuple[Fault, ...]:
-    """Read the faults that rows point to; raises BadInput naming file, fault and key."""
-    return tuple(_fault(entry, path.name) for entry in read_yaml(path))
+def read_faults(path: Path) -> dict[str, tuple[Fault, ...]]:
+    """Read the faults, in their groups; raises BadInput naming file, fault and key."""
+    content = _loaded(path)
+    if not isinstance(content, dict):
+        raise BadInput(f"{path}: expected groups of faults, got {type(content).__name__}")
+    return {str(name): tuple(_fault(entry, path.name) for entry in listed(group, path)) for name, group in content.items()}
 
 
 def read_examples(path: Path) -> dict[str, tuple[str, str, str]]:

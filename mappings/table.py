@@ -47,8 +47,7 @@ InForce = tuple[tuple[Path, ...], str | None]
 OF_MINDSPORE = ("ops", "mint", "mint.nn", "mindspore", "mindspore.ops", "mindspore.nn", "mindspore.mint")
 ALIKE = 0.66  # how alike two names are, by difflib, from where on one may be a typo for the other: SDG and SGD are 0.67
 VERSION = "MSMIGRATE_MINDSPORE"  # the MindSpore whose rows are wanted, installed here or not
-# the first holds faults that rows point to; the last those that diagnosis tries on every recipe, and that no row has
-FAULTS = ("faults.yaml", "faults_unmapped.yaml", "faults_general.yaml")
+FAULTS = HERE / "faults.yaml"
 
 
 def load(kind: str) -> tuple[Row, ...]:
@@ -125,7 +124,7 @@ def files(kind: str) -> list[Path]:
 @cache
 def faults() -> dict[str, Fault]:
     """Return every known fault by its id: those that rows point to, and those that belong to no row."""
-    return {fault.id: fault for name in FAULTS for fault in read_faults(HERE / name)}
+    return {fault.id: fault for group in read_faults(FAULTS).values() for fault in group}
 
 
 @cache

@@ -22,12 +22,12 @@ from random import Random
 
 from msmigrate.errors import MsmigrateError
 from msmigrate.migrate.analyze.script_analysis import analyze_script
+from msmigrate.migrate.read_script.abstract_values import Constant, LibraryName, ScriptModule
 from msmigrate.migrate.recipe_draft.data_flow import INNER, Statement
 from msmigrate.migrate.recipe_draft.draft import Draft, draft_recipe
 from msmigrate.migrate.recipe_draft.passed_over import Line
 from msmigrate.migrate.recipe_draft.roles import GRADIENTS, LOSS, MODEL, OPTIMIZER
 from msmigrate.migrate.recipe_draft.statement_verdicts import ASKED, DRAFTED, Account
-from msmigrate.migrate.source.infer.abstract_values import Constant, LibraryName, ScriptModule
 
 KINDS = ("constant", "deletion", "planted")
 READ = (".py", ".yaml", ".yml", ".json", ".toml", ".cfg")

@@ -67,7 +67,9 @@ def read_faults(path: Path) -> dict[str, tuple[Fault, ...]]:
     content = _loaded(path)
     if not isinstance(content, dict):
         raise BadInput(f"{path}: expected groups of faults, got {type(content).__name__}")
-    return {str(name): tuple(_fault(entry, path.name) for entry in listed(group, path)) for name, group in content.items()}
+    return {
+        str(name): tuple(_fault(entry, path.name) for entry in listed(group, path)) for name, group in content.items()
+    }
 
 
 def read_examples(path: Path) -> dict[str, tuple[str, str, str]]:

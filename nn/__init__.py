@@ -100,9 +100,6 @@ from .padding import (
     ZeroPad1d,
     ZeroPad2d,
     ZeroPad3d,
-    pack_padded_sequence,
-    pad_packed_sequence,
-    run_packed,
 )
 from .pooling import (
     AdaptiveAvgMaxPool2d,
@@ -116,6 +113,7 @@ from .pooling import (
     MaxUnpool3d,
     SelectAdaptivePool2d,
 )
+from .recurrent import pack_padded_sequence, pad_packed_sequence, run_packed
 from .vision import (
     DepthToSpace,
     EcaModule,

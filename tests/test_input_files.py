@@ -25,7 +25,7 @@ from msmigrate.migrate.analyze.model_analysis import analyze
 from msmigrate.migrate.analyze.onnx_worker import read as read_onnx
 from msmigrate.migrate.checkpoint.formats.registry import open_source
 from msmigrate.migrate.checkpoint.user_map import read_rules
-from msmigrate.migrate.source.source_files import read_script_file
+from msmigrate.migrate.source_files import read_script_file
 from msmigrate.parity import run_folder
 from msmigrate.parity.align import model_structure
 from msmigrate.parity.replay.module_calls import Recording
@@ -196,7 +196,7 @@ OWN = {  # what else the package opens for reading: nothing that a user, or a fi
     "migrate/source/observe/torch_variations_worker "
     "training/recipe/schema training/run/launch training/step/mindspore_compile",
     "checked before this process was started": "deploy/serving/mindspore_server_worker",
-    "Python has imported it, or would": "migrate/source/observe/observations migrate/source/source_files "
+    "Python has imported it, or would": "migrate/source/observe/observations migrate/source_files "
     "migrate/model_spec workers/parent",
 }
 

@@ -18,7 +18,8 @@ from ...mappings import table
 from ...mappings.aliases import row_of
 from ...mappings.rows import Argument, Call, Row
 from ...mappings.verbs import VERBS, Verb
-from ..source.infer.abstract_values import (
+from ..library_names import MODULE, SCHEDULE, TABLES, TENSOR, dtype_name, family_of, is_dtype
+from ..read_script.abstract_values import (
     CallArgument,
     Expression,
     LibraryName,
@@ -29,8 +30,7 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.library_names import MODULE, SCHEDULE, TABLES, TENSOR, dtype_name, family_of, is_dtype
-from ..source.source_files import LONGEST_TEXT
+from ..source_files import LONGEST_TEXT
 
 MOVES = ("to", "cuda", "cpu", "float")  # methods that return their object
 SCHEDULES = "schedules"  # the verb of arguments that hold schedules

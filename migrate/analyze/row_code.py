@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from ...mappings.aliases import index, restated, row_of
 from ...mappings.rows import Row
-from ..source.infer.abstract_values import (
+from ..library_names import MODULE, TABLES, dtype_name, is_dtype
+from ..read_script.abstract_values import (
     CallArgument,
     DictValue,
     LibraryObject,
@@ -22,8 +23,7 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.library_names import MODULE, TABLES, dtype_name, is_dtype
-from ..source.source_files import all_parameters
+from ..source_files import all_parameters
 from . import script_steps
 from .rewritten_call import Texts, operand, replaced, rewrite, text_of
 from .script_steps import Batches, Function, Sample, batches_of, function_of, names_of, parents, sample_of, step_of

@@ -13,18 +13,11 @@ from ...errors import BadInput
 from ...mappings import table
 from ...mappings.aliases import find, row_of
 from ...mappings.rows import MISSING, NOT_RUN, Row
-from ..source import library_names
-from ..source.infer.abstract_values import (
-    CallArgument,
-    Constant,
-    LibraryName,
-    LibraryObject,
-    LibraryUse,
-    Value,
-)
-from ..source.infer.interpreter import CERTAINTIES, DEFAULT, Interpreter
-from ..source.library_names import TABLES, TENSOR
-from ..source.source_files import ScriptFile
+from .. import library_names
+from ..library_names import TABLES, TENSOR
+from ..read_script.abstract_values import CallArgument, Constant, LibraryName, LibraryObject, LibraryUse, Value
+from ..read_script.interpreter import CERTAINTIES, DEFAULT, Interpreter
+from ..source_files import ScriptFile
 from .operators import (
     BY_HAND,
     COMPOSED,

@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ...mappings.aliases import row_of
-from ..source.infer.abstract_values import LibraryUse
-from ..source.source_files import all_parameters, alternatives
+from ..read_script.abstract_values import LibraryUse
+from ..source_files import all_parameters, alternatives
 
 
 class Step(NamedTuple):

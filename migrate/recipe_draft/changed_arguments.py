@@ -6,8 +6,8 @@ import ast
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from ..source import library_names as names
-from ..source.infer.abstract_values import ListValue, ScriptFunction, Value
+from .. import library_names as names
+from ..read_script.abstract_values import ListValue, ScriptFunction, Value
 
 
 def root(node: ast.expr) -> ast.expr:

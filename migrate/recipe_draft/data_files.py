@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from ..source.infer.abstract_values import Constant
+from ..read_script.abstract_values import Constant
 from .data_flow import GIVEN, IS, LOOPS, Flow, Statement
 from .passed_over import CONTAINERS, LISTS, PLAIN_FUNCTIONS, matches, method_reason, reason
 

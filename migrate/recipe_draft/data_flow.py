@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any
 
 from ...printable import shortened
-from ..source import library_names as families
-from ..source.infer.abstract_values import (
+from .. import library_names as families
+from ..read_script.abstract_values import (
     LibraryName,
     LibraryObject,
     ParsedArguments,
@@ -25,8 +25,8 @@ from ..source.infer.abstract_values import (
     Value,
     known,
 )
-from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter, is_property
-from ..source.source_files import ScriptFile
+from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter, is_property
+from ..source_files import ScriptFile
 from .changed_arguments import OF_LOGS, changed_arguments, is_outer, names_it, root
 
 # how a definition binds its value; inner: a name in a comprehension or a lambda, which is an element of it

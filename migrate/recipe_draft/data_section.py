@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...mappings.aliases import restated, row_of
-from ..source.infer.abstract_values import (
+from ..library_names import DATASET, OPTIMIZER
+from ..read_script.abstract_values import (
     CallArgument,
     Constant,
     DictValue,
@@ -23,10 +24,9 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS, UNCALLED, Interpreter, joined
-from ..source.library_names import DATASET, OPTIMIZER
+from ..read_script.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS, UNCALLED, Interpreter, joined
 from .data_flow import LOOPS, Flow, Statement
-from .recipe_lines import (
+from .recipe_entries import (
     ASK,
     DATA,
     Comment,

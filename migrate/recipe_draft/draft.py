@@ -17,27 +17,20 @@ from ...input_files import LARGEST_PYTHON, read_bytes
 from ...mappings.aliases import restated
 from ...printable import printable
 from ..analyze.script_analysis import ScriptAnalysis
-from ..source.infer.abstract_values import (
-    LibraryObject,
-    LibraryUse,
-    ScriptObject,
-    Value,
-    is_known,
-    known,
-)
-from ..source.infer.interpreter import CERTAINTIES, DEFAULT, MOST_FILES, UNCALLED, Interpreter
-from . import step_sections, training_sections
+from ..read_script.abstract_values import LibraryObject, LibraryUse, ScriptObject, Value, is_known, known
+from ..read_script.interpreter import CERTAINTIES, DEFAULT, MOST_FILES, UNCALLED, Interpreter
+from . import loss_sections, optimizer_sections
 from .data_flow import Flow, Statement
 from .data_section import data
 from .lightning import Fit
+from .optimizer_sections import unread_model
 from .passed_over import reason
-from .recipe_lines import ASK, MODELS, Comment, Entry, Place, calls, number, place, sources
+from .recipe_entries import ASK, MODELS, Comment, Entry, Place, calls, number, place, sources
 from .roles import WRAPPERS
 from .statement_verdicts import Account
 from .step_order import accumulate
 from .trained_model import trained
 from .trainers import Settings, words_of
-from .training_sections import unread_model
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: no line is
 TRIES = 60
@@ -127,31 +120,31 @@ class Draft:
         fit = Fit.of(flow) or Settings.of(flow)
         by_library = fit.accumulates() if fit is not None and micro_batches == 1 else None
         micro_batches = by_library.value if by_library is not None else micro_batches
-        loss, smoothing = step_sections.loss(interpreter, flow, fit)
-        mixup = step_sections.mixup(interpreter, smoothing)
+        loss, smoothing = loss_sections.loss(interpreter, flow, fit)
+        mixup = loss_sections.mixup(interpreter, smoothing)
         if mixup is not None and not mixup.out:
-            step_sections.unsmoothed(loss)
+            loss_sections.unsmoothed(loss)
         sections = [
             model(interpreter, flow),
             data(interpreter, flow, micro_batches, fit),
             mixup,
             loss,
-            training_sections.optimizer(interpreter, flow, fit),
-            training_sections.schedule(interpreter, fit),
-            training_sections.clip(interpreter, flow, fit),
+            optimizer_sections.optimizer(interpreter, flow, fit),
+            optimizer_sections.schedule(interpreter, fit),
+            optimizer_sections.clip(interpreter, flow, fit),
             by_library or (Entry("accumulate", micro_batches, why) if micro_batches > 1 else None),
-            *(step_sections.amp(interpreter) or (fit.precision() if fit is not None else [])),
-            step_sections.ema(interpreter),
-            step_sections.sync(interpreter),
-            training_sections.train(interpreter, flow, fit),
-            training_sections.seed_of(interpreter),
+            *(loss_sections.amp(interpreter) or (fit.precision() if fit is not None else [])),
+            loss_sections.ema(interpreter),
+            loss_sections.sync(interpreter),
+            optimizer_sections.train(interpreter, flow, fit),
+            optimizer_sections.seed_of(interpreter),
         ]
         self.sections = [section for section in sections if section is not None]
         live = [section for section in self.sections if not section.out]
         roots = {node: role for section in live for node, role in section.roots.items()}
         said = set().union(*(section.places(asked=False) for section in live))
         said |= fit.said if fit is not None else set()
-        for seen in step_sections.switched_off(interpreter):
+        for seen in loss_sections.switched_off(interpreter):
             roots[id(seen.node)] = "scaler"
             said.add((seen.source.shown, seen.node.lineno))
         asked = set().union(*(section.places(asked=True) for section in live))

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..source import library_names as names
-from ..source.infer.abstract_values import (
+from .. import library_names as names
+from ..read_script.abstract_values import (
     CallArgument,
     Constant,
     DictValue,
@@ -23,10 +23,10 @@ from ..source.infer.abstract_values import (
     Value,
     known,
 )
-from ..source.infer.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS
+from ..read_script.interpreter import CERTAINTIES, DEFAULT, OPTION, PERHAPS
 from .data_flow import Flow, Statement
 from .passed_over import name_of
-from .recipe_lines import ASK, Comment, Entry, Place, by_sureness, distinct, place, surely
+from .recipe_entries import ASK, Comment, Entry, Place, by_sureness, distinct, place, surely
 from .relevance import named
 from .trained_model import either, unwrapped
 from .trainers import MEASURED, Given, certainty_of, given_in, mixed, value_in

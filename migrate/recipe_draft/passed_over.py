@@ -12,9 +12,9 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..source.infer.abstract_values import LibraryName, LibraryObject, ScriptClass, ScriptObject
+from ..read_script.abstract_values import LibraryName, LibraryObject, ScriptClass, ScriptObject
 from .data_flow import NAMED, Flow, Statement
-from .recipe_lines import shown
+from .recipe_entries import shown
 from .trained_model import makes_model
 
 

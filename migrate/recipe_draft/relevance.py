@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from ...printable import shortened
-from ..source.infer.abstract_values import (
+from ..read_script.abstract_values import (
     Constant,
     DictValue,
     LibraryName,
@@ -24,11 +24,11 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, UNCALLED, joined
-from ..source.infer.statements import RAISES
+from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, UNCALLED, joined
+from ..read_script.statements import RAISES
 from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, MOST_BEHIND, Definition, Flow, Statement
 from .passed_over import ENVIRONMENT, LEAVING_FUNCTIONS, matches, name_of, reason
-from .recipe_lines import LONGEST_WORD
+from .recipe_entries import LONGEST_WORD
 
 LAUNCHERS = ("torch.multiprocessing.spawn", "accelerate.notebook_launcher", "xmp.spawn")  # they give back no result
 

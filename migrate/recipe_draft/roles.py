@@ -7,8 +7,8 @@ import ast
 from collections.abc import Iterable
 
 from ...mappings.aliases import row_of
-from ..source import library_names as families
-from ..source.infer.abstract_values import (
+from .. import library_names as families
+from ..read_script.abstract_values import (
     Constant,
     LibraryName,
     LibraryObject,
@@ -18,7 +18,7 @@ from ..source.infer.abstract_values import (
     Value,
     known,
 )
-from ..source.infer.interpreter import CERTAINTIES, OPTION
+from ..read_script.interpreter import CERTAINTIES, OPTION
 from . import passed_over
 from .changed_arguments import is_outer
 from .data_flow import ADDS, EACH, GIVEN, INNER, IS, LOOPS, NAMED, Definition, Flow, Statement

@@ -11,8 +11,8 @@ import builtins
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..source import library_names as families
-from ..source.infer.abstract_values import (
+from .. import library_names as families
+from ..read_script.abstract_values import (
     ArgumentParser,
     Constant,
     DictValue,
@@ -25,19 +25,19 @@ from ..source.infer.abstract_values import (
     ScriptObject,
     is_known,
 )
-from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, joined
+from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, joined
 from . import passed_over, relevance
 from . import roles as role_names
 from .data_files import DataFiles
 from .data_flow import FUNCTIONS, LOOPS, Flow, Statement
+from .loss_sections import rougher
+from .optimizer_sections import computes, made_by, makers_in_models, measures, read_arguments, set_elsewhere, trains
 from .passed_over import Line, name_of
 from .relevance import by_callers, called_where, ends_early, handed_values
 from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds
 from .step_order import DEPTH, Counting, misplaced, picks, trains_at
-from .step_sections import rougher
 from .trained_model import all_handed_over
 from .trainers import read_by_libraries, used_by_draft
-from .training_sections import computes, made_by, makers_in_models, measures, read_arguments, set_elsewhere, trains
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # writing to one of these changes the training

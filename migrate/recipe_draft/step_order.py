@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ...printable import shortened
-from ..source import library_names as families
-from ..source.infer.abstract_values import (
+from .. import library_names as families
+from ..read_script.abstract_values import (
     Constant,
     DictValue,
     LibraryName,
@@ -26,12 +26,12 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.infer.expressions import truth
-from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter
-from ..source.source_files import ScriptFile
+from ..read_script.expressions import truth
+from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter
+from ..source_files import ScriptFile
 from .data_flow import ADDS, EACH, FUNCTIONS, IS, LOOPS, NAMED, Definition, Flow, Statement
 from .passed_over import LEAVING_ATTRIBUTES, name_of
-from .recipe_lines import LONGEST_WORD, Comment, behind_names, place, shown, sources
+from .recipe_entries import LONGEST_WORD, Comment, behind_names, place, shown, sources
 from .roles import EMA, MODEL, OPTIMIZER, OUTPUT, SCALER, SCHEDULE, STRONGEST, Roles
 from .trained_model import several_train
 

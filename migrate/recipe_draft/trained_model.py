@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from ...mappings.aliases import restated
-from ..source.infer.abstract_values import LibraryObject, LibraryUse, ScriptObject, Value
-from ..source.infer.interpreter import OPTION, UNCALLED, Interpreter
-from ..source.library_names import MODULE, is_class
+from ..library_names import MODULE, is_class
+from ..read_script.abstract_values import LibraryObject, LibraryUse, ScriptObject, Value
+from ..read_script.interpreter import OPTION, UNCALLED, Interpreter
 from .data_flow import FUNCTIONS
-from .recipe_lines import by_sureness, calls, distinct, of_made_classes, surely
+from .recipe_entries import by_sureness, calls, distinct, of_made_classes, surely
 
 
 def makes_model(seen: LibraryUse) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from ..source.infer.abstract_values import (
+from ..read_script.abstract_values import (
     CallArgument,
     DictValue,
     LibraryName,
@@ -24,11 +24,11 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.infer.expressions import PARSES
-from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS
+from ..read_script.expressions import PARSES
+from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS
 from .data_flow import FUNCTIONS, Flow, Statement
 from .passed_over import name_of, trains
-from .recipe_lines import (
+from .recipe_entries import (
     ASK,
     LONGEST_WORD,
     Comment,

@@ -14,10 +14,10 @@ import black
 
 from ...errors import WorkerFailed
 from .. import model_spec
+from ..source_files import AT_END, short
 from .emit.file_builder import Emitted, build_file
 from .observe.observations import PROOF_FILES, Made, Observations
 from .rewrite.context import Problem
-from .source_files import AT_END, short
 from .variations import Variation
 
 SPARE = "build"  # the name of the function that makes the model, where the model's own name is taken by a class

@@ -18,8 +18,8 @@ import numpy as np
 
 from ..checkpoint.convert import convert
 from ..model_spec import ask, ask_worker
+from ..source_files import SourceFiles, defaults_of, literal
 from .observe.observations import NONE, Made, constants_of, kinds_of, to_json
-from .source_files import SourceFiles, defaults_of, literal
 
 TORCH, MINDSPORE = (f"source.observe.{name}_variations_worker" for name in ("torch", "mindspore"))
 MOST = 12  # variations of one model

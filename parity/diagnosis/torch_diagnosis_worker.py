@@ -25,7 +25,15 @@ from ..result import Cause, ModuleVerdict
 from ..run import CAUSES, read_failed, write_causes
 from ..run_folder import MINDSPORE, START, WEIGHTS
 from ..trace import Trace
-from .causes import init, torch_data, torch_gradients, torch_loss, torch_modules, torch_optimizer, torch_precision
+from .causes import (
+    initial_weights,
+    torch_data,
+    torch_gradients,
+    torch_loss,
+    torch_modules,
+    torch_optimizer,
+    torch_precision,
+)
 from .causes.torch_precision import WHOLE
 from .context import Context, cell_of, in_code
 from .hypotheses import ranked, tested
@@ -35,7 +43,7 @@ Explainer = Callable[[Context], list[Cause]]
 # by the first stage whose failures they explain; a module's gradients and buffers are explained with its outputs
 EXPLAINERS: dict[str, tuple[Explainer, ...]] = {
     "data": (torch_data.explain,),
-    "init": (init.explain,),
+    "init": (initial_weights.explain,),
     "forward": (torch_precision.explain, torch_loss.returned, torch_modules.explain),
     "loss": (torch_loss.explain,),
     "gradients": (torch_gradients.explain,),

@@ -8,8 +8,8 @@ from __future__ import annotations
 import gc
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from importlib import metadata
@@ -27,6 +27,7 @@ from ...printable import few
 from ...training.checkpoints import new_head
 from ...training.data.random_draws import Key, Mix
 from ...training.data.sample import Sample
+from ...training.data.torch_pipeline import exact_transforms
 from ...training.models import torch_models
 from ...training.recipe.schema import Recipe
 from ...training.step.parameter_groups import is_norm, picked
@@ -575,17 +576,6 @@ def initial_values(options: ParityJob, seed: int, paired: Paired | None = None) 
         names = {n for n, p in held.items() if p.requires_grad and n in paired.alignment.torch_names}
         names |= {n for n, each in paired.alignment.lacks.items() if each.lack is Lack.TRAINS}
     return {n: p.detach().cpu().numpy() for n, p in held.items() if n in names}
-
-
-@contextmanager
-def exact_transforms(dtype: torch.dtype) -> Iterator[None]:
-    """Within this block torchvision's ToTensor divides in `dtype`, so that float64 images are exact to float64."""
-    previous = torch.get_default_dtype()
-    torch.set_default_dtype(dtype)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(previous)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -157,3 +158,14 @@ def soft_targets(
     rows = torch.full((len(labels), num_classes), off, dtype=dtype)
     rows.scatter_(1, labels.long().view(-1, 1), 1.0 - smoothing + off)
     return rows * mix.lam + rows.flip(0) * (1.0 - mix.lam)
+
+
+@contextmanager
+def exact_transforms(dtype: torch.dtype) -> Iterator[None]:
+    """Within this block torchvision's ToTensor divides in `dtype`, so that float64 images are exact to float64."""
+    previous = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(previous)

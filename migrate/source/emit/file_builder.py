@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ....printable import few
-from ..library_names import DROPPED, INSTALLED
+from ...library_names import DROPPED, INSTALLED
+from ...source_files import OWN, Constant, literal, local_names, says_its_value, short, with_notes
 from ..observe.instrument import first_line
 from ..observe.observations import (
     CallableKind,
@@ -33,7 +34,6 @@ from ..rewrite.library_lookups import ChosenEntries
 from ..rewrite.replaced_methods import as_construct, handed_methods, lacks_forward, methods_by_syntax, without_forward
 from ..rewrite.rewriter import as_told, list_method, popped_names, rewrite_function, unseen_function, unseen_method
 from ..rewrite.signatures import SignatureRewriter, names_in
-from ..source_files import OWN, Constant, literal, local_names, says_its_value, short, with_notes
 from ..variations import Variation, variations
 from .idle_layers import freeze_idle_layers
 from .model_function import ModelFunction

@@ -12,7 +12,8 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ..library_names import CONTAINERS
+from ...library_names import CONTAINERS
+from ...source_files import comment, short
 from ..observe.observations import (
     CallableKind,
     DtypeKind,
@@ -26,7 +27,6 @@ from ..observe.observations import (
     kinds_of,
 )
 from ..rewrite.context import Program
-from ..source_files import comment, short
 
 MODULE, PARAMETER = "torch.nn.Module", "torch.nn.Parameter"
 REASON = "torch's optimizer skips layers that never run, MindSpore's would decay them"

@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from ....mappings.rows import Row
-from ..library_names import CONTAINERS, COUNTERPARTS, dtype_name
+from ...library_names import CONTAINERS, COUNTERPARTS, dtype_name
+from ...source_files import literal, short
 from ..observe.observations import (
     Array,
     Changes,
@@ -32,7 +33,6 @@ from ..observe.observations import (
 from ..rewrite.context import Problem, Program, Unwritable, expression, set_receivers
 from ..rewrite.library_lookups import write_reference
 from ..rewrite.row_calls import bind_arguments, known_argument, with_initial_values, write_call
-from ..source_files import literal, short
 
 # parameters of a cell that was part of another keep the names from there, and those of a later cell have their own
 NAMED = """for name, parameter in net.parameters_and_names():

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ..library_names import NOT_CONVERTED, OF_ARRAYS
+from ...library_names import NOT_CONVERTED, OF_ARRAYS
 from ..observe.observations import constants_of, functions_in
 from ..rewrite.context import Problem, Program
 from .unused_code import defines

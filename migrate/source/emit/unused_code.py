@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
 
 from ....printable import few
-from ..library_names import INSTALLED
+from ...library_names import INSTALLED
+from ...source_files import AT_END, IN_GAP, all_parameters, blocks_of, defaults_of, is_comment, short
 from ..rewrite.context import Problem, Program, receivers
 from ..rewrite.graph_mode import is_pure
 from ..rewrite.signatures import consumed_kwargs
-from ..source_files import AT_END, IN_GAP, all_parameters, blocks_of, defaults_of, is_comment, short
 
 # torch's word -> MindSpore's, in docstrings; any other `torch.nn.` and `torch.` is removed
 WORDS = (

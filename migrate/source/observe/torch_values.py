@@ -19,7 +19,7 @@ import torch
 from ....mappings import table
 from ....mappings.aliases import public
 from ....mappings.rows import resolve
-from ..library_names import ROWS_FIRST
+from ...library_names import ROWS_FIRST
 from .observations import (
     Array,
     CallableKind,

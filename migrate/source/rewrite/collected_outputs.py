@@ -19,6 +19,7 @@ import ast
 import copy
 from collections.abc import Iterable, Iterator, Sequence
 
+from ...source_files import all_parameters, blocks_of, local_names, own_nodes
 from ..observe.instrument import first_line
 from ..observe.observations import (
     REQUEST,
@@ -39,7 +40,6 @@ from ..observe.observations import (
     replacing,
     set_kinds,
 )
-from ..source_files import all_parameters, blocks_of, local_names, own_nodes
 from .context import Context, Program, Unwritable
 from .control_flow import refused
 from .dataclasses_and_configs import leave_out, record_of_call

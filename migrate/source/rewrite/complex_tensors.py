@@ -7,9 +7,9 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 
 from ....mappings.rows import Row
-from ..library_names import TABLES
+from ...library_names import TABLES
+from ...source_files import literal
 from ..observe.observations import Kind, PlainKind, SequenceKind, TensorKind, always, kinds_of, of_constant
-from ..source_files import literal
 from .context import Context, Namer, ObservedArgument, Unwritable, fill_template, handles
 
 F = "msmigrate.nn.functional."

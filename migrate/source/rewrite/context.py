@@ -17,7 +17,8 @@ from typing import Any, NamedTuple, TypeVar
 from ....mappings import table
 from ....mappings.aliases import find
 from ....mappings.rows import Call, Name, Row
-from ..library_names import CELL_METHODS, CONTAINERS, INSTALLED, NOT_CONVERTED, TABLES, gives, named, otherwise
+from ...library_names import CELL_METHODS, CONTAINERS, INSTALLED, NOT_CONVERTED, TABLES, gives, named, otherwise
+from ...source_files import REFUSED, SourceFiles, blocks_of, literal, none_anyway, of_gap, substitute, with_notes
 from ..observe.instrument import ABOVE, Note, bound_inside
 from ..observe.observations import (
     NONE,
@@ -33,7 +34,6 @@ from ..observe.observations import (
     entries_of,
     kinds_of,
 )
-from ..source_files import REFUSED, SourceFiles, blocks_of, literal, none_anyway, of_gap, substitute, with_notes
 
 Namer = Callable[[str], ast.expr]  # gives the expression for a qualified MindSpore name
 

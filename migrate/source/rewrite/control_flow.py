@@ -17,7 +17,8 @@ import ast
 import copy
 from collections.abc import Mapping
 
-from ..library_names import NOT_CONVERTED
+from ...library_names import NOT_CONVERTED
+from ...source_files import REFUSED, blocks_of, comment, is_comment, local_names, of_gap, substitute
 from ..observe.instrument import ABOVE, AFTER, OF_BLOCK, Note
 from ..observe.observations import (
     ModuleKind,
@@ -28,7 +29,6 @@ from ..observe.observations import (
     reached,
     replacing,
 )
-from ..source_files import REFUSED, blocks_of, comment, is_comment, local_names, of_gap, substitute
 from .context import Context, Problem, Stage, Unwritable, handles
 from .devices_and_no_grad import asks_for_device
 from .graph_mode import in_blocks, is_pure, iterated

@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..library_names import SIMPLIFIED, TABLES
+from ...library_names import SIMPLIFIED, TABLES
+from ...source_files import blocks_of, comment
 from ..observe.observations import (
     Configuration,
     DictKind,
@@ -32,7 +33,6 @@ from ..observe.observations import (
     kinds_of,
     replacing,
 )
-from ..source_files import blocks_of, comment
 from .context import Context, Problem, Program, Unwritable, handles, receivers
 from .library_lookups import class_by_name
 

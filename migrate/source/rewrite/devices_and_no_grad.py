@@ -19,7 +19,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..library_names import NOT_CONVERTED, TABLES
+from ...library_names import NOT_CONVERTED, TABLES
+from ...source_files import blocks_of, literal
 from ..observe.observations import (
     NONE,
     DictKind,
@@ -34,7 +35,6 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from ..source_files import blocks_of, literal
 from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles
 
 DEVICE = ObjectKind("torch.device")

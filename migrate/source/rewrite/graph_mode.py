@@ -25,6 +25,7 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+from ...source_files import SourceFiles, blocks_of, substitute
 from ..observe.observations import (
     DictKind,
     Kind,
@@ -37,7 +38,6 @@ from ..observe.observations import (
     kinds_of,
     replacing,
 )
-from ..source_files import SourceFiles, blocks_of, substitute
 from .context import Context, Stage, Unwritable, handles
 from .signatures import only_looked_up
 

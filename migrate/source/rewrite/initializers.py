@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import TypeGuard
 
 from ....mappings.rows import Row
-from ..library_names import TABLES
+from ...library_names import TABLES
+from ...source_files import substitute
 from ..observe.observations import (
     PlainKind,
     TensorKind,
@@ -22,7 +23,6 @@ from ..observe.observations import (
     of_constant,
     replacing,
 )
-from ..source_files import substitute
 from .context import Context, Namer, ObservedArgument, Stage, Unwritable, handles, row_of
 from .row_calls import arguments_of, is_method, is_variable, write_call
 

@@ -16,7 +16,8 @@ from dataclasses import replace
 from typing import Any
 
 from ....mappings.rows import Row
-from ..library_names import CONTAINERS, COUNTERPARTS, TABLES, dtype_name
+from ...library_names import CONTAINERS, COUNTERPARTS, TABLES, dtype_name
+from ...source_files import literal
 from ..observe.observations import (
     CallableKind,
     DtypeKind,
@@ -32,7 +33,6 @@ from ..observe.observations import (
     kinds_of,
     observed,
 )
-from ..source_files import literal
 from .context import Context, Namer, ObservedArgument, Unwritable, handles, set_receivers
 from .initializers import filling_function, fills
 from .row_calls import arguments_of, call_through_variable, is_variable, only_as_seen, with_initial_values, write_call

@@ -6,7 +6,8 @@ import ast
 import copy
 from typing import Any
 
-from ..library_names import CELL_METHODS, CONTAINERS, COUNTERPARTS, DROPPED, SIMPLIFIED, TABLES
+from ...library_names import CELL_METHODS, CONTAINERS, COUNTERPARTS, DROPPED, SIMPLIFIED, TABLES
+from ...source_files import comment, literal, short
 from ..observe.observations import (
     NONE,
     Kind,
@@ -20,7 +21,6 @@ from ..observe.observations import (
     replacing,
     set_callee,
 )
-from ..source_files import comment, literal, short
 from .context import UNSEEN, Context, Problem, Stage, Unwritable, handles, row_of
 from .row_calls import is_super
 

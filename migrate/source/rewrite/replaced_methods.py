@@ -11,9 +11,9 @@ import ast
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ..library_names import COUNTERPARTS, INSTALLED, MODULE_METHODS, OF_PYTHON, TABLES
+from ...library_names import COUNTERPARTS, INSTALLED, MODULE_METHODS, OF_PYTHON, TABLES
+from ...source_files import alternatives, defaults_of, literal
 from ..observe.observations import CallableKind, Kind, ModuleKind, ObjectKind, always, callees_of, kinds_of, of_constant
-from ..source_files import alternatives, defaults_of, literal
 from .context import UNSEEN, Context, Program, Stage, Unwritable, handles, row_of
 
 FORWARD, CONSTRUCT = "forward", "construct"

@@ -25,9 +25,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..library_names import INSTALLED, NOT_CONVERTED, TABLES
+from ...library_names import INSTALLED, NOT_CONVERTED, TABLES
+from ...source_files import all_parameters, defaults_of, literal, local_names, short, substitute
 from ..observe.observations import callees_of, replacing
-from ..source_files import all_parameters, defaults_of, literal, local_names, short, substitute
 from . import (
     complex_tensors,
     control_flow,

@@ -11,7 +11,8 @@ from ....errors import Unsupported
 from ....mappings import table
 from ....mappings.rows import Argument, Name, Row
 from ....mappings.verbs import VERBS, ValueType, as_tuple
-from ..library_names import TABLES, is_constant
+from ...library_names import TABLES, is_constant
+from ...source_files import literal
 from ..observe.observations import (
     NONE,
     DictKind,
@@ -28,7 +29,6 @@ from ..observe.observations import (
     kinds_of,
     of_constant,
 )
-from ..source_files import literal
 from .complex_tensors import are_tensors, call_with_complex, write_template
 from .context import (
     UNSEEN,

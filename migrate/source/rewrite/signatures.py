@@ -11,7 +11,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..library_names import COUNTERPARTS, TABLES, dtype_name, is_dtype
+from ...library_names import COUNTERPARTS, TABLES, dtype_name, is_dtype
+from ...source_files import SourceFiles, all_parameters, comment, defaults_of
 from ..observe.observations import (
     NONE,
     CallableKind,
@@ -27,7 +28,6 @@ from ..observe.observations import (
     reached,
     set_kinds,
 )
-from ..source_files import SourceFiles, all_parameters, comment, defaults_of
 from .context import Context, Program, Stage, Unwritable, handles, set_receivers
 from .initializers import fills
 from .library_lookups import write_reference

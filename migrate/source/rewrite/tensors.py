@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from ....mappings.verbs import as_tuple
-from ..library_names import TABLES
+from ...library_names import TABLES
+from ...source_files import literal, own_nodes
 from ..observe.instrument import sliced
 from ..observe.observations import (
     NONE,
@@ -36,7 +37,6 @@ from ..observe.observations import (
     replacing,
     set_callee,
 )
-from ..source_files import literal, own_nodes
 from .context import (
     Context,
     ObservedArgument,

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
-from ..library_names import (
+from ...library_names import (
     CELL_METHODS,
     CONTAINERS,
     COUNTERPARTS,
@@ -27,6 +27,7 @@ from ..library_names import (
     is_dtype,
     tensors_by_use,
 )
+from ...source_files import all_of, asks_class, class_question, literal
 from ..observe.instrument import EXPRESSIONS
 from ..observe.observations import (
     NONE,
@@ -48,7 +49,6 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from ..source_files import all_of, asks_class, class_question, literal
 from . import replaced_methods as methods
 from .context import UNSEEN, Context, Unwritable, has_handler, row_of
 from .dataclasses_and_configs import is_enum, is_settings, kinds_before

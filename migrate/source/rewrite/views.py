@@ -17,6 +17,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ...source_files import SourceFiles, local_names, own_nodes
 from ..observe.observations import (
     DictKind,
     Kind,
@@ -31,7 +32,6 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from ..source_files import SourceFiles, local_names, own_nodes
 from .context import Context, handles
 from .graph_mode import not_compiled, place_of
 from .initializers import underlying_tensor

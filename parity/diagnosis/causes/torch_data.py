@@ -17,10 +17,10 @@ from ....mappings import table
 from ....training.data import random_draws
 from ....training.data.random_draws import Key, Mix, apply_random
 from ....training.data.sample import Sample, decode
+from ....training.data.torch_pipeline import exact_transforms
 from ....training.recipe.part_arguments import is_random, short
 from ....training.recipe.schema import Part
 from ...record.batches import classes, step_keys, step_mix, step_samples
-from ...record.torch_worker import exact_transforms
 from ...result import Cause, Finding
 from ...tensor_verdict import Verdict
 from ...trace import Entry, sample_positions

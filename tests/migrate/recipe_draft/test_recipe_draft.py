@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from msmigrate.errors import MsmigrateError
 from msmigrate.migrate.analyze.script_analysis import analyze_script
 from msmigrate.migrate.recipe_draft.draft import draft_recipe
-from msmigrate.migrate.recipe_draft.recipe_lines import MODELS
+from msmigrate.migrate.recipe_draft.recipe_entries import MODELS
 from msmigrate.reports.script_analysis import recipe_text
 from msmigrate.training.models import model_names
 from msmigrate.training.recipe import reader, schema

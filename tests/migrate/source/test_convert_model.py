@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msmigrate.errors import WorkerFailed
 from msmigrate.migrate.source.convert_model import LINE, formatted, with_short_numbers, without_brackets
-from msmigrate.migrate.source.source_files import AT_END
+from msmigrate.migrate.source_files import AT_END
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from msmigrate.parity.diagnosis.causes.init import OF_THE_WEIGHT, _as_argument, common, matches
+from msmigrate.parity.diagnosis.causes.initial_weights import OF_THE_WEIGHT, _as_argument, common, matches
 from msmigrate.parity.diagnosis.context import place
 
 # what MindSpore's side does otherwise, and the stage, place and fault that have to come first

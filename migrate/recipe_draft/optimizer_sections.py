@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from ...mappings import table
 from ...mappings.aliases import row_of
 from ...mappings.rows import Row
+from .. import library_names as names
 from ..analyze.rewritten_call import SCHEDULES
-from ..source import library_names as names
-from ..source.infer.abstract_values import (
+from ..read_script.abstract_values import (
     CallArgument,
     DictValue,
     LibraryObject,
@@ -23,12 +23,12 @@ from ..source.infer.abstract_values import (
     is_known,
     known,
 )
-from ..source.infer.expressions import BATCHES, EPOCHS
-from ..source.infer.interpreter import CERTAINTIES, OPTION, UNCALLED, Interpreter
+from ..read_script.expressions import BATCHES, EPOCHS
+from ..read_script.interpreter import CERTAINTIES, OPTION, UNCALLED, Interpreter
 from .data_flow import GIVEN, Flow, Statement
 from .data_section import around_steps
 from .passed_over import name_of
-from .recipe_lines import (
+from .recipe_entries import (
     ASK,
     CLIP,
     SEED,

@@ -8,19 +8,10 @@ from pathlib import Path
 
 import pytest
 from msmigrate.mappings.table import row
-from msmigrate.migrate.source.library_names import (
-    ROWS_FIRST,
-    TABLES,
-    called_in,
-    dtype_name,
-    family_of,
-    habit,
-    is_dtype,
-    named,
-)
+from msmigrate.migrate.library_names import ROWS_FIRST, TABLES, called_in, dtype_name, family_of, habit, is_dtype, named
 from msmigrate.migrate.source.observe.observations import set_callee
 
-SOURCE = Path(__file__).parents[3] / "migrate"
+SOURCE = Path(__file__).parents[2] / "migrate"
 
 
 def test_every_table_is_read() -> None:

@@ -12,11 +12,12 @@ from typing import Any, TypeGuard
 from ...mappings import table
 from ...mappings.aliases import row_of
 from ...mappings.rows import Row
-from ..source.infer.abstract_values import LibraryName, LibraryObject, LibraryUse, ScriptObject, known
-from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter, joined
+from ..read_script.abstract_values import LibraryName, LibraryObject, LibraryUse, ScriptObject, known
+from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter, joined
 from .data_flow import Flow, Statement
+from .optimizer_sections import part_section
 from .passed_over import name_of
-from .recipe_lines import (
+from .recipe_entries import (
     AMP,
     ASK,
     EMA,
@@ -44,7 +45,6 @@ from .roles import CRITERION, FUNCTIONAL, LOSS, Roles
 from .step_order import part_of
 from .trained_model import several_train, unwrapped
 from .trainers import Given, not_found, words_of
-from .training_sections import part_section
 
 TIMM_MIXUP_PLACES = {"mixup_alpha": 0, "cutmix_alpha": 1, "prob": 3, "switch_prob": 4, "label_smoothing": 7}
 # timm's own defaults

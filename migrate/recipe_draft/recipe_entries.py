@@ -15,7 +15,8 @@ from ...mappings import table
 from ...mappings.aliases import restated, row_of
 from ...mappings.rows import Argument, Row
 from ...printable import shortened
-from ..source.infer.abstract_values import (
+from ..library_names import OPTIMIZER, SCHEDULE, family_of, is_class
+from ..read_script.abstract_values import (
     ArgumentParser,
     CallArgument,
     Constant,
@@ -32,8 +33,7 @@ from ..source.infer.abstract_values import (
     origins,
     plain,
 )
-from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter
-from ..source.library_names import OPTIMIZER, SCHEDULE, family_of, is_class
+from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter
 from .data_flow import ADDS, Flow, parts_of
 
 WORD = re.compile(r"[A-Za-z_][\w.-]*")  # a string that needs no quotes in YAML

@@ -15,12 +15,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...mappings.aliases import index, restated, row_of
-from ...mappings.row_reader import read_yaml
-from ...mappings.rows import Row
-from .observe.observations import callees_of
+from ..mappings.aliases import index, restated, row_of
+from ..mappings.row_reader import read_yaml
+from ..mappings.rows import Row
+from .source.observe.observations import callees_of
 
-FILE = Path(__file__).parents[2] / "mappings" / "library_names.yaml"
+FILE = Path(__file__).parents[1] / "mappings" / "library_names.yaml"
 TABLES: dict[str, Any] = {name: table for entry in read_yaml(FILE) for name, table in entry.items()}
 
 # Model code

@@ -18,12 +18,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
-from ...errors import BadInput
-from ...input_files import LARGEST_PYTHON, python_tree, read_bytes
-from ...printable import shortened
+from ..errors import BadInput
+from ..input_files import LARGEST_PYTHON, python_tree, read_bytes
+from ..printable import shortened
 from .library_names import public
-from .observe.instrument import ABOVE, AFTER, BEHIND, OF_BLOCK, Note, definition, placed_notes
-from .observe.observations import Function, Kind, ModuleKind, Observations, replacing
+from .source.observe.instrument import ABOVE, AFTER, BEHIND, OF_BLOCK, Note, definition, placed_notes
+from .source.observe.observations import Function, Kind, ModuleKind, Observations, replacing
 
 OWN = {"net", "name", "parameter", "kwargs"}  # local names of the function that makes the model
 

@@ -15,9 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ....errors import BadInput
-from ....mappings.aliases import row_of
-from ....printable import shortened
+from ...errors import BadInput
+from ...mappings.aliases import row_of
+from ...printable import shortened
 from .. import library_names as names
 from ..source_files import ScriptFile, read_script_file
 from .abstract_values import (

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ....mappings.aliases import row_of
+from ...mappings.aliases import row_of
 from .. import library_names as names
 from ..library_names import MODULE, OPTIMIZER, SCHEDULE, is_class
 from .abstract_values import (

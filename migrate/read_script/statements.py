@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from ....printable import shortened
+from ...printable import shortened
 from .. import library_names as names
 from .abstract_values import (
     Constant,

@@ -25,8 +25,9 @@ from ..source.infer.abstract_values import (
     Value,
     known,
 )
-from ..source.infer.calls import OF_LOGS, changed_arguments, is_outer, names_it, root
+from ..source.infer.calls import changed_arguments
 from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter, is_property
+from ..source.library_names import root
 from ..source.source_files import ScriptFile
 
 # how a definition binds its value; inner: a name in a comprehension or a lambda, which is an element of it
@@ -285,8 +286,7 @@ class Flow:
     def arguments_of(self, definition: Definition) -> list[ast.expr]:
         """The arguments for a function's parameter in the calls that were read, and its default."""
         function = definition.statement.node
-        parameter = definition.parameter
-        if parameter is None or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if (parameter := definition.parameter) is None or not isinstance(function, FUNCTIONS):
             return []
         plain = [*function.args.posonlyargs, *function.args.args]
         found: list[ast.expr] = []
@@ -454,8 +454,8 @@ class Flow:
             names = dict(names)
         fresh: Names = {}
         for name, definition in made:
-            named = (one for one in getattr(node, "targets", []) if names_it(one, name))
-            outer = first and any(is_outer(one, function) for one in named)
+            named = (one for one in getattr(node, "targets", []) if families.names_it(one, name))
+            outer = first and any(families.is_outer(one, function) for one in named)
             if outer or (definition.way == ADDS and name not in names and name not in fresh):  # of an enclosing scope
                 if first:
                     self._outside.append((name, scope, definition))
@@ -482,7 +482,7 @@ class Flow:
         if isinstance(node, LOOPS):
             for _ in range(2):
                 names = _merged(names, self._block(node.body, names, scope, inside, top))
-            return _merged(names, self._block(node.orelse, names, scope, inside, top))
+            return _merged(names, self._block(node.orelse, names, scope, (*inside[:3], inside[3][:-1]), top))
         if isinstance(node, ast.If):
             body, orelse = ([one for one in part if id(one) not in self._never] for part in (node.body, node.orelse))
             taken = self._block(body, names, scope, inside, top)
@@ -555,8 +555,8 @@ class Flow:
     def passed(self, func: ast.expr) -> bool:
         """Whether a call is one of those that change nothing, such as print."""
         found = self.value(func)
-        name = found.name if isinstance(found, LibraryName) else func.id if isinstance(func, ast.Name) else ""
-        makes = isinstance(func, ast.Attribute) and func.attr in OF_LOGS and not isinstance(found, ScriptFunction)
+        name = found.name if isinstance(found, LibraryName) else getattr(func, "id", "")
+        makes = getattr(func, "attr", "") in families.OF_LOGS and not isinstance(found, ScriptFunction)
         return makes or (bool(name) and self._reason(name) is not None)
 
     def _attribute(self, name: str, definition: Definition, first: bool) -> None:

@@ -68,7 +68,9 @@ def _sources(flow: Flow, statement: Statement, without: ast.Call | None, kin: Ki
         if isinstance(node, ast.Call):
             function = flow.function_of(node)
             inside = flow.inside_of.get(id(function), []) if function is not None else []
-            yield from (s for s, _ in flow.returns.get(id(function), []) if node is not without)
+            given = [] if node is without else flow.returns.get(id(function), [])
+            dropped = node is statement.alone  # nothing reads the result
+            yield from (s for s, _ in given if s.calls or not dropped)
             if isinstance(function, ast.ClassDef):  # whoever gets the object may call what the script does not
                 yield from (s for s in inside if not flow.calls.get(id(s.function)) or _is_special(s.function))
             elif node is statement.alone and without is None:

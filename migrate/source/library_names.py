@@ -344,6 +344,13 @@ def _assigns(statement: ast.stmt, name: str) -> TypeGuard[ast.Assign]:
     )
 
 
+def range_of(call: ast.expr) -> ast.expr:
+    """What a loop goes over, without what is called with it: `range(4)` of `tqdm(range(4), "epoch")`."""
+    while isinstance(call, ast.Call) and getattr(call.func, "id", "") not in ("range", "trange") and call.args:
+        call = call.args[0]
+    return call
+
+
 # calls that stand for syntax
 
 

@@ -64,6 +64,18 @@ class ListValue(Value):
         self.closed = self.closed and len(more) <= room
         self.items += more[:room]
 
+    def put(self, at: Any, value: Value, sure: bool) -> None:
+        """Give an element another value; sure: whether that surely happens."""
+        if isinstance(at, int) and -len(self.items) <= at < len(self.items):
+            self.items[at] = value if sure else perhaps(self.items[at], value)
+        else:  # any of them, or several
+            self.forget()
+
+    def forget(self) -> None:
+        """Take its known elements, and how many they are, as unknown."""
+        self.items[:] = [Value() if is_known(one) else one for one in self.items]
+        self.closed = False
+
 
 @dataclass(eq=False)
 class DictValue(Value):
@@ -72,6 +84,11 @@ class DictValue(Value):
     pairs: dict[Any, Value]
     closed: bool = False  # whether these are all its keys, in their order
     more: bool = False  # whether it may have any other key
+
+    def put(self, pairs: dict[Any, Value], sure: bool) -> None:
+        """Give it these values; sure: whether that surely happens."""
+        self.closed = self.closed and sure
+        self.pairs |= pairs if sure else {key: perhaps(self.pairs.get(key), value) for key, value in pairs.items()}
 
 
 @dataclass(eq=False)
@@ -167,19 +184,17 @@ class Scope:
 
     def perhaps_none(self, name: str) -> bool:
         """Whether a name may be None, although it has a known value."""
-        scope: Scope | None = self
-        while scope is not None and name not in scope.names:
-            scope = scope.parent
-        return scope is not None and name in scope.unset
+        return (scope := self._with(name)) is not None and name in scope.unset
 
     def find(self, name: str) -> Value | None:
         """The value of a name, from the inside out."""
+        return scope.names[name] if (scope := self._with(name)) is not None else None
+
+    def _with(self, name: str) -> Scope | None:
         scope: Scope | None = self
-        while scope is not None:
-            if name in scope.names:
-                return scope.names[name]
+        while scope is not None and name not in scope.names:
             scope = scope.parent
-        return None
+        return scope
 
 
 @dataclass(eq=False)
@@ -352,9 +367,15 @@ def or_else(names: dict[str, Value], others: Iterable[dict[str, Value]]) -> None
     """Take the names as unknown that may have another value: the code that gives them it may run too."""
     for name, value in ((name, value) for other in others for name, value in other.items()):
         now = names.setdefault(name, value)
-        unlike = type(value) is Value or (is_known(value) and known(now) != known(value))
-        if now is not value and is_known(now) and unlike:
-            names[name] = Value(origins=origins(now, value))
+        names[name] = perhaps(value, now) if is_known(now) else now
+
+
+def perhaps(before: Value | None, value: Value) -> Value:
+    """What something is that has a value, and perhaps gets another one."""
+    if before is None or not (is_known(before) or (type(before) is Value and is_known(value))):
+        return value
+    same = is_known(before) and is_known(value) and known(before) == known(value)
+    return value if same else Value(origins=origins(before, value))
 
 
 def with_other(value: Value, other: Value | None) -> Value:
@@ -524,8 +545,7 @@ def one_of(found: Value, values: Sequence[Value]) -> Value:
     parsed = isinstance(found, ScriptObject) and "parse" in getattr(getattr(found.node, "func", None), "attr", "")
     several = len(alike) > 1 or (type(others[0]) is Value and not parsed)  # a plain start counts
     if isinstance(found, ScriptObject) and not found.of.family() and several:
-        attributes = shared([one.attributes for one in alike if isinstance(one, ScriptObject)])
-        return replace(found, attributes=attributes)
+        return replace(found, attributes=shared([one.attributes for one in alike if isinstance(one, ScriptObject)]))
     return found
 
 

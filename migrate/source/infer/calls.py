@@ -32,10 +32,10 @@ from .abstract_values import (
     Value,
     forget,
     is_known,
-    is_none,
     keys_of,
     known,
     origins,
+    perhaps,
     wrapped,
 )
 from .expressions import (
@@ -52,7 +52,7 @@ from .expressions import (
     parents_of,
     parsed_settings,
 )
-from .interpreter import OPTION, PERHAPS, Interpreter, evaluates, is_decorated
+from .interpreter import DEFAULT, OPTION, PERHAPS, Interpreter, evaluates, is_decorated
 
 KEPT_BY_TRAINERS = ("model", "args", "train_dataset", "eval_dataset", "data_collator")  # of transformers and its like
 PARSERS = (".HfArgumentParser", ".TrlParser")  # of settings, into objects of dataclasses
@@ -168,6 +168,8 @@ def _of_library(
         return values[0]
     if name == "os.path.join":
         return joined(values)
+    if name.endswith(".shuffle") and values and isinstance(values[0], ListValue) and interpreter.certainty != OPTION:
+        values[0].forget()
     if name in ("sys.path.insert", "sys.path.append") and arguments and interpreter.certainty != OPTION:
         _search_in(interpreter, arguments[-1].node, scope.source, first=name.endswith("insert"))
     if name.startswith("math."):
@@ -247,7 +249,7 @@ def _method(
         value.closed = value.closed and (interpreter.repeats <= value.loops or method in ("index", "count", "copy"))
         return found
     if isinstance(value, DictValue):
-        return _of_pairs(value, method, arguments, keep)
+        return _of_pairs(value, method, arguments, keep, interpreter.certainty == DEFAULT)
     if isinstance(value, Constant):
         return of_text(value, method, values)
     if isinstance(value, ScriptClass) and method == "from_argparse_args":  # of a data module
@@ -393,8 +395,10 @@ def _of_items(items: ListValue, method: str, values: list[Value], keep: bool) ->
         return items.items.pop() if items.items and not values else Value()
     elif method == "copy":
         return ListValue(list(items.items), closed=items.closed, origins=items.origins)
+    elif method == "reverse":
+        items.items.reverse()
     elif method not in ("index", "count"):
-        items.closed = False
+        items.forget()
     return Value()
 
 
@@ -419,19 +423,16 @@ def set_attribute(interpreter: Interpreter, holder: Value, name: str | None, val
         forget(found, [one for one in (*declared, *found) if not one.startswith("__")])
         return
     before = attribute(interpreter, holder, name)
-    if interpreter.certainty == PERHAPS and is_known(before):
-        if not is_known(value):
-            return  # the previous value is the better guess
-        value = before if known(value) == known(before) else Value()
-    elif interpreter.certainty == PERHAPS and is_none(value) and type(before) is Value:
-        value = Value()  # or what the other side of a condition sets
-    found[name] = scope.sure(before, value)
+    launched = isinstance(holder, ParsedArguments) and names.OF_LAUNCHERS.fullmatch(name) and not is_known(value)
+    if launched and interpreter.certainty == PERHAPS and is_known(before):
+        return  # a plain start counts
+    found[name] = scope.sure(before, perhaps(before, value) if interpreter.certainty == PERHAPS else value)
     for one in interpreter.made if isinstance(holder, ScriptClass) else ():  # those that have it of their class
         one.attributes |= {name: found[name]} if one.attributes.get(name) is before else {}
 
 
-def _of_pairs(pairs: DictValue, method: str, arguments: list[CallArgument], keep: bool) -> Value:
-    """The result of a method of a dictionary; keep: whether the call surely runs and so changes it."""
+def _of_pairs(pairs: DictValue, method: str, arguments: list[CallArgument], keep: bool, sure: bool) -> Value:
+    """The result of a method of a dictionary; keep: whether the call may run, and change it; sure: whether it does."""
     values = [argument.value for argument in arguments if argument.name is None]
     key: Any = known(values[0]) if values else None
     if method in ("get", "pop", "setdefault") and isinstance(key, (str, int)):
@@ -451,8 +452,8 @@ def _of_pairs(pairs: DictValue, method: str, arguments: list[CallArgument], keep
         if not all(isinstance(one, DictValue) and not one.more for one in whole):
             forget(pairs.pairs, list(pairs.pairs))
             pairs.more = True
-        pairs.pairs |= {key: one for given in whole if isinstance(given, DictValue) for key, one in given.pairs.items()}
-        pairs.pairs |= {argument.name: argument.value for argument in arguments if argument.name not in UNNAMED}
+        pairs.put({k: one for given in whole if isinstance(given, DictValue) for k, one in given.pairs.items()}, sure)
+        pairs.put({one.name: one.value for one in arguments if one.name not in UNNAMED}, sure)
     return Value() if method != "copy" else DictValue(dict(pairs.pairs), origins=pairs.origins, more=pairs.more)
 
 

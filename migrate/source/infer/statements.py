@@ -126,9 +126,10 @@ def _to_subscript(interpreter: Interpreter, target: ast.Subscript, value: Value,
     if isinstance(holder, DictValue) and not isinstance(key, (str, int)):
         holder.closed, holder.more = False, holder.more or interpreter.certainty != OPTION
         forget(holder.pairs, list(holder.pairs) if interpreter.certainty != OPTION else [])
-    if isinstance(holder, DictValue) and isinstance(key, (str, int)) and interpreter.certainty != OPTION:
-        holder.closed = holder.closed and interpreter.certainty == DEFAULT
-        holder.pairs[key] = value
+    if isinstance(holder, ListValue) and interpreter.certainty != OPTION:
+        holder.put(key, value, interpreter.certainty == DEFAULT)
+    elif isinstance(holder, DictValue) and isinstance(key, (str, int)) and interpreter.certainty != OPTION:
+        holder.put({key: value}, interpreter.certainty == DEFAULT)
     elif isinstance(holder, ScriptModule):  # globals()["rate"] = 0.1
         set_attribute(interpreter, holder, key if isinstance(key, str) else None, value, scope)
     elif key == "lr" and isinstance(target.slice, ast.Constant) and not interpreter.elsewhere:  # a group's, by hand
@@ -246,7 +247,9 @@ def _for(interpreter: Interpreter, node: Any, scope: Scope) -> None:
     if interpreter.over is not outer:
         interpreter.note_batches("over")
     named = " ".join(part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)).lower()
-    over = re.sub(r"\w*per_?epoch", "", scope.source.text(_range_of(node.iter)).lower())  # without a bar's text
+    whole = names.range_of(node.iter)
+    bound = [*getattr(whole, "args", [whole])] if EPOCHS in interpreter.loops else [node.iter]  # a bar names that epoch
+    over = re.sub(r"\w*per_?epoch", "", " ".join(map(scope.source.text, bound)).lower())
     if "epoch" in named or ("epoch" in over and kind == OTHER):
         kind = EPOCHS
         _note_epochs(interpreter, node, scope)
@@ -280,18 +283,11 @@ def _leave(interpreter: Interpreter, orelse: list[ast.stmt], scope: Scope) -> No
     or_else(scope.names, left)
 
 
-def _range_of(call: ast.expr) -> ast.expr:
-    """What a loop goes over, without what is called with it: `range(4)` of `tqdm(range(4), "epoch")`."""
-    while isinstance(call, ast.Call) and getattr(call.func, "id", "") not in ("range", "trange") and call.args:
-        call = call.args[0]
-    return call
-
-
 def _note_epochs(interpreter: Interpreter, node: Any, scope: Scope) -> None:
     """Remember how many epochs a loop over a range has."""
     if interpreter.elsewhere:
         return
-    call = _range_of(node.iter)
+    call = names.range_of(node.iter)
     place = Origin(scope.source.shown, node.lineno, scope.source.text(call))
     if not isinstance(call, ast.Call) or not call.args:
         rounds = interpreter.value(call, scope)  # a range that a function is given
@@ -422,6 +418,8 @@ def _forget_one(interpreter: Interpreter, target: ast.expr, value: ast.expr | No
             key = known(interpreter.value(target.slice, scope))
             if isinstance(holder, DictValue) and isinstance(key, (str, int)):
                 held(holder.pairs, key)
+            elif isinstance(holder, ListValue):
+                holder.forget()
         elif isinstance(holder, ScriptObject):
             held(holder.attributes, target.attr)
         elif isinstance(holder, ParsedArguments) and is_known(holder.get(target.attr)):

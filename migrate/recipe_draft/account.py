@@ -381,7 +381,7 @@ class Account:
         further = further or any(map(self._gives_computed, statement.calls))
         said = said and not moves and not further  # a recipe has steps and backward passes in one place only
         lossless = LOSS in kinds and not {role_names.CRITERION, role_names.FUNCTIONAL} & {*self.roots.values()}
-        if lossless and (moves or step not in (None, LOADS)):
+        if lossless and (moves or step not in (None, LOADS)) and not isinstance(statement.node, LOOPS):
             return LISTED, where or ", ".join(filter(None, (NO_LOSS, self._where(statement, all_=True))))
         if step and self.roles.takes_more(statement, self.live):
             return LISTED, where or silence.PARTS

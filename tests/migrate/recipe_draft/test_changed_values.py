@@ -245,7 +245,7 @@ QUIET = [
 
 @pytest.mark.parametrize(("line", "why"), SET.values(), ids=SET)
 def test_what_changes_all_that_follows_is_listed(line: str, why: str, write: Write) -> None:
-    """All but two of these were passed over, or were in no line."""
+    """The folder, the gradients and F were in no line; the others were listed without a reason."""
     found = listed(write(f"{HEAD}{line}\n{REST.format(0.2)}{LOOP}"))
     assert has(found, line) and why in found[0]
 

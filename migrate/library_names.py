@@ -251,6 +251,8 @@ def modules_by_use(tree: ast.AST) -> Iterator[str]:
                     yield ast.unparse(target)
 
 
+# options that a launcher of several processes sets
+OF_LAUNCHERS = re.compile(r"(local_|global_|node_)?rank|world_size|n?_?gpus?(_per_node)?|num_gpus|distributed|dist_\w+")
 # exceptions of a run on another machine, or of one that is stopped by hand
 OF_ANOTHER_RUN = {"ImportError", "ModuleNotFoundError", "KeyboardInterrupt", "SystemExit"}
 OF_ANOTHER_RUN |= {"OutOfMemoryError", "MemoryError"}

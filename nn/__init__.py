@@ -6,7 +6,22 @@ The functions are in functional.py. Everything here is made of MindSpore's opera
 from __future__ import annotations
 
 from . import functional
-from .activation import SELU, HardMish, QuickGELU, RReLU, Softplus, Tanhshrink
+from .activations_and_dropout import (
+    SELU,
+    AlphaDropout,
+    DropBlock2d,
+    Dropout1d,
+    Dropout2d,
+    Dropout3d,
+    DropPath,
+    FeatureAlphaDropout,
+    HardMish,
+    QuickGELU,
+    RReLU,
+    Softplus,
+    StochasticDepth,
+    Tanhshrink,
+)
 from .attention import LogSoftmax, Softmax, Softmin
 from .containers import (
     NamedCells,
@@ -36,16 +51,6 @@ from .convolution import (
     ScaledStdConv2d,
     StdConv2d,
     Unfold,
-)
-from .dropout import (
-    AlphaDropout,
-    DropBlock2d,
-    Dropout1d,
-    Dropout2d,
-    Dropout3d,
-    DropPath,
-    FeatureAlphaDropout,
-    StochasticDepth,
 )
 from .indexing import EmbeddingBag, PaddedEmbedding
 from .losses import (

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from .activation import rrelu, selu, tanhshrink
+from .activations_and_dropout import alpha_dropout, rrelu, selu, stochastic_depth, tanhshrink
 from .attention import log_softmax, multi_head_attention_forward, scaled_dot_product_attention, softmax, softmin
 from .convolution import conv_transpose1d, conv_transpose2d, conv_transpose3d, deform_conv2d, fold
-from .dropout import alpha_dropout, stochastic_depth
 from .indexing import (
     bucketize,
     embedding,

@@ -64,6 +64,18 @@ class ListValue(Value):
         self.closed = self.closed and len(more) <= room
         self.items += more[:room]
 
+    def put(self, at: Any, value: Value, sure: bool) -> None:
+        """Give an element another value; sure: whether that surely happens."""
+        if isinstance(at, int) and -len(self.items) <= at < len(self.items):
+            self.items[at] = value if sure else perhaps(self.items[at], value)
+        else:  # any of them, or several
+            self.forget()
+
+    def forget(self) -> None:
+        """Take its known elements, and how many they are, as unknown."""
+        self.items[:] = [Value() if is_known(one) else one for one in self.items]
+        self.closed = False
+
 
 @dataclass(eq=False)
 class DictValue(Value):
@@ -71,6 +83,12 @@ class DictValue(Value):
 
     pairs: dict[Any, Value]
     closed: bool = False  # whether these are all its keys, in their order
+    more: bool = False  # whether it may have any other key
+
+    def put(self, pairs: dict[Any, Value], sure: bool) -> None:
+        """Give it these values; sure: whether that surely happens."""
+        self.closed = self.closed and sure
+        self.pairs |= pairs if sure else {key: perhaps(self.pairs.get(key), value) for key, value in pairs.items()}
 
 
 @dataclass(eq=False)
@@ -155,6 +173,10 @@ class Scope:
         self.names[name] = value if self is of else of.sure(self.names.get(name), value)
         self.unset.discard(name)
 
+    def top(self) -> Scope:
+        """The scope of the file."""
+        return self if self.parent is None else self.parent.top()
+
     def sure(self, before: Value | None, value: Value) -> Value:
         """What something that lives on is after it is set here: not known, where this scope's code runs at any time."""
         other = self.at_any_time and is_known(before) and known(before) != known(value)
@@ -162,19 +184,17 @@ class Scope:
 
     def perhaps_none(self, name: str) -> bool:
         """Whether a name may be None, although it has a known value."""
-        scope: Scope | None = self
-        while scope is not None and name not in scope.names:
-            scope = scope.parent
-        return scope is not None and name in scope.unset
+        return (scope := self._with(name)) is not None and name in scope.unset
 
     def find(self, name: str) -> Value | None:
         """The value of a name, from the inside out."""
+        return scope.names[name] if (scope := self._with(name)) is not None else None
+
+    def _with(self, name: str) -> Scope | None:
         scope: Scope | None = self
-        while scope is not None:
-            if name in scope.names:
-                return scope.names[name]
+        while scope is not None and name not in scope.names:
             scope = scope.parent
-        return None
+        return scope
 
 
 @dataclass(eq=False)
@@ -343,6 +363,21 @@ def no_round(before: dict[str, Value], names: dict[str, Value]) -> None:
             names[name] = Value()
 
 
+def or_else(names: dict[str, Value], others: Iterable[dict[str, Value]]) -> None:
+    """Take the names as unknown that may have another value: the code that gives them it may run too."""
+    for name, value in ((name, value) for other in others for name, value in other.items()):
+        now = names.setdefault(name, value)
+        names[name] = perhaps(value, now) if is_known(now) else now
+
+
+def perhaps(before: Value | None, value: Value) -> Value:
+    """What something is that has a value, and perhaps gets another one."""
+    if before is None or not (is_known(before) or (type(before) is Value and is_known(value))):
+        return value
+    same = is_known(before) and is_known(value) and known(before) == known(value)
+    return value if same else Value(origins=origins(before, value))
+
+
 def with_other(value: Value, other: Value | None) -> Value:
     """A None with the value that it has under other arguments; any other value unchanged."""
     if isinstance(value, Constant) and value.value is None and isinstance(other, (LibraryObject, ScriptObject)):
@@ -393,7 +428,7 @@ def _plain(value: Value) -> Any:
         return value.value
     if isinstance(value, ListValue) and value.closed:
         return [_plain(item) for item in value.items]
-    if isinstance(value, DictValue):
+    if isinstance(value, DictValue) and not value.more:
         return {key: _plain(item) for key, item in value.pairs.items()}
     raise NotConstant
 
@@ -413,6 +448,11 @@ def is_known(value: Value | None) -> bool:
     except NotConstant:
         return False
     return True
+
+
+def is_none(value: Value | None) -> bool:
+    """Whether the value is None, and known."""
+    return isinstance(value, Constant) and value.value is None
 
 
 def wrapped(value: Any, origins: Origins = ()) -> Value:
@@ -453,9 +493,9 @@ def either(values: Sequence[tuple[Value, str]]) -> Value | None:
     """The value of a name after two sides of a condition, each with the condition: the first that is known, but no
     number or text where another side has another one. None where there is no side."""
     found = first(value for value, _ in values)
-    others = [one for one, _ in values if not (isinstance(one, Constant) and one.value is None)]
+    others = [one for one, _ in values if not is_none(one)]
     if not isinstance(found, Constant) or not values:
-        return found if values else None
+        return one_of(found, [value for value, _ in values]) if values else None
     if found.value is None:
         return replace(found, origins=()) if others else found  # it may be something else
     if all(isinstance(one, Constant) and one.value == found.value for one in others):
@@ -468,14 +508,51 @@ def agreed(values: Iterable[Value]) -> Value:
     """The first known one of several possible values; a number, string or name only where all are equal to it."""
     values = list(values)
     found = first(values)
-    others = [one for one in values if not (isinstance(one, Constant) and one.value is None)]
+    others = [one for one in values if not is_none(one)]
     if len(others) < len(values) and _is_tool(others):
         return others[0]  # or None
     if isinstance(found, (Constant, LibraryName)):
         same = "value" if isinstance(found, Constant) else "name"
         if any(type(one) is not type(found) or getattr(one, same) != getattr(found, same) for one in values):
             return Value()
+    return one_of(found, values)
+
+
+def one_of(found: Value, values: Sequence[Value]) -> Value:
+    """A table, a list or an object of settings that may be any of these values: nothing is known in it that another one
+    lacks, or has otherwise. Any other value unchanged."""
+    others = [one for one in values if one is not found and not is_none(one)]
+    alike = [found, *(one for one in others if type(one) is type(found))]
+    whole = len(alike) > len(others)
+
+    def shared(of: Sequence[dict[Any, Value]]) -> dict[Any, Value]:
+        every = {key: [one.get(key) for one in of] for one in of for key in one}
+        return {key: _in_all([one for one in of_key if one], whole and all(of_key)) for key, of_key in every.items()}
+
+    if not others:
+        return found
+    if isinstance(found, DictValue):
+        tables = [one for one in alike if isinstance(one, DictValue)]
+        same = whole and all(one.closed and [*one.pairs] == [*found.pairs] for one in tables)
+        more = not whole or any(one.more for one in tables)
+        return DictValue(shared([one.pairs for one in tables]), closed=same, more=more)
+    if isinstance(found, ListValue):
+        lists = [one for one in alike if isinstance(one, ListValue)]
+        same = whole and all(one.closed and len(one.items) == len(found.items) for one in lists)
+        columns = zip(*(one.items for one in lists), strict=True) if same else ([one] for one in found.items)
+        items = [_in_all(list(column), same) for column in columns]
+        return ListValue(items, closed=same, loops=found.loops, origins=origins(*items))
+    parsed = isinstance(found, ScriptObject) and "parse" in getattr(getattr(found.node, "func", None), "attr", "")
+    several = len(alike) > 1 or (type(others[0]) is Value and not parsed)  # a plain start counts
+    if isinstance(found, ScriptObject) and not found.of.family() and several:
+        return replace(found, attributes=shared([one.attributes for one in alike if isinstance(one, ScriptObject)]))
     return found
+
+
+def _in_all(values: list[Value], everywhere: bool) -> Value:
+    """What several tables have under one key; everywhere: whether these are all of them."""
+    found = first(values)
+    return agreed(values) if everywhere else Value() if is_known(found) else found
 
 
 def _is_tool(values: list[Value]) -> bool:
@@ -486,56 +563,6 @@ def _is_tool(values: list[Value]) -> bool:
         if isinstance(one, LibraryObject) and not one.family and one.name and not is_class(one.name)
     ]
     return bool(made) and len(made) == len(values) and len({one.name for one in made}) == 1
-
-
-_CONVERSIONS = {"int": int, "float": float, "str": str}
-
-
-def declare(parser: ArgumentParser, arguments: list[CallArgument], node: ast.Call, source: ScriptFile) -> None:
-    """Keep the default of an argument that `add_argument` declares."""
-    given = {argument.name: argument for argument in arguments if argument.name}
-    flags = [flag for argument in arguments if argument.name is None and isinstance(flag := known(argument.value), str)]
-    name = known(given["dest"].value) if "dest" in given else None
-    if name is None and flags:
-        long = [flag for flag in flags if flag.startswith("--")]
-        name = (long or flags)[0].lstrip("-").replace("-", "_")
-    if not isinstance(name, str) or not name:
-        return
-    action = known(given["action"].value) if "action" in given else "store"
-    if "default" in given:
-        value: Value = given["default"].value
-        value = _converted(value, given.get("type"))
-    elif action in ("store_true", "store_false"):
-        value = Constant(action == "store_false")
-    else:
-        value = Constant(None) if not flags or flags[0].startswith("-") else Value()  # a required argument
-        if "required" in given and known(given["required"].value):
-            value = Value()
-    parser.defaults[name] = default_of(source, name, node, value)
-
-
-def default_of(source: ScriptFile, name: str, node: ast.expr, value: Value) -> Value:
-    """The value, with the line of the argument as its only origin."""
-    if not is_known(value):
-        return value
-    text = f"args.{name} has the default {known(value)!r} in argparse"
-    return wrapped(known(value), (Origin(source.shown, node.lineno, text),))
-
-
-def _converted(value: Value, kind: CallArgument | None) -> Value:
-    """A default that is a string, converted by the argument's type, as argparse does."""
-    if kind is None or not isinstance(value, Constant) or not isinstance(value.value, str):
-        return value
-    of = kind.value.scope.names.values() if isinstance(kind.value, ScriptClass) else ()
-    if isinstance(value.value, Member) or any(known(one) == value.value for one in of):
-        return value  # of an enumeration
-    convert: Any = _CONVERSIONS.get(kind.node.id) if isinstance(kind.node, ast.Name) else None
-    if convert is None:
-        return Value()
-    try:
-        return Constant(convert(value.value))
-    except ValueError:
-        return Value()
 
 
 class Expression:
@@ -570,28 +597,3 @@ def keys_of(table: DictValue, pairs: bool = False) -> Value:
         return Value()
     keys = [(wrapped(key), value) for key, value in table.pairs.items()]
     return ListValue([ListValue([key, value]) if pairs else key for key, value in keys])
-
-
-def method_of_pairs(pairs: DictValue, method: str, arguments: list[CallArgument], keep: bool) -> Value:
-    """The result of a method of a dictionary; keep: whether the call surely runs and so changes it."""
-    values = [argument.value for argument in arguments if argument.name is None]
-    key: Any = known(values[0]) if values else None
-    if method in ("get", "pop", "setdefault") and isinstance(key, (str, int)):
-        found = pairs.pairs.get(key) or (values[1] if len(values) > 1 else Value())
-        if method == "pop" and keep:
-            pairs.pairs.pop(key, None)
-        elif method == "setdefault" and keep:
-            pairs.pairs.setdefault(key, found)
-        return found
-    if method == "values":
-        return ListValue(list(pairs.pairs.values()), origins=origins(*pairs.pairs.values()))
-    if method in ("keys", "items"):
-        return keys_of(pairs, method == "items")
-    pairs.closed = pairs.closed and method in ("get", "copy")
-    if method == "update" and keep:
-        whole = [one.value for one in arguments if one.name in UNNAMED]
-        if not all(isinstance(one, DictValue) for one in whole):
-            forget(pairs.pairs, list(pairs.pairs))
-        pairs.pairs |= {key: one for given in whole if isinstance(given, DictValue) for key, one in given.pairs.items()}
-        pairs.pairs |= {argument.name: argument.value for argument in arguments if argument.name not in UNNAMED}
-    return Value() if method != "copy" else DictValue(dict(pairs.pairs), origins=pairs.origins)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeGuard
+from typing import Any
 
 from .. import library_names as names
 from ..source_files import ScriptFile
+from . import syntax
 from .abstract_values import (
     LARGEST,
+    UNNAMED,
     ArgumentParser,
     CallArgument,
     Constant,
@@ -20,6 +21,7 @@ from .abstract_values import (
     LibraryName,
     LibraryObject,
     ListValue,
+    Member,
     Origin,
     ParsedArguments,
     Scope,
@@ -28,11 +30,13 @@ from .abstract_values import (
     ScriptModule,
     ScriptObject,
     Value,
-    declare,
-    default_of,
     forget,
+    is_known,
+    keys_of,
     known,
-    method_of_pairs,
+    origins,
+    perhaps,
+    wrapped,
 )
 from .expressions import (
     FIELDS,
@@ -48,7 +52,7 @@ from .expressions import (
     parents_of,
     parsed_settings,
 )
-from .interpreter import OPTION, Interpreter, evaluates, is_decorated
+from .interpreter import DEFAULT, OPTION, PERHAPS, Interpreter, evaluates, is_decorated
 
 KEPT_BY_TRAINERS = ("model", "args", "train_dataset", "eval_dataset", "data_collator")  # of transformers and its like
 PARSERS = (".HfArgumentParser", ".TrlParser")  # of settings, into objects of dataclasses
@@ -103,7 +107,7 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
     if isinstance(node.func, ast.Name) and scope.find(node.func.id) is None:
         if node.func.id == "dict" and all(argument.name for argument in arguments):
             given = {argument.name: argument.value for argument in arguments}
-            return DictValue(given, closed="**" not in given)
+            return DictValue(given, closed="**" not in given, more="**" in given)
         return _of_python(interpreter, node.func.id, node, scope, [argument.value for argument in arguments])
     return Value()
 
@@ -164,6 +168,8 @@ def _of_library(
         return values[0]
     if name == "os.path.join":
         return joined(values)
+    if name.endswith(".shuffle") and values and isinstance(values[0], ListValue) and interpreter.certainty != OPTION:
+        values[0].forget()
     if name in ("sys.path.insert", "sys.path.append") and arguments and interpreter.certainty != OPTION:
         _search_in(interpreter, arguments[-1].node, scope.source, first=name.endswith("insert"))
     if name.startswith("math."):
@@ -171,6 +177,9 @@ def _of_library(
     if name in FIELDS:
         return default_of_field(interpreter, node, arguments, scope)
     if not names.is_library(name):
+        for one in values if interpreter.lacks(name) else ():  # a launcher's options, which it may set
+            if isinstance(one, ParsedArguments):
+                forget(one.assigned, filter(names.OF_LAUNCHERS.fullmatch, {**one.parser.defaults, **one.assigned}))
         kept = values[0] if values and name.endswith(PARSERS) else None
         if name.endswith("TrainingArguments"):  # whose attributes are its arguments
             kept = DictValue({argument.name: argument.value for argument in arguments if argument.name})
@@ -206,71 +215,10 @@ MOST_FOLDERS = 20  # that a script adds to where it is imported from
 
 def _search_in(interpreter: Interpreter, node: ast.expr, source: ScriptFile, first: bool) -> None:
     """Look for imports in a folder that a script adds to sys.path, where reading can tell which it is."""
-    named = _path_of(node, source, MOST_FOLDERS)
+    named = syntax.path_of(node, source.tree, source.path, MOST_FOLDERS)
     folder = Path(os.path.normpath(interpreter.folder.absolute() / named)) if named else None
     if folder is not None and folder.is_dir() and len(interpreter.search) < MOST_FOLDERS:
         interpreter.search.insert(0 if first else len(interpreter.search), folder)
-
-
-def _path_of(node: ast.expr, source: ScriptFile, depth: int) -> str | None:
-    """The path that an expression of os.path, pathlib and `__file__` gives; a name has the one value of its file."""
-
-    def of(part: ast.expr) -> str | None:
-        return _path_of(part, source, depth - 1)
-
-    def put_together(parts: list[str | None], join: Callable[..., str]) -> str | None:
-        whole = [part for part in parts if part is not None]
-        return join(*whole) if whole and len(whole) == len(parts) else None
-
-    if depth == 0:
-        return None
-    match node:
-        case ast.Constant(value=str(text)):
-            return text
-        case ast.Name(id="__file__"):
-            return str(source.path.absolute())
-        case ast.Name(id=name):
-            values = [one.value for one in source.tree.body if _assigns(one, name)]
-            return of(values[0]) if len(values) == 1 else None
-        case ast.Call(func=ast.Name(id="str" | "Path" | "PurePath" | "fspath"), args=[inner]):
-            return of(inner)
-        case ast.Call(func=ast.Name() | ast.Attribute() as called, args=parts):
-            named = called.id if isinstance(called, ast.Name) else called.attr
-            owner = called.value if isinstance(called, ast.Attribute) else None
-            if named in ("getcwd", "cwd"):
-                return "."
-            if named == "dirname" and parts:
-                return put_together([of(parts[0])], os.path.dirname)
-            if named in ("join", "joinpath"):
-                around = [owner] if named == "joinpath" and owner is not None else []
-                return put_together([of(part) for part in (*around, *parts)], os.path.join)
-            if named in ("abspath", "realpath", "normpath", "fspath", "Path") and parts:
-                return of(parts[0])
-            return of(owner) if named in ("resolve", "absolute", "as_posix", "expanduser") and owner else None
-        case ast.Attribute(
-            value=ast.Name(id="os") | ast.Attribute(attr="path"), attr="pardir" | "curdir" | "sep" as which
-        ):
-            return str(getattr(os, which))
-        case ast.Attribute(value=owner, attr="parent"):
-            return put_together([of(owner)], os.path.dirname)
-        case ast.Subscript(value=ast.Attribute(value=owner, attr="parents"), slice=ast.Constant(value=int(above))):
-            path = of(owner)
-            parents = list(Path(path).parents) if path is not None else []
-            return str(parents[above]) if 0 <= above < len(parents) else None
-        case ast.BinOp(left=left, op=ast.Div(), right=right):
-            return put_together([of(left), of(right)], os.path.join)
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return put_together([of(left), of(right)], lambda one, other: one + other)
-        case ast.JoinedStr(values=pieces):
-            plain = [piece.value if isinstance(piece, ast.FormattedValue) else piece for piece in pieces]
-            return put_together([of(piece) for piece in plain], lambda *texts: "".join(texts))
-    return None
-
-
-def _assigns(statement: ast.stmt, name: str) -> TypeGuard[ast.Assign]:
-    return isinstance(statement, ast.Assign) and any(
-        isinstance(target, ast.Name) and target.id == name for target in statement.targets
-    )
 
 
 def _object_called(interpreter: Interpreter, value: Value, node: ast.Call, arguments: list[CallArgument]) -> Value:
@@ -301,7 +249,7 @@ def _method(
         value.closed = value.closed and (interpreter.repeats <= value.loops or method in ("index", "count", "copy"))
         return found
     if isinstance(value, DictValue):
-        return method_of_pairs(value, method, arguments, keep)
+        return _of_pairs(value, method, arguments, keep, interpreter.certainty == DEFAULT)
     if isinstance(value, Constant):
         return of_text(value, method, values)
     if isinstance(value, ScriptClass) and method == "from_argparse_args":  # of a data module
@@ -355,10 +303,15 @@ def _of_python(interpreter: Interpreter, name: str, node: ast.Call, scope: Scope
         return values[2] if lacks else value
     if name == "hasattr" and len(values) == 2 and isinstance(values[0], ParsedArguments):
         return Constant(known(values[1]) in {**values[0].parser.defaults, **values[0].assigned})
+    if name in ("setattr", "delattr") and len(values) >= 2:
+        key = known(values[1])
+        set_attribute(interpreter, values[0], key if isinstance(key, str) else None, (*values, Value())[2], scope)
     if name == "type" and len(values) == 1 and isinstance(values[0], ScriptObject):
         return values[0].of
     if name == "super":
         return _super(scope)
+    if name in ("globals", "locals", "vars") and not values and (name == "globals" or scope.parent is None):
+        return ScriptModule(scope.top())
     if name in ("iter", "enumerate", "zip", "next", "list", "tuple") and values:
         found = _loader_inside(values)
         if found is not None:
@@ -442,8 +395,10 @@ def _of_items(items: ListValue, method: str, values: list[Value], keep: bool) ->
         return items.items.pop() if items.items and not values else Value()
     elif method == "copy":
         return ListValue(list(items.items), closed=items.closed, origins=items.origins)
+    elif method == "reverse":
+        items.items.reverse()
     elif method not in ("index", "count"):
-        items.closed = False
+        items.forget()
     return Value()
 
 
@@ -451,11 +406,105 @@ def _note_fields(interpreter: Interpreter, func: ast.expr, scope: Scope) -> None
     """Take the attributes as unknown that `vars(args).update(…)` or `args.__dict__.update(…)` may write."""
     match getattr(func, "value", None):
         case ast.Call(ast.Name("vars"), [of, *_]) | ast.Attribute(of, "__dict__"):
-            owner = interpreter.value(of, scope)
-            if isinstance(owner, ParsedArguments):
-                forget(owner.assigned, [*owner.parser.defaults, *owner.assigned])
-            elif isinstance(owner, ScriptObject):
-                forget(owner.attributes, list(owner.attributes))
+            set_attribute(interpreter, interpreter.value(of, scope), None, Value(), scope)
+        case ast.Call(ast.Name("globals" | "locals" | "vars")) as of:
+            set_attribute(interpreter, interpreter.value(of, scope), None, Value(), scope)
+
+
+def set_attribute(interpreter: Interpreter, holder: Value, name: str | None, value: Value, scope: Scope) -> None:
+    """Give an object, a class or a file of the script an attribute; name: None where it may be any of them."""
+    found: dict[str, Value] | None = getattr(holder, "assigned", getattr(holder, "attributes", None))
+    if isinstance(holder, (ScriptModule, ScriptClass)):
+        found = holder.scope.names
+    if found is None or interpreter.certainty == OPTION:
+        return
+    if name is None:
+        declared = holder.parser.defaults if isinstance(holder, ParsedArguments) else {}
+        forget(found, [one for one in (*declared, *found) if not one.startswith("__")])
+        return
+    before = attribute(interpreter, holder, name)
+    launched = isinstance(holder, ParsedArguments) and names.OF_LAUNCHERS.fullmatch(name) and not is_known(value)
+    if launched and interpreter.certainty == PERHAPS and is_known(before):
+        return  # a plain start counts
+    found[name] = scope.sure(before, perhaps(before, value) if interpreter.certainty == PERHAPS else value)
+    for one in interpreter.made if isinstance(holder, ScriptClass) else ():  # those that have it of their class
+        one.attributes |= {name: found[name]} if one.attributes.get(name) is before else {}
+
+
+def _of_pairs(pairs: DictValue, method: str, arguments: list[CallArgument], keep: bool, sure: bool) -> Value:
+    """The result of a method of a dictionary; keep: whether the call may run, and change it; sure: whether it does."""
+    values = [argument.value for argument in arguments if argument.name is None]
+    key: Any = known(values[0]) if values else None
+    if method in ("get", "pop", "setdefault") and isinstance(key, (str, int)):
+        found = pairs.pairs.get(key) or (values[1] if len(values) > 1 and not pairs.more else Value())
+        if method == "pop" and keep:
+            pairs.pairs.pop(key, None)
+        elif method == "setdefault" and keep:
+            pairs.pairs.setdefault(key, found)
+        return found
+    if method == "values":
+        return ListValue(list(pairs.pairs.values()), origins=origins(*pairs.pairs.values()))
+    if method in ("keys", "items"):
+        return keys_of(pairs, method == "items")
+    pairs.closed = pairs.closed and method in ("get", "copy")
+    if method == "update" and keep:
+        whole = [one.value for one in arguments if one.name in UNNAMED]
+        if not all(isinstance(one, DictValue) and not one.more for one in whole):
+            forget(pairs.pairs, list(pairs.pairs))
+            pairs.more = True
+        pairs.put({k: one for given in whole if isinstance(given, DictValue) for k, one in given.pairs.items()}, sure)
+        pairs.put({one.name: one.value for one in arguments if one.name not in UNNAMED}, sure)
+    return Value() if method != "copy" else DictValue(dict(pairs.pairs), origins=pairs.origins, more=pairs.more)
+
+
+_CONVERSIONS = {"int": int, "float": float, "str": str}
+
+
+def _declare(parser: ArgumentParser, arguments: list[CallArgument], node: ast.Call, source: ScriptFile) -> None:
+    """Keep the default of an argument that `add_argument` declares."""
+    given = {argument.name: argument for argument in arguments if argument.name}
+    flags = [flag for argument in arguments if argument.name is None and isinstance(flag := known(argument.value), str)]
+    name = known(given["dest"].value) if "dest" in given else None
+    if name is None and flags:
+        long = [flag for flag in flags if flag.startswith("--")]
+        name = (long or flags)[0].lstrip("-").replace("-", "_")
+    if not isinstance(name, str) or not name:
+        return
+    action = known(given["action"].value) if "action" in given else "store"
+    if "default" in given:
+        value: Value = given["default"].value
+        value = _converted(value, given.get("type"))
+    elif action in ("store_true", "store_false"):
+        value = Constant(action == "store_false")
+    else:
+        value = Constant(None) if not flags or flags[0].startswith("-") else Value()  # a required argument
+        if "required" in given and known(given["required"].value):
+            value = Value()
+    parser.defaults[name] = _default_of(source, name, node, value)
+
+
+def _default_of(source: ScriptFile, name: str, node: ast.expr, value: Value) -> Value:
+    """The value, with the line of the argument as its only origin."""
+    if not is_known(value):
+        return value
+    text = f"args.{name} has the default {known(value)!r} in argparse"
+    return wrapped(known(value), (Origin(source.shown, node.lineno, text),))
+
+
+def _converted(value: Value, kind: CallArgument | None) -> Value:
+    """A default that is a string, converted by the argument's type, as argparse does."""
+    if kind is None or not isinstance(value, Constant) or not isinstance(value.value, str):
+        return value
+    of = kind.value.scope.names.values() if isinstance(kind.value, ScriptClass) else ()
+    if isinstance(value.value, Member) or any(known(one) == value.value for one in of):
+        return value  # of an enumeration
+    convert: Any = _CONVERSIONS.get(kind.node.id) if isinstance(kind.node, ast.Name) else None
+    if convert is None:
+        return Value()
+    try:
+        return Constant(convert(value.value))
+    except ValueError:
+        return Value()
 
 
 def _of_parser(
@@ -463,12 +512,12 @@ def _of_parser(
 ) -> Value:
     """The result of a method of an argparse parser; keep: whether the call surely runs and so changes the parser."""
     if method == "add_argument" and keep:
-        declare(parser, arguments, node, source)
+        _declare(parser, arguments, node, source)
     for argument in arguments if method == "set_defaults" and keep else ():
         if argument.name == "**":
             forget(parser.defaults, list(parser.defaults))
         elif argument.name:
-            parser.defaults[argument.name] = default_of(source, argument.name, argument.node, argument.value)
+            parser.defaults[argument.name] = _default_of(source, argument.name, argument.node, argument.value)
     if method == "parse_args":
         return ParsedArguments(parser).given(arguments)
     if method in ("parse_known_args", "parse_known_intermixed_args"):

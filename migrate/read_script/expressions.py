@@ -208,6 +208,8 @@ def of_namespace(arguments: list[CallArgument], of: ScriptClass | None) -> list[
 def _subscript(interpreter: Interpreter, node: ast.Subscript, scope: Scope) -> Value:
     value, key = interpreter.value(node.value, scope), interpreter.value(node.slice, scope)
     at = known(key)
+    if isinstance(value, ScriptModule) and isinstance(at, str):  # globals()["Net"]
+        return attribute(interpreter, value, at)
     if isinstance(value, LibraryName) and isinstance(at, str) and at.isidentifier():
         return LibraryName(f"{value.name}.{at}")
     if isinstance(value, LibraryName) and isinstance(node.value, ast.Attribute) and node.value.attr == "__dict__":
@@ -243,6 +245,7 @@ def _list(interpreter: Interpreter, node: ast.List | ast.Tuple | ast.Set, scope:
 @evaluates(ast.Dict)
 def _dict(interpreter: Interpreter, node: ast.Dict, scope: Scope) -> Value:
     pairs: dict[Any, Value] = {}
+    more = False
     for key, item in zip(node.keys, node.values, strict=True):
         value = interpreter.value(item, scope)
         interpreter.note_named(value, item, scope)
@@ -253,8 +256,9 @@ def _dict(interpreter: Interpreter, node: ast.Dict, scope: Scope) -> Value:
             pairs |= value.pairs
         elif key is None:
             forget(pairs, list(pairs))
+        more = more or not (isinstance(name, (str, int, float)) or (isinstance(value, DictValue) and not value.more))
     whole = len(pairs) == len(node.keys)
-    return DictValue(pairs, origins=origins(*pairs.values()), closed=whole)
+    return DictValue(pairs, origins=origins(*pairs.values()), closed=whole, more=more)
 
 
 def _entry(name: str | float, node: ast.expr, value: Value, scope: Scope) -> Value:
@@ -546,7 +550,7 @@ def truth(value: Value) -> bool | None:
     if isinstance(value, Constant):
         return bool(value.value)
     if isinstance(value, ListValue):
-        return bool(value.items) if value.closed else (True if value.items else None)
+        return bool(value.items) if value.closed else None  # a loop may add nothing, a condition may leave nothing
     if isinstance(value, DictValue):
         return bool(value.pairs) or None
     if isinstance(value, LibraryObject):

@@ -20,6 +20,7 @@ from ...mappings.aliases import row_of
 from ...printable import shortened
 from .. import library_names as names
 from ..source_files import ScriptFile, read_script_file
+from . import syntax
 from .abstract_values import (
     CallArgument,
     Constant,
@@ -59,7 +60,6 @@ DEEPEST_CALL = 12
 RUNS = 24  # of one function; presets and helpers are called a few times, each with other arguments
 MOST_FILES = 100
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-ANY = "*"  # stands for a name that is only known when the script runs
 
 Evaluate = Callable[["Interpreter", Any, Scope], Value]
 Execute = Callable[["Interpreter", Any, Scope], End]
@@ -125,6 +125,7 @@ class Interpreter:
         self.conditions: list[str] = []
         self.tests: list[tuple[ast.expr, Scope]] = []
         self.loops: list[str] = []
+        self.breaks: list[list[dict[str, Value]]] = []  # of each loop around: the names where it may be left
         self.over: LibraryObject | None = None  # the loader of the loop that is read now
         self.repeats = 0  # how many of the loops around, also of callers, are read in one round for all
         self.spent = 0  # of the budget
@@ -136,8 +137,7 @@ class Interpreter:
         self.runs: dict[int, int] = {}
         self.returns: list[list[tuple[int, Value]]] = []
         self.unnamed: set[int] = set()  # nodes of functions that nothing names, whose uses are left out
-        self.depth = 0
-        self.outside = 0  # how many of the loops around are outside of the function
+        self.depth = self.outside = 0  # outside: how many of the loops around are outside of the function
         self.elsewhere = 0  # how many branches of `if __name__ == "__main__"` are around that this run does not take
         self.never: set[int] = set()  # the statements of such branches
         self.otherwise = ""  # the condition under which the last `if` did not return a value
@@ -205,14 +205,15 @@ class Interpreter:
         top = [(s.shown, one) for s in sources for one in s.tree.body]
         unnamed = [(file, one) for file, one in top if isinstance(one, kinds[file]) and not one.decorator_list]
         ids = {id(one) for _, one in unnamed}
-        waiting = [part for _, one in top if id(one) not in ids for part in self._taken(one)]
+        waiting = [(file, part) for file, one in top if id(one) not in ids for part in self._taken(one)]
+        own = {s.shown: syntax.defined_alone(s.tree) for s in sources}
         living: list[ast.AST] = []
         while waiting:
-            living += [node for one in waiting for node in ast.walk(one)]
-            named = set().union(*(_named_in(one, files) for one in waiting))
+            living += [node for _, one in waiting for node in ast.walk(one)]
+            named = set[str]().union(*(syntax.named_in(one, files, own[file], file) for file, one in waiting))
             named |= {alias.name for alias in imported if alias.asname in named}
-            more = [found for found in unnamed if found[1].name in named or ANY in named]
-            waiting, unnamed = [one for _, one in more], [found for found in unnamed if found not in more]
+            waiting = [(at, one) for at, one in unnamed if {one.name, f"{at}:{one.name}", syntax.ANY} & named]
+            unnamed = [found for found in unnamed if found not in waiting]
         called = (node.func for node in living if isinstance(node, ast.Call))
         if not any(isinstance(func, ast.Attribute) and func.attr in ("backward", "step") for func in called):
             return [(file, one) for file, one in unnamed if file in lacking]
@@ -225,6 +226,7 @@ class Interpreter:
         return [node] if len(left) == len(parts) else left
 
     def _run_file(self, source: ScriptFile, name: str) -> ScriptModule:
+        syntax.plainly(source.tree)
         scope = Scope(source, names={"__name__": Constant(name), "__file__": Value()})
         module = ScriptModule(scope)
         self.files[name] = module
@@ -274,6 +276,10 @@ class Interpreter:
         if found is None and top not in sys.stdlib_module_names:
             self.not_there.setdefault(name, (scope.source.shown, node.lineno))
         return found
+
+    def lacks(self, name: str) -> bool:
+        """Whether a qualified name is of a file or a package that was looked for and not found."""
+        return any(name.startswith(f"{one}.") for one in self.not_there)
 
     # dispatch by node
 
@@ -529,44 +535,6 @@ class Interpreter:
         if isinstance(start, ScriptFunction):
             self.call(ScriptFunction(start.node, start.scope, made, start.owner), arguments)
         return made
-
-
-def _named_in(node: ast.AST, files: set[str]) -> set[str]:
-    """The names that are read inside of a node and are not local to a function, and the attributes of `files`."""
-    found: set[str] = set()
-    waiting: list[tuple[ast.AST, frozenset[str]]] = [(node, frozenset())]
-    while waiting:
-        part, own = waiting.pop()
-        match part:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
-                given = {one.arg for one in ast.walk(part.args) if isinstance(one, ast.arg)}
-                stored = {n.id for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-                own = own | given | stored
-            case ast.Name(name) if name not in own:
-                found.add(name)
-            case ast.Attribute(value, attribute) if _begins_with(value) in files:
-                found.add(attribute)
-            case ast.Call(ast.Name("getattr"), [_, ast.Constant(str() as name), *_]):
-                found.add(name)
-            case ast.Subscript(ast.Call(ast.Name("globals" | "locals" | "vars")), ast.Constant(str() as name)):
-                found.add(name)
-            case ast.Constant(str() as text) if ":" in text:  # "module:function", for a library to call
-                found.add(text.rpartition(":")[2])
-            case ast.Subscript(ast.Call(ast.Name("globals" | "locals" | "vars"))) | ast.Call(ast.Name("eval" | "exec")):
-                found.add(ANY)
-            case ast.Call(ast.Name("getattr"), [owner, _, *_]) if isinstance(owner, ast.Subscript) or (
-                _begins_with(owner) in files
-            ):  # sys.modules[…], or a file
-                found.add(ANY)
-        waiting += [(child, own) for child in ast.iter_child_nodes(part)]
-    return found
-
-
-def _begins_with(node: ast.expr) -> str:
-    """The name that a chain of attributes begins with, or an empty string."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def names_the_file(test: ast.expr) -> bool:

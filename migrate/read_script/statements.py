@@ -4,6 +4,7 @@ imports."""
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -30,13 +31,16 @@ from .abstract_values import (
     first,
     forget,
     is_known,
+    is_none,
     known,
     no_round,
+    or_else,
     origins,
     with_other,
     wrapped,
 )
-from .expressions import BATCHES, EPOCHS, LISTED, OTHER, ROUNDS, attribute, binary, each_of, truth
+from .calls import set_attribute
+from .expressions import BATCHES, EPOCHS, LISTED, OTHER, ROUNDS, binary, each_of, truth
 from .interpreter import (
     CERTAINTIES,
     DEFAULT,
@@ -54,6 +58,7 @@ from .interpreter import (
     executes,
     names_the_file,
 )
+from .syntax import gives_a_value, is_chain, is_target, range_of, stores
 
 RAISES = "an exception is raised"  # the condition of an `except`
 
@@ -81,7 +86,7 @@ def _written(interpreter: Interpreter, node: ast.expr, target: ast.expr, scope: 
     field = isinstance(of, ScriptClass) and isinstance(node, ast.Call) and isinstance(found, Constant)
     if (isinstance(node, ast.Constant) or field) and is_known(found) and isinstance(target, (ast.Name, ast.Attribute)):
         owner = f"{of.node.name}." if isinstance(of, ScriptClass) else ""
-        text = f"{owner}{scope.source.text(target)} = {repr(known(found)) if field else scope.source.text(node)}"
+        text = f"{owner}{ast.unparse(target)} = {repr(known(found)) if field else scope.source.text(node)}"
         return wrapped(known(found), (Origin(scope.source.shown, node.lineno, text),))
     return found
 
@@ -120,11 +125,14 @@ def _to_starred(interpreter: Interpreter, target: ast.Starred, value: Value, sco
 def _to_subscript(interpreter: Interpreter, target: ast.Subscript, value: Value, scope: Scope) -> None:
     holder, key = interpreter.value(target.value, scope), known(interpreter.value(target.slice, scope))
     if isinstance(holder, DictValue) and not isinstance(key, (str, int)):
-        holder.closed = False
+        holder.closed, holder.more = False, holder.more or interpreter.certainty != OPTION
         forget(holder.pairs, list(holder.pairs) if interpreter.certainty != OPTION else [])
-    if isinstance(holder, DictValue) and isinstance(key, (str, int)) and interpreter.certainty != OPTION:
-        holder.closed = holder.closed and interpreter.certainty == DEFAULT
-        holder.pairs[key] = value
+    if isinstance(holder, ListValue) and interpreter.certainty != OPTION:
+        holder.put(key, value, interpreter.certainty == DEFAULT)
+    elif isinstance(holder, DictValue) and isinstance(key, (str, int)) and interpreter.certainty != OPTION:
+        holder.put({key: value}, interpreter.certainty == DEFAULT)
+    elif isinstance(holder, ScriptModule):  # globals()["rate"] = 0.1
+        set_attribute(interpreter, holder, key if isinstance(key, str) else None, value, scope)
     elif key == "lr" and isinstance(target.slice, ast.Constant) and not interpreter.elsewhere:  # a group's, by hand
         text = scope.source.text(target)
         interpreter.rates.append((Origin(scope.source.shown, target.lineno, text), interpreter.certainty))
@@ -135,17 +143,7 @@ def _to_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value,
     holder = interpreter.value(target.value, scope)
     if isinstance(holder, LibraryName) and names.is_library(holder.name):
         interpreter.note(f"{holder.name}.{target.attr}", target, scope, None)  # torch.backends.cudnn.benchmark = True
-    if interpreter.certainty == OPTION or not isinstance(holder, (ParsedArguments, ScriptObject)):
-        return
-    attributes = holder.assigned if isinstance(holder, ParsedArguments) else holder.attributes
-    before = attribute(interpreter, holder, target.attr)
-    if interpreter.certainty == PERHAPS and is_known(before):
-        if not is_known(value):
-            return  # the previous value is the better guess
-        value = before if known(value) == known(before) else Value()
-    elif interpreter.certainty == PERHAPS and _is_none(value) and type(before) is Value:
-        value = Value()  # or what the other side of a condition sets
-    attributes[target.attr] = scope.sure(before, value)
+    set_attribute(interpreter, holder, target.attr, value, scope)
 
 
 @assigns(ast.Tuple, ast.List)
@@ -214,10 +212,8 @@ def _if(interpreter: Interpreter, node: ast.If, scope: Scope) -> End:
         return ends[0 if holds else 1]
     over = [ended in (RETURNED, RAISED) for ended in ends]  # and not only in a part of the branch
     live = [names_ for names_, ended in zip(after, over, strict=True) if not ended] or after
-    nothing = {key for names_ in live for key, value in names_.items() if _is_none(value)}
-    scope.unset = set().union(*still) | {
-        key for key in nothing if not all(_is_none(names_.get(key)) for names_ in live)
-    }
+    nothing = {key for names_ in live for key, value in names_.items() if is_none(value)}
+    scope.unset = set().union(*still) | {key for key in nothing if not all(is_none(names_.get(key)) for names_ in live)}
     text = shortened(scope.source.text(node.test), LONGEST)
     sides = [(after[i], (text, f"not ({text})")[i]) for i in (0, 1) if any(after[i] is one for one in live)]
     scope.names = {
@@ -228,7 +224,7 @@ def _if(interpreter: Interpreter, node: ast.If, scope: Scope) -> End:
     interpreter.otherwise = ""
     if all(over):
         return ends[0]
-    if _gives(node.body if over[0] else node.orelse) and len(interpreter.loops) == interpreter.outside:
+    if gives_a_value(node.body if over[0] else node.orelse) and len(interpreter.loops) == interpreter.outside:
         interpreter.otherwise = f"not ({text})" if over[0] else text
     return PARTLY if {RETURNED, PARTLY} & {*ends} else None
 
@@ -244,18 +240,6 @@ def _refuses(interpreter: Interpreter, block: list[ast.stmt], scope: Scope) -> b
     return bool(block) and isinstance(block[-1], ast.Raise)
 
 
-def _gives(block: list[ast.stmt]) -> bool:
-    """Whether a block ends by returning a value, so that what follows is for another result."""
-    last = block[-1] if block else None
-    if isinstance(last, ast.If):
-        return _gives(last.body) and _gives(last.orelse)
-    return isinstance(last, ast.Return) and last.value is not None
-
-
-def _is_none(value: Value | None) -> bool:
-    return isinstance(value, Constant) and value.value is None
-
-
 @executes(ast.For, ast.AsyncFor)
 def _for(interpreter: Interpreter, node: Any, scope: Scope) -> None:
     outer, interpreter.over = interpreter.over, None
@@ -264,7 +248,10 @@ def _for(interpreter: Interpreter, node: Any, scope: Scope) -> None:
     if interpreter.over is not outer:
         interpreter.note_batches("over")
     named = " ".join(part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)).lower()
-    if "epoch" in named or ("epoch" in scope.source.text(node.iter).lower() and kind == OTHER):
+    whole = range_of(node.iter)
+    bound = [*getattr(whole, "args", [whole])] if EPOCHS in interpreter.loops else [node.iter]  # a bar names that epoch
+    over = re.sub(r"\w*per_?epoch", "", " ".join(map(scope.source.text, bound)).lower())
+    if "epoch" in named or ("epoch" in over and kind == OTHER):
         kind = EPOCHS
         _note_epochs(interpreter, node, scope)
     rounds = element.items[:ROUNDS] if kind == LISTED and isinstance(element, ListValue) else [element]
@@ -274,6 +261,7 @@ def _for(interpreter: Interpreter, node: Any, scope: Scope) -> None:
         _forget(interpreter, node.body, scope)
     interpreter.loops.append(OTHER if kind == LISTED else kind)
     interpreter.repeats += not followed
+    interpreter.breaks.append([])
     for item in rounds:
         interpreter.assign(node.target, item, scope)
         interpreter.block(node.body, scope)
@@ -281,18 +269,26 @@ def _for(interpreter: Interpreter, node: Any, scope: Scope) -> None:
     interpreter.loops.pop()
     interpreter.over = outer
     no_round(before if not followed else {}, scope.names)
-    interpreter.block(node.orelse, scope)
+    _leave(interpreter, node.orelse, scope)
+
+
+def _leave(interpreter: Interpreter, orelse: list[ast.stmt], scope: Scope) -> None:
+    """Go on behind a loop, which may have ended at any `break` that was seen: then without its `else`."""
+    left = interpreter.breaks.pop()
+    before, around = interpreter.certainty, interpreter.conditions
+    if left and orelse:
+        interpreter.certainty = max(before, PERHAPS, key=CERTAINTIES.index)
+        interpreter.conditions = [*around, "no break leaves the loop"]
+    interpreter.block(orelse, scope)
+    interpreter.certainty, interpreter.conditions = before, around
+    or_else(scope.names, left)
 
 
 def _note_epochs(interpreter: Interpreter, node: Any, scope: Scope) -> None:
     """Remember how many epochs a loop over a range has."""
     if interpreter.elsewhere:
         return
-    call = node.iter
-    while isinstance(call, ast.Call) and getattr(call.func, "id", "") != "range" and call.args:
-        if getattr(call.func, "id", "") == "trange":
-            break
-        call = call.args[0]
+    call = range_of(node.iter)
     place = Origin(scope.source.shown, node.lineno, scope.source.text(call))
     if not isinstance(call, ast.Call) or not call.args:
         rounds = interpreter.value(call, scope)  # a range that a function is given
@@ -315,11 +311,12 @@ def _while(interpreter: Interpreter, node: ast.While, scope: Scope) -> None:
     interpreter.value(node.test, scope)
     interpreter.loops.append(OTHER)
     interpreter.repeats += 1
+    interpreter.breaks.append([])
     interpreter.block(node.body, scope)
     interpreter.repeats -= 1
     interpreter.loops.pop()
     no_round(before, scope.names)
-    interpreter.block(node.orelse, scope)
+    _leave(interpreter, node.orelse, scope)
 
 
 MOST_CALLED = 40  # functions whose statements are searched for what a round of a loop sets
@@ -336,8 +333,8 @@ def _forget(interpreter: Interpreter, body: list[ast.stmt], scope: Scope) -> Non
         nodes = list(_running(interpreter, block, of))
         interpreter.spent += len(nodes) // 64
         for node in nodes:
-            found += [(target, value, of) for target, value in _stores(node)]
-            called = interpreter.value(node.func, of) if isinstance(node, ast.Call) and _is_chain(node.func) else None
+            found += [(target, value, of) for target, value in stores(node)]
+            called = interpreter.value(node.func, of) if isinstance(node, ast.Call) and is_chain(node.func) else None
             if isinstance(called, ScriptFunction) and id(called.node) not in done:
                 done.add(id(called.node))
                 waiting += [(called.node.body, _inside(called))] if isinstance(called.node.body, list) else []
@@ -357,9 +354,9 @@ FORGETS.append(_forget_again)
 
 def _running(interpreter: Interpreter, block: list[ast.stmt], scope: Scope) -> Iterator[ast.AST]:
     """The nodes of statements, without functions defined there and branches that surely do not run."""
-    named = {part.id for one in block for part in ast.walk(one) if isinstance(part, ast.Name) and _is_stored(part)}
+    named = {part.id for one in block for part in ast.walk(one) if isinstance(part, ast.Name) and is_target(part)}
     attributes = {
-        part.attr for one in block for part in ast.walk(one) if isinstance(part, ast.Attribute) and _is_stored(part)
+        part.attr for one in block for part in ast.walk(one) if isinstance(part, ast.Attribute) and is_target(part)
     }
     waiting: list[ast.AST] = list(block)
     while waiting:
@@ -378,29 +375,6 @@ def _running(interpreter: Interpreter, block: list[ast.stmt], scope: Scope) -> I
         waiting += inner
 
 
-def _stores(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr | None]]:
-    """The targets that a node writes to, each with its value where that is one expression."""
-    if isinstance(node, ast.Assign):
-        yield from ((one, node.value) for one in node.targets)
-    elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)):
-        yield from [(node.target, node.value)] * (node.value is not None)
-    elif isinstance(node, (ast.AugAssign, ast.For, ast.AsyncFor)):
-        yield node.target, None
-    elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-        yield node.optional_vars, None
-
-
-def _is_stored(node: ast.Name | ast.Attribute) -> bool:
-    return isinstance(node.ctx, ast.Store)
-
-
-def _is_chain(node: ast.expr) -> bool:
-    """Whether this is a name, or an attribute of an attribute … of a name: evaluating it calls nothing."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return isinstance(node, ast.Name)
-
-
 def _inside(function: ScriptFunction) -> Scope:
     """The names inside of a function, of which only `self` is known."""
     plain = [*function.node.args.posonlyargs, *function.node.args.args]
@@ -411,7 +385,7 @@ def _inside(function: ScriptFunction) -> Scope:
     scope.names |= {
         part.id: Value()
         for part in ast.walk(function.node)
-        if isinstance(part, ast.Name) and _is_stored(part) and part.id not in own
+        if isinstance(part, ast.Name) and is_target(part) and part.id not in own
     }
     return scope
 
@@ -434,18 +408,20 @@ def _forget_one(interpreter: Interpreter, target: ast.expr, value: ast.expr | No
             of = of.parent
         if of is not None:
             held(of.names, target.id)
-    elif isinstance(target, (ast.Attribute, ast.Subscript)) and _is_chain(target.value):
+    elif isinstance(target, (ast.Attribute, ast.Subscript)) and is_chain(target.value):
         holder = interpreter.value(target.value, scope)
         if isinstance(target, ast.Subscript):
             key = known(interpreter.value(target.slice, scope))
             if isinstance(holder, DictValue) and isinstance(key, (str, int)):
                 held(holder.pairs, key)
+            elif isinstance(holder, ListValue):
+                holder.forget()
         elif isinstance(holder, ScriptObject):
             held(holder.attributes, target.attr)
         elif isinstance(holder, ParsedArguments) and is_known(holder.get(target.attr)):
             held({**holder.parser.defaults, **holder.assigned}, target.attr)
             holder.assigned[target.attr] = Value()
-        elif isinstance(holder, ScriptModule):
+        elif isinstance(holder, (ScriptModule, ScriptClass)):
             held(holder.scope.names, target.attr)
 
 
@@ -462,15 +438,18 @@ def _with(interpreter: Interpreter, node: Any, scope: Scope) -> End:
 def _try(interpreter: Interpreter, node: Any, scope: Scope) -> End:
     ended = interpreter.block(node.body, scope)
     before, sure, around = interpreter.names_of(scope), interpreter.certainty, interpreter.conditions
+    caught: list[dict[str, Value]] = []
     for handler in node.handlers:
         interpreter.names_of(scope)
         rather = OPTION if names.of_another_run(node, handler) else PERHAPS
         interpreter.certainty = max(sure, rather, key=CERTAINTIES.index)
         interpreter.conditions = [*around, *[RAISES] * (RAISES not in around)]
-        interpreter.block(handler.body, scope)
+        over = interpreter.block(handler.body, scope)
+        caught += [scope.names] if rather == PERHAPS and over in (None, PARTLY) else []
         interpreter.conditions = around
         interpreter.certainty = sure
         scope.names = {**scope.names, **before}
+    or_else(scope.names, caught)
     ended = interpreter.block(node.orelse, scope) or ended
     return interpreter.block(node.finalbody, scope) or ended
 
@@ -483,18 +462,18 @@ if sys.version_info >= (3, 11):
 def _match(interpreter: Interpreter, node: Any, scope: Scope) -> None:
     interpreter.value(node.subject, scope)
     before = interpreter.names_of(scope)
+    after: list[dict[str, Value]] = []
     for case in node.cases:
         interpreter.names_of(scope)
-        interpreter.under(None, node.subject, True, scope, partial(interpreter.block, case.body, scope))
+        ended = interpreter.under(None, node.subject, True, scope, partial(interpreter.block, case.body, scope))
+        after += [scope.names] if ended in (None, PARTLY) else []
         scope.names = {**scope.names, **before}
+    or_else(scope.names, after)
 
 
 @executes(ast.Global)
 def _global(interpreter: Interpreter, node: ast.Global, scope: Scope) -> None:
-    top = scope
-    while top.parent is not None:
-        top = top.parent
-    scope.shared |= dict.fromkeys(node.names, top)
+    scope.shared |= dict.fromkeys(node.names, scope.top())
 
 
 @executes(ast.Nonlocal)
@@ -515,7 +494,22 @@ def _raise(interpreter: Interpreter, node: ast.Raise, scope: Scope) -> End:
 
 @executes(ast.Continue, ast.Break)
 def _continue(interpreter: Interpreter, node: ast.stmt, scope: Scope) -> End:
+    if isinstance(node, ast.Break) and interpreter.breaks and interpreter.certainty != OPTION:
+        interpreter.breaks[-1].append(interpreter.names_of(scope))
     return RETURNED
+
+
+@executes(ast.Delete)
+def _delete(interpreter: Interpreter, node: ast.Delete, scope: Scope) -> None:
+    for target in node.targets if interpreter.certainty != OPTION else ():
+        holder = interpreter.value(getattr(target, "value", None), scope)
+        if isinstance(target, ast.Attribute):
+            set_attribute(interpreter, holder, target.attr, Value(), scope)
+        elif isinstance(target, ast.Subscript):
+            key = known(interpreter.value(target.slice, scope))
+            forget(holder.pairs, [key] if key in holder.pairs else []) if isinstance(holder, DictValue) else None
+            if isinstance(holder, ListValue):
+                holder.items, holder.closed = [], False
 
 
 # definitions and imports
@@ -582,6 +576,8 @@ def _importfrom(interpreter: Interpreter, node: ast.ImportFrom, scope: Scope) ->
                 scope.stars += own.scope.stars
             elif not node.level:
                 scope.stars.append(base)
+            if own is None and (node.level or not names.is_library(base)):  # it may have any of these names
+                forget(scope.names, [one for one in scope.names if not one.startswith("__")])
             continue
         inside = own.scope.names.get(alias.name) if isinstance(own, ScriptModule) else None
         inside = inside or interpreter.file(f"{base}.{alias.name}" if base else alias.name) if own or not base else None

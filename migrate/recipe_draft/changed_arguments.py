@@ -8,17 +8,7 @@ from collections.abc import Callable, Iterator
 
 from .. import library_names as names
 from ..read_script.abstract_values import ListValue, ScriptFunction, Value
-
-
-def root(node: ast.expr) -> ast.expr:
-    """The expression that attributes, elements and methods are taken of: `a` in `a.b[0].c()`."""
-    while True:
-        if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
-            node = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            node = node.func.value
-        else:
-            return node
+from ..read_script.syntax import root
 
 
 def changed_arguments(
@@ -109,14 +99,3 @@ def _bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
         yield node.target, node.value
     elif isinstance(node, ast.withitem) and node.optional_vars is not None:
         yield node.optional_vars, node.context_expr
-
-
-def is_outer(node: ast.AST | None, function: ast.AST | None) -> bool:
-    """Whether this is a name, or a tuple with one, that a function declares global or nonlocal."""
-    shared = (one for one in ast.walk(function) if isinstance(one, (ast.Global, ast.Nonlocal))) if function else ()
-    return node is not None and any(names_it(node, name) for one in shared for name in one.names)
-
-
-def names_it(node: ast.AST, name: str) -> bool:
-    """Whether this is a name, or has it inside."""
-    return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))

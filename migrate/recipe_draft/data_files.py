@@ -141,8 +141,16 @@ class DataFiles:
 
     def _may(self, writer: ast.Call, reader: ast.Call) -> bool:
         """Whether a call may read what another writes in the same run: it does not only run before it."""
-        wrote, read = self.flow.of[id(writer)], self.flow.of[id(reader)]
-        return wrote.function is not read.function or bool(wrote.around and read.around) or wrote.place < read.place
+        wrote, read = (self._calling(self.flow.of[id(one)]) for one in (writer, reader))
+        both = [(a, b) for a in wrote for b in read if a.function is b.function and a.source is b.source]
+        again = (isinstance(head.node, LOOPS) for a, b in both for head in a.around if head in b.around)
+        return not both or any(again) or any(a.place <= b.place for a, b in both)
+
+    def _calling(self, statement: Statement, depth: int = 0) -> list[Statement]:
+        """A statement, and those that call its function, and theirs."""
+        found = self.flow.calls.get(id(statement.function), []) if depth < 6 else []
+        callers = {id(one): one for one, _, _ in found}.values()
+        return [statement, *(more for one in callers for more in self._calling(one, depth + 1))]
 
     def _writes(self, call: ast.Call, alone: bool) -> str | None:
         """The kind of file that a call writes, "" where it is unknown, None for a call that writes none."""

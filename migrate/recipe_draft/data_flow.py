@@ -26,8 +26,9 @@ from ..read_script.abstract_values import (
     known,
 )
 from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter, is_property
+from ..read_script.syntax import is_outer, names_it, root
 from ..source_files import ScriptFile
-from .changed_arguments import OF_LOGS, changed_arguments, is_outer, names_it, root
+from .changed_arguments import changed_arguments
 
 # how a definition binds its value; inner: a name in a comprehension or a lambda, which is an element of it
 IS, EACH, ADDS, GIVEN, NAMED, INNER = "is", "each", "adds", "given", "named", "inner"
@@ -285,8 +286,7 @@ class Flow:
     def arguments_of(self, definition: Definition) -> list[ast.expr]:
         """The arguments for a function's parameter in the calls that were read, and its default."""
         function = definition.statement.node
-        parameter = definition.parameter
-        if parameter is None or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if (parameter := definition.parameter) is None or not isinstance(function, FUNCTIONS):
             return []
         plain = [*function.args.posonlyargs, *function.args.args]
         found: list[ast.expr] = []
@@ -482,7 +482,7 @@ class Flow:
         if isinstance(node, LOOPS):
             for _ in range(2):
                 names = _merged(names, self._block(node.body, names, scope, inside, top))
-            return _merged(names, self._block(node.orelse, names, scope, inside, top))
+            return _merged(names, self._block(node.orelse, names, scope, (*inside[:3], inside[3][:-1]), top))
         if isinstance(node, ast.If):
             body, orelse = ([one for one in part if id(one) not in self._never] for part in (node.body, node.orelse))
             taken = self._block(body, names, scope, inside, top)
@@ -555,8 +555,8 @@ class Flow:
     def passed(self, func: ast.expr) -> bool:
         """Whether a call is one of those that change nothing, such as print."""
         found = self.value(func)
-        name = found.name if isinstance(found, LibraryName) else func.id if isinstance(func, ast.Name) else ""
-        makes = isinstance(func, ast.Attribute) and func.attr in OF_LOGS and not isinstance(found, ScriptFunction)
+        name = found.name if isinstance(found, LibraryName) else getattr(func, "id", "")
+        makes = getattr(func, "attr", "") in families.OF_LOGS and not isinstance(found, ScriptFunction)
         return makes or (bool(name) and self._reason(name) is not None)
 
     def _attribute(self, name: str, definition: Definition, first: bool) -> None:

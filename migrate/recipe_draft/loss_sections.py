@@ -4,6 +4,7 @@ backward pass starts from."""
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,11 +13,21 @@ from typing import Any, TypeGuard
 from ...mappings import table
 from ...mappings.aliases import row_of
 from ...mappings.rows import Row
-from ..read_script.abstract_values import LibraryName, LibraryObject, LibraryUse, ScriptObject, known
+from ..library_names import is_library
+from ..read_script.abstract_values import (
+    LibraryName,
+    LibraryObject,
+    LibraryUse,
+    ParsedArguments,
+    ScriptModule,
+    ScriptObject,
+    Value,
+    known,
+)
 from ..read_script.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter, joined
 from .data_flow import Flow, Statement
 from .optimizer_sections import part_section
-from .passed_over import name_of
+from .passed_over import name_of, reason
 from .recipe_entries import (
     AMP,
     ASK,
@@ -400,16 +411,50 @@ EXACT = (False, "highest", "ieee", "none")  # torch's own float32
 ROUNDS = "on GPUs torch rounds more coarsely by this, which no recipe says"
 
 
-def rougher(flow: Flow) -> dict[int, str]:
-    """Statement (its id) -> why it is listed, of those that let torch compute in less than float32."""
+GRADIENTS_OFF = "gradients are computed or not by this from here on"
+FOLDER = "files whose path is relative are looked for there from here on"
+OF_A_LIBRARY = "what a library computes is another thing from here on"
+MAY_SET = "this was not read, and may change the options that it is given"
+
+
+def set_for_all(flow: Flow) -> dict[int, str]:
+    """Statement (its id) -> why it is listed, of those that change what others compute: how coarsely torch rounds,
+    whether gradients are computed, where files are, what stands in a library, or what options are."""
     found = {}
     for statement in flow.statements:
-        node, calls = statement.node, [call for call in statement.calls if call.args]
-        given = [(ast.unparse(one), node.value) for one in node.targets] if isinstance(node, ast.Assign) else []
-        for name, value in (*given, *((name_of(flow, call), call.args[0]) for call in calls)):
+        node, calls, alone = statement.node, [call for call in statement.calls if call.args], statement.alone
+        given = [(one, ast.unparse(one), node.value) for one in node.targets] if isinstance(node, ast.Assign) else []
+        for target, name, value in (*given, *((None, name_of(flow, call), call.args[0]) for call in calls)):
+            switched = name == "torch.set_grad_enabled" and known(flow.value(value)) is not True and alone in calls
             if ROUGHER.fullmatch(name) and known(flow.value(value)) not in EXACT:
                 found[id(statement)] = ROUNDS
+            elif (name == "torch.set_grad_enabled" and switched) or (
+                target is not None and _in_a_library(flow, target)
+            ):
+                found[id(statement)] = OF_A_LIBRARY if target is not None else GRADIENTS_OFF
+            elif name == "os.chdir":
+                found[id(statement)] = FOLDER
+        if isinstance(alone, ast.Call) and any(
+            _may_set(flow, alone, one) for one in [*alone.args, *(k.value for k in alone.keywords)]
+        ):
+            found[id(statement)] = MAY_SET
     return found
+
+
+def _in_a_library(flow: Flow, target: ast.expr | None) -> bool:
+    """Whether an assignment puts something else into one of the libraries that train."""
+    of = flow.value(target.value) if isinstance(target, ast.Attribute) else None
+    name = f"{of.name}.{getattr(target, 'attr', '')}" if isinstance(of, LibraryName) else ""
+    return is_library(name) and reason(name) is None
+
+
+def _may_set(flow: Flow, call: ast.Call, given: ast.expr) -> bool:
+    """Whether a call, for its effect alone, of a function that was not found gets all options at once."""
+    called, options = flow.value(call.func), isinstance(flow.value(given), (ParsedArguments, ScriptModule))
+    if isinstance(called, LibraryName):
+        return options and flow.interpreter.lacks(called.name) and reason(called.name) is None
+    imported = isinstance(call.func, ast.Name) and not hasattr(builtins, call.func.id)
+    return options and imported and type(called) is Value
 
 
 # where the backward pass starts: from a loss of several terms, or of several branches

@@ -53,12 +53,7 @@ ENVIRONMENT = (
 )
 SEEDS = (
     *("random.seed", "numpy.random.seed", "torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed"),
-    *(
-        "torch.cuda.manual_seed_all",
-        "*.seed_everything",
-        "*.set_seed",
-        "*.set_random_seed",
-    ),  # the last three: of Lightning, transformers and their like
+    *("torch.cuda.manual_seed_all", "*.seed_everything", "*.set_seed", "*.set_random_seed"),  # the last: of libraries
 )
 # by a qualified name's pattern -> why
 CALLS: dict[str, tuple[str, ...]] = {
@@ -67,7 +62,7 @@ CALLS: dict[str, tuple[str, ...]] = {
         *("torch.utils.tensorboard.*", "tensorboardX.*", "tensorboard.*", "matplotlib.*", "seaborn.*", "visdom.*"),
         *("tqdm*", "torchsummary.*", "torchinfo.*", "torchvision.utils.save_image", "torchvision.utils.make_grid"),
     ),
-    "it measures time": ("time.*", "datetime.*", "timeit.*"),
+    "it measures time": (*("time.*", "datetime.*", "timeit.*", "torch.cuda.nvtx.*"), *("nvtx.*", "torch.*profiler.*")),
     PLACES: ("os.*", "pathlib.*", "shutil.*", "glob.*", "sys.*", "tempfile.*"),
     "it names an option": ("torchvision.transforms.InterpolationMode", "torchvision.transforms.*.InterpolationMode"),
     "it writes a file": (
@@ -76,7 +71,9 @@ CALLS: dict[str, tuple[str, ...]] = {
     ),
     "it opens a file, and what is read from it is accounted for": ("open", "io.*", "gzip.open", "codecs.open"),
     "it sets a seed, which the recipe has": SEEDS,
-    SWITCHES: ("torch.use_deterministic_algorithms", "torch.set_deterministic*"),
+    SWITCHES: (
+        *("torch.use_deterministic_algorithms", "torch.set_deterministic*", "torch._dynamo.*", "torch._inductor.*"),
+    ),
     "it chooses or cleans a device": (
         *("torch.device", "torch.accelerator.*", "torch.backends.*", "gc.*", "torch.set_num_threads"),
         *("torch.cuda.is_available", "torch.cuda.device_count", "torch.cuda.set_device", "torch.cuda.empty_cache"),
@@ -91,12 +88,7 @@ CALLS: dict[str, tuple[str, ...]] = {
         *("torch.multiprocessing.set_*", "torch.cuda.Event", "torch.xpu.is_available"),
     ),
     "it reads the command line or the environment": (
-        "argparse.*",
-        "os.environ*",
-        "os.getenv",
-        "exit",
-        "quit",
-        "*.HfArgumentParser",
+        *("argparse.*", "os.environ*", "os.getenv", "exit", "quit", "*.HfArgumentParser"),
     ),
     "it says the default of a setting, which stands where it is used": ("dataclasses.field", "attr.ib", "attrs.field"),
     "it switches gradients off where no update is computed": (

@@ -26,6 +26,7 @@ from ..read_script.abstract_values import (
 )
 from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS, UNCALLED, joined
 from ..read_script.statements import RAISES
+from ..read_script.syntax import defined_alone
 from .data_flow import ADDS, EACH, FUNCTIONS, GIVEN, IS, LOOPS, MOST_BEHIND, Definition, Flow, Statement
 from .passed_over import ENVIRONMENT, LEAVING_FUNCTIONS, matches, name_of, reason
 from .recipe_entries import LONGEST_WORD
@@ -67,7 +68,9 @@ def _sources(flow: Flow, statement: Statement, without: ast.Call | None, kin: Ki
         if isinstance(node, ast.Call):
             function = flow.function_of(node)
             inside = flow.inside_of.get(id(function), []) if function is not None else []
-            yield from (s for s, _ in flow.returns.get(id(function), []) if node is not without)
+            given = [] if node is without else flow.returns.get(id(function), [])
+            dropped = node is statement.alone  # nothing reads the result
+            yield from (s for s, _ in given if s.calls or not dropped)
             if isinstance(function, ast.ClassDef):  # whoever gets the object may call what the script does not
                 yield from (s for s in inside if not flow.calls.get(id(s.function)) or _is_special(s.function))
             elif node is statement.alone and without is None:
@@ -270,12 +273,17 @@ def only_in_parts(flow: Flow, part: Callable[[Statement], bool]) -> set[int]:
         found |= more
 
 
-def names_in(statements: Iterable[Statement]) -> set[str]:
-    """The names and attributes in statements, and what is imported under one of them."""
+def names_in(statements: Iterable[Statement], flow: Flow | None = None) -> set[str]:
+    """The names and attributes in statements, and what is imported under one of them. With a flow, those of a function
+    that only its own file can mean have the file before them, and what a library has is left out."""
     statements = list(statements)
     nodes = [node for one in statements for node in one.nodes]
-    found = {node.id for node in nodes if isinstance(node, ast.Name)}
-    found |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    own = {one.source.shown: one.source for one in statements} if flow is not None else {}
+    alone = {file: defined_alone(source.tree) for file, source in own.items()}
+    each = [(one.source.shown, node.id) for one in statements for node in one.nodes if isinstance(node, ast.Name)]
+    found = {f"{file}:{name}" if name in alone.get(file, ()) else name for file, name in each}
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
+    found |= {node.attr for node in attributes if flow is None or not isinstance(flow.value(node), LibraryName)}
     looked_up = (
         n.args[1] for n in nodes if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "getattr" and n.args[1:]
     )

@@ -19,8 +19,8 @@ from ..read_script.abstract_values import (
     known,
 )
 from ..read_script.interpreter import CERTAINTIES, OPTION
+from ..read_script.syntax import is_outer
 from . import passed_over
-from .changed_arguments import is_outer
 from .data_flow import ADDS, EACH, GIVEN, INNER, IS, LOOPS, NAMED, Definition, Flow, Statement
 from .passed_over import name_of
 
@@ -137,6 +137,8 @@ class Roles:
         if found is None and self.roots.get(id(node)) == FUNCTIONAL:
             return LOSS
         if found is None and isinstance(node, ast.Call):
+            if len(node.args) == 1 and self._prepares(node):
+                return self.role(node.args[0])
             returned = self.flow.returns.get(id(self.flow.function_of(node)), [])
             roles = {self.role(given) for _, given in returned} - {None}
             if len(roles) == 1:
@@ -225,8 +227,9 @@ class Roles:
         return self._place(role, path) if role == BATCH else role if role in STRONGEST else None
 
     def _prepares(self, call: ast.Call) -> bool:
-        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        return name_of(self.flow, call) == "apex.amp.initialize" or method == "prepare"
+        """Whether a call of apex, accelerate or Lightning's Fabric gives back what it is given, made ready."""
+        method = getattr(call.func, "attr", "")
+        return method == "prepare" or passed_over.matches(name_of(self.flow, call), PREPARING)
 
     @staticmethod
     def _place(role: str | None, path: tuple[int, ...]) -> str | None:
@@ -363,6 +366,7 @@ BY_METHOD = {  # the kind of an object with these methods, whatever else is know
 }
 MODES = ("train", "eval")
 PARTS = ("modules", "named_modules", "children", "named_children", "values", "items")  # methods that give children
+PREPARING = ("apex.amp.initialize", "*.Fabric.setup*")
 BY_ATTRIBUTE = {"grad": GRADIENTS, "param_groups": RATE, "requires_grad": MODEL}
 
 

@@ -30,7 +30,7 @@ from . import passed_over, relevance
 from . import roles as role_names
 from .data_files import DataFiles
 from .data_flow import FUNCTIONS, LOOPS, Flow, Statement
-from .loss_sections import rougher
+from .loss_sections import set_for_all
 from .optimizer_sections import computes, made_by, makers_in_models, measures, read_arguments, set_elsewhere, trains
 from .passed_over import Line, name_of
 from .relevance import by_callers, called_where, ends_early, handed_values
@@ -81,10 +81,9 @@ class Account:
         self._makers = makers_in_models(flow, self._driven)
         # the classes that make an optimizer or step, or that a library calls
         self.trainers = self._driven | {id(s.owner) for s in flow.statements if trains(flow, s, self._makers)}
-        around = [one for s in used_by_draft(flow, said | asked) for one in (s.function, s.owner)]
-        used = self._by_name | {one.name for one in around if isinstance(one, (*FUNCTIONS, ast.ClassDef))}
-        self.named, running = used, flow.statements  # a function that the draft uses counts as called
-        while (names := relevance.names_in(running) | used) != self.named:
+        used = self._by_name | used_by_draft(flow, said | asked)
+        self.named, running = used, flow.statements
+        while (names := relevance.names_in(running, flow) | used) != self.named:  # what the draft uses counts as called
             self.named = names
             running = [s for s in flow.statements if self._runs(s)]  # what names a function may not run itself
         self._only_in_parts = relevance.only_in_parts(flow, self._of_part)
@@ -115,7 +114,7 @@ class Account:
         self.counting, self._said_of = Counting.read(flow), set[int]()
         while self._opens_more():
             pass
-        self.misplaced = read_by_libraries(flow, said) | rougher(flow)
+        self.misplaced = read_by_libraries(flow, said) | set_for_all(flow)
         self.misplaced |= misplaced(flow, self.roles, self._runs, self._undecided)
         lines = [line for statement in flow.statements if (line := self._judged(statement)) is not None]
         ends = {id(line.statement): line for line in self._ends(lines)}
@@ -287,10 +286,10 @@ class Account:
             return False
         if statement.owner is not None and statement.owner.name not in self.named:
             return False
-        called = not isinstance(function, FUNCTIONS) or function.name in self.named
+        own = f"{statement.source.shown}:{getattr(function, 'name', '')}"
+        called = not isinstance(function, FUNCTIONS) or function.name in self.named or own in self.named
         called = called or id(statement.owner) in self.trainers & self._reached
-        name = getattr(function, "name", "")
-        return called or name.startswith("__") or name == "forward"
+        return called or own.partition(":")[2].startswith("__") or own.endswith(":forward")
 
     def _undecided(self, statement: Statement, all_: bool = False) -> list[str]:
         """The conditions that a statement surely depends on, and that the draft does not cover; all_: also those around
@@ -380,7 +379,7 @@ class Account:
         further = further or any(map(self._gives_computed, statement.calls))
         said = said and not moves and not further  # a recipe has steps and backward passes in one place only
         lossless = LOSS in kinds and not {role_names.CRITERION, role_names.FUNCTIONAL} & {*self.roots.values()}
-        if lossless and (moves or step not in (None, passed_over.LOADS)):
+        if lossless and (moves or step not in (None, passed_over.LOADS)) and not isinstance(statement.node, LOOPS):
             return LISTED, where or ", ".join(filter(None, (passed_over.NO_LOSS, self._where(statement, all_=True))))
         if step and self.roles.takes_more(statement, self.live):
             return LISTED, where or passed_over.PARTS

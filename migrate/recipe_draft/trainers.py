@@ -199,15 +199,17 @@ def words_of(statement: Statement, why: str) -> str:
     return str(Comment(statement.place, f"{shown(statement.text)}: {why}"))
 
 
-def used_by_draft(flow: Flow, places: set[tuple[str, int]]) -> list[Statement]:
-    """The statements at these lines; and those that make a library's Trainer, where all are in functions that nothing
-    calls: another file does."""
+def used_by_draft(flow: Flow, places: set[tuple[str, int]]) -> set[str]:
+    """The classes, and the functions with their files, of the statements at these lines; and of those that make a
+    library's Trainer, where all are in functions that nothing calls: another file does."""
     made = []
     for statement, called in ((s, flow.value(call.func)) for s in flow.statements for call in s.calls):
         name = called.library_base() if isinstance(called, ScriptClass) else getattr(called, "name", "")
         made += [statement] if isinstance(name, str) and TRAINERS.fullmatch(name) else []
     called_ = any(not isinstance(one.function, FUNCTIONS) or id(one.function) in flow.calls for one in made)
-    return [one for one in flow.statements if one.stands_at(places)] + ([] if called_ else made)
+    used = [one for one in flow.statements if one.stands_at(places)] + ([] if called_ else made)
+    functions = {f"{s.source.shown}:{s.function.name}" for s in used if isinstance(s.function, FUNCTIONS)}
+    return functions | {one.owner.name for one in used if one.owner is not None}
 
 
 # transformers' Trainer and its like: the TrainingArguments, the model and the optimizer that it is given

@@ -28,7 +28,7 @@ from ..read_script.abstract_values import (
 from ..read_script.interpreter import CERTAINTIES, LONGEST, OPTION, Interpreter, is_property
 from ..read_script.syntax import is_outer, names_it, root
 from ..source_files import ScriptFile
-from .changed_arguments import changed_arguments
+from .changed_arguments import OF_LOGS, changed_arguments
 
 # how a definition binds its value; inner: a name in a comprehension or a lambda, which is an element of it
 IS, EACH, ADDS, GIVEN, NAMED, INNER = "is", "each", "adds", "given", "named", "inner"
@@ -556,7 +556,7 @@ class Flow:
         """Whether a call is one of those that change nothing, such as print."""
         found = self.value(func)
         name = found.name if isinstance(found, LibraryName) else getattr(func, "id", "")
-        makes = getattr(func, "attr", "") in families.OF_LOGS and not isinstance(found, ScriptFunction)
+        makes = getattr(func, "attr", "") in OF_LOGS and not isinstance(found, ScriptFunction)
         return makes or (bool(name) and self._reason(name) is not None)
 
     def _attribute(self, name: str, definition: Definition, first: bool) -> None:

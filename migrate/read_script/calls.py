@@ -52,7 +52,7 @@ from .expressions import (
     parents_of,
     parsed_settings,
 )
-from .interpreter import DEFAULT, OPTION, PERHAPS, Interpreter, evaluates, is_decorated
+from .interpreter import DEFAULT, OPTION, PERHAPS, Interpreter, copied, evaluates, is_decorated, is_table
 
 KEPT_BY_TRAINERS = ("model", "args", "train_dataset", "eval_dataset", "data_collator")  # of transformers and its like
 PARSERS = (".HfArgumentParser", ".TrlParser")  # of settings, into objects of dataclasses
@@ -165,7 +165,7 @@ def _of_library(
     if name.endswith(FROM_ARGUMENTS):
         name, arguments = name.rpartition(".")[0], of_namespace(arguments, None)
     if (name in _SAME or name.endswith(ADDS_ARGUMENTS)) and values:
-        return values[0]
+        return copied(values[0]) if name.startswith("copy.") else values[0]
     if name == "os.path.join":
         return joined(values)
     if name.endswith(".shuffle") and values and isinstance(values[0], ListValue) and interpreter.certainty != OPTION:
@@ -240,8 +240,8 @@ def _method(
 ) -> Value:
     values = [argument.value for argument in arguments]
     keep = interpreter.certainty != OPTION
-    if method == "update" and keep:
-        _note_fields(interpreter, node.func, scope)
+    if method in CHANGING_TABLES and keep and is_table(value, method):
+        set_attribute(interpreter, value, None, Value(), scope)
     if isinstance(value, ArgumentParser):
         return _of_parser(value, method, arguments, node, scope.source, keep)
     if isinstance(value, ListValue):
@@ -306,6 +306,8 @@ def _of_python(interpreter: Interpreter, name: str, node: ast.Call, scope: Scope
     if name in ("setattr", "delattr") and len(values) >= 2:
         key = known(values[1])
         set_attribute(interpreter, values[0], key if isinstance(key, str) else None, (*values, Value())[2], scope)
+    if name == "vars" and len(values) == 1:
+        return attribute(interpreter, values[0], "__dict__")
     if name == "type" and len(values) == 1 and isinstance(values[0], ScriptObject):
         return values[0].of
     if name == "super":
@@ -392,7 +394,10 @@ def _of_items(items: ListValue, method: str, values: list[Value], keep: bool) ->
             items.extend(list(values[0].items))
         items.closed = items.closed and isinstance(values[0], ListValue) and values[0].closed
     elif method == "pop":
-        return items.items.pop() if items.items and not values else Value()
+        at = known(values[0]) if values else -1
+        if isinstance(at, int) and -len(items.items) <= at < len(items.items):
+            return items.items.pop(at)
+        items.forget()
     elif method == "copy":
         return ListValue(list(items.items), closed=items.closed, origins=items.origins)
     elif method == "reverse":
@@ -402,13 +407,15 @@ def _of_items(items: ListValue, method: str, values: list[Value], keep: bool) ->
     return Value()
 
 
-def _note_fields(interpreter: Interpreter, func: ast.expr, scope: Scope) -> None:
-    """Take the attributes as unknown that `vars(args).update(…)` or `args.__dict__.update(…)` may write."""
-    match getattr(func, "value", None):
-        case ast.Call(ast.Name("vars"), [of, *_]) | ast.Attribute(of, "__dict__"):
-            set_attribute(interpreter, interpreter.value(of, scope), None, Value(), scope)
-        case ast.Call(ast.Name("globals" | "locals" | "vars")) as of:
-            set_attribute(interpreter, interpreter.value(of, scope), None, Value(), scope)
+CHANGING_TABLES = ("update", "pop", "setdefault", "clear", "__setitem__", "__setattr__")
+
+
+def entered(interpreter: Interpreter, of: Value) -> Value:
+    """What `with … as` gives: of the script's own object, what its `__enter__` returns."""
+    start = of.of.find("__enter__") if isinstance(of, ScriptObject) else None
+    if not isinstance(start, ScriptFunction):
+        return of
+    return interpreter.call(ScriptFunction(start.node, start.scope, of, start.owner), [])
 
 
 def set_attribute(interpreter: Interpreter, holder: Value, name: str | None, value: Value, scope: Scope) -> None:
@@ -421,6 +428,12 @@ def set_attribute(interpreter: Interpreter, holder: Value, name: str | None, val
     if name is None:
         declared = holder.parser.defaults if isinstance(holder, ParsedArguments) else {}
         forget(found, [one for one in (*declared, *found) if not one.startswith("__")])
+        return
+    setter = holder.of.find(name) if isinstance(holder, ScriptObject) else None
+    marks = getattr(setter.node, "decorator_list", []) if isinstance(setter, ScriptFunction) else []
+    if isinstance(setter, ScriptFunction) and any(getattr(one, "attr", "") == "setter" for one in marks):
+        bound = ScriptFunction(setter.node, setter.scope, holder, setter.owner)
+        interpreter.call(bound, [CallArgument(None, ast.Constant(None), value)])
         return
     before = attribute(interpreter, holder, name)
     launched = isinstance(holder, ParsedArguments) and names.OF_LAUNCHERS.fullmatch(name) and not is_known(value)

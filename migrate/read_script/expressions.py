@@ -47,7 +47,7 @@ from .abstract_values import (
     with_other,
     wrapped,
 )
-from .interpreter import Interpreter, evaluates, is_decorated, is_property
+from .interpreter import Interpreter, evaluates, is_decorated, is_property, is_table
 
 ROUNDS = 16  # most rounds of a loop over a known list that are followed
 LISTED, EPOCHS, BATCHES, OTHER = "list", "epochs", "batches", "loop"
@@ -82,8 +82,12 @@ def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
     """The value of `value.name`."""
     if value.other is not None:
         value = value.other
+    if name == "__dict__" and isinstance(
+        value, (LibraryName, ScriptModule, ParsedArguments, ScriptClass, ScriptObject)
+    ):
+        return value
     if isinstance(value, LibraryName):
-        return value if name == "__dict__" else LibraryName(f"{value.name}.{name}")
+        return LibraryName(f"{value.name}.{name}")
     if isinstance(value, ScriptModule):
         return value.scope.names.get(name) or interpreter.file(f"{_dotted(value)}.{name}") or Value()
     if isinstance(value, ParsedArguments):
@@ -208,7 +212,7 @@ def of_namespace(arguments: list[CallArgument], of: ScriptClass | None) -> list[
 def _subscript(interpreter: Interpreter, node: ast.Subscript, scope: Scope) -> Value:
     value, key = interpreter.value(node.value, scope), interpreter.value(node.slice, scope)
     at = known(key)
-    if isinstance(value, ScriptModule) and isinstance(at, str):  # globals()["Net"]
+    if isinstance(at, str) and is_table(value, "__getitem__"):
         return attribute(interpreter, value, at)
     if isinstance(value, LibraryName) and isinstance(at, str) and at.isidentifier():
         return LibraryName(f"{value.name}.{at}")
@@ -257,8 +261,7 @@ def _dict(interpreter: Interpreter, node: ast.Dict, scope: Scope) -> Value:
         elif key is None:
             forget(pairs, list(pairs))
         more = more or not (isinstance(name, (str, int, float)) or (isinstance(value, DictValue) and not value.more))
-    whole = len(pairs) == len(node.keys)
-    return DictValue(pairs, origins=origins(*pairs.values()), closed=whole, more=more)
+    return DictValue(pairs, origins=origins(*pairs.values()), closed=len(pairs) == len(node.keys), more=more)
 
 
 def _entry(name: str | float, node: ast.expr, value: Value, scope: Scope) -> Value:
@@ -311,9 +314,8 @@ def _boolop(interpreter: Interpreter, node: ast.BoolOp, scope: Scope) -> Value:
         untold = untold or (found is None and decided is None)
         if found is wanted and decided is None:
             decided = result
-    if decided is not None and (not untold or wanted is False or is_known(decided)):
-        # `unknown and False` is false, `unknown or "x"` is true
-        return decided if not untold else Constant(wanted, origins=origins(decided))
+    if decided is not None and (not untold or wanted is False or isinstance(known(decided), bool)):
+        return decided if not untold else Constant(wanted, origins=origins(decided))  # `unknown and False` is false
     return Value() if untold else result
 
 
@@ -455,6 +457,7 @@ _TEXT = (
     *("capitalize", "count", "endswith", "find", "join", "lower", "lstrip", "removeprefix", "removesuffix", "rstrip"),
     *("replace", "split", "startswith", "strip", "title", "upper"),
 )
+_LONGER = ("join", "replace")
 _MATH = ["ceil", "exp", "floor", "gcd", "log", "log10", "log2", "pow", "sqrt"]
 _EXPECTED = (ArithmeticError, TypeError, ValueError, LookupError, AttributeError, MemoryError, RecursionError)
 
@@ -592,8 +595,6 @@ def of_math(name: str, values: list[Value]) -> Value:
 
 def of_text(text: Constant, method: str, values: list[Value]) -> Value:
     """The result of a method of a string."""
-    if method not in _TEXT or not isinstance(text.value, str):
-        return Value()
-    if method in ("join", "replace") and len(text.value) > 100:
+    if method not in _TEXT or not isinstance(text.value, str) or (method in _LONGER and len(text.value) > 100):
         return Value()
     return _compute(lambda own, *rest: getattr(own, method)(*rest), text, *values)

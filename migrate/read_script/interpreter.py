@@ -30,6 +30,7 @@ from .abstract_values import (
     LibraryUse,
     ListValue,
     Origin,
+    ParsedArguments,
     Scope,
     ScriptClass,
     ScriptFunction,
@@ -502,7 +503,7 @@ class Interpreter:
         scope.names |= {name: value for name, value in named.items() if name in own}
         if parameters.kwarg:
             scope.names[parameters.kwarg.arg] = DictValue(
-                {k: v for k, v in named.items() if k not in own and k[0] != "*"}
+                {k: v for k, v in named.items() if k not in own and k[0] != "*"}, more="**" in named or not by_script
             )
 
     def _parameter(self, parameter: ast.arg, function: ScriptFunction, is_forward: bool) -> Value:
@@ -535,6 +536,24 @@ class Interpreter:
         if isinstance(start, ScriptFunction):
             self.call(ScriptFunction(start.node, start.scope, made, start.owner), arguments)
         return made
+
+
+def is_table(value: Value, method: str) -> bool:
+    """Whether elements are attributes: of `vars(args)`, `globals()`, and a table of the script's own class."""
+    own = isinstance(value, ScriptObject) and not value.of.family() and value.of.find(method) is None
+    return own or isinstance(value, (ParsedArguments, ScriptModule))
+
+
+def copied(value: Value, depth: int = 0) -> Value:
+    """A copy of a table, a list or an object of settings, which later changes of the other do not change."""
+    inner = depth < 4
+    if isinstance(value, DictValue) and inner:
+        return replace(value, pairs={key: copied(one, depth + 1) for key, one in value.pairs.items()})
+    if isinstance(value, ListValue) and inner:
+        return replace(value, items=[copied(one, depth + 1) for one in value.items])
+    if isinstance(value, ScriptObject) and not value.of.family() and inner:
+        return replace(value, attributes={key: copied(one, depth + 1) for key, one in value.attributes.items()})
+    return replace(value, assigned=dict(value.assigned)) if isinstance(value, ParsedArguments) else value
 
 
 def names_the_file(test: ast.expr) -> bool:

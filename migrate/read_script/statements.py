@@ -39,7 +39,7 @@ from .abstract_values import (
     with_other,
     wrapped,
 )
-from .calls import set_attribute
+from .calls import entered, set_attribute
 from .expressions import BATCHES, EPOCHS, LISTED, OTHER, ROUNDS, binary, each_of, truth
 from .interpreter import (
     CERTAINTIES,
@@ -56,6 +56,7 @@ from .interpreter import (
     Interpreter,
     assigns,
     executes,
+    is_table,
     names_the_file,
 )
 from .syntax import gives_a_value, is_chain, is_target, range_of, stores
@@ -131,7 +132,7 @@ def _to_subscript(interpreter: Interpreter, target: ast.Subscript, value: Value,
         holder.put(key, value, interpreter.certainty == DEFAULT)
     elif isinstance(holder, DictValue) and isinstance(key, (str, int)) and interpreter.certainty != OPTION:
         holder.put({key: value}, interpreter.certainty == DEFAULT)
-    elif isinstance(holder, ScriptModule):  # globals()["rate"] = 0.1
+    elif is_table(holder, "__setitem__"):
         set_attribute(interpreter, holder, key if isinstance(key, str) else None, value, scope)
     elif key == "lr" and isinstance(target.slice, ast.Constant) and not interpreter.elsewhere:  # a group's, by hand
         text = scope.source.text(target)
@@ -428,7 +429,7 @@ def _forget_one(interpreter: Interpreter, target: ast.expr, value: ast.expr | No
 @executes(ast.With, ast.AsyncWith)
 def _with(interpreter: Interpreter, node: Any, scope: Scope) -> End:
     for item in node.items:
-        found = interpreter.value(item.context_expr, scope)
+        found = entered(interpreter, interpreter.value(item.context_expr, scope))
         if item.optional_vars is not None:
             interpreter.assign(item.optional_vars, found, scope)
     return interpreter.block(node.body, scope)
@@ -508,8 +509,7 @@ def _delete(interpreter: Interpreter, node: ast.Delete, scope: Scope) -> None:
         elif isinstance(target, ast.Subscript):
             key = known(interpreter.value(target.slice, scope))
             forget(holder.pairs, [key] if key in holder.pairs else []) if isinstance(holder, DictValue) else None
-            if isinstance(holder, ListValue):
-                holder.items, holder.closed = [], False
+            holder.forget() if isinstance(holder, ListValue) else None
 
 
 # definitions and imports

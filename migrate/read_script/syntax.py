@@ -93,6 +93,10 @@ class _Plainly(ast.NodeTransformer):
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
         self.generic_visit(node)
         match node.value:
+            case ast.Call(ast.Attribute(ast.Name() as owner, "__setattr__") as func, [_, _, *_] as given):
+                node.value.func = ast.copy_location(ast.Name("setattr", ast.Load()), func)
+                node.value.args = [*([] if owner.id == "object" else [owner]), *given]
+        match node.value:
             case ast.Call(ast.Name("setattr" | "delattr"), [of, ast.Constant(str() as name), *given], []) if (
                 _owns(of, name) and len(given) < 2
             ):

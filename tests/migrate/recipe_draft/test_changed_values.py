@@ -101,7 +101,44 @@ CHANGED: dict[str, tuple[str, str, float | None]] = {
     "globals, a table": ("rate = 0.2\nglobals().update(json.load(open('x')))\n", "rate", None),
     "everything of a file that is not there": ("rate = 0.2\nfrom lacking import *\n", "rate", None),
     "everything of a library": ("rate = 0.2\nfrom torch.nn import *\n", "rate", 0.2),
+    "__setattr__": (f"{KEPT}object.__setattr__(kept, 'rate', 0.7)\n", "kept.rate", 0.7),
+    "__setattr__, any name": (f"{KEPT}for k in sys.argv:\n    kept.__setattr__(k, 0.7)\n", "kept.rate", None),
+    "__dict__": (f"{KEPT}kept.__dict__['rate'] = 0.7\n", "kept.rate", 0.7),
+    "vars": (f"{OPTIONS}vars(args)['rate'] = {GIVEN}\n", "args.rate", None),
+    "vars, by a name": (f"{OPTIONS}table = vars(args)\ntable['rate'] = {GIVEN}\n", "args.rate", None),
+    "vars, by a name, updated": (
+        f"{OPTIONS}table = vars(args)\ntable.update(json.load(open('x')))\n",
+        "args.rate",
+        None,
+    ),
+    "vars, copied": (f"{OPTIONS}table = dict(vars(args))\ntable['rate'] = 0.7\n", "args.rate", 0.2),
+    "a setter": (
+        f"{KEPT}class Half(Kept):\n    @property\n    def part(self):\n        return self.rate\n    @part.setter\n"
+        "    def part(self, value):\n        self.rate = value / 2\nkept = Half()\nkept.part = 0.5\n",
+        "kept.rate",
+        0.25,
+    ),
+    "a table of its own class": (
+        f"class Table(dict):\n    pass\nt = Table(rate=0.2)\nt['rate'] = {GIVEN}\n",
+        "t.rate",
+        None,
+    ),
+    "with": (
+        f"{KEPT}class Held(Kept):\n    def __enter__(self):\n        self.rate = 0.7\n        return self\n"
+        "    def __exit__(self, *_):\n        pass\nwith Held() as held:\n    pass\n",
+        "held.rate",
+        0.7,
+    ),
+    "what else is given": ("def make(**kw):\n    return kw.get('rate', 0.2)\n", "make(**json.load(open('x')))", None),
+    "nothing else is given": ("def make(**kw):\n    return kw.get('rate', 0.2)\n", "make(other=1)", 0.2),
+    "unknown or": ("rate = float(input() or 0.2)\n", "rate", None),
+    # copies
+    "a copy of a table": ("import copy\na = {'rate': 0.2}\nb = copy.deepcopy(a)\nb['rate'] = 0.7\n", "a['rate']", 0.2),
+    "a copy of an object": (f"import copy\n{KEPT}other = copy.copy(kept)\nother.rate = 0.7\n", "kept.rate", 0.2),
+    "another name": ("a = {'rate': 0.2}\nb = a\nb['rate'] = 0.7\n", "a['rate']", 0.7),
     # elements of lists, entries of tables
+    "of a list, taken": ("rates = [0.2, 0.1]\nrates.pop(0)\n", "rates[0]", 0.1),
+    "of a list, any taken": ("rates = [0.2, 0.1]\nrates.pop(int(sys.argv[1]))\n", "rates[0]", None),
     "of a list": (f"rates = [0.2, 0.1]\nrates[0] = {GIVEN}\n", "rates[0]", None),
     "of a list, known": ("rates = [0.2, 0.1]\nrates[0] = 0.7\n", "rates[0]", 0.7),
     "of a list, any": ("rates = [0.2, 0.1]\nrates[int(sys.argv[1])] = 0.7\n", "rates[0]", None),
